@@ -1,0 +1,40 @@
+"""Errors: one base, few leaves. Each message says which file, what is wrong, and what to do."""
+
+from __future__ import annotations
+
+
+class NsightpyError(Exception):
+    """Anything nsightpy cannot do for a reason the user can act on; the command line exits with 1."""
+
+
+class UsageError(NsightpyError):
+    """The request itself is wrong (an unknown split, a bad time, a bad rank); exits with 2."""
+
+
+class ReportError(NsightpyError):
+    """A file cannot be read as the report it claims to be."""
+
+    def __init__(self, path: object, problem: str, advice: str = "") -> None:
+        self.path = str(path)
+        self.problem = problem
+        self.advice = advice
+        super().__init__(f"{self.path}: {problem}" + (f"\n  {advice}" if advice else ""))
+
+    def __reduce__(self) -> tuple[type[ReportError], tuple[str, str, str]]:
+        return type(self), (self.path, self.problem, self.advice)
+
+
+class ToolNotFoundError(ReportError):
+    """A report needs an NVIDIA tool that is not on this machine."""
+
+
+class ToolFailedError(ReportError):
+    """An NVIDIA tool was run and failed; its own words are part of the message."""
+
+
+class MissingDataError(ReportError):
+    """The capture did not record what the question needs."""
+
+
+class OutputError(NsightpyError):
+    """A result cannot be written where the user wants it."""
