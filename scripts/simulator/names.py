@@ -1,5 +1,7 @@
 """Kernel names as an export holds them: demangled, short and mangled."""
 
+from zlib import crc32
+
 _OPEN, _CLOSE = "<([{", ">)]}"
 
 
@@ -22,7 +24,7 @@ def short_name(demangled: str) -> str:
 
 
 def mangled_name(demangled: str) -> str:
-    """A mangled form: a C name stays as it is, a C++ name becomes a nested Itanium-like one."""
+    """A mangled form: a C name stays as it is, a C++ name an Itanium-like one."""
     if "(" not in demangled:
         return demangled
     depth = 0
@@ -40,8 +42,8 @@ def mangled_name(demangled: str) -> str:
             if path[-1].endswith("::"):
                 path[-1] = path[-1][:-2]
                 path.append("")
-    arguments = "".join(c for c in demangled[len("".join(path)) :] if c.isalnum())[-24:]
+    tag = crc32(demangled.encode())
     parts = "".join(f"{len(part)}{part}" for part in path if part)
     if len(path) > 1:
-        return f"_ZN{parts}I{len(arguments)}{arguments}EEvT_"
-    return f"_Z{parts}{len(arguments)}{arguments}"
+        return f"_ZN{parts}ILi{tag}EEEvT_"
+    return f"_Z{parts}ILi{tag}EEvT_"
