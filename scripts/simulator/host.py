@@ -1,0 +1,199 @@
+"""Events of the host in an export: API calls, NVTX, MPI and library calls."""
+
+import json
+from collections.abc import Mapping
+
+from simulator.database import Text
+from simulator.enumerations import (
+    EVENT_CLASSES,
+    NVTX_CATEGORY,
+    NVTX_DOMAIN,
+    NVTX_MARK,
+    NVTX_PUSH_POP,
+    NVTX_START_END,
+    NVTX_THREAD,
+)
+from simulator.session import Process, Session
+
+# start, end[, thread id[, API name]]
+Launch = tuple[int, int] | tuple[int, int, int] | tuple[int, int, int, Text]
+
+
+class Host(Session):
+    """What threads did; times in ns of the session, threads by their id in the process."""
+
+    def api(
+        self,
+        start: int,
+        end: int,
+        name: Text,
+        tid: int | None = None,
+        *,
+        process: Process | None = None,
+        correlation: int | None = None,
+        event_class: int | str = "runtime",
+        **columns: object,
+    ) -> int:
+        """A CUDA API call. Returns its correlation id."""
+        number = self.correlation(process) if correlation is None else correlation
+        kind = EVENT_CLASSES[event_class] if isinstance(event_class, str) else event_class
+        row = {
+            "start": start,
+            "end": end,
+            "eventClass": kind,
+            "globalTid": self._process(process).thread(tid),
+            "correlationId": number,
+            "nameId": self.string(name),
+        }
+        self.add("CUPTI_ACTIVITY_KIND_RUNTIME", row, **columns)
+        return number
+
+    def nvtx_domain(
+        self,
+        name: Text,
+        *,
+        start: int = 0,
+        process: Process | None = None,
+        tid: int | None = None,
+        declared: bool = True,
+    ) -> int:
+        """A domain of a process; undeclared ones have no row. Returns its id, 1 and up."""
+        owner = self._process(process)
+        number = self._domains[owner.pid] = self._domains.get(owner.pid, 0) + 1
+        if declared:
+            self._nvtx(start, None, NVTX_DOMAIN, owner, tid, number, {"text": name})
+        return number
+
+    def nvtx_push_pop(
+        self,
+        start: int,
+        end: int | None,
+        text: Text | None,
+        tid: int | None = None,
+        *,
+        domain: int = 0,
+        process: Process | None = None,
+        registered: bool = False,
+        payload: Mapping[str, object] | str | None = None,
+        **columns: object,
+    ) -> None:
+        """A range of one thread. A payload becomes jsonText; `registered` text is interned."""
+        values = self._label(text, registered)
+        if payload is not None:
+            plain = payload if isinstance(payload, str) else json.dumps(payload)
+            values["jsonText"] = plain.replace(", ", ",").replace('": ', '":')
+        self._nvtx(start, end, NVTX_PUSH_POP, process, tid, domain, values | columns)
+
+    def nvtx_start_end(
+        self,
+        start: int,
+        end: int | None,
+        text: Text | None,
+        tid: int | None = None,
+        *,
+        end_tid: int | None = None,
+        range_id: int | None = None,
+        domain: int = 0,
+        process: Process | None = None,
+        registered: bool = False,
+        **columns: object,
+    ) -> int:
+        """A range that may end on another thread or not at all. Returns its range id."""
+        rows = self._rows.get("NVTX_EVENTS", [])
+        number = len(rows) + 1 if range_id is None else range_id
+        values = self._label(text, registered) | {"rangeId": number}
+        if end_tid is not None:
+            values["endGlobalTid"] = self._process(process).thread(end_tid)
+        self._nvtx(start, end, NVTX_START_END, process, tid, domain, values | columns)
+        return number
+
+    def mark(
+        self,
+        time: int,
+        text: Text | None,
+        tid: int | None = None,
+        *,
+        domain: int = 0,
+        process: Process | None = None,
+        **columns: object,
+    ) -> None:
+        """A moment; its end is NULL."""
+        values = self._label(text, False) | columns
+        self._nvtx(time, None, NVTX_MARK, process, tid, domain, values)
+
+    def nvtx_category(
+        self, number: int, text: Text, *, domain: int = 0, process: Process | None = None
+    ) -> int:
+        """A named category of a domain. Returns its number."""
+        values = {"text": text, "category": number}
+        self._nvtx(0, None, NVTX_CATEGORY, process, None, domain, values)
+        return number
+
+    def nvtx_thread_name(
+        self, text: Text, tid: int | None = None, *, process: Process | None = None, time: int = 0
+    ) -> None:
+        """A thread named through NVTX, as MPI ranks are: `MPI Rank 3`."""
+        self._nvtx(time, None, NVTX_THREAD, process, tid, 0, {"text": text})
+
+    def mpi_rank(self, rank: int, process: Process | None = None) -> int:
+        """The world rank of a process. Returns it."""
+        thread = self._process(process).thread()
+        self.add("MPI_RANKS", {"globalTid": thread, "rank": rank})
+        return rank
+
+    def mpi_collective(
+        self, start: int, end: int, name: Text, size: int, process: Process | None = None
+    ) -> None:
+        """An MPI collective on the host; size in bytes as the profiler estimates it."""
+        row = {
+            "start": start,
+            "end": end,
+            "globalTid": self._process(process).thread(),
+            "textId": self.string(name),
+            "size": size,
+            "recvSize": size,
+        }
+        self.add("MPI_COLLECTIVES_EVENTS", row)
+
+    def library(
+        self, table: str, start: int, end: int, name: Text, process: Process | None = None
+    ) -> None:
+        """A call into cuBLAS, cuDNN or the OS runtime: CUBLAS_EVENTS, CUDNN_EVENTS, OSRT_API."""
+        classes = {"CUBLAS_EVENTS": "cublas", "CUDNN_EVENTS": "cudnn", "OSRT_API": "osrt"}
+        row = {
+            "start": start,
+            "end": end,
+            "eventClass": EVENT_CLASSES[classes[table]],
+            "globalTid": self._process(process).thread(),
+            "nameId": self.string(name),
+        }
+        self.add(table, row)
+
+    def _launch(
+        self, launch: Launch | None, name: Text, process: Process | None, correlation: int | None
+    ) -> int:
+        """The correlation id of an operation, after the row of its call where there is one."""
+        if launch is None:
+            return self.correlation(process) if correlation is None else correlation
+        tid = launch[2] if len(launch) > 2 else None
+        called = launch[3] if len(launch) > 3 else name
+        return self.api(launch[0], launch[1], called, tid, process=process, correlation=correlation)
+
+    def _label(self, text: Text | None, registered: bool) -> dict[str, object]:
+        if text is None:
+            return {}
+        return {"textId": self.string(text)} if registered else {"text": text}
+
+    def _nvtx(
+        self,
+        start: int,
+        end: int | None,
+        kind: int,
+        process: Process | None,
+        tid: int | None,
+        domain: int,
+        values: Mapping[str, object],
+    ) -> None:
+        row = {"start": start, "end": end, "eventType": kind, "domainId": domain}
+        row["globalTid"] = self._process(process).thread(tid)
+        self.add("NVTX_EVENTS", row | dict(values))
