@@ -1,0 +1,1 @@
+"""Measuring whole processes side by side, and saying what came out."""

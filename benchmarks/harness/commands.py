@@ -1,0 +1,104 @@
+"""The processes that the comparisons name."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from harness.measure import Command
+from harness.nsys_ai import FALLBACK_MESSAGE, NsysAi
+
+BENCHMARKS = Path(__file__).resolve().parents[1]
+TINY_KERNELS = 1_000
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """The exports that are measured on; each is generated when it is missing."""
+
+    folder: Path
+    kernels: int
+    scale: int
+
+    def export(self, kernels: int) -> Path:
+        for unit, name in ((1_000_000, "m"), (1_000, "k")):
+            if kernels % unit == 0:
+                return self.folder / f"kernels_{kernels // unit}{name}.sqlite"
+        return self.folder / f"kernels_{kernels}.sqlite"
+
+    def ensure(self, kernels: int) -> None:
+        path = self.export(kernels)
+        if not path.exists():
+            script = str(BENCHMARKS / "generate.py")
+            line = [sys.executable, script, "--kernels", str(kernels), str(path)]
+            subprocess.run(line, check=True, stdout=sys.stderr)
+
+
+class Catalogue:
+    """Builds the commands, by name."""
+
+    def __init__(self, inputs: Inputs) -> None:
+        self.inputs = inputs
+        self.cache = inputs.folder / "cache"
+
+    def commands(self) -> dict[str, Command]:
+        kernels, scale = self.inputs.kernels, self.inputs.scale
+        top = ("--top", "20")
+        every = [
+            self._nsightpy("kernels", kernels, "kernels", *top),
+            self._nsightpy("kernels, tiny", TINY_KERNELS, "kernels", *top),
+            self._nsightpy(f"kernels, {scale} x", kernels * scale, "kernels", *top),
+            self._nsightpy("summarize", kernels, "summarize"),
+            Command("--help", (sys.executable, "-m", "nsightpy", "--help")),
+            Command("python -c pass", (sys.executable, "-c", "pass")),
+            *self._without_nsightpy(kernels),
+            *self._nsys_ai(kernels),
+        ]
+        return {command.name: command for command in every}
+
+    def _nsightpy(self, name: str, kernels: int, verb: str, *options: str) -> Command:
+        """A nsightpy command on an export; what it cached in the user's cache is not there."""
+        path = str(self.inputs.export(kernels))
+        return Command(
+            name,
+            (sys.executable, "-m", "nsightpy", verb, path, *options),
+            environment={"XDG_CACHE_HOME": str(self.cache)},
+            setup=partial(self.inputs.ensure, kernels),
+            prepare=partial(shutil.rmtree, self.cache / "nsightpy", ignore_errors=True),
+        )
+
+    def _without_nsightpy(self, kernels: int) -> list[Command]:
+        """What a user would write instead."""
+        path = str(self.inputs.export(kernels))
+        peers = BENCHMARKS / "peers"
+        ensure = partial(self.inputs.ensure, kernels)
+        script = (sys.executable, str(peers / "pandas_join.py"), path)
+        shell = ("sqlite3", "-readonly", "-bail", path)
+        return [
+            Command("pandas JOIN", script, setup=ensure),
+            Command("sqlite3 GROUP BY", shell, stdin=peers / "group_by.sql", setup=ensure),
+        ]
+
+    def _nsys_ai(self, kernels: int) -> list[Command]:
+        peer = NsysAi(BENCHMARKS / ".env-nsys-ai", self.inputs.export(kernels))
+
+        def set_up() -> None:
+            self.inputs.ensure(kernels)
+            peer.set_up()
+
+        names = {"nsys-ai summary, first": peer.forget, "nsys-ai summary, again": peer.warm}
+        return [
+            Command(
+                name,
+                peer.summary,
+                environment=peer.environment,
+                setup=set_up,
+                prepare=prepare,
+                voided_by=FALLBACK_MESSAGE,
+            )
+            for name, prepare in names.items()
+        ]

@@ -1,0 +1,74 @@
+"""What is compared with what, and how far apart they have to be. Add an entry to add one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from harness.measure import Round
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One claim: `value` of the measured commands against `target`."""
+
+    section: str
+    claim: str
+    commands: tuple[str, ...]
+    value: Callable[[Round], float]
+    target: float
+    at_least: bool
+    unit: str = "x"
+
+    def met(self, value: float) -> bool:
+        return value >= self.target if self.at_least else value <= self.target
+
+
+def faster(section: str, ours: str, peer: str, factor: float) -> Comparison:
+    """`ours` is at least `factor` times as fast as `peer`."""
+    return Comparison(
+        section,
+        f"`{ours}` faster than `{peer}`",
+        (ours, peer),
+        lambda samples: samples[peer].seconds / samples[ours].seconds,
+        factor,
+        at_least=True,
+    )
+
+
+def within(section: str, ours: str, base: str, factor: float) -> Comparison:
+    """`ours` takes at most `factor` times as long as `base`."""
+    return Comparison(
+        section,
+        f"time of `{ours}` / time of `{base}`",
+        (ours, base),
+        lambda samples: samples[ours].seconds / samples[base].seconds,
+        factor,
+        at_least=False,
+    )
+
+
+def memory_per_kernel(ours: str, base: str, kernels: int, limit: float) -> Comparison:
+    """`ours` peaks at most `limit` bytes per kernel above `base`."""
+    return Comparison(
+        "memory",
+        f"peak memory of `{ours}` above `{base}`",
+        (ours, base),
+        lambda samples: (samples[ours].peak_bytes - samples[base].peak_bytes) / kernels,
+        limit,
+        at_least=False,
+        unit=" B/kernel",
+    )
+
+
+def comparisons(kernels: int, scale: int) -> list[Comparison]:
+    """Every claim; names are those of `harness.commands`."""
+    return [
+        faster("kernels", "kernels", "pandas JOIN", 8.0),
+        within("kernels", "kernels", "sqlite3 GROUP BY", 1.5),
+        faster("summarize", "summarize", "nsys-ai summary, first", 4.0),
+        faster("summarize", "summarize", "nsys-ai summary, again", 1.0),
+        memory_per_kernel("kernels", "kernels, tiny", kernels, 200.0),
+        within("scale", f"kernels, {scale} x", "kernels", 6.0),
+        within("help", "--help", "python -c pass", 6.0),
+    ]

@@ -1,0 +1,114 @@
+"""Wall time and peak memory of whole processes, run in turns so that drift hits all alike."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# ru_maxrss of a child starts at its parent's size: the runner must stay small, without numpy.
+_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
+
+
+class CommandFailedError(Exception):
+    """A measured command did not do its work, so its time means nothing."""
+
+
+@dataclass(frozen=True)
+class Command:
+    """One process to measure.
+
+    `setup` runs once before everything, `prepare` before each run, neither is timed.
+    `voided_by` is a text on stderr that says the command took another path than the meant one.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    stdin: Path | None = None
+    environment: Mapping[str, str] = field(default_factory=dict)
+    setup: Callable[[], None] | None = None
+    prepare: Callable[[], None] | None = None
+    voided_by: str | None = None
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What one process took."""
+
+    seconds: float
+    peak_bytes: float
+
+
+Round = Mapping[str, Sample]
+
+
+def run_once(command: Command, cwd: Path) -> Sample:
+    """Run the command to its end and measure it; raises CommandFailedError unless it succeeded."""
+    if shutil.which(command.argv[0]) is None:
+        raise CommandFailedError(f"{command.name}: there is no {command.argv[0]}")
+    if command.prepare:
+        command.prepare()
+    environment = {**os.environ, **command.environment}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    with (
+        tempfile.TemporaryFile() as stdout,
+        tempfile.TemporaryFile() as stderr,
+        Path(command.stdin or os.devnull).open("rb") as stdin,
+    ):
+        begin = time.perf_counter()
+        process = subprocess.Popen(
+            command.argv, stdin=stdin, stdout=stdout, stderr=stderr, env=environment, cwd=cwd
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        stderr.seek(0)
+        messages = stderr.read().decode(errors="replace")
+    _check(command, process.returncode, messages)
+    return Sample(seconds, usage.ru_maxrss * _MAXRSS_UNIT)
+
+
+def _check(command: Command, returncode: int, messages: str) -> None:
+    voided = command.voided_by is not None and command.voided_by in messages
+    if returncode or voided:
+        reason = "took the wrong path" if voided else f"exit code {returncode}"
+        line = " ".join(command.argv)
+        raise CommandFailedError(f"{command.name}: {reason}\n  {line}\n{messages[-2_000:]}")
+
+
+def measure(
+    commands: Sequence[Command],
+    repeat: int,
+    cwd: Path,
+    progress: Callable[[str], None],
+) -> list[Round]:
+    """`repeat` rounds of all commands in turn, after one round that is thrown away."""
+    rounds: list[Round] = []
+    for number in range(repeat + 1):
+        samples: dict[str, Sample] = {}
+        for command in commands:
+            samples[command.name] = sample = run_once(command, cwd)
+            label = f"round {number}" if number else "warm-up"
+            peak = sample.peak_bytes / 1e6
+            progress(f"{label:8}  {sample.seconds:8.3f} s  {peak:7.0f} MB  {command.name}")
+        if number:
+            rounds.append(samples)
+    return rounds
+
+
+def medians(rounds: Sequence[Round]) -> Round:
+    """The median time and the median peak of every command."""
+    return {
+        name: Sample(
+            statistics.median(one[name].seconds for one in rounds),
+            statistics.median(one[name].peak_bytes for one in rounds),
+        )
+        for name in rounds[0]
+    }

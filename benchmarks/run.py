@@ -1,0 +1,101 @@
+"""Measure nsightpy against what users have today, and say whether the targets are met.
+
+python benchmarks/run.py                        # everything; writes benchmarks/RESULTS.md
+python benchmarks/run.py --only kernels,help    # some of it; prints only
+python benchmarks/run.py --kernels 20000        # a quick trial on small exports
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from subprocess import CalledProcessError
+
+from harness.commands import BENCHMARKS, Catalogue, Inputs
+from harness.comparisons import Comparison, comparisons
+from harness.measure import CommandFailedError, measure
+from harness.results import judge, page
+
+KERNELS = 2_000_000
+SCALE = 5
+ROUNDS = 5
+TARGET_MISSED = 3
+
+
+def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", metavar="SECTION,...", help="sections to measure")
+    parser.add_argument("--kernels", type=int, default=KERNELS, help="kernels per export")
+    parser.add_argument("--repeat", type=int, default=ROUNDS, help="rounds after the warm-up")
+    parser.add_argument("--data", type=Path, default=BENCHMARKS / "data", help="exports' folder")
+    parser.add_argument("--output", type=Path, help="write the page here, complete run or not")
+    return parser.parse_args(argv)
+
+
+def chosen(only: str | None, every: list[Comparison]) -> list[Comparison]:
+    """The comparisons of the sections in `only`, or all."""
+    if only is None:
+        return every
+    known = {comparison.section for comparison in every}
+    wanted = {section.strip() for section in only.split(",")}
+    if wanted - known:
+        unknown, sections = ", ".join(wanted - known), ", ".join(sorted(known))
+        raise SystemExit(f"no section {unknown}; there are {sections}")
+    return [comparison for comparison in every if comparison.section in wanted]
+
+
+def page_path(arguments: argparse.Namespace) -> Path | None:
+    """RESULTS.md holds complete runs at full size only."""
+    if arguments.output:
+        return Path(arguments.output)
+    whole = arguments.only is None and arguments.kernels == KERNELS
+    return BENCHMARKS / "RESULTS.md" if whole and arguments.repeat >= ROUNDS else None
+
+
+def command_line(arguments: argparse.Namespace) -> str:
+    """What gives the same page again, on any machine."""
+    parts = ["python benchmarks/run.py"]
+    if arguments.only:
+        parts.append(f"--only {arguments.only}")
+    if arguments.kernels != KERNELS:
+        parts.append(f"--kernels {arguments.kernels}")
+    if arguments.repeat != ROUNDS:
+        parts.append(f"--repeat {arguments.repeat}")
+    return " ".join(parts)
+
+
+def main(argv: Sequence[str]) -> int:
+    arguments = parse_arguments(argv)
+    picked = chosen(arguments.only, comparisons(arguments.kernels, SCALE))
+    arguments.data.mkdir(parents=True, exist_ok=True)
+    inputs = Inputs(arguments.data.resolve(), arguments.kernels, SCALE)
+    catalogue = Catalogue(inputs).commands()
+    names = dict.fromkeys(name for comparison in picked for name in comparison.commands)
+    commands = [catalogue[name] for name in names]
+    try:
+        for command in commands:
+            if command.setup:
+                command.setup()
+        rounds = measure(
+            commands,
+            arguments.repeat,
+            BENCHMARKS.parent,
+            lambda line: print(line, file=sys.stderr, flush=True),
+        )
+    except (CommandFailedError, CalledProcessError) as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    outcomes = judge(picked, rounds)
+    for outcome in outcomes:
+        print("  ".join(outcome.row()))
+    path = page_path(arguments)
+    if path:
+        text = page(command_line(arguments), arguments.kernels, outcomes, rounds)
+        path.write_text(text, encoding="utf-8")
+    return 0 if all(outcome.met for outcome in outcomes) else TARGET_MISSED
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
