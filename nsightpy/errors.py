@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class NsightpyError(Exception):
-    """Anything nsightpy cannot do for a reason the user can act on; the command line exits with 1."""
+    """What nsightpy cannot do, for a reason the user can act on; the command line exits with 1."""
 
 
 class UsageError(NsightpyError):

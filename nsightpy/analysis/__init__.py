@@ -1,0 +1,1 @@
+"""Analyses: pure functions from frames to results; no files, no plots, no pandas."""

@@ -1,0 +1,72 @@
+"""Which kernels are communication. The list is data, and a user's own patterns extend it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.errors import UsageError
+from nsightpy.frames import Labels
+
+# NCCL in all its generations of names, then libraries and frameworks with kernels of their own.
+COMMUNICATION_KERNELS = (
+    r"^(?:void )?nccl(?:Dev|Sym(?:k)?Dev)?Kernel_",
+    r"^(?:void )?nccl\w+Kernel",
+    r"nvshmem",
+    r"deep_ep::",
+    r"mscclpp::",
+    r"\bcross_device_reduce_",
+    r"\bmultimem_all_(?:reduce|gather)",
+    r"\b(?:one|two)_shot_all_reduce",
+    r"tensorrt_llm::.*(?:[aA]ll_?[rR]educe|[lL]amport)",
+    r"flashinfer::.*(?:all_?reduce|trtllm_allreduce)",
+    r"\buc[pt]_\w*kernel",
+)
+_HINT = re.compile(
+    r"all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|send_?recv|broadcast_kernel_p2p",
+    re.IGNORECASE,
+)
+MATERIAL_SHARE = 0.01
+
+
+def is_communication(names: Labels, extra: Iterable[str] = ()) -> NDArray[np.bool_]:
+    """Mask of the rows whose kernel name is communication; `extra` adds regular expressions."""
+    patterns = [*COMMUNICATION_KERNELS, *extra]
+    try:
+        known = [re.compile(pattern) for pattern in patterns]
+    except re.error as error:
+        raise UsageError(f"a communication pattern is no regular expression: {error}") from None
+    hits = np.asarray(
+        [any(pattern.search(value) for pattern in known) for value in names.values], dtype=np.bool_
+    )
+    return hits[names.codes] if len(hits) else np.zeros(len(names), dtype=np.bool_)
+
+
+def suspects(names: Sequence[str], work_ns: Sequence[int]) -> list[str]:
+    """Kernels counted as compute whose name sounds like communication, from 1 % of all work up."""
+    whole = sum(work_ns)
+    return [
+        name
+        for name, work in zip(names, work_ns, strict=True)
+        if work >= MATERIAL_SHARE * whole and _HINT.search(name)
+    ]
+
+
+_OPERATION = re.compile(
+    r"nccl(?:Dev|Sym(?:k)?Dev)?(?:Kernel_)?"
+    r"(AllReduce|AllGatherV|AllGather|ReduceScatter|Reduce|Broadcast|SendRecv|AllToAll|Generic)"
+)
+
+
+def operation_of(name: str) -> str:
+    """The collective that a communication kernel's name tells: AllReduce, ...; else its own name.
+
+    From NCCL 2.19 on the name tells only collective and data width, so nothing more is read.
+    """
+    match = _OPERATION.search(name)
+    if match:
+        return match[1]
+    return re.split(r"[<(]", name.removeprefix("void "), maxsplit=1)[0]

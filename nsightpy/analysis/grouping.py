@@ -1,0 +1,45 @@
+"""Grouping the rows of a frame by several columns at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.tally import Key
+from nsightpy.frames import Frame, Labels, distinct
+
+
+@dataclass(frozen=True, slots=True)
+class Groups:
+    """Which group each row belongs to: codes into keys, a key being a tuple of column values."""
+
+    codes: NDArray[np.int32]
+    keys: tuple[Key, ...]
+
+
+def group_by(frame: Frame, names: Sequence[str]) -> Groups:
+    """Groups of the rows that agree in all the named columns."""
+    codes: NDArray[np.int32] = np.zeros(frame.rows, dtype=np.int32)
+    keys: tuple[Key, ...] = ((),)
+    for name in names:
+        part, values = _coded(frame, name)
+        if len(keys) == 1:
+            codes, keys = part, tuple((*keys[0], value) for value in values)
+            continue
+        pairs, codes = distinct(codes.astype(np.int64) * len(values) + part)
+        keys = tuple(
+            (*keys[pair // len(values)], values[pair % len(values)]) for pair in pairs.tolist()
+        )
+    return Groups(codes, keys)
+
+
+def _coded(frame: Frame, name: str) -> tuple[NDArray[np.int32], Sequence[int | str]]:
+    data = frame[name]
+    if isinstance(data, Labels):
+        merged = data.merged()
+        return merged.codes, merged.values
+    unique, places = distinct(data)
+    return places, unique.tolist()

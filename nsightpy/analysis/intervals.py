@@ -1,0 +1,170 @@
+"""Interval arithmetic on int64 nanoseconds: what every time figure stands on.
+
+Intervals are half-open, [start, end). A Spans is a set of them in its one normal form: sorted,
+disjoint, not touching, none empty; so equal sets are equal arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.frames import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Spans:
+    """A set of points in time as sorted, disjoint, non-empty intervals. Times in ns."""
+
+    starts: Ints
+    ends: Ints
+
+    @property
+    def total(self) -> int:
+        """The measure of the set, in ns."""
+        return int((self.ends - self.starts).sum())
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Spans)
+            and np.array_equal(self.starts, other.starts)
+            and np.array_equal(self.ends, other.ends)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __or__(self, other: Spans) -> Spans:
+        return union(
+            np.concatenate([self.starts, other.starts]), np.concatenate([self.ends, other.ends])
+        )
+
+    def __and__(self, other: Spans) -> Spans:
+        return intersection(self, other)
+
+    def __sub__(self, other: Spans) -> Spans:
+        return difference(self, other)
+
+
+NOTHING = Spans(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def union(starts: Ints, ends: Ints) -> Spans:
+    """The set covered by any number of intervals in any order; empty ones cover nothing."""
+    solid = ends > starts
+    if not solid.all():
+        starts, ends = starts[solid], ends[solid]
+    if len(starts) == 0:
+        return NOTHING
+    if np.any(starts[1:] < starts[:-1]):
+        order = np.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
+    reach = np.maximum.accumulate(ends)
+    begins = np.flatnonzero(starts[1:] > reach[:-1]) + 1
+    first = np.concatenate([[0], begins])
+    last = np.concatenate([begins - 1, [len(starts) - 1]])
+    return Spans(starts[first], reach[last])
+
+
+def union_of(sets: Iterable[Spans]) -> Spans:
+    """The union of several sets."""
+    parts = list(sets)
+    if not parts:
+        return NOTHING
+    return union(
+        np.concatenate([part.starts for part in parts]),
+        np.concatenate([part.ends for part in parts]),
+    )
+
+
+def intersection(a: Spans, b: Spans) -> Spans:
+    """The points in both sets."""
+    if len(a) == 0 or len(b) == 0:
+        return NOTHING
+    low = np.searchsorted(b.ends, a.starts, side="right")
+    high = np.searchsorted(b.starts, a.ends, side="left")
+    meets = high - low
+    left = np.repeat(np.arange(len(a)), meets)
+    ahead = np.repeat(np.cumsum(meets) - meets, meets)
+    right = np.repeat(low, meets) + np.arange(len(left)) - ahead
+    return Spans(
+        np.maximum(a.starts[left], b.starts[right]), np.minimum(a.ends[left], b.ends[right])
+    )
+
+
+def difference(a: Spans, b: Spans) -> Spans:
+    """The points of a that are not in b."""
+    if len(a) == 0 or len(b) == 0:
+        return a
+    return intersection(a, complement(b, int(a.starts[0]), int(a.ends[-1])))
+
+
+def complement(a: Spans, start: int, end: int) -> Spans:
+    """The gaps: the points of [start, end) that are not in the set."""
+    inside = clip(a, start, end)
+    starts = np.concatenate([np.asarray([start], dtype=np.int64), inside.ends])
+    ends = np.concatenate([inside.starts, np.asarray([end], dtype=np.int64)])
+    open_gaps = ends > starts
+    return Spans(starts[open_gaps], ends[open_gaps])
+
+
+gaps = complement
+
+
+def clip(a: Spans, start: int, end: int) -> Spans:
+    """The part of a set inside [start, end)."""
+    starts, ends = np.maximum(a.starts, start), np.minimum(a.ends, end)
+    left = ends > starts
+    return Spans(starts[left], ends[left])
+
+
+def overlap_total(a: Spans, b: Spans) -> int:
+    """The measure of the intersection, in ns, without building it."""
+    return int((measure_before(b, a.ends) - measure_before(b, a.starts)).sum())
+
+
+def measure_before(a: Spans, times: Ints) -> Ints:
+    """How much of the set lies before each time, in ns."""
+    if len(a) == 0:
+        return np.zeros(len(times), dtype=np.int64)
+    lengths = a.ends - a.starts
+    before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
+    index = np.searchsorted(a.starts, times, side="right")
+    last = np.maximum(index - 1, 0)
+    beyond = np.maximum(a.ends[last] - times, 0)
+    return np.where(index > 0, before[index] - beyond, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Concurrency:
+    """How many intervals are open: `counts[i]` of them from `times[i]` until `times[i + 1]`."""
+
+    times: Ints
+    counts: Ints
+
+    @property
+    def peak(self) -> int:
+        return int(self.counts.max()) if len(self.counts) else 0
+
+    def at_least(self, level: int) -> Spans:
+        """The times in which at least that many intervals are open."""
+        busy = self.counts[:-1] >= level
+        return union(self.times[:-1][busy], self.times[1:][busy])
+
+
+def concurrency(starts: Ints, ends: Ints) -> Concurrency:
+    """The number of open intervals over time; an end and a start at one moment do not overlap."""
+    solid = ends > starts
+    starts, ends = starts[solid], ends[solid]
+    edges = np.concatenate([2 * ends, 2 * starts + 1])
+    edges.sort()
+    times = edges >> 1
+    open_after = np.cumsum(np.where(edges & 1, 1, -1))
+    last: NDArray[np.bool_] = np.ones(len(times), dtype=np.bool_)
+    last[:-1] = times[1:] != times[:-1]
+    return Concurrency(times[last], open_after[last].astype(np.int64))

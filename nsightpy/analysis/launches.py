@@ -1,0 +1,121 @@
+"""Launch phases of kernels: the API call, the wait in the queue, the kernel (cuda_kern_exec_sum).
+
+API = call end - call start; queue = kernel start - call end where positive; total = the later of
+both ends - call start. A kernel and a call belong together when process and correlation id agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.tally import Key
+from nsightpy.frames import Frame, Ints
+
+LAUNCH_CLASSES = (0, 1)
+NO_LAUNCH = -1
+_TABLE_SLACK = 8
+
+
+def launch_rows(kernels: Frame, calls: Frame) -> Ints:
+    """For each kernel, the row of the call that launched it; -1 where none was recorded.
+
+    One call may own many kernels (CUDA graphs). Of two rows for one launch the first runtime or
+    driver row counts. Both frames need pid and correlation_id, the calls event_class too.
+    """
+    launches = np.full(kernels.rows, NO_LAUNCH, dtype=np.int64)
+    candidates = np.flatnonzero(
+        np.isin(calls.ints("event_class"), LAUNCH_CLASSES) & (calls.ints("correlation_id") > 0)
+    )
+    call_pid, call_id = calls.ints("pid")[candidates], calls.ints("correlation_id")[candidates]
+    pids, ids = kernels.ints("pid"), kernels.ints("correlation_id")
+    for pid in np.unique(pids).tolist():
+        mine = np.flatnonzero(call_pid == pid) if len(candidates) else candidates
+        rows = np.flatnonzero((pids == pid) & (ids > 0))
+        launches[rows] = _lookup(call_id[mine], candidates[mine], ids[rows])
+    return launches
+
+
+def _lookup(keys: Ints, values: Ints, wanted: Ints) -> Ints:
+    """The first value under each wanted key; -1 where there is none."""
+    if len(keys) == 0 or len(wanted) == 0:
+        return np.full(len(wanted), NO_LAUNCH, dtype=np.int64)
+    high = int(keys.max())
+    if high < _TABLE_SLACK * len(keys) + 1_000_000:
+        table = np.full(high + 1, NO_LAUNCH, dtype=np.int64)
+        table[keys[::-1]] = values[::-1]
+        known = wanted <= high
+        return np.where(known, table[np.where(known, wanted, 0)], NO_LAUNCH)
+    order = np.argsort(keys, kind="stable")
+    place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
+    found = order[place]
+    return np.where(keys[found] == wanted, values[found], NO_LAUNCH)
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchStatistics:
+    """Phases of the launches of one kernel by one API function, medians in ns."""
+
+    key: Key
+    api: str
+    count: int
+    queued_count: int
+    api_med_ns: float
+    queue_med_ns: float | None
+    kernel_med_ns: float
+    total_med_ns: float
+    queue_max_ns: int | None
+    kernel_total_ns: int
+
+
+def launch_statistics(kernels: Frame, calls: Frame, by: tuple[str, ...]) -> list[LaunchStatistics]:
+    """Launch phases per group of kernels (columns `by`) and API function; launched kernels only."""
+    rows = launch_rows(kernels, calls)
+    launched = kernels.take(rows != NO_LAUNCH)
+    call = calls.take(rows[rows != NO_LAUNCH])
+    groups = group_by(Frame({**{n: launched[n] for n in by}, "api": call["name"]}), (*by, "api"))
+    order = np.argsort(groups.codes, kind="stable")
+    present, bounds = np.unique(groups.codes[order], return_index=True)
+    phases = _phases(launched, call)
+    edges = [*bounds.tolist(), len(order)]
+    return [
+        _statistics(groups.keys[code], [phase[order[low:high]] for phase in phases])
+        for code, (low, high) in zip(present.tolist(), pairwise(edges), strict=True)
+    ]
+
+
+def _phases(kernels: Frame, calls: Frame) -> tuple[Ints, Ints, Ints, Ints]:
+    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
+    call_start, call_end = calls.ints("start_ns"), calls.ints("end_ns")
+    return (
+        call_end - call_start,
+        start - call_end,
+        end - start,
+        np.maximum(call_end, end) - call_start,
+    )
+
+
+def _statistics(key: Key, phases: list[Ints]) -> LaunchStatistics:
+    api, queue, kernel, total = phases
+    queued = queue[queue > 0]
+    *group, name = key
+    return LaunchStatistics(
+        key=tuple(group),
+        api=str(name),
+        count=len(api),
+        queued_count=len(queued),
+        api_med_ns=_median(api),
+        queue_med_ns=_median(queued) if len(queued) else None,
+        kernel_med_ns=_median(kernel),
+        total_med_ns=_median(total),
+        queue_max_ns=int(queued.max()) if len(queued) else None,
+        kernel_total_ns=int(kernel.sum()),
+    )
+
+
+def _median(values: NDArray[np.int64]) -> float:
+    return float(np.median(values))

@@ -1,0 +1,181 @@
+"""How the time of a device divides: busy, compute, communication, copies, idle.
+
+Every figure is the measure of a union over all streams, clipped to the window; work is never
+added up and called time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.intervals import Spans, clip, difference, overlap_total, union, union_of
+from nsightpy.frames import Frame, distinct
+from nsightpy.units import percent
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """What one device did, as sets of time; `graphs` are CUDA graphs traced as a whole."""
+
+    compute: Spans
+    communication: Spans
+    memory: Spans
+    graphs: Spans
+
+    @property
+    def busy(self) -> Spans:
+        return union_of((self.compute, self.communication, self.memory, self.graphs))
+
+    def clipped(self, start: int, end: int) -> Activity:
+        return Activity(
+            *(
+                clip(s, start, end)
+                for s in (self.compute, self.communication, self.memory, self.graphs)
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TimeBudget:
+    """The division of one window of one device, in ns. Raw measures; ratios are properties.
+
+    Invariants: compute_ns <= busy_ns <= window_ns; busy_ns + idle_ns = window_ns.
+    """
+
+    start_ns: int
+    end_ns: int
+    busy_ns: int
+    compute_ns: int
+    communication_ns: int
+    memory_ns: int
+    overlap_ns: int
+    exposed_communication_ns: int
+    copy_only_ns: int
+    opaque_graph_ns: int
+
+    @property
+    def window_ns(self) -> int:
+        return self.end_ns - self.start_ns
+
+    @property
+    def idle_ns(self) -> int:
+        return self.window_ns - self.busy_ns
+
+    @property
+    def compute_absent_ns(self) -> int:
+        return self.window_ns - self.compute_ns
+
+    @property
+    def busy_percent(self) -> float | None:
+        """Share of the window in which the device did anything."""
+        return percent(self.busy_ns, self.window_ns)
+
+    @property
+    def overlap_percent(self) -> float | None:
+        """Share of communication hidden under compute (as HTA defines it)."""
+        return percent(self.overlap_ns, self.communication_ns)
+
+
+def activity(
+    kernels: Frame,
+    communication: NDArray[np.bool_],
+    operations: Frame,
+    graphs: Frame,
+) -> Activity:
+    """The activity of one device from its kernels (and which are communication), copies, graphs."""
+    starts, ends = kernels.ints("start_ns"), kernels.ints("end_ns")
+    opaque = _spans(graphs)
+    compute = union(starts[~communication], ends[~communication])
+    return Activity(
+        compute | opaque if len(opaque) else compute,
+        union(starts[communication], ends[communication]),
+        _spans(operations),
+        opaque,
+    )
+
+
+def time_budget(
+    done: Activity, start_ns: int | None = None, end_ns: int | None = None
+) -> TimeBudget:
+    """The budget of a window; by default from the first start to the last end of anything done."""
+    busy = done.busy
+    if start_ns is None:
+        start_ns = int(busy.starts[0]) if len(busy) else (end_ns or 0)
+    if end_ns is None:
+        end_ns = int(busy.ends[-1]) if len(busy) else start_ns
+    end_ns = max(start_ns, end_ns)
+    inside = done.clipped(start_ns, end_ns)
+    kernels = union_of((inside.compute, inside.communication))
+    return TimeBudget(
+        start_ns=start_ns,
+        end_ns=end_ns,
+        busy_ns=clip(busy, start_ns, end_ns).total,
+        compute_ns=inside.compute.total,
+        communication_ns=inside.communication.total,
+        memory_ns=inside.memory.total,
+        overlap_ns=overlap_total(inside.communication, inside.compute),
+        exposed_communication_ns=difference(
+            inside.communication, union_of((inside.compute, inside.memory))
+        ).total,
+        copy_only_ns=difference(inside.memory, kernels).total,
+        opaque_graph_ns=inside.graphs.total,
+    )
+
+
+def _spans(frame: Frame) -> Spans:
+    return union(frame.ints("start_ns"), frame.ints("end_ns"))
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceBudget:
+    """The budget of one device as one process used it."""
+
+    pid: int
+    device: int
+    budget: TimeBudget
+
+
+def device_budgets(
+    kernels: Frame,
+    operations: Frame,
+    graphs: Frame,
+    *,
+    communication: Iterable[str] = (),
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+) -> list[DeviceBudget]:
+    """One budget per process and device, from frames with pid, device and times.
+
+    `communication` adds regular expressions to the known names of communication kernels.
+    """
+    is_comm = is_communication(kernels.labels("name"), communication)
+    frames_ = (kernels, operations, graphs)
+    places = sorted({place for frame in frames_ for place in _places(frame)})
+    budgets = []
+    for pid, device in places:
+        mine = [_mask(frame, pid, device, alone=len(places) == 1) for frame in frames_]
+        own, copies, traces = (
+            frame if mask is None else frame.take(mask)
+            for frame, mask in zip(frames_, mine, strict=True)
+        )
+        own_comm = is_comm if mine[0] is None else is_comm[mine[0]]
+        done = activity(own, own_comm, copies, traces)
+        budgets.append(DeviceBudget(pid, device, time_budget(done, start_ns, end_ns)))
+    return budgets
+
+
+def _places(frame: Frame) -> list[tuple[int, int]]:
+    packed, _ = distinct((frame.ints("pid") << 16) | frame.ints("device"))
+    return [divmod(place, 1 << 16) for place in packed.tolist()]
+
+
+def _mask(frame: Frame, pid: int, device: int, *, alone: bool) -> NDArray[np.bool_] | None:
+    if alone:
+        return None
+    mask: NDArray[np.bool_] = (frame.ints("pid") == pid) & (frame.ints("device") == device)
+    return mask

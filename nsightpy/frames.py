@@ -1,0 +1,358 @@
+"""The schema of every public frame, and the columnar container that readers fill.
+
+A Frame is a table of named, equally long columns: int64 arrays for times, sizes and ids, Labels
+for names. Analyses take Frames; library users see the same columns as a pandas DataFrame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: name, kind ("int" or "label"), unit, meaning, and its value for "not known"."""
+
+    name: str
+    kind: str
+    unit: str
+    meaning: str
+    missing: int | str = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The fixed columns of a public frame, in order."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A column of names: one small integer a row, and each distinct name once."""
+
+    codes: NDArray[np.int32]
+    values: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Labels:
+        """Labels of plain strings, values in order of first appearance."""
+        seen: dict[str, int] = {}
+        codes = [seen.setdefault(text, len(seen)) for text in texts]
+        return cls(np.asarray(codes, dtype=np.int32), tuple(seen))
+
+    @classmethod
+    def constant(cls, text: str, length: int) -> Labels:
+        return cls(np.zeros(length, dtype=np.int32), (text,))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: int) -> str:
+        return self.values[int(self.codes[row])]
+
+    def take(self, rows: NDArray[Any]) -> Labels:
+        """The rows of a boolean mask or an index array; the values are shared."""
+        return Labels(self.codes[rows], self.values)
+
+    def equals(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
+        """Mask of the rows whose name is one of those wanted."""
+        hits = np.asarray([value in wanted for value in self.values], dtype=np.bool_)
+        return hits[self.codes] if len(hits) else np.zeros(len(self.codes), dtype=np.bool_)
+
+    def merged(self) -> Labels:
+        """The same rows with equal names sharing one code (different ids may carry one text)."""
+        if len(set(self.values)) == len(self.values):
+            return self
+        seen: dict[str, int] = {}
+        table = np.asarray([seen.setdefault(v, len(seen)) for v in self.values], dtype=np.int32)
+        return Labels(table[self.codes], tuple(seen))
+
+
+ColumnData: TypeAlias = Ints | Labels
+
+
+class Frame(Mapping[str, ColumnData]):
+    """Equally long columns by name. Read-only: analyses never change what they are given."""
+
+    def __init__(self, columns: Mapping[str, ColumnData]) -> None:
+        lengths = {len(data) for data in columns.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of different lengths: {sorted(lengths)}")
+        self._columns = dict(columns)
+        self.rows = lengths.pop() if lengths else 0
+
+    def __getitem__(self, name: str) -> ColumnData:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def ints(self, name: str) -> Ints:
+        """An integer column (times in ns, sizes in bytes, ids)."""
+        data = self._columns[name]
+        if isinstance(data, Labels):
+            raise TypeError(f"{name} is a label column")
+        return data
+
+    def labels(self, name: str) -> Labels:
+        """A column of names."""
+        data = self._columns[name]
+        if not isinstance(data, Labels):
+            raise TypeError(f"{name} is an integer column")
+        return data
+
+    def take(self, rows: NDArray[Any]) -> Frame:
+        """The rows of a boolean mask or an index array, as a new frame."""
+        return Frame(
+            {
+                name: data.take(rows) if isinstance(data, Labels) else data[rows]
+                for name, data in self._columns.items()
+            }
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same columns as a DataFrame: int64, and category for names."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                name: _categorical(data) if isinstance(data, Labels) else data
+                for name, data in self._columns.items()
+            }
+        )
+
+    @classmethod
+    def from_pandas(cls, table: pd.DataFrame) -> Frame:
+        """A Frame of a DataFrame's columns: numbers as int64, everything else as labels."""
+        columns: dict[str, ColumnData] = {}
+        for name in table.columns:
+            series = table[name]
+            if series.dtype.kind in "iub":
+                columns[str(name)] = series.to_numpy(dtype=np.int64)
+            else:
+                columns[str(name)] = Labels.of(series.astype(str))
+        return cls(columns)
+
+    @classmethod
+    def empty(cls, schema: Schema, columns: Iterable[str] | None = None) -> Frame:
+        """The frame of that schema with no rows."""
+        return cls({name: blank(schema[name], 0) for name in columns or schema.names})
+
+    @classmethod
+    def concatenate(cls, frames: Sequence[Frame]) -> Frame:
+        """The rows of frames with the same columns, one after the other."""
+        if len(frames) == 1:
+            return frames[0]
+        return cls({name: joined([frame[name] for frame in frames]) for name in frames[0]})
+
+
+def blank(column: Column, length: int) -> ColumnData:
+    """A column full of its "not known" value."""
+    if column.kind == "label":
+        return Labels.constant(str(column.missing), length)
+    return np.full(length, column.missing, dtype=np.int64)
+
+
+def joined(parts: Sequence[ColumnData]) -> ColumnData:
+    """One column of the parts of a column, in order."""
+    labels = [part for part in parts if isinstance(part, Labels)]
+    if not labels:
+        return np.concatenate([part for part in parts if not isinstance(part, Labels)])
+    seen: dict[str, int] = {}
+    codes = []
+    for part in labels:
+        table = np.asarray([seen.setdefault(v, len(seen)) for v in part.values], dtype=np.int32)
+        codes.append(table[part.codes] if len(table) else part.codes)
+    return Labels(np.concatenate(codes), tuple(seen))
+
+
+def distinct(ids: Ints) -> tuple[Ints, NDArray[np.int32]]:
+    """The sorted distinct ids and, for each row, the place of its id among them."""
+    if len(ids) == 0:
+        return ids, np.empty(0, dtype=np.int32)
+    low, high = int(ids.min()), int(ids.max())
+    if low < 0 or high > 4 * len(ids) + 1_000_000:
+        unique, codes = np.unique(ids, return_inverse=True)
+        return unique, codes.astype(np.int32)
+    present = np.zeros(high + 1, dtype=np.bool_)
+    present[ids] = True
+    unique = np.flatnonzero(present).astype(np.int64)
+    place = np.zeros(high + 1, dtype=np.int32)
+    place[unique] = np.arange(len(unique), dtype=np.int32)
+    return unique, place[ids]
+
+
+def _categorical(labels: Labels) -> pd.Categorical:
+    import pandas as pd
+
+    merged = labels.merged()
+    return pd.Categorical.from_codes(merged.codes, categories=pd.Index(merged.values, dtype=object))
+
+
+def _int(name: str, unit: str, meaning: str, missing: int = 0) -> Column:
+    return Column(name, "int", unit, meaning, missing)
+
+
+def _label(name: str, meaning: str, missing: str = "") -> Column:
+    return Column(name, "label", "", meaning, missing)
+
+
+_SPAN = (
+    _int("start_ns", "ns", "start, in the report's own time"),
+    _int("end_ns", "ns", "end, in the report's own time"),
+)
+_PLACE = (
+    _int("pid", "", "process that owns the operation; 0 where the export does not tell"),
+    _int("device", "", "CUDA device ordinal inside the process"),
+    _int("context", "", "CUDA context"),
+    _int("stream", "", "CUDA stream"),
+    _int("correlation_id", "", "the launching API call, unique inside one process; 0 = none"),
+)
+
+KERNELS = Schema(
+    "kernels",
+    "GPU kernels, one row per execution",
+    (
+        *_SPAN,
+        *_PLACE,
+        _label("name", "demangled name with template arguments"),
+        _label("base_name", "function name without arguments"),
+        _label("mangled_name", "mangled name; empty where the capture has none"),
+        _int("grid_x", "blocks", "grid size"),
+        _int("grid_y", "blocks", "grid size"),
+        _int("grid_z", "blocks", "grid size"),
+        _int("block_x", "threads", "block size"),
+        _int("block_y", "threads", "block size"),
+        _int("block_z", "threads", "block size"),
+        _int("registers_per_thread", "", "registers of a thread"),
+        _int("static_shared_bytes", "bytes", "static shared memory of a block"),
+        _int("dynamic_shared_bytes", "bytes", "dynamic shared memory of a block"),
+        _int("local_bytes_per_thread", "bytes", "local memory of a thread"),
+        _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),
+    ),
+)
+GRAPH_LAUNCHES = Schema(
+    "graph_launches",
+    "CUDA graph launches traced as a whole: their kernels are not recorded one by one",
+    (
+        *_SPAN,
+        *_PLACE,
+        _int("graph_id", "", "CUDA graph"),
+        _int("graph_exec_id", "", "executable graph"),
+    ),
+)
+MEMORY_OPERATIONS = Schema(
+    "memory_operations",
+    "copies and memory sets on the GPU",
+    (
+        *_SPAN,
+        *_PLACE,
+        _label("operation", "NVIDIA's name of the operation, [CUDA memcpy Host-to-Device]"),
+        _int("bytes", "bytes", "size"),
+        _label("source_memory", "memory the data came from: Pageable, Pinned, Device, ..."),
+        _label("target_memory", "memory the data went to"),
+        _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),
+    ),
+)
+API_CALLS = Schema(
+    "api_calls",
+    "CUDA runtime and driver calls on the host",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _int("correlation_id", "", "what the call launched, unique inside one process; 0 = none"),
+        _label("name", "function, without its four-digit version suffix"),
+        _int("return_value", "", "CUDA error code; 0 = success"),
+        _int("event_class", "", "0 runtime, 1 driver; other classes are not calls of their own"),
+    ),
+)
+NVTX_RANGES = Schema(
+    "nvtx_ranges",
+    "NVTX push/pop and start/end ranges",
+    (
+        *_SPAN,
+        _int("pid", "", "process"),
+        _int("tid", "", "thread that opened the range"),
+        _int("end_tid", "", "thread that closed it; equals tid for push/pop ranges"),
+        _label("name", "range text"),
+        _label("domain", "domain name; empty for the default domain"),
+        _label("style", "PushPop or StartEnd"),
+    ),
+)
+PROCESSES = Schema(
+    "processes",
+    "processes with GPU, CUDA or NVTX activity",
+    (
+        _int("pid", "", "process"),
+        _label("name", "executable, where the export knows it"),
+        _int("rank", "", "rank of the process; -1 where nothing tells", -1),
+        _label("rank_source", "the evidence the rank rests on"),
+    ),
+)
+DEVICES = Schema(
+    "devices",
+    "GPUs as the processes see them",
+    (
+        _int("pid", "", "process that sees the device; 0 = every process"),
+        _int("device", "", "CUDA device ordinal inside the process"),
+        _int("gpu_id", "", "GPU index on the host", -1),
+        _label("name", "product name"),
+        _label("uuid", "identity of the GPU; empty in old exports"),
+        _label("bus", "PCI bus location"),
+        _int("sm_count", "", "streaming multiprocessors"),
+        _int("memory_bytes", "bytes", "device memory"),
+        _int("memory_bytes_per_s", "bytes/s", "memory bandwidth"),
+        _int("clock_hz", "Hz", "maximum clock"),
+        _int("compute_major", "", "compute capability"),
+        _int("compute_minor", "", "compute capability"),
+    ),
+)
+DIAGNOSTICS = Schema(
+    "diagnostics",
+    "what the profiler itself said during the capture",
+    (
+        _int("time_ns", "ns", "time; may lie before the capture"),
+        _int("pid", "", "process it is about; 0 = the whole capture"),
+        _label("severity", "info, warning, error or verbose"),
+        _label("source", "injection, daemon or analysis"),
+        _label("text", "message"),
+    ),
+)
+
+SCHEMAS = {
+    schema.name: schema
+    for schema in (
+        KERNELS,
+        GRAPH_LAUNCHES,
+        MEMORY_OPERATIONS,
+        API_CALLS,
+        NVTX_RANGES,
+        PROCESSES,
+        DEVICES,
+        DIAGNOSTICS,
+    )
+}

@@ -1,0 +1,281 @@
+"""Many reports of one job: which rank each is, and one function run over all of them."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Generic, TypeAlias, TypeVar
+
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.readers.identity import Evidence
+from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
+
+T = TypeVar("T")
+Paths: TypeAlias = "str | Path | NsysReport | RankSet | Iterable[str | Path | NsysReport]"
+
+GUESS = "guess: order of"
+ON_ERROR = ("skip", "raise")
+
+
+@dataclass(frozen=True)
+class Mapped(Generic[T]):
+    """One function's results over a rank set, in the order of the reports, and what failed."""
+
+    results: list[tuple[NsysReport, T]]
+    failures: list[ReportError] = field(default_factory=list)
+
+    @property
+    def values(self) -> list[T]:
+        return [value for _, value in self.results]
+
+
+class RankSet:
+    """Reports of one job in natural order, each process with its rank and the evidence for it."""
+
+    def __init__(
+        self, reports: Sequence[NsysReport], *, jobs: int | None = None, on_error: str = "skip"
+    ) -> None:
+        if on_error not in ON_ERROR:
+            raise UsageError(f"on_error must be one of {', '.join(ON_ERROR)}, not {on_error!r}")
+        self.reports = list(reports)
+        self.jobs = jobs
+        self.on_error = on_error
+        self._failures: dict[Path, ReportError] = {}
+        self._ranked = False
+
+    def __len__(self) -> int:
+        return len(self.reports)
+
+    def __iter__(self) -> Iterator[NsysReport]:
+        return iter(self.reports)
+
+    def __repr__(self) -> str:
+        return f"RankSet({[str(report.path) for report in self.reports]})"
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The reports' paths as given."""
+        return tuple(str(report.path) for report in self.reports)
+
+    @property
+    def failures(self) -> list[ReportError]:
+        """The reports that could not be read so far, each with its reason."""
+        return list(self._failures.values())
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes of all reports; with several, those that name the same fact are counted."""
+        failed = [f"left out: {error.path}: {error.problem}" for error in self.failures]
+        readable = [r for r in self.reports if r.path not in self._failures]
+        told: dict[str, list[str]] = {}
+        for report in readable:
+            for note in report.notes:
+                told.setdefault(note, []).append(report.path.name)
+        return failed + [_attributed(note, names, len(readable)) for note, names in told.items()]
+
+    def map(
+        self, function: Callable[[NsysReport], T], *, ranked: bool = False, jobs: int | None = None
+    ) -> Mapped[T]:
+        """Run a function on every report; with jobs > 1 in that many processes.
+
+        `ranked` finds the ranks first. The function and its result must be picklable for jobs > 1.
+        A report that fails is tallied, or raised with on_error="raise", or when it is the only
+        one. Raises ReportError when every report fails.
+        """
+        if ranked:
+            self.find_ranks()
+        reports = [report for report in self.reports if report.path not in self._failures]
+        workers = min(jobs or self.jobs or 1, len(reports))
+        outcomes = (
+            _in_processes(function, reports, workers)
+            if workers > 1
+            else ((report, _attempt(function, report)) for report in reports)
+        )
+        by_path: dict[Path, T] = {}
+        for report, outcome in outcomes:
+            if isinstance(outcome, ReportError):
+                self._failed(report, outcome)
+            else:
+                by_path[report.path] = outcome[0]
+        results = [(report, by_path[report.path]) for report in reports if report.path in by_path]
+        if not results and self._failures:
+            raise next(iter(self._failures.values()))
+        return Mapped(results, self.failures)
+
+    def find_ranks(self) -> None:
+        """Give every process of every report its rank, from all the evidence at once."""
+        if self._ranked:
+            return
+        readable = []
+        for report in self.reports:
+            outcome = _attempt(_identify, report)
+            if isinstance(outcome, ReportError):
+                self._failed(report, outcome)
+            else:
+                readable.append(report)
+        assign_ranks(readable)
+        self._ranked = True
+
+    def _failed(self, report: NsysReport, error: ReportError) -> None:
+        if self.on_error == "raise" or len(self.reports) == 1:
+            raise error
+        self._failures[report.path] = error
+
+
+def open_ranks(
+    paths: Paths,
+    *,
+    use_cache: bool = True,
+    rank_regex: str | None = None,
+    jobs: int | None = None,
+    on_error: str = "skip",
+    progress: Progress | None = None,
+) -> RankSet:
+    """Open reports, directories and globs as one rank set, in natural order of their names.
+
+    Raises ReportError when nothing there is a report.
+    """
+    if isinstance(paths, RankSet):
+        return paths
+    given = [paths] if isinstance(paths, str | Path | NsysReport) else list(paths)
+    reports: dict[Path, NsysReport] = {}
+    for item in given:
+        if isinstance(item, NsysReport):
+            reports.setdefault(item.path, item)
+            continue
+        for path in find_reports(item):
+            reports.setdefault(
+                path,
+                open_report(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress),
+            )
+    if not reports:
+        raise UsageError("no reports given")
+    ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
+    return RankSet(ordered, jobs=jobs, on_error=on_error)
+
+
+def find_reports(given: str | Path) -> list[Path]:
+    """The report files behind one path: itself, those in a directory, or those of a glob."""
+    path = Path(given)
+    if path.is_dir():
+        found = [p for p in path.iterdir() if p.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES]
+        if not found:
+            deeper = sorted(
+                p.parent for p in path.rglob("*") if p.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES
+            )
+            advice = (
+                f"{deeper[0]} does."
+                if deeper
+                else "give a .nsys-rep file, or what `nsys export --type sqlite REPORT` writes."
+            )
+            raise ReportError(path, "holds no Nsight Systems report", advice)
+    elif not path.exists() and glob.has_magic(str(given)):
+        found = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
+        found = [p for p in found if p.is_file()]
+        if not found:
+            raise ReportError(path, "matches no file", "check the pattern.")
+    else:
+        return [path]
+    stems = {p.with_suffix("") for p in found if p.suffix in NSYS_SUFFIXES}
+    kept = [p for p in found if p.suffix in NSYS_SUFFIXES or p.with_suffix("") not in stems]
+    return sorted(kept, key=lambda p: natural(str(p)))
+
+
+def natural(text: str) -> tuple[tuple[int, int | str], ...]:
+    """A sort key by which rank2 comes before rank10."""
+    parts = re.split(r"(\d+)", text)
+    return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in parts)
+
+
+def assign_ranks(reports: Sequence[NsysReport]) -> None:
+    """Give every process of these reports a rank.
+
+    The strongest kind of evidence that tells all processes apart wins; else each process takes
+    its own strongest, leaving out kinds that call several processes the same; what is left is
+    numbered by the order of the files or of the devices, and called a guess.
+    """
+    units = [(report, pid) for report in reports for pid in report.pids]
+    told = {(report.path, pid): _evidence_for(report, pid) for report, pid in units}
+    for kind in dict.fromkeys(e.source for found in told.values() for e in found):
+        ranks = [next((e.rank for e in found if e.source == kind), None) for found in told.values()]
+        if None not in ranks and len(set(ranks)) == len(ranks):
+            for (report, pid), rank in zip(units, ranks, strict=True):
+                report.ranks[pid] = (rank, kind)
+            return
+    ambiguous = _ambiguous_kinds(list(told.values()))
+    for report, pid in units:
+        best = next((e for e in told[report.path, pid] if e.source not in ambiguous), None)
+        report.ranks[pid] = (best.rank, best.source) if best else (None, "")
+    _guess([(report, pid) for report, pid in units if report.ranks[pid][0] is None], len(units))
+
+
+def _guess(unknown: list[tuple[NsysReport, int]], units: int) -> None:
+    if units <= 1 or len(unknown) < units:
+        return
+    what = "files" if len({report.path for report, _ in unknown}) == units else "processes"
+    for rank, (report, pid) in enumerate(unknown):
+        report.ranks[pid] = (rank, f"{GUESS} {what}")
+
+
+def _ambiguous_kinds(told: list[list[Evidence]]) -> set[str]:
+    """Kinds of evidence that give every process of several the same rank."""
+    ranks: dict[str, list[int]] = {}
+    for found in told:
+        for e in found:
+            ranks.setdefault(e.source, []).append(e.rank)
+    return {kind for kind, values in ranks.items() if len(values) > 1 and len(set(values)) == 1}
+
+
+def _evidence_for(report: NsysReport, pid: int) -> list[Evidence]:
+    return [e for e in report.evidence if e.pid in (0, pid)]
+
+
+def _identify(report: NsysReport) -> None:
+    _ = report.evidence
+
+
+def _attempt(function: Callable[[NsysReport], T], report: NsysReport) -> tuple[T] | ReportError:
+    try:
+        return (function(report),)
+    except ReportError as error:
+        return error
+
+
+def _in_processes(
+    function: Callable[[NsysReport], T], reports: Sequence[NsysReport], workers: int
+) -> Iterator[tuple[NsysReport, tuple[T] | ReportError]]:
+    with ProcessPoolExecutor(workers) as pool:
+        pending = {pool.submit(_attempt, function, report): report for report in reports}
+        for done in as_completed(pending):
+            yield pending[done], done.result()
+
+
+def default_jobs() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _attributed(note: str, names: list[str], reports: int) -> str:
+    if reports == 1:
+        return note
+    if len(names) == reports:
+        return f"{note} (all {reports} reports)"
+    return f"{names[0]}: {note}" if len(names) == 1 else f"{note} ({len(names)} reports)"
+
+
+__all__ = [
+    "Mapped",
+    "RankSet",
+    "assign_ranks",
+    "default_jobs",
+    "find_reports",
+    "natural",
+    "open_ranks",
+]

@@ -1,0 +1,173 @@
+"""Which rank a report, and each process in it, belongs to; and the evidence for it.
+
+Evidence, strongest first: MPI's own word (MPI_RANKS, thread names "MPI Rank N"), the payload of
+NCCL communicator creation, the launcher's environment inside the report, the file name. Of the
+environment only the rank keys below are ever read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import sqlalchemy as sa
+
+from nsightpy.errors import UsageError
+from nsightpy.readers.nsys_tables import NsysExport, column, number, process_of
+from nsightpy.readers.nvtx import NVTX
+
+# In the order of trust: an inner launcher (mpirun in an srun step) knows better than an outer one.
+RANK_KEYS = (
+    "RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "PALS_RANKID",
+    "FLUX_TASK_RANK",
+    "ALPS_APP_PE",
+    "SLURM_PROCID",
+)
+THREAD_NAME = 39
+_MPI_THREAD = re.compile(r"MPI Rank (\d+)")
+_RANK_WORD = re.compile(r"rank[-_.=]?(\d+)", re.IGNORECASE)
+_RANK_LETTER = re.compile(r"(?:^|[-_.])r(\d+)(?=[-_.]|$)", re.IGNORECASE)
+_ENVIRONMENT = re.compile(r'(?:^|[;\x00])([A-Z_]+)="?(\d+)"?(?=[;\x00]|$)')
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One reason to believe that a process (pid 0: the whole report) has a rank."""
+
+    rank: int
+    source: str
+    pid: int = 0
+
+
+def evidence(
+    export: NsysExport, name: str, pids: list[int], rank_regex: str | None = None
+) -> list[Evidence]:
+    """All evidence that a report holds, strongest first.
+
+    The launcher's environment and the file name speak for the whole report, and so only when one
+    process of it did GPU work.
+    """
+    found: list[Evidence] = []
+    if rank_regex is not None:
+        found += rank_by_regex(name, rank_regex)
+    found += _mpi_ranks(export)
+    found += _mpi_thread_names(export)
+    found += _nccl_ranks(export)
+    if len(pids) <= 1:
+        found += _environment_ranks(export)
+        found += rank_in_name(name)
+    return found
+
+
+def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
+    """The rank that the user's expression finds in a file name: its first group, else its match."""
+    try:
+        match = re.search(pattern, name)
+    except re.error as error:
+        raise UsageError(f"--rank-regex {pattern!r} is no regular expression: {error}") from None
+    if match is None:
+        return []
+    text = match[1] if match.re.groups else match[0]
+    if not text or not text.isdecimal():
+        raise UsageError(f"--rank-regex {pattern!r} finds {text!r} in {name}, which is no number")
+    return [Evidence(int(text), "--rank-regex")]
+
+
+def rank_in_name(name: str) -> list[Evidence]:
+    """The rank in a file name: rank_3, rank3, _r3; a bare number could be anything."""
+    stem = Path(name).name
+    match = _RANK_WORD.search(stem) or _RANK_LETTER.search(stem.rsplit(".", 1)[0])
+    return [Evidence(int(match[1]), "file name")] if match else []
+
+
+def _mpi_ranks(export: NsysExport) -> list[Evidence]:
+    table = export.file.tables.get("MPI_RANKS")
+    if table is None or not {"globalTid", "rank"} <= set(table.c.keys()):
+        return []
+    pid = number(table, "pid", process_of("globalTid"), 0)
+    found = export.file.rows(sa.select(pid, table.c.rank))
+    return [Evidence(int(rank), "MPI_RANKS", int(pid)) for pid, rank in _sorted(found)]
+
+
+def _mpi_thread_names(export: NsysExport) -> list[Evidence]:
+    found = _nvtx_texts(export, sa.column("eventType") == THREAD_NAME)
+    return [
+        Evidence(int(match[1]), "MPI thread name", pid)
+        for pid, text, _ in found
+        if (match := _MPI_THREAD.fullmatch(text))
+    ]
+
+
+def _nccl_ranks(export: NsysExport) -> list[Evidence]:
+    """Rank in the largest communicator that each process created, if any payload tells."""
+    table = export.file.tables.get(NVTX)
+    ids = export.strings.matching("ncclCommInit") + export.strings.matching("CommInit")
+    if table is None or "jsonText" not in table.c or not ids:
+        return []
+    best: dict[int, tuple[int, int]] = {}
+    for pid, _, payload in _nvtx_texts(export, sa.column("textId").in_(ids)):
+        fields = _json_object(payload)
+        rank, size = fields.get("Rank"), fields.get("No. of ranks")
+        if isinstance(rank, int) and isinstance(size, int):
+            best[pid] = max(best.get(pid, (0, 0)), (size, rank), key=lambda pair: pair[0])
+    return [Evidence(rank, "NCCL communicator", pid) for pid, (_, rank) in sorted(best.items())]
+
+
+def _environment_ranks(export: NsysExport) -> list[Evidence]:
+    texts: list[str] = []
+    capture = export.file.tables.get("META_DATA_CAPTURE")
+    if capture is not None:
+        wanted = sa.or_(*(capture.c.value.startswith(f"{key}=") for key in RANK_KEYS))
+        query = sa.select(capture.c.value).where(
+            capture.c.name.endswith("ENVIRONMENT_VARIABLE"), wanted
+        )
+        texts += [str(row[0]) for row in export.file.rows(query)]
+    system = export.file.tables.get("TARGET_INFO_SYSTEM_ENV")
+    if system is not None:
+        query = sa.select(system.c.value).where(system.c.name == "DeviceEnvironment")
+        texts += [str(row[0]) for row in export.file.rows(query)]
+    values: dict[str, int] = {}
+    for text in texts:
+        for key, value in _ENVIRONMENT.findall(text):
+            if key in RANK_KEYS:
+                values.setdefault(key, int(value))
+    return [Evidence(values[key], f"environment {key}") for key in RANK_KEYS if key in values]
+
+
+def _nvtx_texts(
+    export: NsysExport, condition: sa.ColumnElement[bool]
+) -> list[tuple[int, str, str]]:
+    """(pid, text, payload as JSON) of the NVTX events that meet a condition."""
+    table = export.file.tables.get(NVTX)
+    if table is None or "text" not in table.c:
+        return []
+    payload = table.c.jsonText if "jsonText" in table.c else sa.literal("")
+    query = sa.select(
+        number(table, "pid", process_of("globalTid"), 0),
+        number(table, "start", column("start"), 0),
+        table.c.text,
+        payload,
+    ).where(condition)
+    found = sorted(export.file.rows(query), key=lambda row: (row[0], row[1]))
+    return [(int(pid), str(text or ""), str(data or "")) for pid, _, text, data in found]
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _sorted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    return sorted(rows, key=lambda row: tuple(int(value) for value in row))

@@ -1,0 +1,177 @@
+"""Event tables as columns: the probed SQLAlchemy selects that every frame is made of.
+
+Tables and columns are asked for, never assumed, and no version is ever looked at. A table that
+the capture did not produce gives the empty frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy.frames import Frame, Ints, Labels, Schema
+from nsightpy.readers.sqlite import SqliteFile
+from nsightpy.readers.strings import Strings
+
+NO_END = -(2**63)
+
+Expression: TypeAlias = Callable[[sa.TableClause], "sa.ColumnElement[Any] | None"]
+
+
+class NsysExport:
+    """One SQLite export: its tables, its strings, and what had to be said while reading it."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = SqliteFile(path)
+        self.strings = Strings(self.file)
+        self.notes: dict[str, None] = {}
+
+    def has(self, table: str) -> bool:
+        return table in self.file.tables
+
+    def count(self, table: str) -> int:
+        """The number of rows of a table; 0 when it does not exist."""
+        if not self.has(table):
+            return 0
+        query = sa.select(sa.func.count()).select_from(self.file.tables[table])
+        return int(self.file.rows(query)[0][0])
+
+    def pids_of(self, table: str) -> set[int]:
+        """The processes that own rows of a table."""
+        if not self.has(table):
+            return set()
+        source = self.file.tables[table]
+        pid = process_of("globalPid" if "globalPid" in source.c else "globalTid")(source)
+        if pid is None:
+            return set()
+        return {int(row[0] or 0) for row in self.file.rows(sa.select(pid).distinct())}
+
+
+@dataclass(frozen=True)
+class Source:
+    """How the columns of a frame are made from one table."""
+
+    table: str
+    numbers: Mapping[str, Expression]
+    names: Mapping[str, str] = field(default_factory=dict)
+    codes: Mapping[str, tuple[str, Callable[[Ints], Labels]]] = field(default_factory=dict)
+    where: Expression | None = None
+
+
+def column(name: str) -> Expression:
+    """A table's column as an integer; None where the table lacks it."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        return sa.cast(table.c[name], sa.Integer) if name in table.c else None
+
+    return expression
+
+
+def process_of(global_id: str) -> Expression:
+    """The process inside a serialized global id: bits 24 to 47."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        if global_id not in table.c:
+            return None
+        return sa.cast(table.c[global_id], sa.Integer).op(">>")(24).op("&")(0xFFFFFF)
+
+    return expression
+
+
+def thread_of(*global_ids: str) -> Expression:
+    """The thread inside the first of these global ids that is set: bits 0 to 23."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        present = [sa.cast(table.c[name], sa.Integer) for name in global_ids if name in table.c]
+        if not present:
+            return None
+        return (sa.func.coalesce(*present) if len(present) > 1 else present[0]).op("&")(0xFFFFFF)
+
+    return expression
+
+
+SPAN: Mapping[str, Expression] = {"start_ns": column("start"), "end_ns": column("end")}
+
+
+def read(
+    export: NsysExport, schema: Schema, source: Source, columns: Sequence[str] | None
+) -> Frame:
+    """The wanted columns of one table's frame, in the table's order."""
+    wanted = tuple(columns or schema.names)
+    if not export.has(source.table):
+        return Frame.empty(schema, wanted)
+    table = export.file.tables[source.table]
+    selected = []
+    for name in wanted:
+        if name in source.numbers:
+            expression = source.numbers[name]
+        else:
+            expression = column(source.names.get(name) or source.codes[name][0])
+        selected.append(number(table, name, expression, schema[name].missing))
+    raw = export.file.arrays(sa.select(*selected), split=table)
+    for name in wanted:
+        ids = raw[name]
+        if isinstance(ids, Labels):
+            continue
+        if name in source.names:
+            raw[name] = export.strings.labels(ids)
+        elif name in source.codes:
+            raw[name] = source.codes[name][1](ids)
+    return finished(export, source.table, Frame(raw))
+
+
+def number(
+    table: sa.TableClause, name: str, expression: Expression, missing: int | str
+) -> sa.ColumnElement[Any]:
+    """An integer column under its frame's name: NULL means 0 there, but for an end."""
+    found = expression(table)
+    absent = missing if isinstance(missing, int) else 0
+    if found is None:
+        return sa.literal_column(str(absent)).label(name)
+    null = NO_END if name == "end_ns" else 0
+    # -2**63 is no SQLite integer literal
+    literal: sa.ColumnElement[Any] = sa.literal_column(f"({NO_END + 1} - 1)" if null else "0")
+    return sa.func.coalesce(found, literal).label(name)
+
+
+def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
+    """A text column as bytes, so that no encoding can fail; NULL or absent is the empty text."""
+    if name not in table.c:
+        return sa.literal_column("x''").label(name)
+    blob = sa.cast(table.c[name], sa.LargeBinary)
+    return sa.func.coalesce(blob, sa.literal_column("x''")).label(name)
+
+
+def finished(export: NsysExport, table: str, frame: Frame) -> Frame:
+    """The rows that have an end; those that have none are counted in a note."""
+    if "end_ns" not in frame:
+        return frame
+    ended = frame.ints("end_ns") != NO_END
+    open_rows = int(frame.rows - np.count_nonzero(ended))
+    if not open_rows:
+        return frame
+    export.notes[f"{open_rows:,} rows of {table} have no end and are left out."] = None
+    return frame.take(ended)
+
+
+def ordered(frame: Frame) -> Frame:
+    """Rows by start, then end, then their order in the file."""
+    if "start_ns" not in frame:
+        return frame
+    start = frame.ints("start_ns")
+    if bool(np.all(start[1:] > start[:-1])):
+        return frame
+    keys = (frame.ints("end_ns"), start) if "end_ns" in frame else (start,)
+    return frame.take(np.lexsort(keys))
+
+
+def coded(codes: Ints, names: Mapping[int, str]) -> Labels:
+    """Labels of enumerated values; an unknown value is named by its number."""
+    unique, places = np.unique(codes, return_inverse=True)
+    values = tuple(names.get(code, f"Unknown ({code})") for code in unique.tolist())
+    return Labels(places.astype(np.int32), values)

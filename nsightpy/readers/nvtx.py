@@ -1,0 +1,98 @@
+"""NVTX: ranges with their text, registered text and domain, as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy import frames
+from nsightpy.frames import ColumnData, Frame, Ints, Labels
+from nsightpy.readers.nsys_tables import (
+    SPAN,
+    Expression,
+    NsysExport,
+    coded,
+    column,
+    finished,
+    number,
+    ordered,
+    process_of,
+    text,
+    thread_of,
+)
+
+NVTX = "NVTX_EVENTS"
+DEFAULT_DOMAIN = ""
+DOMAIN_CREATE = 75
+STYLES = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
+
+
+def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of NVTX ranges, with text, registered text and domain resolved per process."""
+    wanted = tuple(columns or frames.NVTX_RANGES.names)
+    if not export.has(NVTX):
+        return Frame.empty(frames.NVTX_RANGES, wanted)
+    table = export.file.tables[NVTX]
+    expressions: dict[str, Expression] = {
+        **SPAN,
+        "pid": process_of("globalTid"),
+        "tid": thread_of("globalTid"),
+        "end_tid": thread_of("endGlobalTid", "globalTid"),
+    }
+    selected = [number(table, name, expressions[name], 0) for name in expressions if name in wanted]
+    if "name" in wanted:
+        selected += [text(table, "text"), number(table, "text_id", column("textId"), 0)]
+    if "domain" in wanted:
+        selected += [
+            number(table, "domain_id", column("domainId"), 0),
+            number(table, "domain_pid", process_of("globalTid"), 0),
+        ]
+    if "style" in wanted:
+        selected.append(number(table, "event_type", column("eventType"), 0))
+    query = sa.select(*selected).where(table.c.eventType.in_(tuple(STYLES)))
+    raw = Frame(export.file.arrays(query, split=table))
+    made: dict[str, ColumnData] = {name: raw[name] for name in expressions if name in wanted}
+    if "name" in wanted:
+        made["name"] = _names(export, raw.labels("text"), raw.ints("text_id"))
+    if "domain" in wanted:
+        made["domain"] = _domains(export, raw.ints("domain_id"), raw.ints("domain_pid"))
+    if "style" in wanted:
+        made["style"] = coded(raw.ints("event_type"), STYLES)
+    return ordered(finished(export, NVTX, Frame({name: made[name] for name in wanted})))
+
+
+def _names(export: NsysExport, texts: Labels, text_id: Ints) -> Labels:
+    registered = export.strings.labels(text_id)
+    has_text = ~texts.equals([""])
+    codes = np.where(has_text, texts.codes, registered.codes + np.int32(len(texts.values)))
+    return Labels(codes.astype(np.int32), texts.values + registered.values).merged()
+
+
+def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
+    known = domain_names(export)
+    keys, codes = np.unique(pid * 2**32 + domain_id, return_inverse=True)
+    values = []
+    for key in keys.tolist():
+        owner, domain = divmod(key, 2**32)
+        fallback = f"domain {domain}" if domain else DEFAULT_DOMAIN
+        values.append(known.get((owner, domain), fallback))
+    return Labels(codes.astype(np.int32), tuple(values)).merged()
+
+
+def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
+    """Domain names by (pid, domain id); ids are per process."""
+    if not export.has(NVTX):
+        return {}
+    table = export.file.tables[NVTX]
+    query = sa.select(
+        number(table, "pid", process_of("globalTid"), 0),
+        number(table, "domain", column("domainId"), 0),
+        text(table, "text"),
+        number(table, "text_id", column("textId"), 0),
+    ).where(table.c.eventType == DOMAIN_CREATE)
+    raw = Frame(export.file.arrays(query))
+    names = _names(export, raw.labels("text"), raw.ints("text_id"))
+    owners = zip(raw.ints("pid").tolist(), raw.ints("domain").tolist(), strict=True)
+    return {owner: names[row] for row, owner in enumerate(owners)}

@@ -1,0 +1,283 @@
+"""The one door to SQLite: read-only, schema probing, SQLAlchemy Core in, columns out.
+
+Big tables travel as Arrow batches through ADBC, several row ranges at a time; small ones through
+the SQLAlchemy engine. Nothing is ever written into or beside the file.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+import numpy as np
+import sqlalchemy as sa
+from sqlalchemy.dialects import sqlite as sqlite_dialect
+from sqlalchemy.pool import StaticPool
+
+from nsightpy.errors import ReportError
+from nsightpy.frames import ColumnData, Labels, joined
+
+Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
+
+MAGIC = b"SQLite format 3\x00"
+BATCH_ROWS = 65_536
+PARALLEL_ROWS = 200_000
+LOCK_WAIT_S = 1.0
+WAL_FORMAT = 2
+
+
+class SqliteFile:
+    """One SQLite file, opened read-only.
+
+    Raises ReportError, naming the file, for anything that keeps it from being read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        check_file(path)
+        with self._errors():
+            self._probe_lock()
+
+    @cached_property
+    def tables(self) -> Mapping[str, sa.TableClause]:
+        """Every table by name, with the columns it really has."""
+        master = sa.table("sqlite_master", sa.column("name"), sa.column("type"))
+        names = self.rows(sa.select(master.c.name).where(master.c.type.in_(("table", "view"))))
+        return _Tables(self, [str(row[0]) for row in names])
+
+    def rows(self, query: Query) -> list[tuple[Any, ...]]:
+        """All rows of a small query; text that is no UTF-8 has its bytes replaced."""
+        with self._errors(), self._engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(query)]
+
+    def columns_of(self, table: str) -> tuple[str, ...]:
+        """The column names that a table really has."""
+        with self._errors(), self._engine.connect() as connection:
+            quoted = table.replace('"', '""')
+            found = connection.exec_driver_sql(f'PRAGMA table_info("{quoted}")')
+            return tuple(str(row[1]) for row in found)
+
+    def row_bounds(self, table: sa.TableClause) -> tuple[int, int] | None:
+        """First and last row number of a table; None when it is empty or has none."""
+        rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
+        try:
+            bounds = self.rows(
+                sa.select(sa.func.min(rowid), sa.func.max(rowid)).select_from(table)
+            )[0]
+        except ReportError:
+            return None
+        return None if bounds[0] is None else (int(bounds[0]), int(bounds[1]))
+
+    def arrays(self, query: Query, split: sa.TableClause | None = None) -> dict[str, ColumnData]:
+        """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
+
+        With `split`, the row ranges of that table are read side by side; the order stays that
+        of the table. Results must not be NULL: the query says what stands for NULL.
+        """
+        queries = self._split(query, split)
+        with self._errors():
+            if len(queries) == 1:
+                parts = [self._arrow_columns(queries[0])]
+            else:
+                with ThreadPoolExecutor(len(queries)) as pool:
+                    parts = list(pool.map(self._arrow_columns, queries))
+        names = [column.name for column in query.selected_columns]
+        return {
+            name: joined([array for part in parts for array in part.pop(name)]) for name in names
+        }
+
+    def _split(self, query: Query, table: sa.TableClause | None) -> list[Query]:
+        bounds = None if table is None else self.row_bounds(table)
+        workers = min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
+        if bounds is None or workers < 2 or bounds[1] - bounds[0] < PARALLEL_ROWS:
+            return [query]
+        edges = np.linspace(bounds[0], bounds[1] + 1, workers + 1).astype(np.int64).tolist()
+        rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
+        return [query.where(rowid >= low, rowid < high) for low, high in itertools.pairwise(edges)]
+
+    def _arrow_columns(self, query: Query) -> dict[str, list[ColumnData]]:
+        import adbc_driver_manager as adbc
+        import adbc_driver_sqlite
+        import pyarrow as pa
+
+        names = [column.name for column in query.selected_columns]
+        columns: dict[str, list[ColumnData]] = {name: [] for name in names}
+        with (
+            adbc_driver_sqlite.connect(uri=self._uri("immutable=1")) as database,
+            adbc.AdbcConnection(database) as connection,
+            adbc.AdbcStatement(connection) as statement,
+        ):
+            statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
+            statement.set_sql_query(compile_sql(query))
+            stream, _ = statement.execute_query()
+            for batch in pa.RecordBatchReader._import_from_c(stream.address):
+                for name, array in zip(names, batch.columns, strict=True):
+                    columns[name].append(_column(array))
+        return {
+            selected.name: columns[selected.name] or [_nothing(selected)]
+            for selected in query.selected_columns
+        }
+
+    @cached_property
+    def _engine(self) -> sa.Engine:
+        def connect() -> sqlite3.Connection:
+            connection = sqlite3.connect(
+                self._uri("immutable=1"), uri=True, check_same_thread=False
+            )
+            connection.text_factory = _text
+            return connection
+
+        return sa.create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+
+    def _uri(self, options: str) -> str:
+        return f"file:{quote(str(self.path.resolve()))}?mode=ro&{options}"
+
+    def _probe_lock(self) -> None:
+        """Fail when a writer holds the file; a WAL file is never opened but as immutable."""
+        with self.path.open("rb") as file:
+            header = file.read(20)
+        if header[18] == WAL_FORMAT or header[19] == WAL_FORMAT:
+            wal = self.path.with_name(self.path.name + "-wal")
+            if wal.exists() and wal.stat().st_size:
+                raise ReportError(
+                    self.path,
+                    f"changes that are not in the file yet wait in {wal.name}",
+                    "close the program that writes it, or copy it with `VACUUM INTO`, then retry.",
+                )
+            return
+        probe = sqlite3.connect(self._uri("cache=private"), uri=True, timeout=LOCK_WAIT_S)
+        try:
+            probe.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        finally:
+            probe.close()
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Re-raise every database error with the file's name and what to do."""
+        import adbc_driver_manager as adbc
+
+        try:
+            yield
+        except (sqlite3.Error, sa.exc.DBAPIError, adbc.Error) as error:
+            raise _explained(self.path, error) from error
+        except OSError as error:
+            raise ReportError(self.path, error.strerror or str(error)) from error
+
+
+class _Tables(Mapping[str, sa.TableClause]):
+    """Tables by name; the columns of each are probed when it is first asked for."""
+
+    def __init__(self, file: SqliteFile, names: Sequence[str]) -> None:
+        self._file = file
+        self._names = dict.fromkeys(names)
+        self._known: dict[str, sa.TableClause] = {}
+
+    def __getitem__(self, name: str) -> sa.TableClause:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._known:
+            columns: list[sa.ColumnClause[Any]] = [
+                sa.column(column) for column in self._file.columns_of(name)
+            ]
+            self._known[name] = sa.table(name, *columns)
+        return self._known[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+
+def compile_sql(query: Query) -> str:
+    """The SQL text of a query, values written into it."""
+    compiled = query.compile(
+        dialect=sqlite_dialect.dialect(), compile_kwargs={"literal_binds": True}
+    )
+    return str(compiled)
+
+
+def check_file(path: Path) -> None:
+    """Raise ReportError unless the path is a whole, readable SQLite file."""
+    try:
+        if path.is_dir():
+            raise ReportError(path, "is a directory, not a report file")
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            header = file.read(100)
+    except FileNotFoundError:
+        raise ReportError(path, "no such file", "check the path.") from None
+    except OSError as error:
+        raise ReportError(
+            path, f"cannot be read: {error.strerror}", "check its permissions."
+        ) from error
+    if size == 0:
+        raise ReportError(path, "is empty", "the export may have failed: export it again.")
+    if not header.startswith(MAGIC):
+        raise ReportError(
+            path,
+            "is not an SQLite file",
+            "give a .nsys-rep, or what `nsys export --type sqlite REPORT` writes.",
+        )
+    if len(header) < 100 or size < _declared_size(header):
+        raise ReportError(
+            path,
+            f"is truncated: {size:,} of {_declared_size(header):,} bytes are there"
+            if len(header) == 100
+            else "is truncated",
+            "copy or export it again; the disk may have been full.",
+        )
+
+
+def _declared_size(header: bytes) -> int:
+    if len(header) < 100 or header[24:28] != header[92:96]:
+        return 0
+    page = int.from_bytes(header[16:18], "big")
+    return (65_536 if page == 1 else page) * int.from_bytes(header[28:32], "big")
+
+
+def _explained(path: Path, error: Exception) -> ReportError:
+    text = str(getattr(error, "orig", None) or error)
+    if "locked" in text or "busy" in text:
+        return ReportError(
+            path,
+            "is locked by another program",
+            "wait until nsys has finished writing it, or copy the file and read the copy.",
+        )
+    if "malformed" in text or "not a database" in text or "encrypted" in text:
+        return ReportError(path, "is damaged (SQLite cannot read it)", "copy or export it again.")
+    if "unable to open" in text:
+        return ReportError(path, "cannot be opened", "check that it exists and may be read.")
+    first_line = text.splitlines()[0] if text else type(error).__name__
+    return ReportError(path, f"SQLite says: {first_line}")
+
+
+def _column(array: Any) -> ColumnData:
+    import pyarrow as pa
+
+    if pa.types.is_integer(array.type):
+        return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.int64)
+    encoded = array.dictionary_encode()
+    values = tuple(_text(value) for value in encoded.dictionary.to_pylist())
+    return Labels(np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int32), values)
+
+
+def _nothing(column: sa.ColumnElement[Any]) -> ColumnData:
+    no_rows = np.empty(0, dtype=np.int64)
+    is_text = isinstance(column.type, sa.LargeBinary)
+    return Labels(no_rows.astype(np.int32), ()) if is_text else no_rows
+
+
+def _text(raw: bytes | str) -> str:
+    return raw.decode("utf-8", "replace") if isinstance(raw, bytes) else raw

@@ -1,0 +1,244 @@
+"""One report file: its frames, read on first use, and who it says it is."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from nsightpy import frames
+from nsightpy.errors import ReportError
+from nsightpy.frames import Frame, Labels
+from nsightpy.readers import nsys, nvtx
+from nsightpy.readers.capture_notes import capture_notes
+from nsightpy.readers.identity import Evidence, evidence
+from nsightpy.readers.nsys_tables import NsysExport
+from nsightpy.readers.session import (
+    Session,
+    active_pids,
+    capture_version,
+    devices,
+    diagnostics,
+    process_names,
+    session,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress: TypeAlias = Callable[[float | None, str], None]
+
+NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
+SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+NCU_SUFFIXES = (".ncu-rep", ".ncu-repz")
+
+_READERS: Mapping[str, Callable[[NsysExport, Sequence[str] | None], Frame]] = {
+    "kernels": nsys.kernels,
+    "graph_launches": nsys.graph_launches,
+    "memory_operations": nsys.memory_operations,
+    "api_calls": nsys.api_calls,
+    "nvtx_ranges": nvtx.nvtx_ranges,
+}
+
+
+class NsysReport:
+    """One Nsight Systems report (.nsys-rep, .qdrep, or its .sqlite export).
+
+    The frames are pandas DataFrames with the columns of `nsightpy.frames`; times in ns, sizes in
+    bytes. Raises ReportError when a file cannot be read.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        use_cache: bool = True,
+        rank_regex: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.use_cache = use_cache
+        self.rank_regex = rank_regex
+        self.ranks: dict[int, tuple[int | None, str]] = {}
+        self._progress = progress
+        self._export_notes: tuple[str, ...] = ()
+        self._frames: dict[str, Frame] = {}
+
+    def __repr__(self) -> str:
+        return f"NsysReport({str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to open the same report: no connections, no frames."""
+        return {
+            "path": self.path,
+            "use_cache": self.use_cache,
+            "rank_regex": self.rank_regex,
+            "ranks": self.ranks,
+            "_progress": None,
+            "_export_notes": (),
+            "_frames": {},
+        }
+
+    @cached_property
+    def export(self) -> NsysExport:
+        """The SQLite export behind the report; made with nsys when the report is binary."""
+        if self.path.suffix not in NSYS_SUFFIXES:
+            return NsysExport(self.path)
+        from nsightpy.readers.nsys_export import sqlite_of
+
+        made = sqlite_of(self.path, use_cache=self.use_cache, progress=self._progress)
+        self._export_notes = made.notes
+        return NsysExport(made.path)
+
+    @cached_property
+    def session(self) -> Session:
+        """Host, versions, clocks and length of the capture."""
+        return session(self.export)
+
+    @cached_property
+    def tool_version(self) -> str:
+        """The nsys that captured, else the one that exported; empty where neither is known."""
+        return capture_version(self.export) or self.session.export_version
+
+    @cached_property
+    def pids(self) -> list[int]:
+        """The processes with GPU work, ascending."""
+        return active_pids(self.export)
+
+    @cached_property
+    def evidence(self) -> list[Evidence]:
+        """What the report says about its rank or ranks, strongest first."""
+        return evidence(self.export, self.path.name, self.pids, self.rank_regex)
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of any figure of this report must know."""
+        return [*self._export_notes, *self._capture_notes, *self.export.notes]
+
+    @cached_property
+    def _capture_notes(self) -> list[str]:
+        return capture_notes(self.export, self.pids)
+
+    def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
+        """A frame, or only the wanted columns of it, in nsightpy's own columnar form."""
+        if name in self._frames:
+            whole = self._frames[name]
+            return whole if columns is None else Frame({key: whole[key] for key in columns})
+        made = self._read(name, columns)
+        if columns is None:
+            self._frames[name] = made
+        return made
+
+    def _read(self, name: str, columns: Sequence[str] | None) -> Frame:
+        if name in _READERS:
+            return _READERS[name](self.export, columns)
+        if name == "processes":
+            return self._processes()
+        if name == "devices":
+            return devices(self.export)
+        if name == "diagnostics":
+            return diagnostics(self.export)
+        raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SCHEMAS)}")
+
+    def _processes(self) -> Frame:
+        names = process_names(self.export, self.pids)
+        ranks = [self.rank_of(pid) for pid in self.pids]
+        return Frame(
+            {
+                "pid": np.asarray(self.pids, dtype=np.int64),
+                "name": Labels.of(names.get(pid, "") for pid in self.pids),
+                "rank": np.asarray([-1 if r is None else r for r, _ in ranks], dtype=np.int64),
+                "rank_source": Labels.of(source for _, source in ranks),
+            }
+        )
+
+    def rank_of(self, pid: int) -> tuple[int | None, str]:
+        """The rank of a process and the evidence for it; None where nothing tells."""
+        if not self.ranks:
+            from nsightpy.rank_set import assign_ranks
+
+            assign_ranks([self])
+        return self.ranks.get(pid, (None, ""))
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """GPU kernels, one row per execution (schema: frames.KERNELS)."""
+        return self.frame("kernels").to_pandas()
+
+    @property
+    def graph_launches(self) -> pd.DataFrame:
+        """CUDA graph launches traced as a whole (schema: frames.GRAPH_LAUNCHES)."""
+        return self.frame("graph_launches").to_pandas()
+
+    @property
+    def memory_operations(self) -> pd.DataFrame:
+        """Copies and memory sets (schema: frames.MEMORY_OPERATIONS)."""
+        return self.frame("memory_operations").to_pandas()
+
+    @property
+    def api_calls(self) -> pd.DataFrame:
+        """CUDA API calls (schema: frames.API_CALLS)."""
+        return self.frame("api_calls").to_pandas()
+
+    @property
+    def nvtx_ranges(self) -> pd.DataFrame:
+        """NVTX ranges (schema: frames.NVTX_RANGES)."""
+        return self.frame("nvtx_ranges").to_pandas()
+
+    @property
+    def processes(self) -> pd.DataFrame:
+        """Processes with activity, and their ranks (schema: frames.PROCESSES)."""
+        return self.frame("processes").to_pandas()
+
+    @property
+    def devices(self) -> pd.DataFrame:
+        """GPUs as the processes see them (schema: frames.DEVICES)."""
+        return self.frame("devices").to_pandas()
+
+    @property
+    def diagnostics(self) -> pd.DataFrame:
+        """What the profiler said during the capture (schema: frames.DIAGNOSTICS)."""
+        return self.frame("diagnostics").to_pandas()
+
+    def _repr_html_(self) -> str:
+        gpus = sorted(set(self.frame("devices").labels("name").values))
+        facts = {
+            "report": str(self.path),
+            "host": self.session.host,
+            "GPU": ", ".join(gpus),
+            "tool": self.tool_version,
+            "kernels": f"{self.export.count(nsys.KERNEL):,}",
+            "notes": " ".join(self.notes),
+        }
+        cells = "".join(
+            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
+            for key, value in facts.items()
+            if value
+        )
+        return f"<table>{cells}</table>"
+
+
+def open_report(
+    path: Path | str,
+    *,
+    use_cache: bool = True,
+    rank_regex: str | None = None,
+    progress: Progress | None = None,
+) -> NsysReport:
+    """Open one report file.
+
+    A .nsys-rep or .qdrep is exported with nsys on first use, into the user's cache unless
+    `use_cache` is False. Raises ReportError when the file is no report that nsightpy reads.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ReportError(path, "no such file", "check the path.")
+    if path.is_dir():
+        raise ReportError(path, "is a directory", "nsightpy.open_ranks reads all reports in one.")
+    if path.suffix in NCU_SUFFIXES:
+        raise ReportError(path, "is an Nsight Compute report", "this needs Nsight Systems reports.")
+    return NsysReport(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)

@@ -1,0 +1,129 @@
+"""What analyses hand to people and machines: tables with named, unit-bearing columns, and notes.
+
+A Table holds raw numbers: ns, bytes, counts. How they are shown is the renderer's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Value: TypeAlias = int | float | str | bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """A column of a table: its public name, its unit, and the decimals it is printed with.
+
+    unit is "ns", "bytes", "%", "count", "text", ... ; decimals None means a whole number.
+    """
+
+    name: str
+    unit: str = "count"
+    decimals: int | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under named fields. `notes` says what a reader must know to trust them."""
+
+    command: str
+    fields: tuple[Field, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    inputs: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    title: str = ""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[tuple[Value, ...]]:
+        return iter(self.rows)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(field.name for field in self.fields)
+
+    def records(self) -> list[dict[str, Value]]:
+        """The rows as dictionaries by column name."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    def column(self, name: str) -> list[Value]:
+        """One column's values, top to bottom."""
+        place = self.columns.index(name)
+        return [row[place] for row in self.rows]
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same rows as a DataFrame; None becomes the missing value of its column."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records(list(self.rows), columns=list(self.columns))
+
+    def _repr_html_(self) -> str:
+        return str(self.to_pandas().to_html(escape=True, index=False, na_rep=""))
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing worth knowing: what, how bad, on which figures, and what to type next."""
+
+    name: str
+    severity: str
+    text: str
+    rank: int | None = None
+    device: int | None = None
+    recoverable_ns: int | None = None
+    recoverable_share: float | None = None
+    next_command: str = ""
+    evidence: Mapping[str, Value] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Summary:
+    """One screen about one or more reports: sections by name."""
+
+    inputs: tuple[str, ...]
+    header: Mapping[str, Value]
+    sections: Mapping[str, Table]
+    findings: tuple[Finding, ...]
+    next_steps: tuple[tuple[str, str], ...]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sections by name, as plain JSON values."""
+        return {
+            "header": dict(self.header),
+            **{name: table.records() for name, table in self.sections.items()},
+            "findings": [finding_record(finding) for finding in self.findings],
+            "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
+        }
+
+
+def finding_record(finding: Finding) -> dict[str, Any]:
+    """A finding under the columns of the command line."""
+    return {
+        "finding": finding.name,
+        "severity": finding.severity,
+        "rank": finding.rank,
+        "device": finding.device,
+        "evidence": finding.text,
+        "recoverable_ns": finding.recoverable_ns,
+        "recoverable_share": finding.recoverable_share,
+        "next_command": finding.next_command,
+    }
+
+
+def with_notes(table: Table, inputs: Sequence[str], notes: Sequence[str]) -> Table:
+    """The table with its inputs and notes, each note once and in order."""
+    return Table(
+        table.command,
+        table.fields,
+        table.rows,
+        tuple(inputs),
+        tuple(dict.fromkeys(notes)),
+        table.title,
+    )

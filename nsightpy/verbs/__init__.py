@@ -1,0 +1,1 @@
+"""Verbs: one function per command. Reports in, frames through an analysis, a result out."""

@@ -1,0 +1,69 @@
+"""What every verb is asked with: the reports, and the options that all of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypedDict, TypeVar, Unpack
+
+from nsightpy.rank_set import Mapped, Paths, RankSet, open_ranks
+from nsightpy.reports import NsysReport, Progress
+from nsightpy.results import Table, with_notes
+from nsightpy.verbs.scope import Scope
+
+T = TypeVar("T")
+
+
+class Common(TypedDict, total=False):
+    """Options of every verb.
+
+    rank, device: numbers as "0,2-5". from_time, to_time: ns, or text with a unit, in the report's
+    own time. rank_regex: finds the rank in file names. jobs: worker processes. on_error: "skip"
+    or "raise". use_cache: keep exports made with nsys. progress: called with (fraction, message).
+    """
+
+    rank: str | int | None
+    device: str | int | None
+    from_time: str | int | None
+    to_time: str | int | None
+    rank_regex: str | None
+    jobs: int | None
+    on_error: str
+    use_cache: bool
+    progress: Progress | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """The reports and the part of them that a verb is about."""
+
+    ranks: RankSet
+    scope: Scope
+
+    @classmethod
+    def of(cls, reports: Paths, **common: Unpack[Common]) -> Request:
+        """Open the reports; raises UsageError and ReportError."""
+        scope = Scope.of(
+            common.get("rank"),
+            common.get("device"),
+            common.get("from_time"),
+            common.get("to_time"),
+        )
+        ranks = open_ranks(
+            reports,
+            use_cache=common.get("use_cache", True),
+            rank_regex=common.get("rank_regex"),
+            jobs=common.get("jobs"),
+            on_error=common.get("on_error", "skip"),
+            progress=common.get("progress"),
+        )
+        return cls(ranks, scope)
+
+    def map(self, work: Callable[[NsysReport], T], *, ranked: bool = False) -> Mapped[T]:
+        """The work on every report, ranks found first where the question needs them."""
+        return self.ranks.map(work, ranked=ranked or self.scope.needs_ranks)
+
+    def finish(self, table: Table, *notes: str) -> Table:
+        """The table with the inputs and everything that has to be said about them."""
+        said = [*notes, *self.ranks.notes, *self.scope.notes]
+        return with_notes(table, self.ranks.inputs, said)
