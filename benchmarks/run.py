@@ -8,6 +8,7 @@ python benchmarks/run.py --kernels 20000        # a quick trial on small exports
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,6 +75,7 @@ def main(argv: Sequence[str]) -> int:
     catalogue = Catalogue(inputs).commands()
     names = dict.fromkeys(name for comparison in picked for name in comparison.commands)
     commands = [catalogue[name] for name in names]
+    load = os.getloadavg()[0]
     try:
         for command in commands:
             if command.setup:
@@ -92,7 +94,7 @@ def main(argv: Sequence[str]) -> int:
         print("  ".join(outcome.row()))
     path = page_path(arguments)
     if path:
-        text = page(command_line(arguments), arguments.kernels, outcomes, rounds)
+        text = page(command_line(arguments), arguments.kernels, load, outcomes, rounds)
         path.write_text(text, encoding="utf-8")
     return 0 if all(outcome.met for outcome in outcomes) else TARGET_MISSED
 

@@ -82,7 +82,13 @@ def _machine() -> str:
     return f"{os.cpu_count()} cores, {memory:.0f} GiB of memory, {platform.system()}"
 
 
-def page(command: str, kernels: int, outcomes: Sequence[Outcome], rounds: Sequence[Round]) -> str:
+def page(
+    command: str,
+    kernels: int,
+    load: float,
+    outcomes: Sequence[Outcome],
+    rounds: Sequence[Round],
+) -> str:
     """The page: ratios first, the times behind them below, and how to get them again."""
     claims = _table(
         ("section", "comparison", "target", "measured", "over the rounds", "verdict"),
@@ -102,7 +108,7 @@ all commands in turn in one run. Ratios carry over to other machines, times do n
 
 {times}
 
-Machine: {_machine()}.
+Machine: {_machine()}; load average at the start {load:.1f}.
 
 Versions: {_versions()}.
 """
