@@ -13,14 +13,15 @@ SELECT k."end" - k.start AS duration, s.value AS name
 FROM CUPTI_ACTIVITY_KIND_KERNEL AS k
 JOIN StringIds AS s ON s.id = k.demangledName
 """
-STATISTICS = ["sum", "count", "mean", "median", "min", "max", "std"]
 
 
 def main() -> None:
     path = Path(sys.argv[1]).resolve()
     engine = create_engine(f"sqlite:///file:{path}?mode=ro&uri=true")
     kernels = pd.read_sql(QUERY, engine)
-    table = kernels.groupby("name")["duration"].agg(STATISTICS)
+    table = kernels.groupby("name")["duration"].agg(
+        ["sum", "count", "mean", "median", "min", "max", "std"]
+    )
     table.insert(0, "percent", 100 * table["sum"] / table["sum"].sum())
     print(table.sort_values("sum", ascending=False).head(20).to_string())
 
