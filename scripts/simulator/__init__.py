@@ -1,5 +1,8 @@
 """A simulator of Nsight Systems SQLite exports for jobs whose truth is known exactly."""
 
 from simulator.export import Export, Launch, Process
+from simulator.job import Run, TrainingJob
+from simulator.presets import PRESETS
+from simulator.truth import truth
 
-__all__ = ["Export", "Launch", "Process"]
+__all__ = ["PRESETS", "Export", "Launch", "Process", "Run", "TrainingJob", "truth"]

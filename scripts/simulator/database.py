@@ -42,6 +42,7 @@ class Database:
         self.statements = list(extra_sql)
         self._rows: dict[str, list[tuple[object, ...]]] = {}
         self._strings: dict[bytes, int] = {}
+        self._finished = False
         for name in schema.ALWAYS_PRESENT[generation] | set(empty_tables):
             self._rows[name] = []
 
@@ -96,7 +97,9 @@ class Database:
 
     def write(self) -> Path:
         """Write the file, replacing one that is there. Returns its path."""
-        self._finish()
+        if not self._finished:
+            self._finish()
+            self._finished = True
         self.path.unlink(missing_ok=True)
         connection = sqlite3.connect(self.path, isolation_level=None)
         try:

@@ -1,0 +1,112 @@
+"""Communicators, and how long a collective lasts once everybody is there."""
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import NamedTuple
+
+PER_RANK = {"AllGather", "ReduceScatter", "AllToAll"}
+BASE_NS = 8_000
+
+
+def bus_factor(operation: str, ranks: int) -> float:
+    """Bytes that cross the bus per byte of an operation among `ranks`, as nccl-tests counts."""
+    part = (ranks - 1) / ranks
+    if operation == "AllReduce":
+        return 2 * part
+    return part if operation in PER_RANK else 1.0
+
+
+@dataclass(frozen=True)
+class Communicator:
+    """A group of ranks: its 64-bit NCCL id and its bus bandwidth in bytes per ns."""
+
+    kind: str
+    ranks: tuple[int, ...]
+    number: int
+    bytes_per_ns: float
+
+    def payload(self, operation: str, size: int) -> dict[str, object]:
+        """What NCCL attaches to the range of an operation of `size` bytes."""
+        values: dict[str, object] = {"NCCL communicator ID": self.number}
+        values["Message size [bytes]"] = size
+        if operation in {"AllReduce", "ReduceScatter"}:
+            values["Reduction operation"] = "Sum"
+        if operation == "Broadcast":
+            values["Root"] = 0
+        return values
+
+    def total_bytes(self, operation: str, size: int) -> int:
+        """The bytes of the whole operation; `size` is what one rank passed."""
+        return size * len(self.ranks) if operation in PER_RANK else size
+
+    def transfer_ns(self, operation: str, size: int) -> int:
+        """How long it lasts from the last arrival on."""
+        moved = self.total_bytes(operation, size) * bus_factor(operation, len(self.ranks))
+        return BASE_NS + int(moved / self.bytes_per_ns)
+
+
+class Arrival(NamedTuple):
+    """A rank's kernel has started; it ends when its group is complete."""
+
+    communicator: Communicator
+    rank: int
+    operation: str
+    size: int
+    start: int
+
+
+@dataclass
+class Instance:
+    """One collective that happened; times are ns of the true clock, by rank."""
+
+    communicator: Communicator
+    operation: str
+    size: int
+    sequence: int
+    starts: dict[int, int] = field(default_factory=dict)
+    ends: dict[int, int] = field(default_factory=dict)
+
+    @property
+    def complete(self) -> bool:
+        """Whether every rank of the group has arrived."""
+        return len(self.starts) == len(self.communicator.ranks)
+
+    def finish(self, jitter_ns: float, random: Random) -> None:
+        """Let it end for everybody together, but for a little jitter."""
+        last = max(self.starts.values())
+        common = last + self.communicator.transfer_ns(self.operation, self.size)
+        for rank in self.communicator.ranks:
+            draws = sum(random.random() for _ in range(4)) - 2.0
+            jitter = int(draws * 1.7320508 * jitter_ns)
+            self.ends[rank] = max(last + 1_000, common + jitter)
+
+
+class Rendezvous:
+    """Matches arrivals to instances, in the order of each communicator."""
+
+    def __init__(self, jitter_ns: float, seed: int) -> None:
+        self.instances: list[Instance] = []
+        self._jitter_ns = jitter_ns
+        self._random = Random(seed * 104_729 + 1)
+        self._counts: dict[tuple[int, int], int] = {}
+        self._open: dict[tuple[int, int], Instance] = {}
+
+    def arrive(self, arrival: Arrival) -> Instance:
+        """Add a rank to its instance, which is finished when it is the last one."""
+        number = arrival.communicator.number
+        sequence = self._counts.get((number, arrival.rank), 0)
+        self._counts[number, arrival.rank] = sequence + 1
+        key = (number, sequence)
+        if key not in self._open:
+            self._open[key] = Instance(
+                arrival.communicator, arrival.operation, arrival.size, sequence
+            )
+        instance = self._open[key]
+        if (instance.operation, instance.size) != (arrival.operation, arrival.size):
+            raise RuntimeError(f"ranks disagree about operation {sequence} of group {number}")
+        instance.starts[arrival.rank] = arrival.start
+        if instance.complete:
+            instance.finish(self._jitter_ns, self._random)
+            self.instances.append(instance)
+            del self._open[key]
+        return instance

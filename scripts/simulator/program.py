@@ -1,0 +1,241 @@
+"""What every rank of a training job does, in the order its host thread does it."""
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from simulator import catalogue
+from simulator.collective import Communicator
+from simulator.rank import COMPUTE_STREAM, COPY_STREAM, Post, Rank
+
+if TYPE_CHECKING:
+    from simulator.job import TrainingJob
+
+TENSOR_STREAM, DATA_STREAM, WORLD_STREAM, PIPELINE_STREAM = 21, 25, 29, 33
+STREAMS = {
+    "tensor": TENSOR_STREAM,
+    "data": DATA_STREAM,
+    "world": WORLD_STREAM,
+    "pipeline": PIPELINE_STREAM,
+}
+AUTOGRAD_THREAD = 61
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The communicators that one rank belongs to."""
+
+    world: Communicator | None = None
+    tensor: Communicator | None = None
+    data: Communicator | None = None
+    before: Communicator | None = None
+    after: Communicator | None = None
+
+    @classmethod
+    def of(cls, rank: int, groups: Iterable[Communicator]) -> "Groups":
+        """Pick a rank's groups; before and after are its pipeline neighbours."""
+        found = {}
+        for group in groups:
+            if rank not in group.ranks:
+                continue
+            kind = group.kind
+            if kind == "pipeline":
+                kind = "after" if group.ranks[0] == rank else "before"
+            found[kind] = group
+        return cls(**found)
+
+    def all(self) -> list[Communicator]:
+        """Those that exist."""
+        found = (self.world, self.tensor, self.data, self.before, self.after)
+        return [group for group in found if group is not None]
+
+
+def program(job: "TrainingJob", rank: Rank, groups: Groups) -> Post:
+    """The whole job of one rank."""
+    return Program(job, rank, groups).everything()
+
+
+class Program:
+    """Writes a rank's work down as it goes; generators stop where a group must meet."""
+
+    def __init__(self, job: "TrainingJob", rank: Rank, groups: Groups) -> None:
+        self.job = job
+        self.rank = rank
+        self.groups = groups
+        self.scale = 1.0
+
+    def everything(self) -> Post:
+        """Start, iterations, graph replays, stop."""
+        rank, job = self.rank, self.job
+        self._initialize()
+        rank.call("cudaProfilerStart_v4000", 12_000)
+        for iteration in range(job.iterations):
+            warm = iteration < job.warmup
+            rank.host_cost = (14.0, 9.0)[min(iteration, 1)] if warm else 1.0
+            self.scale = (1.3, 1.15)[min(iteration, 1)] if warm else 1.0
+            with self._range("iteration"):
+                yield from self._iteration(iteration)
+        if job.graph_mode and job.graph_replays:
+            self._replays()
+        rank.synchronize(None)
+        rank.call("cudaProfilerStop_v4000", 9_000)
+
+    def _range(self, text: str) -> AbstractContextManager[None]:
+        return self.rank.range(text) if self.job.nvtx else nullcontext()
+
+    def _initialize(self) -> None:
+        for group in self.groups.all():
+            payload: dict[str, object] = {
+                "NCCL communicator ID": group.number,
+                "No. of ranks": len(group.ranks),
+                "Rank": group.ranks.index(self.rank.index),
+                "CUDA device": self.rank.local,
+            }
+            with self.rank.range("ncclCommInitRankConfig", "NCCL", payload):
+                self.rank.clock += 1_800_000
+
+    def _iteration(self, iteration: int) -> Post:
+        rank = self.rank
+        self._load(iteration)
+        last = self.groups.after is None
+        with self._range("forward"):
+            for _ in range(self.job.microbatches):
+                yield from self._neighbour(self.groups.before, sends=False)
+                yield from self._forward()
+                yield from self._neighbour(self.groups.after, sends=True)
+        with self._range("backward"):
+            # Frameworks launch the backward pass from a thread of their own.
+            rank.tid += AUTOGRAD_THREAD if self.job.autograd_thread else 0
+            for batch in range(self.job.microbatches):
+                yield from self._neighbour(self.groups.after, sends=False)
+                yield from self._backward(batch == self.job.microbatches - 1)
+                yield from self._neighbour(self.groups.before, sends=True)
+            rank.tid = rank.pid
+        with self._range("optimizer"):
+            yield from self._optimizer()
+        if last:
+            rank.copy(4, "DtoH", "Pageable", COMPUTE_STREAM)
+        rank.synchronize(COMPUTE_STREAM)
+
+    def _load(self, iteration: int) -> None:
+        """The data loader keeps the thread; then the batch is copied in."""
+        rank, job = self.rank, self.job
+        every = job.long_gap_every
+        long = every > 0 and iteration % every == every - 1
+        gap = job.long_gap_ns if long else job.data_gap_ns
+        with self._range("data_loading"):
+            rank.clock += int(gap * (1.0 + 0.06 * abs(rank.normal())))
+        if iteration == 0:
+            for number, size in enumerate((512 << 20, 128 << 20, 64 << 20)):
+                rank.allocate(size, 0x7F20_0000_0000 + (number << 30))
+        self._copy_in()
+
+    def _copy_in(self) -> None:
+        rank, job = self.rank, self.job
+        if not job.input_copies:
+            return
+        if job.pageable:
+            rank.copy(job.input_bytes, "HtoD", "Pageable", COMPUTE_STREAM)
+        else:
+            rank.copy(job.input_bytes, "HtoD", "Pinned", COPY_STREAM)
+            rank.wait(COMPUTE_STREAM, rank.record(COPY_STREAM))
+
+    def _forward(self) -> Post:
+        rank = self.rank
+        if self.groups.before is None:
+            rank.launch(catalogue.EMBEDDING, scale=self.scale)
+        for layer in range(self.job.layers):
+            if layer == 0:
+                # The other copies are prefetched while the GPU computes.
+                for _ in range(self.job.input_copies - 1):
+                    rank.copy(self.job.input_bytes)
+            self._launch(catalogue.FORWARD_ATTENTION)
+            yield from self._tensor_sum()
+            self._launch((catalogue.ADD, *catalogue.FORWARD_MLP))
+            yield from self._tensor_sum()
+            self._launch((catalogue.ADD,))
+        if self.groups.after is None:
+            self._launch(catalogue.LOSS_FORWARD)
+
+    def _backward(self, reduces: bool) -> Post:
+        if self.groups.after is None:
+            self._launch(catalogue.LOSS_BACKWARD)
+        layers, buckets = self.job.layers, self.job.buckets
+        for layer in range(layers):
+            self._launch(catalogue.BACKWARD_MLP)
+            yield from self._tensor_sum()
+            self._launch((*catalogue.BACKWARD_NORM, *catalogue.BACKWARD_ATTENTION))
+            yield from self._tensor_sum()
+            self._launch(catalogue.BACKWARD_NORM)
+            due = buckets * (layer + 1) // layers - buckets * layer // layers
+            if reduces:
+                for _ in range(due):
+                    yield from self._reduce_bucket()
+        if self.groups.before is None:
+            self._launch((catalogue.EMBEDDING_BACKWARD,))
+
+    def _optimizer(self) -> Post:
+        rank, groups = self.rank, self.groups
+        if groups.data is not None:
+            rank.wait(COMPUTE_STREAM, rank.record(DATA_STREAM))
+        self._launch(catalogue.OPTIMIZER[:1])
+        if groups.world is not None:
+            yield from self._blocking(groups.world, "AllReduce", 4, "f32")
+        self._launch(catalogue.OPTIMIZER[1:])
+        if groups.data is not None and self.job.sharded:
+            part = self.job.bucket_bytes // len(groups.data.ranks)
+            for _ in range(self.job.buckets):
+                yield from self._blocking(groups.data, "AllGather", part, "bf16")
+        rank.memset(self.job.bucket_bytes)
+        rank.launch(catalogue.FILL)
+
+    def _launch(self, specs: Iterable[catalogue.KernelSpec]) -> None:
+        for spec in specs:
+            self.rank.launch(spec, scale=self.scale)
+
+    def _tensor_sum(self) -> Post:
+        if self.groups.tensor is not None:
+            size = self.job.tensor_bytes
+            yield from self._blocking(self.groups.tensor, "AllReduce", size, "bf16")
+
+    def _reduce_bucket(self) -> Post:
+        """Gradients of one bucket, summed while the backward pass goes on."""
+        group, rank = self.groups.data, self.rank
+        if group is None:
+            return
+        rank.wait(DATA_STREAM, rank.record(COMPUTE_STREAM))
+        size, operation = self.job.bucket_bytes, "AllReduce"
+        if self.job.sharded:
+            size, operation = size // len(group.ranks), "ReduceScatter"
+        yield from rank.communicate(group, operation, size, DATA_STREAM, "bf16")
+
+    def _blocking(self, group: Communicator, operation: str, size: int, data: str) -> Post:
+        """A collective that the compute stream waits for."""
+        rank, stream = self.rank, STREAMS[group.kind]
+        rank.wait(stream, rank.record(COMPUTE_STREAM))
+        yield from rank.communicate(group, operation, size, stream, data)
+        rank.wait(COMPUTE_STREAM, rank.record(stream))
+
+    def _neighbour(self, group: Communicator | None, sends: bool) -> Post:
+        """Hand activations or gradients to the next stage, or take them."""
+        if group is None:
+            return
+        rank = self.rank
+        rank.wait(PIPELINE_STREAM, rank.record(COMPUTE_STREAM))
+        yield from rank.exchange(group, sends, self.job.pipeline_bytes, PIPELINE_STREAM)
+        if not sends:
+            rank.wait(COMPUTE_STREAM, rank.record(PIPELINE_STREAM))
+
+    def _replays(self) -> None:
+        """Inference after training: a CUDA graph launched again and again."""
+        rank = self.rank
+        rank.graphs.append((rank.clock, 5, 6))
+        rank.clock += 900_000
+        with self._range("inference"):
+            for _ in range(self.job.graph_replays):
+                rank.clock += 120_000
+                rank.copy(2 << 20, "HtoD", "Pageable", COMPUTE_STREAM)
+                rank.graph(catalogue.INFERENCE, 6, self.job.graph_mode == "node")
+                rank.copy(256 << 10, "DtoH", "Pageable", COMPUTE_STREAM)
+                rank.synchronize(COMPUTE_STREAM)

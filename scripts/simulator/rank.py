@@ -1,0 +1,291 @@
+"""One simulated rank: a host thread that launches, streams that run in order, and what happened.
+
+Times are ns of the true global clock; reports map them to their own clocks later.
+"""
+
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import NamedTuple
+
+from simulator.catalogue import LAUNCH_DRIVER, KernelSpec, nccl
+from simulator.collective import Arrival, Communicator
+
+COMPUTE_STREAM, COPY_STREAM = 7, 13
+STREAM_GAP_NS = 900
+LAUNCH_LATENCY_NS = 3_200
+COPY_BYTES_PER_NS = {"Pinned": 52, "Pageable": 11}
+
+Post = Generator[Arrival, int, None]
+
+
+class Call(NamedTuple):
+    """A CUDA API call."""
+
+    start: int
+    end: int
+    name: str
+    tid: int
+    correlation: int
+    event_class: int
+
+
+class Operation(NamedTuple):
+    """Something the GPU did; role is compute, communication, memcpy, memset or graph."""
+
+    start: int
+    end: int
+    role: str
+    stream: int
+    correlation: int
+    spec: KernelSpec | None = None
+    size: int = 0
+    copy_kind: str = ""
+    source: str = ""
+    target: str = ""
+    graph: int | None = None
+    node: int | None = None
+
+
+class Range(NamedTuple):
+    """An NVTX push/pop range; domain is empty for the default one."""
+
+    start: int
+    end: int
+    text: str
+    tid: int
+    domain: str = ""
+    payload: dict[str, object] | None = None
+
+
+class Wait(NamedTuple):
+    """A synchronisation row."""
+
+    start: int
+    end: int
+    kind: str
+    stream: int
+    event: int
+    event_sync: int
+    correlation: int
+
+
+class Record(NamedTuple):
+    """A CUDA event recorded on a stream, done at `time`."""
+
+    stream: int
+    event: int
+    event_sync: int
+    correlation: int
+    time: int
+
+
+@dataclass
+class Rank:
+    """The machine of one rank. `slowdown` stretches compute, `host_cost` every call."""
+
+    index: int
+    local: int
+    pid: int
+    seed: int
+    clock: int
+    slowdown: float = 1.0
+    host_cost: float = 1.0
+    noise: float = 0.02
+    calls: list[Call] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    ranges: list[Range] = field(default_factory=list)
+    waits: list[Wait] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
+    graphs: list[tuple[int, int, int]] = field(default_factory=list)
+    allocations: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.random = Random(self.seed * 7919 + self.index)
+        self.free: dict[int, int] = {}
+        self.tid = self.pid
+        self._correlation = 0
+        self._events = 0
+
+    def normal(self) -> float:
+        """A bell-shaped number of deviation 1, the same on every platform."""
+        draw = self.random.random
+        return (draw() + draw() + draw() + draw() - 2.0) * 1.7320508
+
+    def call(self, name: str, cost_ns: int = 4_000, event_class: int = 0) -> Call:
+        """One API call, after which the thread does a little work of its own."""
+        self._correlation += 1
+        start = self.clock
+        cost = cost_ns * self.host_cost * (1.0 + 0.15 * abs(self.normal()))
+        call = Call(start, start + int(cost), name, self.tid, self._correlation, event_class)
+        self.calls.append(call)
+        self.clock = call.end + int(2_400 * self.host_cost * (1.0 + 0.2 * abs(self.normal())))
+        return call
+
+    def _start(self, call: Call, stream: int) -> int:
+        """When an operation begins: launched, and the stream has come to it."""
+        arrived = call.end + LAUNCH_LATENCY_NS + int(400 * abs(self.normal()))
+        gap = STREAM_GAP_NS + int(150 * abs(self.normal()))
+        return max(arrived, self.free.get(stream, 0) + gap)
+
+    def _duration(self, base_ns: float) -> int:
+        return max(800, int(base_ns * self.slowdown * (1.0 + self.noise * self.normal())))
+
+    def launch(self, spec: KernelSpec, stream: int = COMPUTE_STREAM, scale: float = 1.0) -> None:
+        """One compute kernel."""
+        call = self.call(spec.launch)
+        start = self._start(call, stream)
+        end = start + self._duration(spec.duration_ns * scale)
+        self._ran(Operation(start, end, "compute", stream, call.correlation, spec))
+
+    def copy(
+        self,
+        size: int,
+        kind: str = "HtoD",
+        host: str = "Pinned",
+        stream: int = COPY_STREAM,
+    ) -> None:
+        """A copy of `size` bytes; a pageable one holds the thread until it is done."""
+        call = self.call("cudaMemcpyAsync_v3020", 5_200)
+        start = self._start(call, stream)
+        end = start + 1_300 + size // COPY_BYTES_PER_NS[host]
+        ends = (host, "Device") if kind == "HtoD" else ("Device", host)
+        self._ran(
+            Operation(start, end, "memcpy", stream, call.correlation, None, size, kind, *ends)
+        )
+        if host == "Pageable":
+            self._stretch(end + 4_000)
+
+    def memset(self, size: int, stream: int = COMPUTE_STREAM) -> None:
+        """A fill of `size` bytes."""
+        call = self.call("cudaMemsetAsync_v3020", 3_400)
+        start = self._start(call, stream)
+        end = start + 1_000 + size // 1_800
+        self._ran(Operation(start, end, "memset", stream, call.correlation, None, size))
+
+    def allocate(self, size: int, address: int) -> None:
+        """A device allocation of `size` bytes; the thread waits for it."""
+        call = self.call("cudaMalloc_v3020", 90_000)
+        self.allocations.append((call.end, size, address, call.correlation))
+
+    def graph(self, specs: tuple[KernelSpec, ...], graph: int, nodes: bool) -> None:
+        """A CUDA graph launched: one opaque interval, or its kernels where nodes are traced."""
+        call = self.call("cudaGraphLaunch_v10000", 9_000)
+        first = at = self._start(call, COMPUTE_STREAM)
+        for number, spec in enumerate(specs, 1):
+            end = at + self._duration(spec.duration_ns * 0.6)
+            if nodes:
+                node = (graph << 32) | number
+                self._ran(
+                    Operation(
+                        at,
+                        end,
+                        "compute",
+                        COMPUTE_STREAM,
+                        call.correlation,
+                        spec,
+                        graph=graph,
+                        node=node,
+                    )
+                )
+            at = end + 600
+        if not nodes:
+            self._ran(
+                Operation(first, at - 600, "graph", COMPUTE_STREAM, call.correlation, graph=graph)
+            )
+
+    def record(self, stream: int) -> Record:
+        """An event recorded on a stream; ids are used again, the sync id is not."""
+        call = self.call("cudaEventRecord_v3020", 1_500)
+        self._events += 1
+        event = 4 + self._events % 61
+        made = Record(stream, event, self._events, call.correlation, self.free.get(stream, 0))
+        self.records.append(made)
+        return made
+
+    def wait(self, stream: int, record: Record) -> None:
+        """Make a stream wait for an event."""
+        call = self.call("cudaStreamWaitEvent_v3020", 1_100)
+        self.free[stream] = max(self.free.get(stream, 0), record.time)
+        self._waited(call, "stream_wait", stream, record.event, record.event_sync)
+
+    def synchronize(self, stream: int | None = COMPUTE_STREAM) -> None:
+        """The thread waits for a stream, or for the whole device."""
+        name = "cudaDeviceSynchronize_v3020" if stream is None else "cudaStreamSynchronize_v3020"
+        self.call(name, 2_000)
+        done = max(self.free.values()) if stream is None else self.free.get(stream, 0)
+        self._stretch(done + 5_000)
+        kind = "context" if stream is None else "stream"
+        self._waited(self.calls[-1], kind, stream or 0, 0xFFFFFFFF, 0)
+
+    @contextmanager
+    def range(
+        self, text: str, domain: str = "", payload: dict[str, object] | None = None
+    ) -> Iterator[None]:
+        """An NVTX range around what the block does on this thread."""
+        start = self.clock
+        tid = self.tid
+        self.clock += 350
+        yield
+        self.ranges.append(Range(start, self.clock, text, tid, domain, payload))
+        self.clock += 250
+
+    def communicate(
+        self, communicator: Communicator, operation: str, size: int, stream: int, data: str
+    ) -> Post:
+        """A collective: launched inside its NCCL range, ending when the group is done."""
+        text = f"nccl{operation}"
+        with self.range(text, "NCCL", communicator.payload(operation, size)):
+            call = self.call(LAUNCH_DRIVER, 6_500, event_class=1)
+        yield from self._transfer(call, communicator, operation, size, stream, data)
+
+    def exchange(self, communicator: Communicator, sends: bool, size: int, stream: int) -> Post:
+        """A send or a receive; grouped, so that the launch lies in ncclGroupEnd."""
+        peer = next(r for r in range(2) if communicator.ranks[r] != self.index)
+        payload = communicator.payload("Send", size) | {"Peer rank": peer}
+        with self.range("ncclGroupStart", "NCCL"):
+            self.clock += 300
+        with self.range("ncclSend" if sends else "ncclRecv", "NCCL", payload):
+            self.clock += 900
+        with self.range("ncclGroupEnd", "NCCL"):
+            call = self.call(LAUNCH_DRIVER, 6_500, event_class=1)
+        yield from self._transfer(call, communicator, "SendRecv", size, stream, "bf16")
+
+    def _transfer(
+        self,
+        call: Call,
+        communicator: Communicator,
+        operation: str,
+        size: int,
+        stream: int,
+        data: str,
+    ) -> Post:
+        start = self._start(call, stream)
+        end = yield Arrival(communicator, self.index, operation, size, start)
+        spec = nccl(operation, data)
+        self._ran(Operation(start, end, "communication", stream, call.correlation, spec, size))
+
+    def _ran(self, operation: Operation) -> None:
+        self.operations.append(operation)
+        self.free[operation.stream] = operation.end
+
+    def _stretch(self, until: int) -> None:
+        """The last call lasts until a moment, and the thread goes on after it."""
+        last = self.calls[-1]
+        end = max(last.end, until)
+        self.calls[-1] = last._replace(end=end)
+        self.clock = max(self.clock, end + 1_500)
+
+    def _waited(self, call: Call, kind: str, stream: int, event: int, event_sync: int) -> None:
+        self.waits.append(
+            Wait(
+                call.start + 200,
+                max(call.start + 300, call.end - 300),
+                kind,
+                stream,
+                event,
+                event_sync,
+                call.correlation,
+            )
+        )
