@@ -116,7 +116,9 @@ class TrainingJob:
     def _group(self, kind: str, ranks: tuple[int, ...], numbers: Random) -> Communicator:
         inside = len({self.node(rank) for rank in ranks}) == 1
         speed = self.bandwidth_in_node if inside else self.bandwidth_between_nodes
-        return Communicator(kind, ranks, numbers.getrandbits(64), speed)
+        # NCCL's ids are hashes; the world's is always one that needs all 64 bits.
+        number = numbers.getrandbits(64) | (kind == "world") << 63
+        return Communicator(kind, ranks, number, speed)
 
     def run(self) -> "Run":
         """Simulate the job on the true clock."""

@@ -90,6 +90,8 @@ PRESETS: dict[str, TrainingJob] = {
     "slurm_zero": replace(SMALL, name="slurm_zero", evidence=("slurm_zero", "openmpi")),
     "stripped": replace(SMALL, name="stripped", evidence=(), hostnames=False, payload=None),
     "mpi": replace(SMALL, name="mpi", evidence=("mpi_table", "mpi_thread")),
+    "edges": replace(SMALL, name="edges", orphan_kernels=12),
+    "autograd": replace(SMALL, name="autograd", autograd_thread=True),
     "blob": replace(SMALL, name="blob", payload="blob"),
     "one_device": replace(SMALL, name="one_device", one_device_per_process=True),
     "no_nvtx": replace(SMALL, name="no_nvtx", nvtx=False, nccl_nvtx=False),

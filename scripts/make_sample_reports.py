@@ -1,0 +1,147 @@
+"""Write the simulated sample reports and their truth; the same bytes every time.
+
+python scripts/make_sample_reports.py [--output DIR] [--check]
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from simulator.presets import SINGLE_PROCESS, TRAINING_4RANK
+
+HERE = Path(__file__).resolve().parent.parent / "sample_reports"
+LIMIT_BYTES = 4_000_000
+
+README = """\
+# Sample reports
+
+**These reports are simulated.** No GPU ran and no profiler recorded anything: a program wrote
+SQLite files with the tables that Nsight Systems 2026.3 exports (schema 3.27), about jobs that
+never existed on machines that never existed. Use them to try nsightpy and to test against: what
+is true about each job is known exactly and lies beside it as JSON, computed from the simulated
+events before they were written.
+
+    python scripts/make_sample_reports.py           # writes this folder again, byte for byte
+    python scripts/make_sample_reports.py --check   # says whether it would change
+
+## training_4rank/
+
+Four ranks train a small transformer: `train_rank0.sqlite` to `train_rank3.sqlite`, truth in
+`truth.json`. What is going on in it:
+
+- Two nodes with two H100 each. Ranks 0, 1 and ranks 2, 3 are tensor pairs inside a node; ranks
+  0, 2 and ranks 1, 3 are data pairs across the nodes. All four meet once per iteration.
+- **Rank {straggler} is a straggler**: its kernels take 9 % longer. Rank 3 waits for it in every
+  tensor sum, ranks 0 and 1 wait where gradients are summed.
+- Communication that nothing hides costs {exposed} of the window, depending on the rank.
+- {iterations} iterations, of which the first {warmup} are warm-up: slow, because every launch is.
+- The data loader keeps the host at every start (longer in iterations 2 and 5), so the GPU runs dry;
+  the first input copy of an iteration is not hidden either, the second one is.
+- The nodes' clocks disagree by 3.4 ms and drift apart by 6 ppm; every GPU clock is off by less
+  than 1 us. Collectives end together, but for 0.5 us of jitter.
+- NVTX ranges: `iteration`, `data_loading`, `forward`, `backward`, `optimizer`, and NCCL's own with
+  communicator, bytes and reduction as JSON.
+
+| rank | window ms | busy | compute | communication | exposed | copies only | idle | kernels |
+|---|---|---|---|---|---|---|---|---|
+{table}
+
+## single_process.sqlite
+
+One process on one H100, truth in `single_process.truth.json`: {single_iterations} training
+iterations whose pageable input copies stop both host and GPU, device allocations, and then an
+`inference` range that replays one CUDA graph {graphs} times. The graph was traced as a whole
+(`--cuda-graph-trace=graph`), so {opaque_ms} ms of the window are opaque: no kernel rows exist
+for them, only graph launches.
+
+## Private matters
+
+The environment in each report is made up. It holds one fake secret, so that tests can prove that
+nothing of the environment but the rank ever leaves a report.
+"""
+
+
+def main() -> int:
+    """Write the samples, or compare them with what lies there."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--output", type=Path, default=HERE)
+    parser.add_argument("--check", action="store_true")
+    chosen = parser.parse_args()
+    if not chosen.check:
+        return _write(chosen.output)
+    with tempfile.TemporaryDirectory() as folder:
+        made = Path(folder)
+        if _write(made):
+            return 1
+        names = [path.relative_to(made) for path in sorted(made.rglob("*")) if path.is_file()]
+        stale = [name for name in names if not _same(made / name, chosen.output / name)]
+    for name in stale:
+        print(f"{chosen.output / name} is not what this script makes: run it", file=sys.stderr)
+    return 1 if stale else 0
+
+
+def _same(one: Path, other: Path) -> bool:
+    return other.is_file() and one.read_bytes() == other.read_bytes()
+
+
+def _write(output: Path) -> int:
+    training = output / "training_4rank"
+    paths, truth = TRAINING_4RANK.write(training)
+    _write_json(training / "truth.json", truth)
+    (single,), single_truth = SINGLE_PROCESS.write(output)
+    report = single.rename(output / "single_process.sqlite")
+    single_truth = json.loads(json.dumps(single_truth).replace(single.name, report.name))
+    _write_json(output / "single_process.truth.json", single_truth)
+    (output / "README.md").write_text(_readme(truth, single_truth), encoding="utf-8")
+    written = [*paths, training / "truth.json", report, output / "single_process.truth.json"]
+    size = sum(path.stat().st_size for path in written)
+    if size > LIMIT_BYTES:
+        print(f"samples take {size} bytes, over the limit of {LIMIT_BYTES}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def _write_json(path: Path, truth: Mapping[str, object]) -> None:
+    """One line per member, and per element where a member is a list."""
+    members = []
+    for name, value in truth.items():
+        text = json.dumps(value)
+        if isinstance(value, list):
+            text = "[\n" + ",\n".join(json.dumps(element) for element in value) + "\n]"
+        members.append(f"{json.dumps(name)}: {text}")
+    path.write_text("{\n" + ",\n".join(members) + "\n}\n", encoding="utf-8")
+
+
+def _readme(truth: Mapping[str, Any], single: Mapping[str, Any]) -> str:
+    rows, shares = [], []
+    for rank in truth["ranks"]:
+        budget = rank["budget"]
+        window = budget["window_ns"]
+        words = ("busy", "compute", "communication", "exposed_communication", "copy_only", "idle")
+        cells = [f"{100 * budget[word + '_ns'] / window:.1f} %" for word in words]
+        shares.append(100 * budget["exposed_communication_ns"] / window)
+        count = sum(kernel["instances"] for kernel in rank["kernels"])
+        rows.append(
+            f"| {rank['rank']} | {window / 1e6:.1f} | " + " | ".join(cells) + f" | {count} |"
+        )
+    only = single["ranks"][0]
+    return README.format(
+        straggler=truth["straggler"],
+        exposed=f"{min(shares):.0f} to {max(shares):.0f} %",
+        iterations=truth["job"]["iterations"],
+        warmup=truth["job"]["warmup"],
+        table="\n".join(rows),
+        single_iterations=len(only["iterations"]),
+        graphs=only["graphs"]["count"],
+        opaque_ms=f"{only['budget']['opaque_graph_ns'] / 1e6:.1f}",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
