@@ -376,6 +376,11 @@ def test_graphs_are_opaque_or_opened() -> None:
     assert len(nodes) > 10 * len(launches)
 
 
+def test_old_generations_refuse_what_they_cannot_show() -> None:
+    with pytest.raises(ValueError, match="whole graph launches"):
+        replace(SINGLE_PROCESS, generation="mid")
+
+
 def test_one_report_holds_two_processes_with_equal_correlation_ids(tmp_path: Path) -> None:
     (path,), _ = PRESETS["one_report_2rank"].write(tmp_path)
     ((wrong,),) = query(

@@ -75,6 +75,10 @@ class TrainingJob:
     orphan_kernels: int = 0
     memory_usage: bool = False
 
+    def __post_init__(self) -> None:
+        if self.graph_mode == "graph" and self.generation != schema.NEW:
+            raise ValueError(f"generation {self.generation!r} cannot show whole graph launches")
+
     @property
     def world(self) -> int:
         """Number of ranks."""
