@@ -60,6 +60,8 @@ def _graph_note(export: NsysExport) -> list[str]:
     if not launches:
         return []
     return [
-        f"{launches:,} CUDA graph launches were traced as a whole; their kernels are not recorded "
-        "one by one. `nsys profile --cuda-graph-trace=node` opens them."
+        (
+            f"{launches:,} CUDA graph launches were traced as a whole; their kernels are not recorded "
+            "one by one. `nsys profile --cuda-graph-trace=node` opens them."
+        )
     ]

@@ -1,0 +1,89 @@
+"""The `nsightpy` command: finds the subcommand, and turns every error into one message."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import Any
+
+import click
+
+from nsightpy import __version__
+from nsightpy.errors import NsightpyError, UsageError
+
+# In the order of a session: look, rank, divide, dig.
+COMMANDS = ("summarize", "info", "kernels", "api", "memory", "launches", "breakdown", "cache")
+
+
+class Commands(click.Group):
+    """Subcommands, each imported when it is wanted."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"nsightpy.cli.{cmd_name}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0] if args else ""
+        if name and name not in COMMANDS and not name.startswith("-"):
+            import difflib
+
+            close = difflib.get_close_matches(name, COMMANDS, n=1)
+            hint = f" Did you mean {close[0]}?" if close else ""
+            ctx.fail(f"there is no command {name!r}.{hint} See nsightpy --help.")
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "-V", "--version", message="nsightpy %(version)s")
+def cli() -> None:
+    """Where the GPU time goes: answers from Nsight Systems and Nsight Compute reports.
+
+    Begin with: nsightpy summarize REPORT
+    """
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0 fine, 1 cannot do it, 2 wrong usage, 3 a gate failed."""
+    sys.exit(run(arguments))
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
+    try:
+        result: Any = cli.main(args=arguments, prog_name="nsightpy", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return error.exit_code
+    except click.exceptions.Abort:
+        return _said("interrupted", 130)
+    except UsageError as error:
+        return _said(str(error), 2)
+    except NsightpyError as error:
+        return _said(str(error), 1)
+    except MemoryError:
+        return _said(
+            "out of memory; narrow the question with --from and --to, or use fewer --jobs", 1
+        )
+    except BrokenPipeError:
+        # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return result if isinstance(result, int) else 0
+
+
+def _said(message: str, code: int) -> int:
+    from nsightpy.render.escape import printable
+
+    first, *rest = message.splitlines() or [""]
+    print(f"nsightpy: {printable(first)}", *map(printable, rest), sep="\n", file=sys.stderr)
+    return code

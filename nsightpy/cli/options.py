@@ -1,0 +1,160 @@
+"""Options that several commands share, and what becomes of a result."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from nsightpy.results import Table
+    from nsightpy.verbs.request import Common
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+FORMATS = ("table", "csv", "json", "markdown", "parquet")
+_REPORTS = click.argument("reports", metavar="REPORT...", nargs=-1, required=True)
+_SCOPE = (
+    click.option("--rank", metavar="SPEC", help="Only these ranks: 0,2-5."),
+    click.option("--device", metavar="SPEC", help="Only these CUDA devices: 0,2-5."),
+    click.option("--from", "from_time", metavar="TIME", help="From this time on: 1.5s, 200ms, ns."),
+    click.option("--to", "to_time", metavar="TIME", help="Up to this time."),
+)
+_READING = (
+    click.option("--rank-regex", metavar="RE", help="Finds the rank in a report's file name."),
+    click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Worker processes."),
+    click.option(
+        "--on-error",
+        type=click.Choice(["skip", "raise"]),
+        default="skip",
+        show_default=True,
+        help="What to do about an unreadable report among several.",
+    ),
+    click.option("--no-cache", is_flag=True, help="Keep no exports of binary reports."),
+)
+_OUTPUT = (
+    click.option(
+        "--format",
+        "format_",
+        type=click.Choice(FORMATS),
+        default="table",
+        show_default=True,
+        help="For people or for machines.",
+    ),
+    click.option("-o", "--output", metavar="FILE", default="-", help="Write here; - is stdout."),
+    click.option("--force", is_flag=True, help="Overwrite an existing file."),
+    click.option("-q", "--quiet", is_flag=True, help="No notes, no progress."),
+    click.option("-v", "--verbose", is_flag=True, help="Say which files are read, and how long."),
+)
+
+top_option = click.option("--top", metavar="N", type=click.IntRange(min=1), help="First N rows.")
+name_option = click.option(
+    "--name",
+    type=click.Choice(["demangled", "base", "mangled"]),
+    default="demangled",
+    show_default=True,
+    help="Which name of a kernel to group by.",
+)
+
+
+def common_options(function: F) -> F:
+    """The reports and the options of cli.md that every command takes."""
+    for option in reversed((_REPORTS, *_SCOPE, *_READING, *_OUTPUT)):
+        function = option(function)
+    return function
+
+
+def common_of(options: dict[str, Any]) -> Common:
+    """The shared options as the verbs take them; a progress line on a terminal only."""
+    return {
+        "rank": options["rank"],
+        "device": options["device"],
+        "from_time": options["from_time"],
+        "to_time": options["to_time"],
+        "rank_regex": options["rank_regex"],
+        "jobs": options["jobs"],
+        "on_error": options["on_error"],
+        "use_cache": not options["no_cache"],
+        "progress": None if options["quiet"] else terminal_progress(sys.stderr),
+    }
+
+
+def show(table: Table, options: dict[str, Any]) -> None:
+    """Print or write a table in the wanted format; notes go to stderr for people."""
+    from nsightpy.render import formats
+
+    writers = {
+        "csv": formats.to_csv,
+        "json": formats.to_json,
+        "markdown": formats.to_markdown,
+        "parquet": formats.to_parquet,
+    }
+    if options["format_"] in writers:
+        deliver(writers[options["format_"]](table), options)
+    else:
+        from nsightpy.render.terminal import print_table
+
+        deliver_text(lambda out: print_table(table, out), options)
+        if not table.rows:
+            say("no rows: the capture holds nothing of this kind", options)
+    if options["format_"] not in ("json", "markdown"):
+        for note in table.notes:
+            say(note, options)
+
+
+def deliver(data: bytes, options: dict[str, Any]) -> None:
+    """Write bytes to stdout or the wanted file."""
+    from nsightpy.errors import UsageError
+    from nsightpy.render.output import STDOUT, output_file
+
+    if options["output"] == STDOUT:
+        if options["format_"] == "parquet" and sys.stdout.isatty():
+            raise UsageError("Parquet is not for terminals: give -o FILE")
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    with output_file(Path(options["output"]), force=options["force"]) as file:
+        file.write(data)
+
+
+def deliver_text(write: Callable[[Any], None], options: dict[str, Any]) -> None:
+    """Print what is for people, on stdout or, uncut, into the wanted file."""
+    import io
+
+    from nsightpy.render.output import STDOUT
+    from nsightpy.render.terminal import console
+
+    if options["output"] == STDOUT:
+        write(console())
+        return
+    text = io.StringIO()
+    write(console(text))
+    deliver(text.getvalue().encode("utf-8", "backslashreplace"), options)
+
+
+def say(note: str, options: dict[str, Any]) -> None:
+    """A note for people, on stderr."""
+    if options["quiet"]:
+        return
+    from nsightpy.render.escape import printable
+
+    print(f"note: {printable(note)}", file=sys.stderr)
+
+
+def terminal_progress(stream: IO[str]) -> Callable[[float | None, str], None] | None:
+    """A progress line that rewrites itself; None where the stream is no terminal."""
+    if not stream.isatty():
+        return None
+    from nsightpy.render.escape import printable
+
+    def progress(done: float | None, message: str) -> None:
+        share = "" if done is None else f" {100 * done:.0f} %"
+        ended = done is not None and done >= 1
+        stream.write(f"\r\x1b[2K{printable(message)}{share}" if not ended else "\r\x1b[2K")
+        stream.flush()
+
+    return progress

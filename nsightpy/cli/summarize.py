@@ -1,0 +1,32 @@
+"""nsightpy summarize"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nsightpy.cli.options import common_of, common_options, deliver, deliver_text, show, top_option
+
+
+@click.command("summarize", short_help="One screen: what ran, where the time went, what next.")
+@common_options
+@top_option
+def command(**options: Any) -> None:
+    """Say in one screen what the GPUs did, what to look at first, and the command to run next.
+
+    csv, markdown and parquet hold the findings; json holds every section by name.
+    """
+    from nsightpy.render.formats import summary_json
+    from nsightpy.verbs.summarize import findings_table, summarize
+
+    extra = {} if options["top"] is None else {"top": options["top"]}
+    summary = summarize(options["reports"], **extra, **common_of(options))
+    if options["format_"] == "json":
+        deliver(summary_json(summary), options)
+    elif options["format_"] == "table":
+        from nsightpy.render.summary import print_summary
+
+        deliver_text(lambda out: print_summary(summary, out), options)
+    else:
+        show(findings_table(summary), options)

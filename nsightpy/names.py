@@ -1,0 +1,47 @@
+"""Kernel names made short enough to read, for people only; machines always get them whole."""
+
+from __future__ import annotations
+
+import re
+
+_CASTS = re.compile(r"\((?:unsigned |signed )?(?:int|bool|char|short|long|long long)\)")
+_NAMESPACES = re.compile(r"(?:\(anonymous namespace\)|<unnamed>|\b[a-z_]\w*)::")
+_LAMBDA = re.compile(r"\[lambda\(.*?\) \(instance (\d+)\)\]")
+
+
+def function_name(name: str) -> str:
+    """The function of a demangled name: no return type, no template arguments, no parameters."""
+    plain = _without_signature(name)
+    depth, kept = 0, []
+    for character in plain.replace("<unnamed>::", "").replace("(anonymous namespace)::", ""):
+        depth += (character == "<") - (character == ">")
+        if depth <= 0 and character not in "<>":
+            kept.append(character)
+    return "".join(kept).strip() or name
+
+
+def readable(name: str, width: int) -> str:
+    """The name in at most `width` characters if leaving out signature and namespaces achieves it.
+
+    The steps, each only where the one before is still too long: parameters, return type and
+    integer casts go; then namespaces. What is longer still is returned for the caller to cut.
+    """
+    if len(name) <= width:
+        return name
+    plain = _CASTS.sub("", _without_signature(name))
+    if len(plain) <= width:
+        return plain
+    return _NAMESPACES.sub("", _LAMBDA.sub(r"lambda\1", plain))
+
+
+def _without_signature(name: str) -> str:
+    """Without a leading `void ` and the parameter list at the end."""
+    plain = name.removeprefix("void ")
+    if not plain.endswith(")"):
+        return plain
+    depth = 0
+    for place in range(len(plain) - 1, 0, -1):
+        depth += (plain[place] == ")") - (plain[place] == "(")
+        if depth == 0:
+            return plain[:place]
+    return plain

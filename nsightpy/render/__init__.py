@@ -1,0 +1,1 @@
+"""Renderers: results in, bytes out. They only write what a result already says."""

@@ -1,0 +1,120 @@
+"""Tables for machines: csv, json, markdown and parquet. Figures in ns, bytes and plain numbers."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from nsightpy.render.escape import csv_text, markdown_text
+from nsightpy.results import Field, Summary, Table, Value
+
+SCHEMA_VERSION = 1
+
+
+def to_csv(table: Table) -> bytes:
+    """RFC 4180 with LF line ends; an absent value is an empty field."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.columns)
+    for row in table.rows:
+        writer.writerow(
+            csv_text(value) if isinstance(value, str) else plain(value, field)
+            for value, field in zip(row, table.fields, strict=True)
+        )
+    return text.getvalue().encode("utf-8", "backslashreplace")
+
+
+def to_json(table: Table) -> bytes:
+    """The versioned document of one command: schema, inputs, rows, notes."""
+    return _document(table.command, table.inputs, {"rows": table.records()}, table.notes)
+
+
+def summary_json(summary: Summary) -> bytes:
+    """The versioned document of summarize: its sections by name instead of rows."""
+    return _document("summarize", summary.inputs, summary.to_dict(), summary.notes)
+
+
+def to_markdown(table: Table) -> bytes:
+    """A pipe table, numbers right-aligned, followed by the notes."""
+    lines = [
+        f"| {' | '.join(markdown_text(name) for name in table.columns)} |",
+        f"| {' | '.join('---' if _is_text(f) else '---:' for f in table.fields)} |",
+    ]
+    for row in table.rows:
+        cells = (
+            markdown_text(value) if isinstance(value, str) else plain(value, field)
+            for value, field in zip(row, table.fields, strict=True)
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    lines += [""] if table.notes else []
+    lines += [f"- {markdown_text(note)}" for note in table.notes]
+    return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+
+
+def to_parquet(table: Table) -> bytes:
+    """A Parquet file with the table's columns; absent values are null; notes are metadata."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    arrays = [_arrow(table.column(field.name), field) for field in table.fields]
+    about = json.dumps({"inputs": table.inputs, "notes": table.notes}).encode()
+    arrow = pa.table(arrays, names=list(table.columns)).replace_schema_metadata(
+        {"nsightpy": f"{table.command}/{SCHEMA_VERSION}", "nsightpy.about": about}
+    )
+    sink = pa.BufferOutputStream()
+    pq.write_table(arrow, sink)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def plain(value: Value, field: Field) -> str:
+    """A number as its field prints it, without separators; empty when absent."""
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float):
+        return repr(value) if field.decimals is None else f"{value:.{field.decimals}f}"
+    return str(value)
+
+
+def _document(
+    command: str, inputs: Sequence[str], body: Mapping[str, Any], notes: Sequence[str]
+) -> bytes:
+    document = {
+        "schema": f"nsightpy.{command}/{SCHEMA_VERSION}",
+        "inputs": list(inputs),
+        **body,
+        "notes": list(notes),
+    }
+    text = json.dumps(_finite(document), indent=2, ensure_ascii=True, allow_nan=False)
+    return f"{text}\n".encode()
+
+
+def _finite(value: Any) -> Any:
+    """The same JSON values with every NaN and infinity as null."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return value
+
+
+def _arrow(values: Sequence[Value], field: Field) -> Any:
+    import pyarrow as pa
+
+    if _is_text(field) or any(isinstance(value, str) for value in values):
+        return pa.array([None if v is None else str(v) for v in values], pa.string())
+    if any(isinstance(value, bool) for value in values):
+        return pa.array(values, pa.bool_())
+    whole = field.decimals is None and not any(isinstance(value, float) for value in values)
+    return pa.array(values, pa.int64() if whole else pa.float64())
+
+
+def _is_text(field: Field) -> bool:
+    return field.unit == "text"

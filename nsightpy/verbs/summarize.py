@@ -1,0 +1,275 @@
+"""summarize: one screen: what ran, where its time went, what to look at, what to type next."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis import ranking
+from nsightpy.analysis.communication import is_communication, operation_of
+from nsightpy.analysis.findings import DeviceFacts, Facts, findings
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.nvtx import tally_ranges
+from nsightpy.analysis.tally import Tally, merge, tally
+from nsightpy.frames import Frame, Labels
+from nsightpy.rank_set import Paths
+from nsightpy.reports import NsysReport
+from nsightpy.results import Field, Finding, Summary, Table, Value, finding_record
+from nsightpy.verbs.breakdown import (
+    FIELDS as BREAKDOWN_FIELDS,
+)
+from nsightpy.verbs.breakdown import (
+    KERNEL_COLUMNS,
+    RankedBudget,
+    budget_order,
+    budget_row,
+    doubtful_names,
+    rank_budgets,
+    suspect_note,
+)
+from nsightpy.verbs.info import ReportInfo, gpu_text, report_info
+from nsightpy.verbs.request import Common, Request
+from nsightpy.verbs.scope import Scope
+
+TOP_KERNELS = 5
+TOP_RANGES = 4
+COLLECTIVE_FIELDS = (
+    Field("operation", "text"),
+    Field("group", "text"),
+    Field("ranks"),
+    Field("instances"),
+    Field("bytes", "bytes"),
+    Field("duration_med_ns", "ns", 1),
+    Field("total_ns", "ns"),
+)
+NVTX_FIELDS = (
+    Field("range", "text"),
+    Field("domain", "text"),
+    Field("style", "text"),
+    Field("instances"),
+    Field("total_range_ns", "ns"),
+    Field("range_med_ns", "ns", 1),
+)
+RANK_FIELDS = (
+    Field("rank", "id"),
+    Field("report", "text"),
+    Field("host", "text"),
+    Field("device", "id"),
+    Field("rank_source", "text"),
+)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one report contributes."""
+
+    info: ReportInfo
+    budgets: list[RankedBudget]
+    kernels: Tally
+    memory: tuple[Tally, Tally]
+    collectives: Tally
+    ranges: Tally
+    pageable: tuple[int, int]
+    doubtful: list[str]
+
+
+def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common]) -> Summary:
+    """Everything that matters first, in sections; times in ns, sizes in bytes.
+
+    Sections: header, ranks, breakdown, kernels, collectives, memory, nvtx, findings, next_steps.
+    """
+    request = Request.of(reports, **common)
+    mapped = request.map(partial(_summarize_one, scope=request.scope), ranked=True)
+    parts = mapped.values
+    budgets = sorted((row for part in parts for row in part.budgets), key=budget_order)
+    kernel_statistics = merge([part.kernels for part in parts]).statistics()
+    shown = " ".join(shlex.quote(path) for path in _arguments(request.ranks.inputs))
+    facts = Facts(
+        devices=[DeviceFacts(row.rank, row.device, row.budget) for row in budgets],
+        kernels=kernel_statistics,
+        pageable_bytes=sum(part.pageable[0] for part in parts),
+        pageable_ns=sum(part.pageable[1] for part in parts),
+        report=shown,
+    )
+    found = tuple(findings(facts))
+    doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
+    sections = {
+        "ranks": _ranks([(str(report.path), part) for report, part in mapped.results]),
+        "breakdown": Table("breakdown", BREAKDOWN_FIELDS, tuple(map(budget_row, budgets))),
+        "kernels": ranking.rank_by_time("kernels", kernel_statistics, (), top=top),
+        "collectives": _collectives([part.collectives for part in parts]),
+        "memory": ranking.rank_memory(
+            merge([part.memory[0] for part in parts]).statistics(),
+            merge([part.memory[1] for part in parts]).statistics(),
+        ),
+        "nvtx": _ranges([part.ranges for part in parts]),
+    }
+    notes = [*request.ranks.notes, *map(suspect_note, doubtful), *request.scope.notes]
+    return Summary(
+        inputs=request.ranks.inputs,
+        header=_header([part.info for part in parts]),
+        sections=sections,
+        findings=found,
+        next_steps=_next_steps(found, sections, shown),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+FINDING_FIELDS = (
+    Field("finding", "text"),
+    Field("severity", "text"),
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("evidence", "text"),
+    Field("recoverable_ns", "ns"),
+    Field("recoverable_share", "ratio", 4),
+    Field("next_command", "text"),
+)
+
+
+def findings_table(summary: Summary) -> Table:
+    """The findings of a summary as a table."""
+    rows = tuple(tuple(finding_record(one).values()) for one in summary.findings)
+    return Table("findings", FINDING_FIELDS, rows, summary.inputs, summary.notes)
+
+
+def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
+    kernels = scope.narrow(report, report.frame("kernels", KERNEL_COLUMNS))
+    wanted = (
+        "start_ns",
+        "end_ns",
+        "pid",
+        "device",
+        "operation",
+        "bytes",
+        "source_memory",
+        "target_memory",
+    )
+    operations = scope.narrow(report, report.frame("memory_operations", wanted))
+    ranges = scope.narrow(
+        report,
+        report.frame("nvtx_ranges", ("start_ns", "end_ns", "pid", "name", "domain", "style")),
+    )
+    return _Part(
+        info=report_info(report),
+        budgets=rank_budgets(report, scope, kernels),
+        kernels=ranking.tally_durations(kernels, ["name"]),
+        memory=(
+            ranking.tally_durations(operations, ["operation"]),
+            ranking.tally_bytes(operations, ["operation"]),
+        ),
+        collectives=_collective_tally(report, kernels),
+        ranges=tally_ranges(ranges),
+        pageable=_pageable(operations),
+        doubtful=doubtful_names(kernels, ()),
+    )
+
+
+def _collective_tally(report: NsysReport, kernels: Frame) -> Tally:
+    """Durations per (operation, who took part) of the communication kernels."""
+    names = kernels.labels("name")
+    own = kernels.take(is_communication(names))
+    codes = own.labels("name").codes
+    operations = Labels(codes, tuple(map(operation_of, names.values))).merged()
+    groups = group_by(Frame({"operation": operations, "pid": own["pid"]}), ("operation", "pid"))
+    where = str(report.path)
+    keys = tuple((operation, f"{where}:{pid}") for operation, pid in groups.keys)
+    return tally(groups.codes, ranking.durations(own), keys)
+
+
+def _collectives(tallies: Sequence[Tally]) -> Table:
+    members: dict[str, set[str]] = {}
+    by_operation = []
+    for part in tallies:
+        for operation, member in part.keys:
+            members.setdefault(str(operation), set()).add(str(member))
+        keys = tuple((operation,) for operation, _ in part.keys)
+        by_operation.append(merge([Tally(keys, part.bounds, part.values, part.counts)]))
+    statistics = merge(by_operation).statistics()
+    rows: list[tuple[Value, ...]] = [
+        (
+            str(key[0]),
+            None,
+            len(members[str(key[0])]),
+            int(statistics.instances[group]),
+            None,
+            float(statistics.median[group]),
+            int(statistics.total[group]),
+        )
+        for group, key in enumerate(statistics.keys)
+    ]
+    rows.sort(key=lambda row: (-int(row[6] or 0), str(row[0])))
+    return Table("collectives", COLLECTIVE_FIELDS, tuple(rows))
+
+
+def _ranges(tallies: Sequence[Tally]) -> Table:
+    statistics = merge(tallies).statistics()
+    rows: list[tuple[Value, ...]] = [
+        (*key, int(statistics.instances[g]), int(statistics.total[g]), float(statistics.median[g]))
+        for g, key in enumerate(statistics.keys)
+    ]
+    rows.sort(key=lambda row: (-int(row[4] or 0), str(row[0]), str(row[1])))
+    return Table("nvtx", NVTX_FIELDS, tuple(rows[:TOP_RANGES]))
+
+
+def _pageable(operations: Frame) -> tuple[int, int]:
+    pageable = operations.labels("source_memory").equals(["Pageable"])
+    pageable |= operations.labels("target_memory").equals(["Pageable"])
+    chosen = operations.take(pageable)
+    return int(chosen.ints("bytes").sum()), int(np.sum(ranking.durations(chosen)))
+
+
+def _ranks(parts: Sequence[tuple[str, _Part]]) -> Table:
+    rows: list[tuple[Value, ...]] = []
+    for path, part in parts:
+        for one in sorted(part.budgets, key=budget_order):
+            source = "; ".join(part.info.rank_sources) or None
+            rows.append((one.rank, path, part.info.host or None, one.device, source))
+    rows.sort(key=lambda row: (row[0] is None, row[0] or 0, str(row[1]), row[3] or 0))
+    return Table("ranks", RANK_FIELDS, tuple(rows))
+
+
+def _header(infos: Sequence[ReportInfo]) -> dict[str, Value]:
+    gpus = tuple(name for one in infos for name in one.gpus)
+    durations = [one.duration_ns for one in infos if one.duration_ns is not None]
+    starts = [one.start_utc for one in infos if one.start_utc is not None]
+    versions = dict.fromkeys(one.tool_version for one in infos if one.tool_version)
+    hosts = dict.fromkeys(one.host for one in infos if one.host)
+    return {
+        "reports": len(infos),
+        "gpu": gpu_text(gpus) or None,
+        "devices": sum(one.devices for one in infos),
+        "processes": sum(len(one.pids) for one in infos),
+        "ranks": sum(rank is not None for one in infos for rank in one.ranks),
+        "hosts": ", ".join(hosts) or None,
+        "tool_version": ", ".join(versions) or None,
+        "start_utc": min(starts, default=None),
+        "duration_ns": max(durations, default=None),
+        "kernels": sum(one.kernels for one in infos),
+    }
+
+
+def _next_steps(
+    found: Sequence[Finding], sections: dict[str, Table], shown: str
+) -> tuple[tuple[str, str], ...]:
+    steps = [(one.next_command, one.name) for one in found if one.next_command]
+    if not any(len(table) for table in sections.values()):
+        steps.append((f"nsightpy info {shown}", "what the report holds"))
+    elif sections["kernels"]:
+        steps.append((f"nsightpy kernels {shown}", "all kernels, as nsys stats counts them"))
+    unique = {command: (command, why) for command, why in reversed(steps)}
+    ordered = sorted(unique.values(), key=steps.index)
+    return tuple(ordered[:3])
+
+
+def _arguments(inputs: Sequence[str]) -> list[str]:
+    """The reports as they can be typed again: one path, or the folder that holds them all."""
+    if len(inputs) <= 2:
+        return list(inputs)
+    folders = {path.rpartition("/")[0] for path in inputs}
+    return [folders.pop() or "."] if len(folders) == 1 else [inputs[0], "..."]
