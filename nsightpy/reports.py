@@ -121,7 +121,7 @@ class NsysReport:
 
     @cached_property
     def _capture_notes(self) -> list[str]:
-        return capture_notes(self.export, self.pids)
+        return capture_notes(self.export, lambda: self.pids)
 
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
         """A frame, or only the wanted columns of it, in nsightpy's own columnar form."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -20,15 +20,18 @@ _RELEVANT = re.compile(r"CUDA|CUPTI|NVTX|GPU|NCCL|MPI|lost|dropped|overflow|buff
 _NOT_USED = re.compile(r"Does the process use")
 
 
-def capture_notes(export: NsysExport, pids: Sequence[int]) -> list[str]:
-    """Notes on one export and its active processes, most important first; each is one line."""
+def capture_notes(export: NsysExport, pids: Callable[[], Sequence[int]]) -> list[str]:
+    """Notes on one export, most important first; each is one line.
+
+    `pids` finds the active processes; it is asked only when a warning is about some process.
+    """
     notes = []
     if not any(export.has(table) for table in GPU_TABLES):
         notes.append(
             "The capture holds no GPU work: no kernel, copy or graph tables. Profile with "
             "`-t cuda`, and check that the program ran on a GPU during the capture."
         )
-    elif export.count(KERNEL) == 0:
+    elif not export.holds_rows(KERNEL):
         notes.append("The capture holds no kernels of their own.")
     notes += _graph_note(export)
     if any(export.has(table) for table in GPU_TABLES):
@@ -41,18 +44,26 @@ def capture_notes(export: NsysExport, pids: Sequence[int]) -> list[str]:
     return notes + diagnostic_notes(diagnostics(export), pids)
 
 
-def diagnostic_notes(said: Frame, pids: Sequence[int]) -> list[str]:
+def diagnostic_notes(said: Frame, pids: Callable[[], Sequence[int]]) -> list[str]:
     """The profiler's own warnings and errors that bear on GPU figures, each once, on one line."""
-    severity, text = said.labels("severity"), said.labels("text")
-    about = np.isin(said.ints("pid"), [0, *pids])
-    notes: dict[str, None] = {}
-    for row in np.flatnonzero(about).tolist():
-        line = " ".join(text[row].split())
-        if severity[row] not in _WORTH or _NOT_USED.search(line) or not _RELEVANT.search(line):
-            continue
-        short = line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
-        notes[f"nsys {severity[row]}: {short}"] = None
-    return list(notes)
+    severity, text, about = said.labels("severity"), said.labels("text"), said.ints("pid")
+    lines = [" ".join(value.split()) for value in text.values]
+    worth = severity.equals(_WORTH) & text.equals(
+        [v for v, line in zip(text.values, lines, strict=True) if _is_relevant(line)]
+    )
+    if not worth.any():
+        return []
+    active = [0, *pids()] if about[worth].any() else [0]
+    rows = np.flatnonzero(worth & np.isin(about, active)).tolist()
+    return list(dict.fromkeys(f"nsys {severity[r]}: {_short(lines[text.codes[r]])}" for r in rows))
+
+
+def _is_relevant(line: str) -> bool:
+    return bool(_RELEVANT.search(line)) and not _NOT_USED.search(line)
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
 
 
 def _graph_note(export: NsysExport) -> list[str]:
@@ -61,7 +72,7 @@ def _graph_note(export: NsysExport) -> list[str]:
         return []
     return [
         (
-            f"{launches:,} CUDA graph launches were traced as a whole; their kernels are not recorded "
-            "one by one. `nsys profile --cuda-graph-trace=node` opens them."
+            f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not "
+            "recorded one by one. `nsys profile --cuda-graph-trace=node` opens them."
         )
     ]

@@ -41,6 +41,13 @@ class NsysExport:
         query = sa.select(sa.func.count()).select_from(self.file.tables[table])
         return int(self.file.rows(query)[0][0])
 
+    def holds_rows(self, table: str) -> bool:
+        """Whether a table exists and has any row."""
+        if not self.has(table):
+            return False
+        query = sa.select(sa.literal(1)).select_from(self.file.tables[table]).limit(1)
+        return bool(self.file.rows(query))
+
     def pids_of(self, table: str) -> set[int]:
         """The processes that own rows of a table."""
         if not self.has(table):
@@ -49,6 +56,11 @@ class NsysExport:
         pid = process_of("globalPid" if "globalPid" in source.c else "globalTid")(source)
         if pid is None:
             return set()
+        low, high = self.file.rows(sa.select(sa.func.min(pid), sa.func.max(pid)))[0]
+        if low is None:
+            return set()
+        if low == high:
+            return {int(low)}
         return {int(row[0] or 0) for row in self.file.rows(sa.select(pid).distinct())}
 
 
@@ -160,14 +172,13 @@ def finished(export: NsysExport, table: str, frame: Frame) -> Frame:
 
 
 def ordered(frame: Frame) -> Frame:
-    """Rows by start, then end, then their order in the file."""
+    """Rows by start; those that start together in their order in the file."""
     if "start_ns" not in frame:
         return frame
     start = frame.ints("start_ns")
-    if bool(np.all(start[1:] > start[:-1])):
+    if bool(np.all(start[1:] >= start[:-1])):
         return frame
-    keys = (frame.ints("end_ns"), start) if "end_ns" in frame else (start,)
-    return frame.take(np.lexsort(keys))
+    return frame.take(np.argsort(start, kind="stable"))
 
 
 def coded(codes: Ints, names: Mapping[int, str]) -> Labels:

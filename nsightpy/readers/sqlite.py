@@ -23,7 +23,7 @@ from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.pool import StaticPool
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Labels, joined
+from nsightpy.frames import ColumnData, Ints, Labels, joined
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 
@@ -68,13 +68,15 @@ class SqliteFile:
     def row_bounds(self, table: sa.TableClause) -> tuple[int, int] | None:
         """First and last row number of a table; None when it is empty or has none."""
         rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
+        ends = [
+            sa.select(extreme(rowid)).select_from(table).scalar_subquery()
+            for extreme in (sa.func.min, sa.func.max)
+        ]
         try:
-            bounds = self.rows(
-                sa.select(sa.func.min(rowid), sa.func.max(rowid)).select_from(table)
-            )[0]
+            low, high = self.rows(sa.select(*ends))[0]
         except ReportError:
             return None
-        return None if bounds[0] is None else (int(bounds[0]), int(bounds[1]))
+        return None if low is None else (int(low), int(high))
 
     def arrays(self, query: Query, split: sa.TableClause | None = None) -> dict[str, ColumnData]:
         """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
@@ -267,10 +269,15 @@ def _column(array: Any) -> ColumnData:
     import pyarrow as pa
 
     if pa.types.is_integer(array.type):
-        return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.int64)
+        return _int64(array)
     encoded = array.dictionary_encode()
     values = tuple(_text(value) for value in encoded.dictionary.to_pylist())
-    return Labels(np.asarray(encoded.indices.to_numpy(zero_copy_only=False), np.int32), values)
+    return Labels(_int64(encoded.indices.cast(pa.int64())).astype(np.int32), values)
+
+
+def _int64(array: Any) -> Ints:
+    """The values of an Arrow int64 array without NULLs, not copied (to_numpy imports pandas)."""
+    return np.frombuffer(array.buffers()[1], np.int64, len(array), 8 * array.offset)
 
 
 def _nothing(column: sa.ColumnElement[Any]) -> ColumnData:
