@@ -194,15 +194,18 @@ def distinct(ids: Ints) -> tuple[Ints, NDArray[np.int32]]:
     if len(ids) == 0:
         return ids, np.empty(0, dtype=np.int32)
     low, high = int(ids.min()), int(ids.max())
-    if low < 0 or high > 4 * len(ids) + 1_000_000:
+    if low == high:
+        return ids[:1].copy(), np.zeros(len(ids), dtype=np.int32)
+    if high - low > 4 * len(ids) + 1_000_000:
         unique, codes = np.unique(ids, return_inverse=True)
         return unique, codes.astype(np.int32)
-    present = np.zeros(high + 1, dtype=np.bool_)
-    present[ids] = True
-    unique = np.flatnonzero(present).astype(np.int64)
-    place = np.zeros(high + 1, dtype=np.int32)
+    shifted = ids - low
+    present = np.zeros(high - low + 1, dtype=np.bool_)
+    present[shifted] = True
+    unique = np.flatnonzero(present)
+    place = np.zeros(high - low + 1, dtype=np.int32)
     place[unique] = np.arange(len(unique), dtype=np.int32)
-    return unique, place[ids]
+    return unique + low, place[shifted]
 
 
 def _categorical(labels: Labels) -> pd.Categorical:

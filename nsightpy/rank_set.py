@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import glob
+import logging
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -16,6 +18,7 @@ from nsightpy.readers.identity import Evidence
 from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
 
 T = TypeVar("T")
+LOG = logging.getLogger("nsightpy")
 Paths: TypeAlias = "str | Path | NsysReport | RankSet | Iterable[str | Path | NsysReport]"
 
 GUESS = "guess: order of"
@@ -38,13 +41,19 @@ class RankSet:
     """Reports of one job in natural order, each process with its rank and the evidence for it."""
 
     def __init__(
-        self, reports: Sequence[NsysReport], *, jobs: int | None = None, on_error: str = "skip"
+        self,
+        reports: Sequence[NsysReport],
+        *,
+        jobs: int | None = None,
+        on_error: str = "skip",
+        progress: Progress | None = None,
     ) -> None:
         if on_error not in ON_ERROR:
             raise UsageError(f"on_error must be one of {', '.join(ON_ERROR)}, not {on_error!r}")
         self.reports = list(reports)
         self.jobs = jobs
         self.on_error = on_error
+        self._progress = progress
         self._failures: dict[Path, ReportError] = {}
         self._ranked = False
 
@@ -97,7 +106,7 @@ class RankSet:
             else ((report, _attempt(function, report)) for report in reports)
         )
         by_path: dict[Path, T] = {}
-        for report, outcome in outcomes:
+        for report, outcome in self._followed(outcomes, len(reports)):
             if isinstance(outcome, ReportError):
                 self._failed(report, outcome)
             else:
@@ -106,6 +115,13 @@ class RankSet:
         if not results and self._failures:
             raise next(iter(self._failures.values()))
         return Mapped(results, self.failures)
+
+    def _followed(self, outcomes: Iterable[T], total: int) -> Iterator[T]:
+        """The same outcomes, each told to whoever wants to see progress."""
+        for done, outcome in enumerate(outcomes, start=1):
+            yield outcome
+            if self._progress is not None and total > 1:
+                self._progress(done / total, f"reading reports, {done} of {total}")
 
     def find_ranks(self) -> None:
         """Give every process of every report its rank, from all the evidence at once."""
@@ -156,7 +172,7 @@ def open_ranks(
     if not reports:
         raise UsageError("no reports given")
     ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
-    return RankSet(ordered, jobs=jobs, on_error=on_error)
+    return RankSet(ordered, jobs=jobs, on_error=on_error, progress=progress)
 
 
 def find_reports(given: str | Path) -> list[Path]:
@@ -240,10 +256,13 @@ def _identify(report: NsysReport) -> None:
 
 
 def _attempt(function: Callable[[NsysReport], T], report: NsysReport) -> tuple[T] | ReportError:
+    began = time.perf_counter()
     try:
         return (function(report),)
     except ReportError as error:
         return error
+    finally:
+        LOG.info("%s: %.2f s", report.path, time.perf_counter() - began)
 
 
 def _in_processes(

@@ -155,7 +155,7 @@ def device_budgets(
     """
     is_comm = is_communication(kernels.labels("name"), communication)
     frames_ = (kernels, operations, graphs)
-    places = sorted({place for frame in frames_ for place in _places(frame)})
+    places = sorted({place for frame in frames_ for place in places_of(frame)})
     budgets = []
     for pid, device in places:
         mine = [_mask(frame, pid, device, alone=len(places) == 1) for frame in frames_]
@@ -169,7 +169,8 @@ def device_budgets(
     return budgets
 
 
-def _places(frame: Frame) -> list[tuple[int, int]]:
+def places_of(frame: Frame) -> list[tuple[int, int]]:
+    """The (pid, device) pairs that occur in a frame, ascending."""
     packed, _ = distinct((frame.ints("pid") << 16) | frame.ints("device"))
     return [divmod(place, 1 << 16) for place in packed.tolist()]
 

@@ -69,6 +69,10 @@ def common_options(function: F) -> F:
 
 def common_of(options: dict[str, Any]) -> Common:
     """The shared options as the verbs take them; a progress line on a terminal only."""
+    if options["verbose"]:
+        import logging
+
+        logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     return {
         "rank": options["rank"],
         "device": options["device"],

@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Ints, Labels
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
 from nsightpy.readers.nsys_tables import (
     SPAN,
     Expression,
@@ -72,13 +72,15 @@ def _names(export: NsysExport, texts: Labels, text_id: Ints) -> Labels:
 
 def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
     known = domain_names(export)
-    keys, codes = np.unique(pid * 2**32 + domain_id, return_inverse=True)
+    owners, owner_codes = distinct(pid)
+    domains, domain_codes = distinct(domain_id)
+    keys, codes = distinct(owner_codes.astype(np.int64) * len(domains) + domain_codes)
     values = []
     for key in keys.tolist():
-        owner, domain = divmod(key, 2**32)
+        owner, domain = int(owners[key // len(domains)]), int(domains[key % len(domains)])
         fallback = f"domain {domain}" if domain else DEFAULT_DOMAIN
         values.append(known.get((owner, domain), fallback))
-    return Labels(codes.astype(np.int32), tuple(values)).merged()
+    return Labels(codes, tuple(values)).merged()
 
 
 def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:

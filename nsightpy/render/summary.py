@@ -242,9 +242,13 @@ def _memory(table: Table, width: int) -> list[object]:
             f"  {str(record['Operation']).strip('[]'):<34}"
             f"{format_time(_ns(record, 'Total Time (ns)')):>9}"
             f"{format_count(int(record['Count'] or 0)):>9} x"
-            f"{format_bytes(float(size or 0) * 1e6):>10}{rate:>12}"
+            f"{_size(float(size or 0)):>10}{rate:>12}"
         )
     return found
+
+
+def _size(megabytes: float) -> str:
+    return format_bytes(megabytes * 1e6) if megabytes else "< 1 KB"
 
 
 def _columns(

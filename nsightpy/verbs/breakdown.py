@@ -79,11 +79,14 @@ def breakdown(
 
 
 def rank_budgets(
-    report: NsysReport, scope: Scope, kernels: Frame, communication: tuple[str, ...] = ()
+    report: NsysReport,
+    scope: Scope,
+    kernels: Frame,
+    operations: Frame,
+    graphs: Frame,
+    communication: tuple[str, ...] = (),
 ) -> list[RankedBudget]:
-    """The budgets of one report's devices; kernels have the columns KERNEL_COLUMNS."""
-    operations = scope.narrow(report, report.frame("memory_operations", PLACED_COLUMNS))
-    graphs = scope.narrow(report, report.frame("graph_launches", PLACED_COLUMNS))
+    """The budgets of one report's devices; the frames carry pid, device and times."""
     found = device_budgets(
         kernels,
         operations,
@@ -120,7 +123,9 @@ def _budgets(
     report: NsysReport, *, communication: tuple[str, ...], scope: Scope
 ) -> tuple[list[RankedBudget], list[str]]:
     kernels = scope.narrow(report, report.frame("kernels", KERNEL_COLUMNS))
-    rows = rank_budgets(report, scope, kernels, communication)
+    operations = scope.narrow(report, report.frame("memory_operations", PLACED_COLUMNS))
+    graphs = scope.narrow(report, report.frame("graph_launches", PLACED_COLUMNS))
+    rows = rank_budgets(report, scope, kernels, operations, graphs, communication)
     return rows, doubtful_names(kernels, communication)
 
 

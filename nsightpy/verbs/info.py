@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack
 
 import sqlalchemy as sa
 
+from nsightpy.analysis.time_budget import places_of
+from nsightpy.frames import Frame
 from nsightpy.rank_set import Paths
 from nsightpy.readers.nsys import KERNEL
 from nsightpy.readers.session import GPU_TABLES
@@ -50,6 +53,16 @@ class ReportInfo:
     notes: tuple[str, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Where and when a report's GPU work was: (pid, device) places, ns, number of kernels."""
+
+    places: tuple[tuple[int, int], ...]
+    start_ns: int | None
+    end_ns: int | None
+    kernels: int
+
+
 def info(reports: Paths, **common: Unpack[Common]) -> Table:
     """One row per report: rank and its evidence, host, GPUs, versions, length, warnings."""
     request = Request.of(reports, **common)
@@ -59,30 +72,30 @@ def info(reports: Paths, **common: Unpack[Common]) -> Table:
     return Table("info", FIELDS, rows, request.ranks.inputs, tuple(failures))
 
 
-def report_info(report: NsysReport) -> ReportInfo:
-    """What one report says about itself, from its small tables and a few counts."""
+def report_info(report: NsysReport, extent: Extent | None = None) -> ReportInfo:
+    """What one report says about itself, from its small tables and the extent of its GPU work."""
     ranks = [report.rank_of(pid) for pid in report.pids]
-    places, first, last = _extent(report)
+    extent = extent or extent_of(report)
     duration = report.session.duration_ns
-    if duration is None and first is not None and last is not None:
-        duration = last - first
+    if duration is None and extent.start_ns is not None and extent.end_ns is not None:
+        duration = extent.end_ns - extent.start_ns
     return ReportInfo(
         ranks=tuple(rank for rank, _ in ranks),
         rank_sources=tuple(dict.fromkeys(source for _, source in ranks if source)),
         host=report.session.host,
-        gpus=used_gpus(report, places),
-        devices=len(places),
+        gpus=used_gpus(report, extent.places),
+        devices=len(extent.places),
         pids=tuple(report.pids),
         tool_version=report.tool_version,
         schema_version=report.session.schema_version,
         start_utc=report.session.start_utc,
         duration_ns=duration,
-        kernels=report.export.count(KERNEL),
+        kernels=extent.kernels,
         notes=tuple(report.notes),
     )
 
 
-def used_gpus(report: NsysReport, places: set[tuple[int, int]]) -> tuple[str, ...]:
+def used_gpus(report: NsysReport, places: Collection[tuple[int, int]]) -> tuple[str, ...]:
     """Product names of the devices in use, one for each; of all devices when none did work."""
     frame = report.frame("devices")
     pids, ordinals, names = frame.ints("pid"), frame.ints("device"), frame.labels("name")
@@ -96,37 +109,56 @@ def used_gpus(report: NsysReport, places: set[tuple[int, int]]) -> tuple[str, ..
     return tuple(name for name in found if name)
 
 
-def _extent(report: NsysReport) -> tuple[set[tuple[int, int]], int | None, int | None]:
-    """The (pid, device) places with GPU work, and its first start and last end in ns."""
-    export = report.export
+def extent_of(report: NsysReport) -> Extent:
+    """The extent of a report's GPU work, by queries that carry no rows."""
     places: set[tuple[int, int]] = set()
     bounds: list[tuple[int, int]] = []
     for name in GPU_TABLES:
-        table = export.file.tables.get(name)
-        if table is None or not {"start", "end", "deviceId"} <= set(table.c.keys()):
-            continue
-        owner: sa.ColumnElement[Any] = (
-            table.c.globalPid if "globalPid" in table.c else sa.literal_column("0")
-        )
-        extremes = [
-            function(column)
-            for column in (owner, table.c.deviceId)
-            for function in (sa.func.min, sa.func.max)
-        ]
-        ends = (sa.func.min(table.c.start), sa.func.max(table.c.end))
-        low_pid, high_pid, low, high, start, end = export.file.rows(sa.select(*extremes, *ends))[0]
-        if start is None:
-            continue
-        bounds.append((int(start), int(end)))
-        pairs = (
-            [(low_pid, low)]
-            if (low_pid, low) == (high_pid, high)
-            else export.file.rows(sa.select(owner, table.c.deviceId).distinct())
-        )
-        places |= {((int(pid or 0) >> 24) & 0xFFFFFF, int(device or 0)) for pid, device in pairs}
-    if not bounds:
-        return places, None, None
-    return places, min(start for start, _ in bounds), max(end for _, end in bounds)
+        table = report.export.file.tables.get(name)
+        if table is not None and {"start", "end", "deviceId"} <= set(table.c.keys()):
+            found, span = _table_extent(report, table)
+            places |= found
+            bounds += span
+    return Extent(
+        tuple(sorted(places)),
+        min((start for start, _ in bounds), default=None),
+        max((end for _, end in bounds), default=None),
+        report.export.count(KERNEL),
+    )
+
+
+def extent_of_frames(kernels: Frame, frames: Sequence[Frame]) -> Extent:
+    """The same extent, from frames that are loaded anyway (columns pid, device, start, end)."""
+    filled = [frame for frame in frames if frame.rows]
+    places = {place for frame in filled for place in places_of(frame)}
+    return Extent(
+        tuple(sorted(places)),
+        min((int(frame.ints("start_ns").min()) for frame in filled), default=None),
+        max((int(frame.ints("end_ns").max()) for frame in filled), default=None),
+        kernels.rows,
+    )
+
+
+def _table_extent(
+    report: NsysReport, table: sa.TableClause
+) -> tuple[set[tuple[int, int]], list[tuple[int, int]]]:
+    owner: sa.ColumnElement[Any] = (
+        table.c.globalPid if "globalPid" in table.c else sa.literal_column("0")
+    )
+    extremes = [
+        function(column)
+        for column in (owner, table.c.deviceId)
+        for function in (sa.func.min, sa.func.max)
+    ]
+    ends = (sa.func.min(table.c.start), sa.func.max(table.c.end))
+    rows = report.export.file.rows
+    low_pid, high_pid, low, high, start, end = rows(sa.select(*extremes, *ends))[0]
+    if start is None or end is None:
+        return set(), []
+    alone = (low_pid, low) == (high_pid, high)
+    pairs = [(low_pid, low)] if alone else rows(sa.select(owner, table.c.deviceId).distinct())
+    places = {((int(pid or 0) >> 24) & 0xFFFFFF, int(device or 0)) for pid, device in pairs}
+    return places, [(int(start), int(end))]
 
 
 def _row(path: str, one: ReportInfo) -> tuple[Value, ...]:

@@ -25,6 +25,7 @@ from nsightpy.verbs.breakdown import (
 )
 from nsightpy.verbs.breakdown import (
     KERNEL_COLUMNS,
+    PLACED_COLUMNS,
     RankedBudget,
     budget_order,
     budget_row,
@@ -32,11 +33,21 @@ from nsightpy.verbs.breakdown import (
     rank_budgets,
     suspect_note,
 )
-from nsightpy.verbs.info import ReportInfo, gpu_text, report_info
+from nsightpy.verbs.info import ReportInfo, extent_of_frames, gpu_text, report_info
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
 
 TOP_KERNELS = 5
+OPERATION_COLUMNS = (
+    "start_ns",
+    "end_ns",
+    "pid",
+    "device",
+    "operation",
+    "bytes",
+    "source_memory",
+    "target_memory",
+)
 TOP_RANGES = 4
 COLLECTIVE_FIELDS = (
     Field("operation", "text"),
@@ -139,25 +150,19 @@ def findings_table(summary: Summary) -> Table:
 
 
 def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
-    kernels = scope.narrow(report, report.frame("kernels", KERNEL_COLUMNS))
-    wanted = (
-        "start_ns",
-        "end_ns",
-        "pid",
-        "device",
-        "operation",
-        "bytes",
-        "source_memory",
-        "target_memory",
-    )
-    operations = scope.narrow(report, report.frame("memory_operations", wanted))
+    all_kernels = report.frame("kernels", KERNEL_COLUMNS)
+    all_operations = report.frame("memory_operations", OPERATION_COLUMNS)
+    graphs = report.frame("graph_launches", PLACED_COLUMNS)
+    extent = extent_of_frames(all_kernels, (all_kernels, all_operations, graphs))
+    kernels = scope.narrow(report, all_kernels)
+    operations = scope.narrow(report, all_operations)
     ranges = scope.narrow(
         report,
         report.frame("nvtx_ranges", ("start_ns", "end_ns", "pid", "name", "domain", "style")),
     )
     return _Part(
-        info=report_info(report),
-        budgets=rank_budgets(report, scope, kernels),
+        info=report_info(report, extent),
+        budgets=rank_budgets(report, scope, kernels, operations, scope.narrow(report, graphs)),
         kernels=ranking.tally_durations(kernels, ["name"]),
         memory=(
             ranking.tally_durations(operations, ["operation"]),
