@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.readers.identity import Evidence
+from nsightpy.readers.identity import decide_ranks, evidence_for
 from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
 
 T = TypeVar("T")
 LOG = logging.getLogger("nsightpy")
 Paths: TypeAlias = "str | Path | NsysReport | RankSet | Iterable[str | Path | NsysReport]"
 
-GUESS = "guess: order of"
 ON_ERROR = ("skip", "raise")
 
 
@@ -209,46 +208,15 @@ def natural(text: str) -> tuple[tuple[int, int | str], ...]:
 
 
 def assign_ranks(reports: Sequence[NsysReport]) -> None:
-    """Give every process of these reports a rank.
-
-    The strongest kind of evidence that tells all processes apart wins; else each process takes
-    its own strongest, leaving out kinds that call several processes the same; what is left is
-    numbered by the order of the files or of the devices, and called a guess.
-    """
-    units = [(report, pid) for report in reports for pid in report.pids]
-    told = {(report.path, pid): _evidence_for(report, pid) for report, pid in units}
-    for kind in dict.fromkeys(e.source for found in told.values() for e in found):
-        ranks = [next((e.rank for e in found if e.source == kind), None) for found in told.values()]
-        if None not in ranks and len(set(ranks)) == len(ranks):
-            for (report, pid), rank in zip(units, ranks, strict=True):
-                report.ranks[pid] = (rank, kind)
-            return
-    ambiguous = _ambiguous_kinds(list(told.values()))
-    for report, pid in units:
-        best = next((e for e in told[report.path, pid] if e.source not in ambiguous), None)
-        report.ranks[pid] = (best.rank, best.source) if best else (None, "")
-    _guess([(report, pid) for report, pid in units if report.ranks[pid][0] is None], len(units))
-
-
-def _guess(unknown: list[tuple[NsysReport, int]], units: int) -> None:
-    if units <= 1 or len(unknown) < units:
-        return
-    what = "files" if len({report.path for report, _ in unknown}) == units else "processes"
-    for rank, (report, pid) in enumerate(unknown):
-        report.ranks[pid] = (rank, f"{GUESS} {what}")
-
-
-def _ambiguous_kinds(told: list[list[Evidence]]) -> set[str]:
-    """Kinds of evidence that give every process of several the same rank."""
-    ranks: dict[str, list[int]] = {}
-    for found in told:
-        for e in found:
-            ranks.setdefault(e.source, []).append(e.rank)
-    return {kind for kind, values in ranks.items() if len(values) > 1 and len(set(values)) == 1}
-
-
-def _evidence_for(report: NsysReport, pid: int) -> list[Evidence]:
-    return [e for e in report.evidence if e.pid in (0, pid)]
+    """Give every process of these reports a rank, from all their evidence at once."""
+    by_path = {str(report.path): report for report in reports}
+    told = {
+        (path, pid): evidence_for(report.evidence, pid)
+        for path, report in by_path.items()
+        for pid in report.pids
+    }
+    for (path, pid), decision in decide_ranks(told).items():
+        by_path[path].ranks[pid] = decision
 
 
 def _identify(report: NsysReport) -> None:

@@ -15,7 +15,7 @@ from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Labels
 from nsightpy.readers import nsys, nvtx
 from nsightpy.readers.capture_notes import capture_notes
-from nsightpy.readers.identity import Evidence, evidence
+from nsightpy.readers.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys_tables import NsysExport
 from nsightpy.readers.session import (
     Session,
@@ -159,9 +159,8 @@ class NsysReport:
     def rank_of(self, pid: int) -> tuple[int | None, str]:
         """The rank of a process and the evidence for it; None where nothing tells."""
         if not self.ranks:
-            from nsightpy.rank_set import assign_ranks
-
-            assign_ranks([self])
+            own = {(str(self.path), p): evidence_for(self.evidence, p) for p in self.pids}
+            self.ranks = {pid: decision for (_, pid), decision in decide_ranks(own).items()}
         return self.ranks.get(pid, (None, ""))
 
     @property

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
@@ -33,6 +33,11 @@ RANK_KEYS = (
     "SLURM_PROCID",
 )
 THREAD_NAME = 39
+GUESS = "guess: order of"
+
+Unit: TypeAlias = tuple[str, int]
+Decision: TypeAlias = tuple[int | None, str]
+
 _MPI_THREAD = re.compile(r"MPI Rank (\d+)")
 _RANK_WORD = re.compile(r"rank[-_.=]?(\d+)", re.IGNORECASE)
 _RANK_LETTER = re.compile(r"(?:^|[-_.])r(\d+)(?=[-_.]|$)", re.IGNORECASE)
@@ -66,6 +71,46 @@ def evidence(
         found += _environment_ranks(export)
         found += rank_in_name(name)
     return found
+
+
+def evidence_for(found: Iterable[Evidence], pid: int) -> list[Evidence]:
+    """The evidence that concerns one process."""
+    return [one for one in found if one.pid in (0, pid)]
+
+
+def decide_ranks(told: Mapping[Unit, Sequence[Evidence]]) -> dict[Unit, Decision]:
+    """The rank of every unit (report path, pid), and the evidence that decided.
+
+    The strongest kind of evidence that tells all units apart wins; else each unit takes its own
+    strongest, leaving out kinds that call several units the same; what nothing tells apart is
+    numbered by the order of the files or processes, and called a guess.
+    """
+    for kind in dict.fromkeys(one.source for found in told.values() for one in found):
+        ranks = [_rank_by(found, kind) for found in told.values()]
+        if None not in ranks and len(set(ranks)) == len(ranks):
+            return {unit: (rank, kind) for unit, rank in zip(told, ranks, strict=True)}
+    useless = _indifferent_kinds(told.values())
+    decided: dict[Unit, Decision] = {}
+    for unit, found in told.items():
+        best = next((one for one in found if one.source not in useless), None)
+        decided[unit] = (best.rank, best.source) if best else (None, "")
+    if len(told) > 1 and all(rank is None for rank, _ in decided.values()):
+        what = "files" if len({path for path, _ in told}) == len(told) else "processes"
+        return {unit: (rank, f"{GUESS} {what}") for rank, unit in enumerate(told)}
+    return decided
+
+
+def _rank_by(found: Sequence[Evidence], kind: str) -> int | None:
+    return next((one.rank for one in found if one.source == kind), None)
+
+
+def _indifferent_kinds(told: Iterable[Sequence[Evidence]]) -> set[str]:
+    """Kinds of evidence that give every one of several units the same rank."""
+    ranks: dict[str, list[int]] = {}
+    for found in told:
+        for one in found:
+            ranks.setdefault(one.source, []).append(one.rank)
+    return {kind for kind, values in ranks.items() if len(values) > 1 and len(set(values)) == 1}
 
 
 def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
