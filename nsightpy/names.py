@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 
-_CASTS = re.compile(r"\((?:unsigned |signed )?(?:int|bool|char|short|long|long long)\)")
-_NAMESPACES = re.compile(r"(?:\(anonymous namespace\)|<unnamed>|\b[a-z_]\w*)::")
-_LAMBDA = re.compile(r"\[lambda\(.*?\) \(instance (\d+)\)\]")
+# A cast follows no word: the (int) of [lambda(int) (instance 1)] is a parameter list.
+_CASTS = re.compile(r"(?<!\w)\((?:unsigned |signed )?(?:int|bool|char|short|long|long long)\)")
+_NAMESPACES = re.compile(
+    r"(?:\(anonymous namespace\)|<unnamed>|\b(?!lambda\d+::|const::)[a-z_]\w*)::"
+)
+# No bracket inside, so that a name of nothing but openings costs one pass.
+_LAMBDA = re.compile(r"\[lambda\([^\[\]]*\) \(instance (\d+)\)\]")
+_CALLED = re.compile(r"(?<=lambda)(\d+)::operator ?\(\)\(\) const(?=::)")
 
 
 def function_name(name: str) -> str:
@@ -28,10 +33,11 @@ def readable(name: str, width: int) -> str:
     """
     if len(name) <= width:
         return name
-    plain = _CASTS.sub("", _without_signature(name))
+    plain = _CASTS.sub("", _without_signature(name)) or name
     if len(plain) <= width:
         return plain
-    return _NAMESPACES.sub("", _LAMBDA.sub(r"lambda\1", plain))
+    short = _CALLED.sub(r"\1", _LAMBDA.sub(r"lambda\1", plain))
+    return _NAMESPACES.sub("", short) or plain
 
 
 def _without_signature(name: str) -> str:
