@@ -4,30 +4,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, Overflow
 
 from nsightpy.errors import UsageError
 
 TIME_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 _TIME = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(ns|us|µs|ms|s|min)?\s*")
+_LATEST_NS = 2**63 - 1
+_ALL_WHOLE = 2.0**52  # floats from here on have no fraction
 _BYTE_STEPS = (("B", 1), ("KB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
 
 
 def parse_time_ns(text: str) -> int:
     """Nanoseconds of "1500", "1.5us", "20 ms", "3s"; exact, no float in between.
 
-    Raises UsageError when the text is no time.
+    A fraction of a nanosecond is cut off. Raises UsageError when the text is no time, or one
+    that no report can hold.
     """
     match = _TIME.fullmatch(text)
     try:
         if match is None:
             raise InvalidOperation
         value = Decimal(match[1]) * TIME_UNITS[match[2] or "ns"]
-    except InvalidOperation:
+    except (InvalidOperation, Overflow):
         units = ", ".join(unit for unit in TIME_UNITS if unit.isascii())
         raise UsageError(
             f"{text!r} is not a time: give nanoseconds, or a number with a unit ({units})"
         ) from None
+    if abs(value) > _LATEST_NS:
+        raise UsageError(f"{text!r} is beyond every report: at most 2^63 ns, 292 years")
     return int(value)
 
 
@@ -67,8 +72,8 @@ def significant(value: float, digits: int = 3) -> str:
     """A number with that many significant digits, never in exponent form."""
     if value == 0:
         return "0"
-    whole = len(str(int(abs(value)))) if abs(value) >= 1 else 0
-    return f"{value:.{max(digits - whole, 0)}f}"
+    exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
+    return f"{value:.{max(digits - 1 - exponent, 0)}f}"
 
 
 def percent(part: float | None, whole: float | None) -> float | None:
@@ -80,10 +85,7 @@ def percent(part: float | None, whole: float | None) -> float | None:
 
 def round_half_up(value: float, digits: int) -> float:
     """Round the exact binary value, ties away from zero, as SQLite's `round` and so nsys does."""
-    rounded = round(value, digits)
-    scale = 10**digits
-    if (doubled := value * scale * 2) == int(doubled) and int(doubled) % 2:
-        up = (abs(int(doubled)) + 1) // 2 / scale
-        exact = Decimal(value) * scale * 2 == int(doubled)
-        return (up if value > 0 else -up) if exact else rounded
-    return rounded
+    if abs(value) >= _ALL_WHOLE:
+        return value
+    step = Decimal(1).scaleb(-digits)
+    return float(Decimal(value).quantize(step, ROUND_HALF_UP))
