@@ -1,14 +1,15 @@
 """The schema of every public frame, and the columnar container that readers fill.
 
-A Frame is a table of named, equally long columns: int64 arrays for times, sizes and ids, Labels
-for names. Analyses take Frames; library users see the same columns as a pandas DataFrame.
+A Frame is a table of named, equally long columns: int64 arrays for times, sizes and ids, float64
+arrays for measured values, Labels for names. Analyses take Frames; library users see the same
+columns as a pandas DataFrame.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +18,18 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: name, kind ("int" or "label"), unit, meaning, and its value for "not known"."""
+    """One column: name, kind ("int", "float" or "label"), unit, meaning, value for "not known"."""
 
     name: str
     kind: str
     unit: str
     meaning: str
-    missing: int | str = 0
+    missing: int | float | str = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,7 @@ class Labels:
         return Labels(table[self.codes], tuple(seen))
 
 
-ColumnData: TypeAlias = Ints | Labels
+ColumnData: TypeAlias = Ints | Floats | Labels
 
 
 class Frame(Mapping[str, ColumnData]):
@@ -113,15 +115,22 @@ class Frame(Mapping[str, ColumnData]):
     def ints(self, name: str) -> Ints:
         """An integer column (times in ns, sizes in bytes, ids)."""
         data = self._columns[name]
-        if isinstance(data, Labels):
-            raise TypeError(f"{name} is a label column")
-        return data
+        if isinstance(data, Labels) or data.dtype.kind == "f":
+            raise TypeError(f"{name} is no integer column")
+        return cast(Ints, data)
+
+    def floats(self, name: str) -> Floats:
+        """A column of measured values; NaN where one is not known."""
+        data = self._columns[name]
+        if isinstance(data, Labels) or data.dtype.kind != "f":
+            raise TypeError(f"{name} is no column of measured values")
+        return cast(Floats, data)
 
     def labels(self, name: str) -> Labels:
         """A column of names."""
         data = self._columns[name]
         if not isinstance(data, Labels):
-            raise TypeError(f"{name} is an integer column")
+            raise TypeError(f"{name} is a column of numbers")
         return data
 
     def take(self, rows: NDArray[Any]) -> Frame:
@@ -146,12 +155,14 @@ class Frame(Mapping[str, ColumnData]):
 
     @classmethod
     def from_pandas(cls, table: pd.DataFrame) -> Frame:
-        """A Frame of a DataFrame's columns: numbers as int64, everything else as labels."""
+        """A Frame of a DataFrame's columns: int64, float64, everything else as labels."""
         columns: dict[str, ColumnData] = {}
         for name in table.columns:
             series = table[name]
             if series.dtype.kind in "iub":
                 columns[str(name)] = series.to_numpy(dtype=np.int64)
+            elif series.dtype.kind == "f":
+                columns[str(name)] = series.to_numpy(dtype=np.float64)
             else:
                 columns[str(name)] = Labels.of(series.astype(str))
         return cls(columns)
@@ -173,6 +184,8 @@ def blank(column: Column, length: int) -> ColumnData:
     """A column full of its "not known" value."""
     if column.kind == "label":
         return Labels.constant(str(column.missing), length)
+    if column.kind == "float":
+        return np.full(length, column.missing, dtype=np.float64)
     return np.full(length, column.missing, dtype=np.int64)
 
 
@@ -217,6 +230,10 @@ def _categorical(labels: Labels) -> pd.Categorical:
 
 def _int(name: str, unit: str, meaning: str, missing: int = 0) -> Column:
     return Column(name, "int", unit, meaning, missing)
+
+
+def _float(name: str, unit: str, meaning: str) -> Column:
+    return Column(name, "float", unit, meaning, float("nan"))
 
 
 def _label(name: str, meaning: str, missing: str = "") -> Column:
@@ -345,7 +362,61 @@ DIAGNOSTICS = Schema(
         _label("text", "message"),
     ),
 )
+LAUNCHES = Schema(
+    "launches",
+    "results of an Nsight Compute report, mostly kernel launches",
+    (
+        _int("launch", "", "number of the result in its report, from 0, as ncu prints it"),
+        _label("name", "demangled name; of a CSV file whatever ncu printed"),
+        _label("base_name", "function name without arguments"),
+        _label("mangled_name", "mangled name; empty where the file has none"),
+        _int("grid_x", "blocks", "grid size; 0 where only the total is known"),
+        _int("grid_y", "blocks", "grid size"),
+        _int("grid_z", "blocks", "grid size"),
+        _int("block_x", "threads", "block size; 0 where only the total is known"),
+        _int("block_y", "threads", "block size"),
+        _int("block_z", "threads", "block size"),
+        _int("blocks", "blocks", "size of the whole grid; 0 = not known"),
+        _int("threads_per_block", "threads", "size of a block; 0 = not known"),
+        _int("device", "", "CUDA device ordinal; -1 = not known", -1),
+        _int("context", "", "CUDA context; -1 = not known", -1),
+        _int("stream", "", "CUDA stream; -1 = not known", -1),
+        _int("pid", "", "process; 0 = not known"),
+        _label("process", "executable of the process"),
+        _label("gpu", "product name of the GPU; empty where the file does not tell"),
+        _int("compute_major", "", "compute capability; 0 = not known"),
+        _int("compute_minor", "", "compute capability"),
+        _label("nvtx", "open NVTX push/pop ranges, outermost first, as A/B@domain"),
+        _int("duration_ns", "ns", "duration under the profiler; -1 = not known", -1),
+    ),
+)
+METRICS = Schema(
+    "metrics",
+    "metrics of an Nsight Compute report, one row per launch and metric that has a value",
+    (
+        _int("launch", "", "number of the result in its report"),
+        _label("metric", "NVIDIA's name of the metric, verbatim"),
+        _float("value", "", "value in its unit; NaN for a text"),
+        _label("unit", "base unit: ns, byte, hz, byte/s, %, or what is counted"),
+        _label("text", "value of a metric that is a text; empty for numbers"),
+    ),
+)
+RULES = Schema(
+    "rules",
+    "what ncu's own rules said, one row per message",
+    (
+        _int("launch", "", "number of the result in its report"),
+        _label("rule", "identifier of the rule, SOLBottleneck"),
+        _label("section", "identifier of the section"),
+        _label("type", "ok, optimization, warning or error; empty where the rule gave none"),
+        _label("title", "title of the message; empty in old reports and in CSV files"),
+        _label("message", "message, without links and markup"),
+        _float("speedup_pct", "%", "speedup that the rule estimates"),
+        _label("speedup_scope", "local or global; empty without an estimate"),
+    ),
+)
 
+NCU_SCHEMAS = {schema.name: schema for schema in (LAUNCHES, METRICS, RULES)}
 SCHEMAS = {
     schema.name: schema
     for schema in (

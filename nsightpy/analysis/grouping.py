@@ -41,5 +41,5 @@ def _coded(frame: Frame, name: str) -> tuple[NDArray[np.int32], Sequence[int | s
     if isinstance(data, Labels):
         merged = data.merged()
         return merged.codes, merged.values
-    unique, places = distinct(data)
+    unique, places = distinct(frame.ints(name))
     return places, unique.tolist()

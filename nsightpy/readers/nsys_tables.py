@@ -126,10 +126,11 @@ def read(
             expression = column(source.names.get(name) or source.codes[name][0])
         selected.append(number(table, name, expression, schema[name].missing))
     raw = export.file.arrays(sa.select(*selected), split=table)
+    found = Frame(raw)
     for name in wanted:
-        ids = raw[name]
-        if isinstance(ids, Labels):
+        if isinstance(raw[name], Labels):
             continue
+        ids = found.ints(name)
         if name in source.names:
             raw[name] = export.strings.labels(ids)
         elif name in source.codes:
@@ -138,7 +139,7 @@ def read(
 
 
 def number(
-    table: sa.TableClause, name: str, expression: Expression, missing: int | str
+    table: sa.TableClause, name: str, expression: Expression, missing: int | float | str
 ) -> sa.ColumnElement[Any]:
     """An integer column under its frame's name: NULL means 0 there, but for an end."""
     found = expression(table)
