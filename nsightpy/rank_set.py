@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.readers.identity import decide_ranks, evidence_for
+from nsightpy.readers.identity import decide_ranks, evidence_for, rank_expression
 from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
 
 T = TypeVar("T")
@@ -157,6 +157,8 @@ def open_ranks(
     """
     if isinstance(paths, RankSet):
         return paths
+    if rank_regex is not None:
+        rank_expression(rank_regex)
     given = [paths] if isinstance(paths, str | Path | NsysReport) else list(paths)
     reports: dict[Path, NsysReport] = {}
     for item in given:

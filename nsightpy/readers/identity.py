@@ -115,16 +115,21 @@ def _indifferent_kinds(told: Iterable[Sequence[Evidence]]) -> set[str]:
 
 def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
     """The rank that the user's expression finds in a file name: its first group, else its match."""
-    try:
-        match = re.search(pattern, name)
-    except re.error as error:
-        raise UsageError(f"--rank-regex {pattern!r} is no regular expression: {error}") from None
+    match = rank_expression(pattern).search(name)
     if match is None:
         return []
     text = match[1] if match.re.groups else match[0]
     if not text or not text.isdecimal():
         raise UsageError(f"--rank-regex {pattern!r} finds {text!r} in {name}, which is no number")
     return [Evidence(int(text), "--rank-regex")]
+
+
+def rank_expression(pattern: str) -> re.Pattern[str]:
+    """The user's expression, compiled; raises UsageError when it is none."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--rank-regex {pattern!r} is no regular expression: {error}") from None
 
 
 def rank_in_name(name: str) -> list[Evidence]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 UNLIMITED = 1_000_000
 NARROWEST_NAME = 28
 GAP = 2
+LONGEST_RULE = 60
 # Dropped first, in this order, when a terminal is too narrow for the names.
 _EXPENDABLE = ("StdDev", "Min", "Max", "Med", "Avg")
 
@@ -77,7 +78,7 @@ def lines(columns: Sequence[Shown], width: int, *, rule: bool = True) -> list[Te
     heading = _join([column.heading for column in columns], columns, widths)
     found = [Text(heading, style="bold" if rule else "dim")]
     if rule:
-        found.append(Text("  ".join("─" * size for size in widths), style="dim"))
+        found.append(Text("  ".join("─" * min(size, LONGEST_RULE) for size in widths), style="dim"))
     for row in range(len(columns[0].cells) if columns else 0):
         found.append(Text(_join([column.cells[row] for column in columns], columns, widths)))
     return found

@@ -1,0 +1,48 @@
+"""Write docs/frames.md from the frame schemas, so that the page can never lag behind the code."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from nsightpy.frames import SCHEMAS, Column, Schema
+
+PAGE = Path(__file__).parent.parent / "docs" / "frames.md"
+INTRODUCTION = """\
+# The frames
+
+`nsightpy.open_report(path).<frame>` is a pandas DataFrame with these columns, always all of them.
+Numbers are int64, names are categories. Times are ns in the report's own time, whose zero is
+`report.session.utc_ns` on the wall clock. Made by `scripts/make_docs.py` from `nsightpy/frames.py`.
+"""
+
+
+def frames_page() -> str:
+    """The whole page as Markdown."""
+    return INTRODUCTION + "".join(map(_section, SCHEMAS.values()))
+
+
+def _section(schema: Schema) -> str:
+    rows = "".join(map(_row, schema.columns))
+    heading = f"\n## {schema.name}\n\n{schema.meaning[0].upper()}{schema.meaning[1:]}.\n"
+    return f"{heading}\n| column | type | unit | meaning |\n|---|---|---|---|\n{rows}"
+
+
+def _row(column: Column) -> str:
+    kind = {"label": "name", "int": "int64"}.get(column.kind, column.kind)
+    return f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |\n"
+
+
+def main() -> int:
+    """Write the page, or with --check say whether it would change."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    if parser.parse_args().check:
+        return 0 if PAGE.read_text(encoding="utf-8") == frames_page() else 1
+    PAGE.write_text(frames_page(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
