@@ -6,11 +6,15 @@ import re
 import unicodedata
 
 _HIDDEN = re.compile(
-    # control characters, and those that reorder or hide what follows them
-    "[\x00-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff]"
+    # control characters and lone surrogates; then what Unicode calls default-ignorable (it hides
+    # or reorders text), but for the variation selectors that choose an emoji's style
+    "[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufeff\uffa0\ufff0-\ufffb"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _FORMULA = ("=", "+", "-", "@")
+_COMBINING = ("Mn", "Me")
 
 
 def printable(text: str) -> str:
@@ -35,12 +39,17 @@ def markdown_text(text: str) -> str:
 
 def display_width(text: str) -> int:
     """Terminal cells of a text: wide characters take two, combining ones none."""
-    return sum(
-        0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1
-        for c in text
-    )
+    return len(text) if text.isascii() else sum(map(_cells, text))
+
+
+def _cells(character: str) -> int:
+    if unicodedata.category(character) in _COMBINING:
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def _visible(match: re.Match[str]) -> str:
     code = ord(match[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
