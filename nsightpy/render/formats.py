@@ -109,11 +109,16 @@ def _arrow(values: Sequence[Value], field: Field) -> Any:
     import pyarrow as pa
 
     if _is_text(field) or any(isinstance(value, str) for value in values):
-        return pa.array([None if v is None else str(v) for v in values], pa.string())
+        return pa.array([None if v is None else _encodable(str(v)) for v in values], pa.string())
     if any(isinstance(value, bool) for value in values):
         return pa.array(values, pa.bool_())
     whole = field.decimals is None and not any(isinstance(value, float) for value in values)
     return pa.array(values, pa.int64() if whole else pa.float64())
+
+
+def _encodable(text: str) -> str:
+    """The text as UTF-8 can hold it: names of files may carry bytes that are no text."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _is_text(field: Field) -> bool:
