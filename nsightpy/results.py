@@ -58,13 +58,26 @@ class Table:
         return [row[place] for row in self.rows]
 
     def to_pandas(self) -> pd.DataFrame:
-        """The same rows as a DataFrame; None becomes the missing value of its column."""
+        """The same rows as a DataFrame; None becomes the missing value of its column.
+
+        Whole numbers stay whole: a column of them with absent values is Int64.
+        """
         import pandas as pd
 
-        return pd.DataFrame.from_records(list(self.rows), columns=list(self.columns))
+        made = pd.DataFrame.from_records(list(self.rows), columns=list(self.columns))
+        for name in self.columns:
+            values = self.column(name)
+            if _whole_with_gaps(values):
+                made[name] = pd.array(values, dtype=pd.Int64Dtype())
+        return made
 
     def _repr_html_(self) -> str:
         return str(self.to_pandas().to_html(escape=True, index=False, na_rep=""))
+
+
+def _whole_with_gaps(values: Sequence[Value]) -> bool:
+    known = [value for value in values if value is not None]
+    return 0 < len(known) < len(values) and all(type(value) is int for value in known)
 
 
 @dataclass(frozen=True)
