@@ -68,11 +68,13 @@ class Table:
         for name in self.columns:
             values = self.column(name)
             if _whole_with_gaps(values):
-                made[name] = pd.array(values, dtype=pd.Int64Dtype())
+                made[name] = pd.Series(values, dtype="Int64")
         return made
 
     def _repr_html_(self) -> str:
-        return str(self.to_pandas().to_html(escape=True, index=False, na_rep=""))
+        made = self.to_pandas()
+        shown = made.astype(object).where(made.notna(), "")
+        return str(shown.to_html(escape=True, index=False))
 
 
 def _whole_with_gaps(values: Sequence[Value]) -> bool:
