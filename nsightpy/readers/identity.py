@@ -38,10 +38,12 @@ GUESS = "guess: order of"
 Unit: TypeAlias = tuple[str, int]
 Decision: TypeAlias = tuple[int | None, str]
 
-_MPI_THREAD = re.compile(r"MPI Rank (\d+)")
-_RANK_WORD = re.compile(r"rank[-_.=]?(\d+)", re.IGNORECASE)
-_RANK_LETTER = re.compile(r"(?:^|[-_.])r(\d+)(?=[-_.]|$)", re.IGNORECASE)
-_ENVIRONMENT = re.compile(r'(?:^|[;\x00])([A-Z_]+)="?(\d+)"?(?=[;\x00]|$)')
+# Longer numbers are times and hashes, and need not fit int64.
+_LONGEST_RANK = 9
+_MPI_THREAD = re.compile(r"MPI Rank (\d{1,9})")
+_RANK_WORD = re.compile(r"rank[-_.=]?(\d{1,9})(?!\d)", re.IGNORECASE)
+_RANK_LETTER = re.compile(r"(?:^|[-_.])r(\d{1,9})(?=[-_.]|$)", re.IGNORECASE)
+_ENVIRONMENT = re.compile(r'(?:^|[;\x00])([A-Z0-9_]+)="?(\d{1,9})"?(?=[;\x00]|$)')
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,8 +121,8 @@ def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
     if match is None:
         return []
     text = match[1] if match.re.groups else match[0]
-    if not text or not text.isdecimal():
-        raise UsageError(f"--rank-regex {pattern!r} finds {text!r} in {name}, which is no number")
+    if not text or not text.isdecimal() or len(text) > _LONGEST_RANK:
+        raise UsageError(f"--rank-regex {pattern!r} finds {text!r} in {name}, which is no rank")
     return [Evidence(int(text), "--rank-regex")]
 
 
