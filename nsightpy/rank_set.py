@@ -204,9 +204,10 @@ def find_reports(given: str | Path) -> list[Path]:
 
 
 def natural(text: str) -> tuple[tuple[int, int | str], ...]:
-    """A sort key by which rank2 comes before rank10."""
+    """A sort key by which rank2 comes before rank10; total, so that rank1 and rank01 have one."""
     parts = re.split(r"(\d+)", text)
-    return tuple((0, int(part)) if part.isdecimal() else (1, part) for part in parts)
+    numbered = ((0, int(part)) if part.isdecimal() else (1, part) for part in parts)
+    return (*numbered, (-1, text))
 
 
 def assign_ranks(reports: Sequence[NsysReport]) -> None:
