@@ -249,4 +249,4 @@ def _worst(
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %"
+    return f"{100 * part / whole:.0f}%"

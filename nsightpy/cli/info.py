@@ -6,13 +6,22 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show
+from nsightpy.cli.options import common_of, common_options, deliver_text, show, tell
+
+MOST_CARDS = 4
 
 
 @click.command("info", short_help="What each report is: rank, host, GPU, versions, warnings.")
 @common_options
 def command(**options: Any) -> None:
     """Show what each REPORT is, with the evidence for its rank and what to be careful about."""
-    from nsightpy.verbs.info import info
+    from nsightpy.verbs.info import info, overview
 
-    show(info(options["reports"], **common_of(options)), options)
+    table = info(options["reports"], **common_of(options))
+    if options["format_"] != "table" or len(table) > MOST_CARDS:
+        show(overview(table) if options["format_"] == "table" else table, options)
+        return
+    from nsightpy.render.terminal import print_cards
+
+    deliver_text(lambda out: print_cards(table, out), options)
+    tell(table, options)

@@ -104,6 +104,11 @@ def show(table: Table, options: dict[str, Any]) -> None:
         deliver_text(lambda out: print_table(table, out), options)
         if not table.rows:
             say("no rows: the capture holds nothing of this kind", options)
+    tell(table, options)
+
+
+def tell(table: Table, options: dict[str, Any]) -> None:
+    """The notes of a table, on stderr, where the format does not carry them."""
     if options["format_"] not in ("json", "markdown"):
         for note in table.notes:
             say(note, options)

@@ -122,6 +122,8 @@ def devices(export: NsysExport) -> Frame:
             (c.get("pid"), c.get("deviceId"), by_id.get(c.get("deviceId"), {}), c) for c in cuda
         ]
     else:
+        # graphics adapters that run no CUDA have no multiprocessors
+        gpus = [gpu for gpu in gpus if gpu.get("smCount")] or gpus
         ordinals = [_ordinal(gpu.get("cuDevice")) for gpu in gpus]
         only = len(gpus) == 1
         rows = [

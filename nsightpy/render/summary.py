@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy.render.escape import printable
-from nsightpy.render.terminal import UNLIMITED, Shown, lines, shorten
+from nsightpy.render.layout import UNLIMITED, Shown, lines, shorten
 from nsightpy.results import Summary, Table, Value
 from nsightpy.units import (
     format_bytes,
@@ -237,7 +237,7 @@ def _memory(table: Table, width: int) -> list[object]:
     for record in table.records():
         size = record["Total (MB)"]
         speed = record["throughput_gb_per_s"]
-        rate = f"{significant(float(speed))} GB/s" if isinstance(speed, float) else "-"
+        rate = f"{significant(float(speed))} GB/s" if isinstance(speed, float) and size else "-"
         found.append(
             f"  {str(record['Operation']).strip('[]'):<34}"
             f"{format_time(_ns(record, 'Total Time (ns)')):>9}"

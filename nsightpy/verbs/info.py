@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Unpack
 
 import sqlalchemy as sa
@@ -179,6 +180,16 @@ def _row(path: str, one: ReportInfo) -> tuple[Value, ...]:
         one.kernels,
         " | ".join(one.notes) or None,
     )
+
+
+def overview(table: Table) -> Table:
+    """The same reports, one short row each, for people with many of them."""
+    wanted = ("rank", "report", "host", "gpu", "devices", "duration_ns", "kernels", "rank_source")
+    places = [table.columns.index(name) for name in wanted]
+    fields = tuple(table.fields[place] for place in places)
+    rows = (tuple(row[place] for place in places) for row in table.rows)
+    named = tuple((row[0], Path(str(row[1])).name, *row[2:]) for row in rows)
+    return Table("info", fields, named, table.inputs, table.notes)
 
 
 def gpu_text(names: tuple[str, ...]) -> str:
