@@ -9,7 +9,7 @@ import click
 from nsightpy.cli.options import common_of, common_options, show, top_option
 
 
-@click.command("api", short_help="CUDA API functions by host time.")
+@click.command("api")
 @common_options
 @top_option
 def command(**options: Any) -> None:

@@ -9,7 +9,7 @@ import click
 from nsightpy.cli.options import common_of, common_options, show
 
 
-@click.command("breakdown", short_help="How each device's time divides: busy, exposed, idle.")
+@click.command("breakdown")
 @common_options
 @click.option(
     "--communication",

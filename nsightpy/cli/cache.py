@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 
-@click.command("cache", short_help="Show or clear the exports that nsightpy keeps.")
+@click.command("cache")
 @click.option("--clear", is_flag=True, help="Remove them all.")
 def command(clear: bool) -> None:
     """Show where exports of binary reports are kept and how much room they take, or clear them."""

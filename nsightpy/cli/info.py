@@ -11,7 +11,7 @@ from nsightpy.cli.options import common_of, common_options, deliver_text, show, 
 MOST_CARDS = 4
 
 
-@click.command("info", short_help="What each report is: rank, host, GPU, versions, warnings.")
+@click.command("info")
 @common_options
 def command(**options: Any) -> None:
     """Show what each REPORT is, with the evidence for its rank and what to be careful about."""

@@ -9,7 +9,7 @@ import click
 from nsightpy.cli.options import common_of, common_options, name_option, show, top_option
 
 
-@click.command("kernels", short_help="Kernels by GPU time, as nsys stats counts it.")
+@click.command("kernels")
 @common_options
 @click.option(
     "--by", metavar="LIST", default="", help="Split by rank, device, process, stream, grid, block."

@@ -9,7 +9,7 @@ import click
 from nsightpy.cli.options import common_of, common_options, name_option, show, top_option
 
 
-@click.command("launches", short_help="From the API call through the queue to the kernel.")
+@click.command("launches")
 @common_options
 @name_option
 @top_option

@@ -12,8 +12,18 @@ import click
 from nsightpy import __version__
 from nsightpy.errors import NsightpyError, UsageError
 
-# In the order of a session: look, rank, divide, dig.
-COMMANDS = ("summarize", "info", "kernels", "api", "memory", "launches", "breakdown", "cache")
+# In the order of a session: look, rank, divide, dig. What each does stands here, so that
+# `nsightpy --help` imports none of them.
+COMMANDS = {
+    "summarize": "One screen: what ran, where the time went, what next.",
+    "info": "What each report is: rank, host, GPU, versions, warnings.",
+    "kernels": "Kernels by GPU time, as nsys stats counts it.",
+    "api": "CUDA API functions by host time.",
+    "memory": "Copies and memory sets by time and size.",
+    "launches": "From the API call through the queue to the kernel.",
+    "breakdown": "How each device's time divides: busy, exposed, idle.",
+    "cache": "Show or clear the exports that nsightpy keeps.",
+}
 
 
 class Commands(click.Group):
@@ -21,6 +31,10 @@ class Commands(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

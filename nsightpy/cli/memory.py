@@ -9,7 +9,7 @@ import click
 from nsightpy.cli.options import common_of, common_options, show, top_option
 
 
-@click.command("memory", short_help="Copies and memory sets by time and size.")
+@click.command("memory")
 @common_options
 @top_option
 def command(**options: Any) -> None:

@@ -9,7 +9,7 @@ import click
 from nsightpy.cli.options import common_of, common_options, deliver, deliver_text, show, top_option
 
 
-@click.command("summarize", short_help="One screen: what ran, where the time went, what next.")
+@click.command("summarize")
 @common_options
 @top_option
 def command(**options: Any) -> None:
