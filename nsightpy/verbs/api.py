@@ -22,13 +22,24 @@ def api(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> 
     A call belongs to a process, not to a device: `device` does not narrow it.
     """
     request = Request.of(reports, **common)
-    tallies = request.map(partial(_tally, scope=request.scope)).values
-    table = ranking.rank_by_time("api", merge(tallies).statistics(), (), count="Num Calls", top=top)
-    no_device = "API calls belong to no device: --device does not narrow them."
-    return request.finish(table, *([no_device] if request.scope.devices is not None else []))
+    parts = request.map(partial(_tally, scope=request.scope)).values
+    statistics = merge([part for part, _ in parts]).statistics()
+    table = ranking.rank_by_time("api", statistics, (), count="Num Calls", top=top)
+    return request.finish(table, *_notes(request.scope, sum(dropped for _, dropped in parts)))
 
 
-def _tally(report: NsysReport, *, scope: Scope) -> Tally:
+def _tally(report: NsysReport, *, scope: Scope) -> tuple[Tally, int]:
+    """Durations per function, and how many rows are no calls of their own."""
     columns = tuple(c for c in scope.columns if c != "device")
-    calls = ranking.calls(report.frame("api_calls", (*_COLUMNS, *columns)))
-    return ranking.tally_durations(scope.narrow(report, calls), ["name"])
+    rows = scope.narrow(report, report.frame("api_calls", (*_COLUMNS, *columns)))
+    calls = ranking.calls(rows)
+    return ranking.tally_durations(calls, ["name"]), rows.rows - calls.rows
+
+
+def _notes(scope: Scope, dropped: int) -> list[str]:
+    notes = []
+    if dropped:
+        notes.append(f"{dropped:,} rows only repeat a call to carry its backtrace: not counted.")
+    if scope.devices is not None:
+        notes.append("API calls belong to no device: --device does not narrow them.")
+    return notes
