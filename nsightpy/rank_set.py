@@ -14,12 +14,21 @@ from pathlib import Path
 from typing import Generic, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.readers.identity import decide_ranks, evidence_for, rank_expression
+from nsightpy.ncu_reports import NCU_SUFFIXES, NcuReport, is_ncu_file
+from nsightpy.readers.identity import (
+    GUESS,
+    decide_ranks,
+    evidence_for,
+    rank_by_regex,
+    rank_expression,
+    rank_in_name,
+)
 from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
 
 T = TypeVar("T")
 LOG = logging.getLogger("nsightpy")
 Paths: TypeAlias = "str | Path | NsysReport | RankSet | Iterable[str | Path | NsysReport]"
+NcuPaths: TypeAlias = "str | Path | NcuReport | Iterable[str | Path | NcuReport]"
 
 ON_ERROR = ("skip", "raise")
 
@@ -166,10 +175,13 @@ def open_ranks(
             reports.setdefault(item.path, item)
             continue
         for path in find_reports(item):
-            reports.setdefault(
-                path,
-                open_report(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress),
+            report = open_report(
+                path, use_cache=use_cache, rank_regex=rank_regex, progress=progress
             )
+            if isinstance(report, NcuReport):
+                problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
+                raise ReportError(path, problem, f"`nsightpy roofline {path.name}` reads it.")
+            reports.setdefault(path, report)
     if not reports:
         raise UsageError("no reports given")
     ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
@@ -200,6 +212,58 @@ def find_reports(given: str | Path) -> list[Path]:
         return [path]
     stems = {p.with_suffix("") for p in found if p.suffix in NSYS_SUFFIXES}
     kept = [p for p in found if p.suffix in NSYS_SUFFIXES or p.with_suffix("") not in stems]
+    return sorted(kept, key=lambda p: natural(str(p)))
+
+
+def open_ncu_reports(paths: NcuPaths, *, rank_regex: str | None = None) -> list[NcuReport]:
+    """Open Nsight Compute reports, directories and globs, in natural order, with their ranks.
+
+    A rank is evident from the file's name only. Raises ReportError when nothing there is a report.
+    """
+    if rank_regex is not None:
+        rank_expression(rank_regex)
+    given = [paths] if isinstance(paths, str | Path | NcuReport) else list(paths)
+    reports: dict[Path, NcuReport] = {}
+    for item in given:
+        if isinstance(item, NcuReport):
+            reports.setdefault(item.path, item)
+            continue
+        for path in find_ncu_reports(item):
+            reports.setdefault(path, NcuReport(path))
+    if not reports:
+        raise UsageError("no reports given")
+    ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
+    told = {
+        (str(one.path), 0): (rank_by_regex(one.path.name, rank_regex) if rank_regex else [])
+        + rank_in_name(one.path.name)
+        for one in ordered
+    }
+    decided = decide_ranks(told)
+    for report in ordered:
+        rank, source = decided[str(report.path), 0]
+        if not source.startswith(GUESS):
+            report.rank, report.rank_source = rank, source
+    return ordered
+
+
+def find_ncu_reports(given: str | Path) -> list[Path]:
+    """The Nsight Compute files behind one path; of a report and its CSV, the report."""
+    path = Path(given)
+    if path.is_dir():
+        found = [p for p in path.iterdir() if p.is_file() and is_ncu_file(p)]
+    elif not path.exists() and glob.has_magic(str(given)):
+        matches = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
+        found = [p for p in matches if p.is_file() and is_ncu_file(p)]
+    elif path.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES:
+        problem = "is no Nsight Compute report"
+        raise ReportError(path, problem, f"`nsightpy summarize {path.name}` reads it.")
+    else:
+        return [path]
+    if not found:
+        advice = "give a .ncu-rep file, or what `ncu --csv --page raw` printed."
+        raise ReportError(path, "holds no Nsight Compute report", advice)
+    stems = {p.with_suffix("") for p in found if p.suffix in NCU_SUFFIXES}
+    kept = [p for p in found if p.suffix in NCU_SUFFIXES or p.with_suffix("") not in stems]
     return sorted(kept, key=lambda p: natural(str(p)))
 
 

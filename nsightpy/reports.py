@@ -13,6 +13,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Labels
+from nsightpy.ncu_reports import NcuReport, is_ncu_file
 from nsightpy.readers import nsys, nvtx
 from nsightpy.readers.capture_notes import capture_notes
 from nsightpy.readers.identity import Evidence, decide_ranks, evidence, evidence_for
@@ -34,7 +35,6 @@ Progress: TypeAlias = Callable[[float | None, str], None]
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
-NCU_SUFFIXES = (".ncu-rep", ".ncu-repz")
 
 _READERS: Mapping[str, Callable[[NsysExport, Sequence[str] | None], Frame]] = {
     "kernels": nsys.kernels,
@@ -227,8 +227,8 @@ def open_report(
     use_cache: bool = True,
     rank_regex: str | None = None,
     progress: Progress | None = None,
-) -> NsysReport:
-    """Open one report file.
+) -> NsysReport | NcuReport:
+    """Open one report file: of Nsight Systems, or of Nsight Compute (.ncu-rep, `ncu --csv`).
 
     A .nsys-rep or .qdrep is exported with nsys on first use, into the user's cache unless
     `use_cache` is False. Raises ReportError when the file is no report that nsightpy reads.
@@ -238,6 +238,6 @@ def open_report(
         raise ReportError(path, "no such file", "check the path.")
     if path.is_dir():
         raise ReportError(path, "is a directory", "nsightpy.open_ranks reads all reports in one.")
-    if path.suffix in NCU_SUFFIXES:
-        raise ReportError(path, "is an Nsight Compute report", "this needs Nsight Systems reports.")
+    if is_ncu_file(path):
+        return NcuReport(path)
     return NsysReport(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)

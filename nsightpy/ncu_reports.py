@@ -1,0 +1,181 @@
+"""One Nsight Compute report: a .ncu-rep, or what `ncu --csv` printed; and many of them."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+
+from nsightpy import frames
+from nsightpy.errors import ReportError
+from nsightpy.frames import Frame
+from nsightpy.readers.ncu_file import MAGIC
+from nsightpy.readers.ncu_tables import NcuTables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+Progress: TypeAlias = Callable[[float | None, str], None]
+
+# The last is that of the first releases, before 2020.
+NCU_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
+CSV_SUFFIXES = (".csv", ".txt", ".log")
+
+
+class NcuReport:
+    """One Nsight Compute report (.ncu-rep, .ncu-repz, or a CSV page that ncu printed).
+
+    The frames are pandas DataFrames with the columns of `nsightpy.frames`, read on first use and
+    the same whichever way the report came in. Raises ReportError when a file cannot be read.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.rank: int | None = None
+        self.rank_source = ""
+
+    def __repr__(self) -> str:
+        return f"NcuReport({str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to read the same report: no frames."""
+        return {"path": self.path, "rank": self.rank, "rank_source": self.rank_source}
+
+    @cached_property
+    def tables(self) -> NcuTables:
+        """Everything in the file, in nsightpy's own columnar form."""
+        if self.path.suffix in NCU_SUFFIXES or _has_magic(self.path):
+            from nsightpy.readers import ncu_rep
+
+            return ncu_rep.read(self.path)
+        from nsightpy.readers import ncu_csv
+
+        return ncu_csv.read(self.path)
+
+    @property
+    def tool_version(self) -> str:
+        """The ncu that profiled; empty where the file does not tell."""
+        return self.tables.tool_version
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of any figure of this report must know."""
+        return list(self.tables.notes)
+
+    def frame(self, name: str) -> Frame:
+        """A frame (launches, metrics or rules) in nsightpy's own columnar form."""
+        if name not in frames.NCU_SCHEMAS:
+            raise KeyError(f"no frame {name!r}; there are {', '.join(frames.NCU_SCHEMAS)}")
+        found: Frame = getattr(self.tables, name)
+        return found
+
+    @property
+    def launches(self) -> pd.DataFrame:
+        """The profiled launches (schema: frames.LAUNCHES)."""
+        return self.frame("launches").to_pandas()
+
+    @property
+    def metrics(self) -> pd.DataFrame:
+        """Every metric of every launch that has a value (schema: frames.METRICS)."""
+        return self.frame("metrics").to_pandas()
+
+    @property
+    def rules(self) -> pd.DataFrame:
+        """What ncu's own rules said (schema: frames.RULES)."""
+        return self.frame("rules").to_pandas()
+
+    def _repr_html_(self) -> str:
+        launches = self.frame("launches")
+        facts = {
+            "report": str(self.path),
+            "GPU": ", ".join(sorted(filter(None, launches.labels("gpu").values))),
+            "tool": self.tool_version and f"ncu {self.tool_version}",
+            "launches": f"{launches.rows:,}",
+            "notes": " ".join(self.notes),
+        }
+        cells = "".join(
+            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
+            for key, value in facts.items()
+            if value
+        )
+        return f"<table>{cells}</table>"
+
+
+def _has_magic(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:
+        return False
+
+
+@dataclass(frozen=True)
+class NcuMapped(Generic[T]):
+    """One function's results over many reports, in their order, and what failed."""
+
+    results: list[tuple[NcuReport, T]]
+    failures: list[ReportError] = field(default_factory=list)
+
+
+def is_ncu_file(path: Path) -> bool:
+    """Whether a file is Nsight Compute's: by its suffix, its magic or the header of a CSV page."""
+    if path.suffix in NCU_SUFFIXES or _has_magic(path):
+        return True
+    if path.suffix.lower() not in CSV_SUFFIXES or not path.is_file():
+        return False
+    from nsightpy.readers.ncu_csv import looks_like_csv
+
+    return looks_like_csv(path)
+
+
+def map_reports(
+    function: Callable[[NcuReport], T],
+    reports: Sequence[NcuReport],
+    *,
+    jobs: int = 1,
+    on_error: str = "skip",
+    progress: Progress | None = None,
+) -> NcuMapped[T]:
+    """Run a function on every report; of several, in worker processes that give memory back.
+
+    A report that fails is tallied, or raised with on_error="raise", or when it is the only one.
+    Raises ReportError when every report fails.
+    """
+    results: list[tuple[NcuReport, T]] = []
+    failures: list[ReportError] = []
+    outcomes = _outcomes(function, reports, jobs)
+    for done, (report, outcome) in enumerate(zip(reports, outcomes, strict=True), start=1):
+        if progress is not None and len(reports) > 1:
+            progress(done / len(reports), f"reading reports, {done} of {len(reports)}")
+        if not isinstance(outcome, ReportError):
+            results.append((report, outcome[0]))
+        elif on_error == "raise" or len(reports) == 1:
+            raise outcome
+        else:
+            failures.append(outcome)
+    if failures and not results:
+        raise failures[0]
+    return NcuMapped(results, failures)
+
+
+def _outcomes(
+    function: Callable[[NcuReport], T], reports: Sequence[NcuReport], jobs: int
+) -> Iterable[tuple[T] | ReportError]:
+    workers = min(jobs, len(reports))
+    if workers <= 1:
+        yield from (_attempt(function, report) for report in reports)
+        return
+    with ProcessPoolExecutor(workers) as pool:
+        yield from pool.map(_attempt, [function] * len(reports), reports)
+
+
+def _attempt(function: Callable[[NcuReport], T], report: NcuReport) -> tuple[T] | ReportError:
+    try:
+        return (function(report),)
+    except ReportError as error:
+        return error

@@ -1,0 +1,167 @@
+"""The outside of a .ncu-rep: is it one, is it whole, which ncu made it, which processes ran.
+
+Magic, a FileHeader, then blocks to the end of the file, each a header and its payload, as the
+FileFormat .proto files describe that ship with Nsight Compute. Of the session only versions and
+the process of each result are read.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import BinaryIO, TypeAlias
+
+from nsightpy.errors import ReportError
+
+MAGIC = b"NVR\x00"
+PACKED_SUFFIX = ".ncu-repz"
+LARGEST_HEADER = 1 << 28
+TARGET_VERSION = "Nsight Compute Target"
+# Fields of a BlockHeader.
+SESSION, PAYLOAD_SIZE, PROCESS = 3, 5, 6
+RESULT_COUNTS = (2, 7, 8, 9)
+VERSION_INFO = 8
+
+_COPY = "copy it again, and let ncu finish writing it."
+_Message: TypeAlias = "dict[int, list[int | bytes]]"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A profiled process: its id and the name of its executable."""
+
+    pid: int
+    name: str
+
+
+@dataclass(frozen=True)
+class FileFacts:
+    """What the blocks tell: ncu's version ("" in the oldest) and the process of each result."""
+
+    tool_version: str = ""
+    processes: tuple[Process, ...] = ()
+
+
+def file_facts(path: Path) -> FileFacts:
+    """Walk the blocks of a report to its end.
+
+    Raises ReportError when the file is missing, empty, no Nsight Compute report or cut short.
+    """
+    try:
+        size = path.stat().st_size
+        with path.open("rb") as file:
+            return _facts(path, file, size)
+    except FileNotFoundError:
+        raise ReportError(path, "no such file", "check the path.") from None
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise ReportError(path, problem, "check its permissions.") from error
+
+
+def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
+    start = file.read(len(MAGIC))
+    if not start:
+        raise ReportError(path, "is empty", "ncu writes it when the program has ended; " + _COPY)
+    if start != MAGIC:
+        if path.suffix == PACKED_SUFFIX:
+            return FileFacts()
+        advice = "give a .ncu-rep file, or what `ncu --import REPORT --csv --page raw` prints."
+        raise ReportError(path, "is no Nsight Compute report", advice)
+    version, processes = "", []
+    try:
+        _sized(file, size)
+        while file.tell() < size:
+            header = _sized(file, size)
+            results = sum(_number(header, count) for count in RESULT_COUNTS)
+            processes += [_process(header)] * results
+            version = _version(header) or version
+            _skip(file, _number(header, PAYLOAD_SIZE), size)
+    except (EOFError, ValueError):
+        problem = f"is cut short or damaged: {size:,} bytes are there, and its blocks want more"
+        raise ReportError(path, problem, _COPY) from None
+    return FileFacts(version, tuple(processes))
+
+
+def _sized(file: BinaryIO, size: int) -> _Message:
+    """The message that a little-endian u32 announces."""
+    announced = file.read(4)
+    if len(announced) < 4:
+        raise EOFError
+    (length,) = struct.unpack("<I", announced)
+    if length > min(size - file.tell(), LARGEST_HEADER):
+        raise EOFError
+    return _fields(file.read(length))
+
+
+def _skip(file: BinaryIO, length: int, size: int) -> None:
+    if length > size - file.tell():
+        raise EOFError
+    file.seek(length, 1)
+
+
+def _version(header: _Message) -> str:
+    """The version of the ncu that profiled, where this block tells: 2025.3.1.0."""
+    for session in _messages(header, SESSION):
+        for info in _messages(session, VERSION_INFO):
+            if _text(info, 1) == TARGET_VERSION:
+                return _text(info, 2).split(" ")[0]
+    return ""
+
+
+def _process(header: _Message) -> Process:
+    for process in _messages(header, PROCESS):
+        path = _text(process, 3)
+        flavour = PureWindowsPath if "\\" in path else PurePosixPath
+        return Process(_number(process, 1), flavour(path).name)
+    return Process(0, "")
+
+
+def _number(message: _Message, field: int) -> int:
+    return next((value for value in message.get(field, []) if isinstance(value, int)), 0)
+
+
+def _text(message: _Message, field: int) -> str:
+    raw = next((value for value in message.get(field, []) if isinstance(value, bytes)), b"")
+    return raw.decode("utf-8", "replace")
+
+
+def _messages(message: _Message, field: int) -> Iterator[_Message]:
+    yield from (_fields(raw) for raw in message.get(field, []) if isinstance(raw, bytes))
+
+
+def _fields(data: bytes) -> _Message:
+    """The fields of a protobuf message: numbers, and bytes for everything with a length."""
+    found: _Message = {}
+    place = 0
+    while place < len(data):
+        key, place = _varint(data, place)
+        kind = key & 7
+        value: int | bytes
+        if kind == 0:
+            value, place = _varint(data, place)
+        elif kind == 2:
+            length, place = _varint(data, place)
+            value, place = data[place : place + length], place + length
+        elif kind in (1, 5):
+            width = 8 if kind == 1 else 4
+            value, place = data[place : place + width], place + width
+        else:
+            raise ValueError(f"no protobuf field of kind {kind}")
+        if place > len(data):
+            raise ValueError("a protobuf field runs past its message")
+        found.setdefault(key >> 3, []).append(value)
+    return found
+
+
+def _varint(data: bytes, place: int) -> tuple[int, int]:
+    value = shift = 0
+    while place < len(data) and shift < 70:
+        byte = data[place]
+        place += 1
+        value |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            return value, place
+    raise ValueError("a protobuf number has no end")
