@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from nsightpy.errors import UsageError
 from nsightpy.readers.nsys_tables import NsysExport, column, number, process_of
-from nsightpy.readers.nvtx import NVTX
+from nsightpy.readers.nvtx import NVTX, events
 
 # In the order of trust: an inner launcher (mpirun in an srun step) knows better than an outer one.
 RANK_KEYS = (
@@ -146,11 +146,13 @@ def _mpi_ranks(export: NsysExport) -> list[Evidence]:
     if table is None or not {"globalTid", "rank"} <= set(table.c.keys()):
         return []
     pid = number(table, "pid", process_of("globalTid"), 0)
-    found = export.file.rows(sa.select(pid, table.c.rank))
-    return [Evidence(int(rank), "MPI_RANKS", int(pid)) for pid, rank in _sorted(found)]
+    found = export.file.rows(sa.select(pid, number(table, "rank", column("rank"), 0)))
+    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(found)]
 
 
 def _mpi_thread_names(export: NsysExport) -> list[Evidence]:
+    if events(export) is None:
+        return []
     found = _nvtx_texts(export, sa.column("eventType") == THREAD_NAME)
     return [
         Evidence(int(match[1]), "MPI thread name", pid)
@@ -163,7 +165,7 @@ def _nccl_ranks(export: NsysExport) -> list[Evidence]:
     """Rank in the largest communicator that each process created, if any payload tells."""
     table = export.file.tables.get(NVTX)
     ids = export.strings.matching("ncclCommInit") + export.strings.matching("CommInit")
-    if table is None or "jsonText" not in table.c or not ids:
+    if table is None or not {"jsonText", "textId"} <= set(table.c.keys()) or not ids:
         return []
     best: dict[int, tuple[int, int]] = {}
     for pid, _, payload in _nvtx_texts(export, sa.column("textId").in_(ids)):
@@ -177,14 +179,14 @@ def _nccl_ranks(export: NsysExport) -> list[Evidence]:
 def _environment_ranks(export: NsysExport) -> list[Evidence]:
     texts: list[str] = []
     capture = export.file.tables.get("META_DATA_CAPTURE")
-    if capture is not None:
+    if capture is not None and {"name", "value"} <= set(capture.c.keys()):
         wanted = sa.or_(*(capture.c.value.startswith(f"{key}=") for key in RANK_KEYS))
         query = sa.select(capture.c.value).where(
             capture.c.name.endswith("ENVIRONMENT_VARIABLE"), wanted
         )
         texts += [str(row[0]) for row in export.file.rows(query)]
     system = export.file.tables.get("TARGET_INFO_SYSTEM_ENV")
-    if system is not None:
+    if system is not None and {"name", "value"} <= set(system.c.keys()):
         query = sa.select(system.c.value).where(system.c.name == "DeviceEnvironment")
         texts += [str(row[0]) for row in export.file.rows(query)]
     values: dict[str, int] = {}
@@ -219,7 +221,3 @@ def _json_object(text: str) -> dict[str, Any]:
     except ValueError:
         return {}
     return value if isinstance(value, dict) else {}
-
-
-def _sorted(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    return sorted(rows, key=lambda row: tuple(int(value) for value in row))

@@ -29,12 +29,18 @@ DOMAIN_CREATE = 75
 STYLES = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
 
 
+def events(export: NsysExport) -> sa.TableClause | None:
+    """The table of NVTX events; None where there is none, or none that says what its events are."""
+    table = export.file.tables.get(NVTX)
+    return table if table is not None and "eventType" in table.c else None
+
+
 def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of NVTX ranges, with text, registered text and domain resolved per process."""
     wanted = tuple(columns or frames.NVTX_RANGES.names)
-    if not export.has(NVTX):
+    table = events(export)
+    if table is None:
         return Frame.empty(frames.NVTX_RANGES, wanted)
-    table = export.file.tables[NVTX]
     expressions: dict[str, Expression] = {
         **SPAN,
         "pid": process_of("globalTid"),
@@ -85,9 +91,9 @@ def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
 
 def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
     """Domain names by (pid, domain id); ids are per process."""
-    if not export.has(NVTX):
+    table = events(export)
+    if table is None:
         return {}
-    table = export.file.tables[NVTX]
     query = sa.select(
         number(table, "pid", process_of("globalTid"), 0),
         number(table, "domain", column("domainId"), 0),

@@ -31,6 +31,13 @@ _EXPORT_KEYS = (
     "EXPORT_CONFIG_TIME_SHIFT",
 )
 _CAPTURE_KEYS = ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "PROFILING_SESSION_UUID")
+_GPU_TEXTS = ("name", "uuid", "busLocation")
+_GPU_NUMBERS = (
+    *("id", "deviceId", "gpuId", "cudaId", "cuDevice", "pid"),
+    *("smCount", "numMultiprocessors", "totalMemory", "globalMemorySize"),
+    *("memoryBandwidth", "globalMemoryBandwidth", "clockRate", "coreClockRate"),
+    *("computeMajor", "computeCapabilityMajor", "computeMinor", "computeCapabilityMinor"),
+)
 _VERSION_IN_PATH = re.compile(r"nsight-systems(?:-cli)?[-/\\](\d{4}\.\d+\.\d+)", re.IGNORECASE)
 
 
@@ -107,7 +114,7 @@ def process_names(export: NsysExport, pids: Iterable[int]) -> dict[int, str]:
     if table is None or not {"pid", "name"} <= set(table.c.keys()):
         return {}
     query = sa.select(table.c.pid, table.c.name).where(table.c.pid.in_(sorted(wanted)))
-    return {int(pid): str(name or "") for pid, name in export.file.rows(query)}
+    return {pid: str(name or "") for pid, name in export.file.rows(query) if pid in wanted}
 
 
 def devices(export: NsysExport) -> Frame:
@@ -141,7 +148,7 @@ def devices(export: NsysExport) -> Frame:
 def diagnostics(export: NsysExport) -> Frame:
     """The diagnostics frame: what the profiler said, in order."""
     table = export.file.tables.get("DIAGNOSTIC_EVENT")
-    if table is None:
+    if table is None or "text" not in table.c:
         return Frame.empty(frames.DIAGNOSTICS)
     names = ("timestamp", "severity", "source")
     selected = [number(table, name, column(name), 0) for name in names]
@@ -221,16 +228,22 @@ def _first_row(export: NsysExport, name: str, keys: tuple[str, ...]) -> dict[str
     if table is None or not present:
         return {}
     row = export.file.rows(sa.select(*(sa.func.min(table.c[key]) for key in present)))[0]
-    return {key: int(value) for key, value in zip(present, row, strict=True) if value is not None}
+    values = zip(present, map(_whole, row), strict=True)
+    return {key: value for key, value in values if value is not None}
 
 
 def _rows(export: NsysExport, name: str) -> list[dict[str, Any]]:
+    """The rows of a table about GPUs: those of their columns that devices have."""
     table = export.file.tables.get(name)
-    if table is None:
+    wanted = (*_GPU_NUMBERS, *_GPU_TEXTS)
+    columns = [] if table is None else [c for c in table.c if c.name in wanted]
+    if not columns:
         return []
-    columns = list(table.c)
     return [
-        dict(zip((c.name for c in columns), row, strict=True))
+        {
+            c.name: value if c.name in _GPU_TEXTS else _whole(value)
+            for c, value in zip(columns, row, strict=True)
+        }
         for row in export.file.rows(sa.select(*columns))
     ]
 
@@ -242,8 +255,11 @@ def _diagnostic_texts(export: NsysExport) -> list[str]:
     return [str(row[0] or "") for row in export.file.rows(sa.select(table.c.text))]
 
 
-def _whole(text: str | None) -> int | None:
+def _whole(value: object) -> int | None:
+    """A value as a whole number; None for anything else: SQLite keeps any type in any column."""
+    if isinstance(value, int):
+        return value
     try:
-        return None if text is None else int(text)
-    except ValueError:
+        return int(value) if isinstance(value, str | float) else None
+    except (ValueError, OverflowError):
         return None

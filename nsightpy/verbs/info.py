@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import sqlalchemy as sa
 
@@ -13,6 +13,7 @@ from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import Frame
 from nsightpy.rank_set import Paths
 from nsightpy.readers.nsys import KERNEL
+from nsightpy.readers.nsys_tables import column, number, process_of
 from nsightpy.readers.session import GPU_TABLES
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
@@ -143,23 +144,20 @@ def extent_of_frames(kernels: Frame, frames: Sequence[Frame]) -> Extent:
 def _table_extent(
     report: NsysReport, table: sa.TableClause
 ) -> tuple[set[tuple[int, int]], list[tuple[int, int]]]:
-    owner: sa.ColumnElement[Any] = (
-        table.c.globalPid if "globalPid" in table.c else sa.literal_column("0")
-    )
+    owner = number(table, "pid", process_of("globalPid"), 0)
+    device = number(table, "device", column("deviceId"), 0)
     extremes = [
-        function(column)
-        for column in (owner, table.c.deviceId)
-        for function in (sa.func.min, sa.func.max)
+        function(value) for value in (owner, device) for function in (sa.func.min, sa.func.max)
     ]
-    ends = (sa.func.min(table.c.start), sa.func.max(table.c.end))
+    start_ns, end_ns = (sa.cast(table.c[name], sa.Integer) for name in ("start", "end"))
+    ends = (sa.func.min(start_ns), sa.func.max(end_ns))
     rows = report.export.file.rows
     low_pid, high_pid, low, high, start, end = rows(sa.select(*extremes, *ends))[0]
     if start is None or end is None:
         return set(), []
     alone = (low_pid, low) == (high_pid, high)
-    pairs = [(low_pid, low)] if alone else rows(sa.select(owner, table.c.deviceId).distinct())
-    places = {((int(pid or 0) >> 24) & 0xFFFFFF, int(device or 0)) for pid, device in pairs}
-    return places, [(int(start), int(end))]
+    pairs = [(low_pid, low)] if alone else rows(sa.select(owner, device).distinct())
+    return {(pid, ordinal) for pid, ordinal in pairs}, [(start, end)]
 
 
 def _row(path: str, one: ReportInfo) -> tuple[Value, ...]:
