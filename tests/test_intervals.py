@@ -1,0 +1,174 @@
+"""Interval arithmetic against a model that cannot be wrong: a set of integer points in time."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsightpy.analysis.intervals import (
+    NOTHING,
+    Spans,
+    clip,
+    complement,
+    concurrency,
+    difference,
+    gaps,
+    intersection,
+    measure_before,
+    overlap_total,
+    union,
+    union_of,
+)
+
+LOW, HIGH = -6, 18
+# Around zero, and where float64 only knows multiples of 256: UTC in ns, and near int64's half.
+OFFSETS = (0, -3, 1_800_000_000_000_000_001, -1_800_000_000_000_000_007, 4_611_000_000_000_000_003)
+
+Pairs = list[tuple[int, int]]
+
+properties = settings(max_examples=150, deadline=None)
+moments = st.integers(LOW, HIGH)
+# Any order; empty where both ends agree, and reversed ones, which cover nothing either.
+pairs = st.lists(st.tuples(moments, moments), max_size=9)
+offsets = st.sampled_from(OFFSETS)
+
+
+def columns(intervals: Pairs, offset: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    starts = np.asarray([start + offset for start, _ in intervals], dtype=np.int64)
+    ends = np.asarray([end + offset for _, end in intervals], dtype=np.int64)
+    return starts, ends
+
+
+def spans(intervals: Pairs, offset: int = 0) -> Spans:
+    return union(*columns(intervals, offset))
+
+
+def points(intervals: Pairs) -> set[int]:
+    return {point for start, end in intervals for point in range(start, end)}
+
+
+def normal_form(covered: set[int], offset: int = 0) -> Spans:
+    """The only Spans of these points, built without any of the code under test."""
+    starts = sorted(point + offset for point in covered if point - 1 not in covered)
+    ends = sorted(point + 1 + offset for point in covered if point + 1 not in covered)
+    return Spans(np.asarray(starts, dtype=np.int64), np.asarray(ends, dtype=np.int64))
+
+
+@properties
+@given(pairs, pairs, offsets)
+def test_set_operations_are_those_of_point_sets(a: Pairs, b: Pairs, offset: int) -> None:
+    left, right = spans(a, offset), spans(b, offset)
+    inside, outside = points(a), points(b)
+    assert left == normal_form(inside, offset)
+    assert left | right == normal_form(inside | outside, offset)
+    assert intersection(left, right) == normal_form(inside & outside, offset)
+    assert difference(left, right) == normal_form(inside - outside, offset)
+    assert left.total == len(inside)
+    assert overlap_total(left, right) == len(inside & outside)
+
+
+@properties
+@given(pairs, moments, moments, offsets)
+def test_windows_are_those_of_point_sets(a: Pairs, start: int, end: int, offset: int) -> None:
+    covered, window = points(a), set(range(start, end))
+    whole, low, high = spans(a, offset), start + offset, end + offset
+    assert clip(whole, low, high) == normal_form(covered & window, offset)
+    assert complement(whole, low, high) == normal_form(window - covered, offset)
+
+
+@properties
+@given(pairs, pairs, pairs)
+def test_laws_of_sets(one: Pairs, two: Pairs, three: Pairs) -> None:
+    a, b, c = spans(one), spans(two), spans(three)
+    assert (a - b) | (a & b) == a
+    assert (a - b) & (a & b) == NOTHING
+    assert (a - b).total + (a & b).total == a.total
+    assert a | b == b | a
+    assert a & b == b & a
+    assert (a | b) & c == (a & c) | (b & c)
+    assert (a & b) & c == a & (b & c)
+    assert a - (b | c) == (a - b) - c
+    assert (a | b).total == a.total + b.total - overlap_total(a, b)
+    assert complement(complement(a, LOW, HIGH), LOW, HIGH) == a
+    assert a & complement(a, LOW, HIGH) == NOTHING
+    assert a.total + gaps(a, LOW, HIGH).total == HIGH - LOW
+    assert union_of([a, b, c]) == a | b | c
+
+
+@properties
+@given(st.randoms(use_true_random=False), pairs)
+def test_order_does_not_matter(random: object, intervals: Pairs) -> None:
+    shuffled = list(intervals)
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert spans(shuffled) == spans(intervals)
+
+
+@properties
+@given(pairs, st.lists(st.integers(LOW - 3, HIGH + 3), max_size=8), offsets)
+def test_measure_before(intervals: Pairs, times: list[int], offset: int) -> None:
+    asked = np.asarray([time + offset for time in times], dtype=np.int64)
+    expected = [sum(point < time for point in points(intervals)) for time in times]
+    assert measure_before(spans(intervals, offset), asked).tolist() == expected
+
+
+# 2 x time must fit int64 in concurrency, so the last offset is left out.
+@properties
+@given(pairs, st.sampled_from(OFFSETS[:-1]))
+def test_concurrency_counts_open_intervals(intervals: Pairs, offset: int) -> None:
+    found = concurrency(*columns(intervals, offset))
+    depth = Counter(point for start, end in intervals for point in range(start, end))
+    assert found.peak == max(depth.values(), default=0)
+    for level in range(1, len(intervals) + 2):
+        deep = {point for point, count in depth.items() if count >= level}
+        assert found.at_least(level) == normal_form(deep, offset)
+    # the step function itself: strictly later times, and the count from each until the next
+    assert (np.diff(found.times) > 0).all()
+    for time, count in zip(found.times.tolist(), found.counts.tolist(), strict=True):
+        assert count == depth[time - offset]
+
+
+def test_the_figures_in_plain_sight() -> None:
+    busy = spans([(40, 50), (0, 10), (5, 20), (20, 30), (7, 7), (60, 55)])
+    assert busy == Spans(np.array([0, 40]), np.array([30, 50]))  # touching ones are one
+    assert (len(busy), busy.total) == (2, 40)
+    assert gaps(busy, -5, 60) == Spans(np.array([-5, 30, 50]), np.array([0, 40, 60]))
+    assert clip(busy, 25, 45) == Spans(np.array([25, 40]), np.array([30, 45]))
+    assert clip(busy, 30, 40) == NOTHING
+    assert gaps(NOTHING, 3, 9) == Spans(np.array([3]), np.array([9]))
+    assert gaps(busy, 9, 3) == NOTHING
+    assert union_of([]) == NOTHING
+    assert busy != [(0, 30), (40, 50)]
+    with pytest.raises(TypeError):
+        hash(busy)
+
+
+def test_an_end_and_a_start_at_one_moment_do_not_overlap() -> None:
+    found = concurrency(np.array([0, 10, 20]), np.array([10, 20, 30]))
+    assert found.peak == 1
+    assert found.times.tolist() == [0, 10, 20, 30]
+    assert found.counts.tolist() == [1, 1, 1, 0]
+    assert concurrency(np.array([5]), np.array([5])).peak == 0
+
+
+def test_single_nanoseconds_count_at_the_size_of_utc() -> None:
+    """float64 would make every one of these intervals empty or 256 ns long."""
+    now = 1_800_000_000_000_000_000
+    starts = now + 2 * np.arange(1000, dtype=np.int64)
+    odd = Spans(starts, starts + 1)
+    assert union(starts[::-1], starts[::-1] + 1) == odd
+    assert odd.total == 1000
+    assert gaps(odd, now, now + 2000).total == 1000
+    assert overlap_total(odd, Spans(np.array([now + 1]), np.array([now + 4]))) == 1
+    assert measure_before(odd, np.array([now + 999])).tolist() == [500]
+    assert all(part.dtype == np.int64 for part in (odd.starts, gaps(odd, now, now + 9).ends))
+
+
+def test_inputs_are_not_changed() -> None:
+    starts, ends = np.array([9, 1, 5]), np.array([12, 3, 5])
+    before = starts.tolist(), ends.tolist()
+    found = union(starts, ends)
+    clip(found, 2, 10), found - found, concurrency(starts, ends)
+    assert (starts.tolist(), ends.tolist()) == before
+    assert found == Spans(np.array([1, 9]), np.array([3, 12]))
