@@ -1,0 +1,195 @@
+"""Tallies and grouping against plain Python and the statistics module."""
+
+import math
+import statistics
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.tally import Statistics, Tally, merge, tally
+from nsightpy.frames import Frame, Labels
+
+Rows = list[tuple[int, int]]
+
+properties = settings(max_examples=120, deadline=None)
+small = st.integers(0, 6)
+# Durations; then what the packed path cannot hold: negative and 2^44 and up.
+durations = st.integers(0, 2**43)
+unusual = st.one_of(durations, st.integers(-(2**46), -1), st.integers(2**44 - 1, 2**48), small)
+KEYS = tuple((f"kernel {i}", i) for i in range(6))
+rows_of = st.lists(st.tuples(st.integers(0, len(KEYS) - 1), durations | small), max_size=40)
+unusual_rows = st.lists(st.tuples(st.integers(0, len(KEYS) - 1), unusual), max_size=40)
+
+
+def tallied(rows: Rows, keys: tuple[tuple[str, int], ...] = KEYS) -> Tally:
+    codes = np.asarray([code for code, _ in rows], dtype=np.int32)
+    return tally(codes, np.asarray([value for _, value in rows], dtype=np.int64), keys)
+
+
+def by_key(rows: Rows) -> dict[tuple[str, int], list[int]]:
+    groups: dict[tuple[str, int], list[int]] = defaultdict(list)
+    for code, value in rows:
+        groups[KEYS[code]].append(value)
+    return groups
+
+
+def check(found: Statistics, groups: dict[tuple[str, int], list[int]]) -> None:
+    """Every figure of every group, computed from the values themselves."""
+    assert sorted(found.keys) == sorted(groups)
+    for place, key in enumerate(found.keys):
+        values = groups[key]
+        assert found.instances[place] == len(values)
+        assert found.total[place] == sum(values)
+        assert found.minimum[place] == min(values)
+        assert found.maximum[place] == max(values)
+        assert found.mean[place] == sum(values) / len(values)
+        assert found.median[place] == statistics.median(values)
+        wanted = statistics.stdev(values) if len(values) > 1 else 0.0
+        assert math.isclose(found.deviation[place], wanted, rel_tol=1e-9, abs_tol=1e-6)
+
+
+def same(a: Tally, b: Tally) -> None:
+    """Equal but for the order of the groups."""
+
+    def contents(one: Tally) -> dict[object, tuple[list[int], list[int]]]:
+        edges = one.bounds.tolist()
+        return {
+            key: (one.values[low:high].tolist(), one.counts[low:high].tolist())
+            for key, low, high in zip(one.keys, edges, edges[1:], strict=False)
+        }
+
+    assert contents(a) == contents(b)
+    assert len(a.keys) == len(b.keys)
+
+
+@properties
+@given(rows_of)
+def test_statistics_of_durations(rows: Rows) -> None:
+    check(tallied(rows).statistics(), by_key(rows))
+
+
+@properties
+@given(unusual_rows)
+def test_statistics_beyond_the_packed_path(rows: Rows) -> None:
+    check(tallied(rows).statistics(), by_key(rows))
+
+
+@properties
+@given(st.lists(unusual_rows, min_size=1, max_size=5))
+def test_merging_is_tallying_everything_at_once(parts: list[Rows]) -> None:
+    merged = merge([tallied(part) for part in parts])
+    together = tallied([row for part in parts for row in part])
+    same(merged, together)
+    same(merge([merged]), merged)
+    check(merged.statistics(), by_key([row for part in parts for row in part]))
+
+
+@properties
+@given(rows_of)
+def test_a_tally_is_its_distinct_values_in_order(rows: Rows) -> None:
+    found = tallied(rows)
+    assert found.counts.sum() == len(rows)
+    for low, high in zip(found.bounds.tolist(), found.bounds.tolist()[1:], strict=False):
+        assert (np.diff(found.values[low:high]) > 0).all()
+
+
+def test_merging_joins_equal_keys_of_one_tally() -> None:
+    """Two processes shown as one rank: their groups get one key before they are merged."""
+    one = tallied([(0, 10), (0, 30), (1, 20), (1, 30)])
+    renamed = Tally((("a", 0), ("a", 0)), one.bounds, one.values, one.counts)
+    found = merge([renamed])
+    assert found.keys == (("a", 0),)
+    assert found.values.tolist() == [10, 20, 30]
+    assert found.counts.tolist() == [1, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("values", "median"),
+    [
+        ([7], 7.0),
+        ([1, 2], 1.5),
+        ([4, 1], 2.5),
+        ([3, 1, 2], 2.0),
+        ([10, 10, 20, 20], 15.0),
+        ([10, 20, 20, 20], 20.0),
+        ([1, 1, 1, 2, 100, 100], 1.5),
+        ([-3, -4], -3.5),
+        ([2**44 + 1, 2**44 + 2], 2**44 + 1.5),
+    ],
+)
+def test_medians(values: list[int], median: float) -> None:
+    found = tallied([(0, value) for value in values] + [(1, 5)]).statistics()
+    assert found.median.tolist() == [median, 5.0]
+
+
+def test_one_instance_deviates_by_nothing() -> None:
+    found = tallied([(2, 2**45 + 1)]).statistics()
+    assert found.deviation.tolist() == [0.0]
+    assert found.minimum.tolist() == found.maximum.tolist() == [2**45 + 1]
+    assert found.keys == (KEYS[2],)
+
+
+def test_groups_without_rows_are_left_out_and_no_rows_are_no_groups() -> None:
+    assert tallied([(4, 1), (1, 1)]).keys == (KEYS[1], KEYS[4])
+    for nothing in (tallied([]), merge([]), merge([tallied([]), tallied([])])):
+        assert nothing.keys == ()
+        assert nothing.statistics().keys == ()
+        assert nothing.statistics().total.sum() == 0
+
+
+@pytest.mark.parametrize("groups", [30_000, (1 << 19) + 1])
+def test_many_groups(groups: int) -> None:
+    """The second number of groups is more than the packed path can hold."""
+    codes = np.repeat(np.arange(groups, dtype=np.int32), 2)[::-1].copy()
+    values = np.arange(2 * groups, dtype=np.int64)[::-1].copy()
+    found = tally(codes, values, [(code,) for code in range(groups)]).statistics()
+    assert len(found.keys) == groups
+    for place in (0, 1, groups // 2, groups - 1):
+        assert found.keys[place] == (place,)
+        assert found.total[place] == 4 * place + 1
+        assert found.median[place] == 2 * place + 0.5
+        assert found.deviation[place] == pytest.approx(math.sqrt(0.5))
+
+
+table = st.lists(
+    st.tuples(
+        st.sampled_from(["gemm", "", "softmax", "gem"]),
+        st.sampled_from([0, 1, -1, 7, 2**40]),
+        st.sampled_from(["a", "b"]),
+    ),
+    max_size=30,
+)
+
+
+@properties
+@given(table, st.lists(st.sampled_from(["name", "device", "api"]), max_size=3, unique=True))
+def test_grouping_by_several_columns(rows: list[tuple[str, int, str]], by: list[str]) -> None:
+    frame = Frame(
+        {
+            "name": Labels.of(name for name, _, _ in rows),
+            "device": np.asarray([device for _, device, _ in rows], dtype=np.int64),
+            "api": Labels.of(api for _, _, api in rows),
+        }
+    )
+    places = [("name", "device", "api").index(column) for column in by]
+    found = group_by(frame, by)
+    assert [found.keys[code] for code in found.codes] == [
+        tuple(row[place] for place in places) for row in rows
+    ]
+    assert len(set(found.keys)) == len(found.keys)
+
+
+def test_different_ids_with_one_text_are_one_group() -> None:
+    names = Labels(np.array([0, 1, 2, 0], dtype=np.int32), ("gemm", "copy", "gemm"))
+    found = group_by(Frame({"name": names, "n": np.array([5, 5, 5, 5])}), ("name", "n"))
+    assert [found.keys[code] for code in found.codes] == [
+        ("gemm", 5),
+        ("copy", 5),
+        ("gemm", 5),
+        ("gemm", 5),
+    ]
+    assert len(found.keys) == 2
