@@ -1,0 +1,233 @@
+"""Rankings: the rows, their order and their rounding, as SQLite and so `nsys stats` has them."""
+
+import math
+import sqlite3
+from contextlib import closing
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from nsightpy.analysis.ranking import (
+    calls,
+    rank_by_time,
+    rank_memory,
+    shaped,
+    tally_bytes,
+    tally_durations,
+)
+from nsightpy.frames import Frame, Labels
+from nsightpy.results import Field, Table
+from nsightpy.units import round_half_up
+
+COLUMNS = (
+    "Time (%)",
+    "Total Time (ns)",
+    "Instances",
+    "Avg (ns)",
+    "Med (ns)",
+    "Min (ns)",
+    "Max (ns)",
+    "StdDev (ns)",
+    "Name",
+)
+Kernel = tuple[str, int, int]  # name, device, duration
+
+
+def frame(kernels: list[Kernel]) -> Frame:
+    starts = np.arange(len(kernels), dtype=np.int64) * 1000 + 1_800_000_000_000_000_000
+    lengths = np.asarray([length for _, _, length in kernels], dtype=np.int64)
+    return Frame(
+        {
+            "start_ns": starts,
+            "end_ns": starts + lengths,
+            "device": np.asarray([device for _, device, _ in kernels], dtype=np.int64),
+            "name": Labels.of(name for name, _, _ in kernels),
+        }
+    )
+
+
+def ranked(kernels: list[Kernel], top: int | None = None) -> Table:
+    found = tally_durations(frame(kernels), ["name"]).statistics()
+    return rank_by_time("kernels", found, [], top=top)
+
+
+def test_the_table_in_plain_sight() -> None:
+    table = ranked(
+        [("gemm", 0, 100), ("copy", 0, 10), ("gemm", 0, 201), ("copy", 0, 13), ("fill", 0, 1)]
+    )
+    assert table.columns == COLUMNS
+    assert table.rows == (
+        (92.6, 301, 2, 150.5, 150.5, 100, 201, 71.4, "gemm"),
+        (7.1, 23, 2, 11.5, 11.5, 10, 13, 2.1, "copy"),
+        (0.3, 1, 1, 1.0, 1.0, 1, 1, 0.0, "fill"),
+    )
+
+
+def test_equal_totals_are_ordered_by_name_then_by_split() -> None:
+    kernels = [("b", 1, 5), ("c", 0, 6), ("a", 1, 5), ("b", 0, 5), ("a", 0, 5)]
+    statistics = tally_durations(frame(kernels), ["device", "name"]).statistics()
+    table = rank_by_time("kernels", statistics, [Field("device", "id")])
+    assert [(row[0], row[2], row[-1]) for row in table.rows] == [
+        (0, 6, "c"),
+        (0, 5, "a"),
+        (1, 5, "a"),
+        (0, 5, "b"),
+        (1, 5, "b"),
+    ]
+    assert [field.name for field in table.fields][:2] == ["device", "Time (%)"]
+
+
+def test_unknown_ranks_come_before_known_ones() -> None:
+    statistics = tally_durations(frame([("a", 1, 5), ("a", 0, 5), ("a", 2, 5)]), ["device", "name"])
+    keys = tuple((None if key[0] == 2 else key[0], *key[1:]) for key in statistics.keys)
+    unknown = type(statistics)(keys, statistics.bounds, statistics.values, statistics.counts)
+    table = rank_by_time("kernels", unknown.statistics(), [Field("rank", "id")])
+    assert [row[0] for row in table.rows] == [None, 0, 1]
+
+
+def test_top_keeps_the_percentages_of_the_whole() -> None:
+    kernels = [("a", 0, 50), ("b", 0, 30), ("c", 0, 20)]
+    assert ranked(kernels, top=2).rows == ranked(kernels).rows[:2]
+    assert [row[0] for row in ranked(kernels, top=1).rows] == [50.0]
+    assert ranked(kernels, top=0).rows == ()
+    assert len(ranked(kernels, top=9)) == 3
+
+
+def test_no_time_at_all_is_no_division_by_zero() -> None:
+    assert ranked([("a", 0, 0), ("b", 0, 0)]).column("Time (%)") == [0.0, 0.0]
+    assert ranked([]).rows == ()
+    assert ranked([]).columns == COLUMNS
+
+
+names = st.sampled_from(["gemm", "softmax", "copy", "fill"])
+kernels_of = st.lists(st.tuples(names, st.just(0), st.integers(0, 10**9)), min_size=1, max_size=30)
+
+
+@settings(max_examples=60, deadline=None)
+@given(kernels_of)
+def test_rows_are_what_sqlite_computes(kernels: list[Kernel]) -> None:
+    """The aggregates of nsys's own cuda_gpu_kern_sum, up to where versions of SQLite round."""
+    query = """
+        SELECT 100.0 * SUM(t) / (SELECT SUM(t) FROM k), SUM(t), COUNT(*), AVG(t), MIN(t), MAX(t), n
+        FROM k GROUP BY n ORDER BY 2 DESC, n
+    """
+    with closing(sqlite3.connect(":memory:")) as database:
+        database.execute("CREATE TABLE k (n TEXT, t INTEGER)")
+        database.executemany("INSERT INTO k VALUES (?, ?)", [(n, t) for n, _, t in kernels])
+        wanted = database.execute(query).fetchall()
+    places = [COLUMNS.index(c) for c in ("Total Time (ns)", "Instances", "Min (ns)", "Max (ns)")]
+    found = ranked(kernels).rows
+    assert [(*(row[place] for place in places), row[-1]) for row in found] == [
+        (total, count, low, high, name) for _, total, count, _, low, high, name in wanted
+    ]
+    for row, (share, _, _, average, *_) in zip(found, wanted, strict=True):
+        assert row[0] == pytest.approx(share or 0.0, abs=0.0501)
+        assert row[3] == round_half_up(average, 1)
+
+
+def near_tie(value: float, digits: int) -> bool:
+    """Not a tie, but as near as SQLite before 3.43 cannot tell from one: 0.15, 841.15."""
+    doubled = Fraction(value) * 10**digits * 2
+    off = abs(doubled - round(doubled))
+    return off != 0 and round(doubled) % 2 == 1 and off <= abs(doubled) * Fraction(1, 10**14)
+
+
+quotients = st.builds(
+    lambda total, count: total / count,
+    st.integers(-(10**11), 10**11),
+    st.sampled_from([1, 2, 3, 4, 7, 8, 16, 20, 40, 64, 1000]),
+)
+ties = st.builds(
+    lambda whole, eighths: whole + eighths / 16, st.integers(-9999, 9999), st.integers(0, 15)
+)
+
+
+@settings(max_examples=400, deadline=None)
+@given(st.one_of(quotients, ties, st.floats(-1e6, 1e6)), st.sampled_from([1, 3]))
+def test_rounding_is_sqlites(value: float, digits: int) -> None:
+    assume(not near_tie(value, digits))
+    with closing(sqlite3.connect(":memory:")) as database:
+        (wanted,) = database.execute(f"SELECT round(?, {digits})", (value,)).fetchone()
+    assert round_half_up(value, digits) == wanted
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "rounded"),
+    [
+        (0.25, 1, 0.3),  # ties go away from zero, where Python's own round goes to even
+        (0.75, 1, 0.8),
+        (-0.25, 1, -0.3),
+        (12.25, 1, 12.3),
+        (1.0625, 3, 1.063),
+        (16823 / 20, 1, 841.1),  # 841.1499..., printed as 841.1 by nsys 2024.6
+        (0.15, 1, 0.1),
+        (0.35, 1, 0.3),
+        (0.45, 1, 0.5),  # 0.4500000000000000111
+        (4737606281351.3125, 3, 4737606281351.313),
+        (0.0, 1, 0.0),
+        (99.96, 1, 100.0),
+        (1e22, 1, 1e22),
+    ],
+)
+def test_rounding_of_known_values(value: float, digits: int, rounded: float) -> None:
+    assert round_half_up(value, digits) == rounded
+
+
+def test_what_is_no_number_stays_what_it_is() -> None:
+    assert math.isnan(round_half_up(math.nan, 1))
+    assert round_half_up(-math.inf, 1) == -math.inf
+
+
+def memory(rows: list[tuple[str, int, int]], top: int | None = None) -> Table:
+    made = Frame(
+        {
+            "start_ns": np.zeros(len(rows), dtype=np.int64),
+            "end_ns": np.asarray([time for _, time, _ in rows], dtype=np.int64),
+            "bytes": np.asarray([size for _, _, size in rows], dtype=np.int64),
+            "operation": Labels.of(name for name, _, _ in rows),
+        }
+    )
+    time, size = tally_durations(made, ["operation"]), tally_bytes(made, ["operation"])
+    return rank_memory(time.statistics(), size.statistics(), top)
+
+
+def test_memory_sizes_are_decimal_megabytes_and_follow_the_time() -> None:
+    """The operation that moves most is not the one that takes longest."""
+    rows = [("set", 10, 9_000_000), ("copy", 4000, 1_500_000), ("copy", 2000, 500_600)]
+    copy, fill = memory(rows).records()
+    assert copy == {
+        "Time (%)": 99.8,
+        "Total Time (ns)": 6000,
+        "Count": 2,
+        "Avg (ns)": 3000.0,
+        "Med (ns)": 3000.0,
+        "Min (ns)": 2000,
+        "Max (ns)": 4000,
+        "StdDev (ns)": 1414.2,
+        "Operation": "copy",
+        "Total (MB)": 2.001,
+        "Avg (MB)": 1.0,
+        "Med (MB)": 1.0,
+        "Min (MB)": 0.501,
+        "Max (MB)": 1.5,
+        "StdDev (MB)": 0.707,
+        "throughput_gb_per_s": round(2_000_600 / 6000, 3),
+    }
+    assert fill["Total (MB)"] == 9.0
+    assert memory(rows, top=1).column("Time (%)") == [99.8]
+    assert memory([("set", 0, 100)]).column("throughput_gb_per_s") == [None]
+
+
+def test_calls_are_runtime_driver_and_their_backtraces() -> None:
+    classes = np.array([0, 1, 13, 27, 77], dtype=np.int64)
+    made = Frame({"event_class": classes, "row": np.arange(5)})
+    assert calls(made).ints("row").tolist() == [0, 1, 2]
+
+
+def test_shapes_are_named() -> None:
+    axes = {"grid_x": [128, 2, 128], "grid_y": [1, 1, 1], "grid_z": [1, 3, 1]}
+    made = shaped(Frame({name: np.asarray(values) for name, values in axes.items()}), "grid")
+    assert [made[row] for row in range(3)] == ["128x1x1", "2x1x3", "128x1x1"]
