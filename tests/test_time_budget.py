@@ -1,0 +1,243 @@
+"""Time budgets: small cases with the numbers in plain sight, and the invariants on any timeline."""
+
+from dataclasses import asdict
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.time_budget import (
+    Activity,
+    DeviceBudget,
+    TimeBudget,
+    activity,
+    device_budgets,
+    time_budget,
+)
+from nsightpy.errors import UsageError
+from nsightpy.frames import Frame, Labels
+
+Pairs = list[tuple[int, int]]
+
+
+def spans(intervals: Pairs, offset: int = 0) -> Spans:
+    starts = np.asarray([start + offset for start, _ in intervals], dtype=np.int64)
+    return union(starts, np.asarray([end + offset for _, end in intervals], dtype=np.int64))
+
+
+def done(
+    compute: Pairs = (), communication: Pairs = (), memory: Pairs = (), graphs: Pairs = ()
+) -> Activity:
+    """An activity as `activity` makes it: opaque graphs are compute, too."""
+    own = spans(list(compute)) | spans(list(graphs))
+    return Activity(own, spans(list(communication)), spans(list(memory)), spans(list(graphs)))
+
+
+def test_overlap_and_exposure() -> None:
+    """0....10....20....30....40....50....60....70
+    compute       [10        40)    [50  60)
+    communication       [20              55)   [65  70)
+    """
+    budget = time_budget(done([(10, 40), (50, 60)], [(20, 55), (65, 70)]))
+    assert asdict(budget) == {
+        "start_ns": 10,
+        "end_ns": 70,
+        "busy_ns": 55,
+        "compute_ns": 40,
+        "communication_ns": 40,
+        "memory_ns": 0,
+        "overlap_ns": 25,
+        "exposed_communication_ns": 15,
+        "copy_only_ns": 0,
+        "opaque_graph_ns": 0,
+    }
+    assert (budget.window_ns, budget.idle_ns, budget.compute_absent_ns) == (60, 5, 20)
+    assert budget.overlap_percent == 62.5
+    assert budget.busy_percent == pytest.approx(100 * 55 / 60)
+
+
+def test_communication_beside_a_copy_is_not_exposed_and_a_copy_beside_it_is_not_alone() -> None:
+    budget = time_budget(done(communication=[(0, 10)], memory=[(6, 20)]))
+    assert budget.exposed_communication_ns == 6
+    assert budget.copy_only_ns == 10
+    assert (budget.busy_ns, budget.memory_ns, budget.overlap_ns) == (20, 14, 0)
+
+
+def test_streams_are_united_and_work_is_not_added_up() -> None:
+    budget = time_budget(done([(0, 100), (0, 100), (20, 60)], memory=[(0, 50), (10, 30)]))
+    assert (budget.compute_ns, budget.memory_ns, budget.busy_ns) == (100, 50, 100)
+    assert (budget.copy_only_ns, budget.idle_ns, budget.busy_percent) == (0, 0, 100.0)
+
+
+def test_an_opaque_graph_is_busy_compute_and_said_to_be_opaque() -> None:
+    budget = time_budget(done([(0, 10)], [(15, 40)], graphs=[(5, 30)]))
+    assert (budget.opaque_graph_ns, budget.compute_ns, budget.busy_ns) == (25, 30, 40)
+    assert (budget.overlap_ns, budget.exposed_communication_ns) == (15, 10)
+
+
+def test_a_window_cuts_what_crosses_its_edges() -> None:
+    all_of_it = done([(0, 30), (80, 200)], [(20, 60)], [(90, 95), (150, 300)], [(5, 8)])
+    budget = time_budget(all_of_it, 25, 100)
+    assert (budget.compute_ns, budget.communication_ns, budget.memory_ns) == (25, 35, 5)
+    assert (budget.busy_ns, budget.idle_ns, budget.opaque_graph_ns) == (55, 20, 0)
+    assert (budget.overlap_ns, budget.copy_only_ns) == (5, 0)
+    assert time_budget(all_of_it, start_ns=25).end_ns == 300
+    assert time_budget(all_of_it, end_ns=25).start_ns == 0
+
+
+def test_windows_in_which_nothing_happened() -> None:
+    idle = time_budget(done([(0, 10)]), 50, 80)
+    assert (idle.busy_ns, idle.idle_ns, idle.busy_percent) == (0, 30, 0.0)
+    assert idle.overlap_percent is None  # no communication is not 0 % of it
+    empty = time_budget(done())
+    assert (empty.window_ns, empty.busy_ns, empty.busy_percent) == (0, 0, None)
+    backwards = time_budget(done([(0, 10)]), 8, 3)
+    assert (backwards.window_ns, backwards.compute_ns, backwards.idle_ns) == (0, 0, 0)
+
+
+FIELDS = ("compute", "communication", "memory", "graphs")
+pairs = st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=5)
+edges = st.none() | st.integers(-5, 45)
+
+
+def brute_force(sets: dict[str, set[int]], start: int, end: int) -> TimeBudget:
+    """The budget by asking of every single nanosecond what ran in it."""
+    window = set(range(start, end))
+    c, n, m, g = (sets[name] & window for name in FIELDS)
+    return TimeBudget(
+        start_ns=start,
+        end_ns=end,
+        busy_ns=len(c | n | m | g),
+        compute_ns=len(c),
+        communication_ns=len(n),
+        memory_ns=len(m),
+        overlap_ns=len(c & n),
+        exposed_communication_ns=len(n - c - m),
+        copy_only_ns=len(m - c - n),
+        opaque_graph_ns=len(g),
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(pairs, pairs, pairs, pairs, edges, edges)
+def test_every_figure_is_that_of_the_timeline(
+    compute: Pairs, comm: Pairs, memory: Pairs, graphs: Pairs, start: int | None, end: int | None
+) -> None:
+    given_pairs = dict(zip(FIELDS, (compute, comm, memory, graphs), strict=True))
+    sets = {k: {p for a, b in v for p in range(a, b)} for k, v in given_pairs.items()}
+    sets["compute"] |= sets["graphs"]
+    everything = set().union(*sets.values())
+    budget = time_budget(done(compute, comm, memory, graphs), start, end)
+
+    first = min(everything, default=end or 0) if start is None else start
+    last = max(everything, default=first - 1) + 1 if end is None else end
+    assert budget == brute_force(sets, first, max(first, last))
+
+    # the invariants of the definitions
+    not_communicating = budget.busy_ns - budget.exposed_communication_ns
+    assert budget.compute_ns <= not_communicating <= budget.busy_ns <= budget.window_ns
+    assert budget.busy_ns + budget.idle_ns == budget.window_ns
+    assert budget.compute_ns + budget.compute_absent_ns == budget.window_ns
+    assert budget.overlap_ns <= min(budget.compute_ns, budget.communication_ns)
+    assert budget.exposed_communication_ns <= budget.communication_ns - budget.overlap_ns
+    assert budget.opaque_graph_ns <= budget.compute_ns
+    # the exact partition: compute, communication without it, copies without either
+    without_compute = budget.communication_ns - budget.overlap_ns
+    assert budget.compute_ns + without_compute + budget.copy_only_ns == budget.busy_ns
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs, pairs, pairs, st.lists(st.integers(0, 40), max_size=4))
+def test_budgets_of_adjoining_windows_add_up(
+    compute: Pairs, comm: Pairs, memory: Pairs, cuts: list[int]
+) -> None:
+    what = done(compute, comm, memory)
+    places = sorted({0, 40, *cuts})
+    parts = [time_budget(what, a, b) for a, b in pairwise(places)]
+    whole = time_budget(what, 0, 40)
+    for name in asdict(whole):
+        if name not in {"start_ns", "end_ns"}:
+            assert sum(getattr(part, name) for part in parts) == getattr(whole, name)
+
+
+@settings(max_examples=60, deadline=None)
+@given(pairs, pairs, st.sampled_from([1_800_000_000_000_000_001, -(2**61) + 1]))
+def test_the_size_of_the_timestamps_changes_nothing(a: Pairs, b: Pairs, offset: int) -> None:
+    nothing = spans([])
+    here = time_budget(Activity(spans(a), spans(b), nothing, nothing))
+    there = time_budget(Activity(spans(a, offset), spans(b, offset), nothing, nothing))
+    moved = {**asdict(here), "start_ns": there.start_ns, "end_ns": there.end_ns}
+    assert asdict(there) == moved
+    assert there.window_ns == here.window_ns
+
+
+def frame(rows: list[tuple[int, int, int, int, str]]) -> Frame:
+    """Rows of pid, device, start, end, name."""
+    columns = ("pid", "device", "start_ns", "end_ns")
+    made = {
+        name: np.asarray([row[place] for row in rows], dtype=np.int64)
+        for place, name in enumerate(columns)
+    }
+    return Frame({**made, "name": Labels.of(row[4] for row in rows)})
+
+
+NOTHING = frame([])
+ALL_REDUCE = (
+    "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+)
+
+
+def test_each_process_and_device_has_its_own_budget_and_window() -> None:
+    kernels = frame(
+        [
+            (20, 0, 100, 200, "gemm"),
+            (10, 1, 0, 50, "gemm"),
+            (10, 0, 5, 15, "gemm"),
+            (10, 0, 10, 40, ALL_REDUCE),
+        ]
+    )
+    copies = frame([(10, 1, 60, 70, ""), (30, 0, 7, 9, "")])
+    graphs = frame([(20, 0, 150, 260, "")])
+    found = device_budgets(kernels, copies, graphs)
+    assert [(one.pid, one.device) for one in found] == [(10, 0), (10, 1), (20, 0), (30, 0)]
+    first, second, third, fourth = (one.budget for one in found)
+    assert (first.start_ns, first.end_ns, first.compute_ns, first.communication_ns) == (
+        5,
+        40,
+        10,
+        30,
+    )
+    assert (first.overlap_ns, first.exposed_communication_ns) == (5, 25)
+    assert (second.busy_ns, second.copy_only_ns, second.idle_ns) == (60, 10, 10)
+    assert (third.compute_ns, third.opaque_graph_ns) == (160, 110)
+    assert (fourth.busy_ns, fourth.copy_only_ns, fourth.compute_ns) == (2, 2, 0)
+
+
+def test_one_device_alone_is_the_same_as_among_others() -> None:
+    rows = [(10, 0, 5, 15, "gemm"), (10, 0, 10, 40, ALL_REDUCE)]
+    (alone,) = device_budgets(frame(rows), NOTHING, NOTHING)
+    among = device_budgets(frame([*rows, (11, 0, 0, 99, "gemm")]), NOTHING, NOTHING)
+    assert among[0] == alone
+    assert device_budgets(NOTHING, NOTHING, NOTHING) == []
+    (cut,) = device_budgets(frame(rows), NOTHING, NOTHING, start_ns=12, end_ns=20)
+    assert cut == DeviceBudget(10, 0, TimeBudget(12, 20, 8, 3, 8, 0, 3, 5, 0, 0))
+
+
+def test_patterns_of_the_user_are_communication_too() -> None:
+    kernels = frame([(1, 0, 0, 10, "my_ring_exchange"), (1, 0, 5, 20, "gemm")])
+    (plain,) = device_budgets(kernels, NOTHING, NOTHING)
+    (told,) = device_budgets(kernels, NOTHING, NOTHING, communication=["ring_ex"])
+    assert (plain.budget.communication_ns, plain.budget.compute_ns) == (0, 20)
+    assert (told.budget.communication_ns, told.budget.compute_ns) == (10, 15)
+    with pytest.raises(UsageError, match="no regular expression"):
+        device_budgets(kernels, NOTHING, NOTHING, communication=["("])
+
+
+def test_an_activity_counts_graphs_as_compute() -> None:
+    kernels = frame([(1, 0, 0, 10, "gemm"), (1, 0, 20, 30, ALL_REDUCE)])
+    made = activity(kernels, np.array([False, True]), NOTHING, frame([(1, 0, 8, 25, "")]))
+    assert made == done([(0, 10)], [(20, 30)], graphs=[(8, 25)])
+    assert made.busy == spans([(0, 30)])
