@@ -1,0 +1,248 @@
+"""Names: made readable without being confused, and harmless wherever they are shown."""
+
+import csv
+import html
+import io
+import re
+import time
+import unicodedata
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsightpy.names import function_name, readable
+from nsightpy.render.escape import csv_text, display_width, markdown_text, printable
+from nsightpy.render.layout import shorten
+
+properties = settings(max_examples=150, deadline=None)
+
+SGEMM = "ampere_sgemm_128x64_nn"
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+GATHER = (
+    "void at::native::vectorized_gather_kernel<(int)16, long>(char *, char *, T2 *, int, long, "
+    "long, long, long, bool)"
+)
+CUTLASS = "void cutlass::Kernel2<cutlass_80_simt_sgemm_64x64_8x5_nt_align1>(T1::Params)"
+CONCATENATE = (
+    "void at::native::<unnamed>::CatArrayBatchedCopy<at::native::<unnamed>::OpaqueType<"
+    "(unsigned int)4>, unsigned int, (int)4, (int)64>(T1 *, at::native::<unnamed>::"
+    "CatArrInputTensorMetadata<T1, T2, T4, T5>, T2)"
+)
+CLOVER = (
+    "void clover::par_ranged1d_kernel<initialise_chunk(int, global_variables &)::"
+    "[lambda(int) (instance 2)]>(clover::Range1d, T1)"
+)
+NEGATE = (
+    "void at::native::vectorized_elementwise_kernel<(int)4, at::native::neg_kernel_cuda("
+    "at::TensorIteratorBase &)::[lambda() (instance 2)]::operator ()() const::[lambda() "
+    "(instance {})]::operator ()() const::[lambda(float) (instance 1)], std::array<char *, "
+    "(unsigned long)2>>(int, T2, T3)"
+)
+NEGATE_SHORT = (
+    "vectorized_elementwise_kernel<4, neg_kernel_cuda(TensorIteratorBase &)"
+    "::lambda2::lambda7::lambda1, array<char *, 2>>"
+)
+SOFTMAX = (
+    "void (anonymous namespace)::softmax_warp_forward<float, float, float, (int)10, (bool)0>"
+    "(float *, const float *, int)"
+)
+REAL = (SGEMM, NCCL, GATHER, CUTLASS, CONCATENATE, CLOVER, NEGATE.format(7), SOFTMAX)
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [
+        (SGEMM, SGEMM),
+        (NCCL, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+        (GATHER, "at::native::vectorized_gather_kernel"),
+        (CUTLASS, "cutlass::Kernel2"),
+        (CONCATENATE, "at::native::CatArrayBatchedCopy"),
+        (CLOVER, "clover::par_ranged1d_kernel"),
+        (NEGATE.format(7), "at::native::vectorized_elementwise_kernel"),
+        (SOFTMAX, "softmax_warp_forward"),
+        ("saxpy(double *, double *, int)", "saxpy"),
+        ("", ""),
+    ],
+)
+def test_function_name(name: str, function: str) -> None:
+    assert function_name(name) == function
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "short"),
+    [
+        (SGEMM, 5, SGEMM),  # nothing to leave out: for the caller to cut
+        (NCCL, 60, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"),
+        (NCCL, len(NCCL), NCCL),
+        (GATHER, 60, "at::native::vectorized_gather_kernel<16, long>"),
+        (GATHER, 40, "vectorized_gather_kernel<16, long>"),
+        (CONCATENATE, 60, "CatArrayBatchedCopy<OpaqueType<4>, unsigned int, 4, 64>"),
+        (CLOVER, 60, "par_ranged1d_kernel<initialise_chunk(int, global_variables &)::lambda2>"),
+        (
+            NEGATE.format(7),
+            40,
+            NEGATE_SHORT,
+        ),
+        (SOFTMAX, 60, "softmax_warp_forward<float, float, float, 10, 0>"),
+    ],
+)
+def test_readable(name: str, width: int, short: str) -> None:
+    assert readable(name, width) == short
+
+
+def test_the_variants_of_one_pytorch_kernel_stay_apart() -> None:
+    assert readable(NEGATE.format(7), 40) != readable(NEGATE.format(8), 40)
+
+
+def test_a_name_of_namespaces_alone_is_not_shown_as_nothing() -> None:
+    for name in ("foo::bar::", "x::(int)", "(int)(int)", "<unnamed>::", "void a::", "()", "void "):
+        assert readable(name, 1).strip()
+    assert function_name("<>") == "<>"
+
+
+PIECES = (
+    "void |(|)|<|>|[lambda(|int|) (instance 1)]|::|a|operator ()() |(int)|<unnamed>|[|]| |,|\x1b"
+)
+pieces = st.sampled_from(PIECES.split("|"))
+hostile = st.lists(pieces, max_size=25).map("".join) | st.text(max_size=40)
+
+
+@properties
+@given(hostile | st.sampled_from(REAL), st.integers(0, 80))
+def test_names_never_grow_or_vanish(name: str, width: int) -> None:
+    short = readable(name, width)
+    assert len(short) <= len(name)
+    assert bool(short) == bool(name)
+    if len(name) <= width:
+        assert short == name
+    assert len(function_name(name)) <= len(name)
+    assert bool(function_name(name)) == bool(name)
+
+
+@pytest.mark.parametrize(
+    "piece", ["(", ")", "<", ">", "[lambda(", "[lambda() (instance ", "a::", "(int)", "lambda1::"]
+)
+def test_hostile_names_take_time_in_proportion_to_their_length(piece: str) -> None:
+    """Here about 0.1 s; what takes quadratic time takes 20 s."""
+    name = piece * (200_000 // len(piece))
+    began = time.process_time()
+    readable(name, 80)
+    function_name(name)
+    assert time.process_time() - began < 3
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("gemm", "gemm"),
+        ("", ""),
+        ("\x1b[31mred\x1b[0m", r"\x1b[31mred\x1b[0m"),
+        ("a\0b", r"a\x00b"),
+        ("two\nlines\r\tend", r"two\x0alines\x0d\x09end"),
+        ("\x9b2J\x7f", r"\x9b2J\x7f"),
+        ("evil\u202egnp.exe", r"evil\u202egnp.exe"),
+        ("\u2066hidden\u2069", r"\u2066hidden\u2069"),
+        ("zero\u200bwidth\ufeff\u00ad", r"zero\u200bwidth\ufeff\xad"),
+        ("para\u2028graph\u2029", r"para\u2028graph\u2029"),
+        ("tag\U000e0041", r"tag\U000e0041"),
+        ("\udc80", r"\udc80"),
+        ("µs 層 🚀 é", "µs 層 🚀 é"),
+    ],
+)
+def test_printable(text: str, shown: str) -> None:
+    assert printable(text) == shown
+
+
+def test_no_control_or_format_character_passes() -> None:
+    # Visible ones that Unicode also calls format characters: Arabic and Kaithi signs, hieroglyphs.
+    visible = re.compile("[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\U000110bd-\U000110cd]")
+    passed = {
+        character
+        for character in map(chr, range(0x110000))
+        if unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
+        and printable(character) == character
+        and not visible.match(character)
+        and not 0x13430 <= ord(character) <= 0x1345F
+    }
+    assert passed == set()
+    assert printable("".join(map(chr, range(0x20, 0x7F)))) == "".join(map(chr, range(0x20, 0x7F)))
+
+
+@properties
+@given(st.text(st.characters(), max_size=30))
+def test_shown_text_is_one_harmless_line_and_stays_as_it_is(text: str) -> None:
+    shown = printable(text)
+    assert printable(shown) == shown
+    assert len(shown.splitlines()) == bool(shown)
+    assert shown.encode().decode() == shown
+
+
+@pytest.mark.parametrize("start", "=+-@")
+def test_formulas_are_text_in_a_spreadsheet(start: str) -> None:
+    assert csv_text(f"{start}cmd|' /C calc'!A0") == f"'{start}cmd|' /C calc'!A0"
+    assert csv_text(start) == start
+    assert csv_text(f"a{start}b") == f"a{start}b"
+
+
+@properties
+@given(st.text(max_size=30))
+def test_csv_cells_survive_a_csv_reader(text: str) -> None:
+    written = io.StringIO()
+    csv.writer(written, lineterminator="\n").writerow([csv_text(text), "next"])
+    ((cell, following),) = csv.reader(io.StringIO(written.getvalue(), newline=""))
+    assert following == "next"
+    assert cell.removeprefix("'") == printable(text).removeprefix("'")
+    assert len(cell) == 1 or not cell.startswith(("=", "+", "-", "@"))
+
+
+def test_markdown() -> None:
+    assert markdown_text("a|b") == r"a\|b"
+    assert markdown_text("<script>&amp;") == "&lt;script&gt;&amp;amp;"
+    assert markdown_text("*b* _i_ `c` [l](u) ~s~ #h") == r"\*b\* \_i\_ \`c\` \[l\](u) \~s\~ \#h"
+    assert markdown_text("a\nb") == r"a\\x0ab"
+
+
+@properties
+@given(st.text(max_size=30))
+def test_markdown_cells_can_be_read_back(text: str) -> None:
+    cell = markdown_text(text)
+    assert not re.search(r"(?<!\\)(\\\\)*\|", cell)
+    assert set(cell).isdisjoint("<>\n")
+    assert html.unescape(re.sub(r"\\([\\|`*_\[\]#~])", r"\1", cell)) == printable(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "width"),
+    [
+        ("", 0),
+        ("gemm", 4),
+        ("層", 2),
+        ("Ａ", 2),
+        ("e\u0301", 1),
+        ("ไม้", 2),
+        ("❤\ufe0f", 1),
+        ("…", 1),
+    ],
+)
+def test_display_width(text: str, width: int) -> None:
+    assert display_width(text) == width
+
+
+def test_shorten_in_plain_sight() -> None:
+    assert shorten("abcdefghij", 10) == "abcdefghij"
+    assert shorten("abcdefghij", 7) == "abcd…ij"
+    assert shorten("層層層層", 5) == "層…"
+    assert [shorten("abc", width) for width in (2, 1, 0)] == ["a…", "…", ""]
+
+
+@properties
+@given(st.text(max_size=30) | st.text("層ab\u0301", max_size=20), st.integers(0, 24))
+def test_shortened_text_fits(text: str, width: int) -> None:
+    short = shorten(text, width)
+    assert display_width(short) <= width
+    if display_width(text) <= width:
+        assert short == text
+    elif width > 1:
+        assert short.count("…") == 1 + text.count("…") or "…" in text
+        assert text.startswith(short.split("…")[0])
