@@ -1,0 +1,179 @@
+"""Units: what users type is read exactly, what they read is short and right."""
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from nsightpy.errors import UsageError
+from nsightpy.units import (
+    TIME_UNITS,
+    format_bytes,
+    format_count,
+    format_time,
+    parse_time_ns,
+    percent,
+    significant,
+    time_unit_for,
+)
+
+properties = settings(max_examples=150, deadline=None)
+LATEST = 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("text", "ns"),
+    [
+        ("1500", 1500),
+        ("0", 0),
+        ("1.5us", 1500),
+        ("1.5µs", 1500),
+        (" 20 ms ", 20_000_000),
+        ("3s", 3_000_000_000),
+        ("2min", 120_000_000_000),
+        (".5us", 500),
+        ("1e3", 1000),
+        ("2.5E-3 s", 2_500_000),
+        ("-3us", -3000),
+        ("+7ns", 7),
+        # beyond float64: one more or less is another nanosecond
+        ("1800000000.123456789s", 1_800_000_000_123_456_789),
+        ("1800000000123456789", 1_800_000_000_123_456_789),
+        ("1800000000123.456789 ms", 1_800_000_000_123_456_789),
+        ("0.3s", 300_000_000),
+        ("9223372036854775807", LATEST),
+        # a fraction of a nanosecond is cut off
+        ("1.9ns", 1),
+        ("0.0015us", 1),
+        ("1e-999999999s", 0),
+    ],
+)
+def test_times_are_read_exactly(text: str, ns: int) -> None:
+    assert parse_time_ns(text) == ns
+
+
+NO_TIMES = "|abc|1.5 us us|1h|ms|5.|1,5s|1_000|nan|inf|0x10|--1|1e|1 2|S|1 MS|2us;ls|1e999999999"
+
+
+@pytest.mark.parametrize("text", NO_TIMES.split("|"))
+def test_what_is_no_time_is_refused_by_name(text: str) -> None:
+    with pytest.raises(UsageError, match=r"is not a time: .*\(ns, us, ms, s, min\)") as caught:
+        parse_time_ns(text)
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["9223372036854775808", "-1e19", "1e30 s", "293000000min"])
+def test_times_beyond_int64_are_refused(text: str) -> None:
+    with pytest.raises(UsageError, match="beyond every report"):
+        parse_time_ns(text)
+
+
+@properties
+@given(st.integers(-(10**18), 10**18), st.sampled_from(["us", "µs", "ms", "s"]))
+def test_every_nanosecond_can_be_said_in_every_unit(ns: int, unit: str) -> None:
+    whole, rest = divmod(abs(ns), TIME_UNITS[unit])
+    decimals = len(str(TIME_UNITS[unit])) - 1
+    assert parse_time_ns(f"{'-' * (ns < 0)}{whole}.{rest:0{decimals}d}{unit}") == ns
+    assert parse_time_ns(str(ns)) == parse_time_ns(f" {ns} ns ") == ns
+
+
+@pytest.mark.parametrize(
+    ("values", "unit"),
+    [
+        ([], ("ns", 1)),
+        ([None, 0], ("ns", 1)),
+        ([999], ("ns", 1)),
+        ([999, 1000], ("us", 10**3)),
+        ([-2_000_000, 5], ("ms", 10**6)),
+        ([1, None, 999_999_999.9], ("ms", 10**6)),
+        ([10**9], ("s", 10**9)),
+        ([10**15], ("s", 10**9)),
+    ],
+)
+def test_a_column_has_the_unit_of_its_largest(
+    values: list[float | None], unit: tuple[str, int]
+) -> None:
+    assert time_unit_for(values) == unit
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (None, "-"),
+        (0, "0 ns"),
+        (7, "7.00 ns"),
+        (999, "999 ns"),
+        (1234, "1.23 us"),
+        (12_345, "12.3 us"),
+        (123_456, "123 us"),
+        (9_999, "10.0 us"),
+        (1_234_567, "1.23 ms"),
+        (-1_500_000, "-1.50 ms"),
+        (3_600_000_000_000, "3600 s"),
+        (0.5, "0.500 ns"),
+    ],
+)
+def test_format_time(ns: float | None, text: str) -> None:
+    assert format_time(ns) == text
+
+
+@pytest.mark.parametrize(
+    ("size", "text"),
+    [
+        (None, "-"),
+        (0, "0 B"),
+        (999, "999 B"),
+        (1000, "1.00 KB"),
+        (45_600_000, "45.6 MB"),
+        (-2_000_000, "-2.00 MB"),
+        (80 * 10**9, "80.0 GB"),
+        (1_234 * 10**12, "1234 TB"),
+    ],
+)
+def test_format_bytes(size: float | None, text: str) -> None:
+    assert format_bytes(size) == text
+
+
+def test_format_count() -> None:
+    assert format_count(None) == "-"
+    assert format_count(0) == "0"
+    assert format_count(1234567) == "1,234,567"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0, "0"),
+        (1, "1.00"),
+        (9.999, "10.0"),
+        (99.95, "100"),
+        (0.0012345, "0.00123"),
+        (-0.5, "-0.500"),
+        (1234.6, "1235"),
+        (1e15, "1000000000000000"),
+    ],
+)
+def test_significant_digits(value: float, text: str) -> None:
+    assert significant(value) == text
+
+
+@properties
+@given(st.floats(-1e12, 1e12).filter(lambda value: abs(value) > 1e-9))
+def test_significant_is_right_to_half_a_last_digit(value: float) -> None:
+    text = significant(value)
+    assert "e" not in text
+    digits = text.strip("-").replace(".", "").lstrip("0")
+    assert len(digits) == 3 or (len(digits) > 3 and "." not in text)
+    last_place = Fraction(1, 10 ** len(text.partition(".")[2]))
+    assert abs(Fraction(text) - Fraction(value)) <= last_place / 2
+
+
+@pytest.mark.parametrize(
+    ("part", "whole", "share"),
+    [(1, 4, 25.0), (0, 4, 0.0), (3, 0, None), (None, 4, None), (3, None, None), (0, 0, None)],
+)
+def test_a_share_of_nothing_is_unknown(
+    part: float | None, whole: float | None, share: float | None
+) -> None:
+    assert percent(part, whole) == share
