@@ -1,0 +1,143 @@
+"""What a timeline is made of: tracks of lanes of events, all on one clock. Times are int64 ns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.frames import Ints, Labels
+
+COMPUTE, COMMUNICATION, COPY, GRAPH, RANGE, CALL = range(6)
+CATEGORIES = ("compute", "communication", "copy", "graph", "nvtx", "api")
+STREAM, RANGES, CALLS = "stream", "ranges", "calls"
+NO_LAUNCH = NO_COLLECTIVE = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """The events of one stream or one host thread, by start.
+
+    Events of one level never overlap. `nested`: an event of a deeper level lies inside one of the
+    level above, as calls do. launch_ns and launch_tid say where a GPU operation was launched (-1:
+    not recorded), flow joins it with that call; collective numbers what ranks did together.
+    """
+
+    kind: str
+    label: str
+    number: int
+    starts: Ints
+    ends: Ints
+    names: Labels
+    levels: NDArray[np.int16]
+    categories: NDArray[np.uint8]
+    nested: bool = False
+    details: Labels | None = None
+    launch_ns: Ints | None = None
+    launch_tid: Ints | None = None
+    flows: Ints | None = None
+    collectives: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    @property
+    def depth(self) -> int:
+        """The number of levels."""
+        return int(self.levels.max()) + 1 if len(self.levels) else 0
+
+    def take(self, rows: NDArray[np.bool_] | Ints) -> Lane:
+        """The lane with some of its events, on their levels."""
+        return replace(
+            self,
+            starts=self.starts[rows],
+            ends=self.ends[rows],
+            names=self.names.take(rows),
+            levels=self.levels[rows],
+            categories=self.categories[rows],
+            details=None if self.details is None else self.details.take(rows),
+            launch_ns=_some(self.launch_ns, rows),
+            launch_tid=_some(self.launch_tid, rows),
+            flows=_some(self.flows, rows),
+            collectives=_some(self.collectives, rows),
+        )
+
+    def moved(self, to_aligned: Callable[[Ints], Ints]) -> Lane:
+        """The lane on another clock."""
+        launch = self.launch_ns
+        if launch is not None:
+            launch = np.where(launch == NO_LAUNCH, NO_LAUNCH, to_aligned(launch))
+        return replace(
+            self, starts=to_aligned(self.starts), ends=to_aligned(self.ends), launch_ns=launch
+        )
+
+    def within(self, start_ns: int | None, end_ns: int | None) -> Lane:
+        """The lane with the events that overlap a stretch of time, each of them whole."""
+        keep = np.ones(len(self), dtype=np.bool_)
+        if start_ns is not None:
+            keep &= self.ends > start_ns
+        if end_ns is not None:
+            keep &= self.starts < end_ns
+        return self if keep.all() else self.take(keep)
+
+
+def _some(column: Ints | None, rows: NDArray[np.bool_] | Ints) -> Ints | None:
+    return None if column is None else column[rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Whose events a track holds: one device as one process used it; None for a host alone."""
+
+    report: str
+    host: str
+    pid: int
+    rank: int | None
+    device: int | None
+
+    @property
+    def label(self) -> str:
+        who = f"pid {self.pid}" if self.rank is None else f"rank {self.rank}"
+        return who if self.device is None else f"{who} · GPU {self.device}"
+
+
+@dataclass(frozen=True, slots=True)
+class Track:
+    """One device's streams, and on the first device of a process its host threads too."""
+
+    place: Place
+    lanes: tuple[Lane, ...]
+
+    def lanes_of(self, kind: str) -> tuple[Lane, ...]:
+        return tuple(lane for lane in self.lanes if lane.kind == kind)
+
+
+Tracks: TypeAlias = Callable[[], Iterator[Track]]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Tracks on one clock, read report by report whenever they are asked for.
+
+    start_ns and end_ns are the window on the clock of the first place: that of its own report.
+    earliest() is not later than any event. `clock` says how the ranks were brought together.
+    """
+
+    places: tuple[Place, ...]
+    start_ns: int
+    end_ns: int
+    clock: str
+    tracks: Tracks
+    earliest: Callable[[], int]
+    inputs: tuple[str, ...] = ()
+    notes: list[str] = field(default_factory=list)
+
+    def __iter__(self) -> Iterator[Track]:
+        return self.tracks()
+
+    @property
+    def window_ns(self) -> int:
+        return self.end_ns - self.start_ns
