@@ -162,6 +162,7 @@ def open_ranks(
 ) -> RankSet:
     """Open reports, directories and globs as one rank set, in natural order of their names.
 
+    Each report counts once: however often it is named, and when its own export lies beside it.
     Raises ReportError when nothing there is a report.
     """
     if isinstance(paths, RankSet):
@@ -169,19 +170,17 @@ def open_ranks(
     if rank_regex is not None:
         rank_expression(rank_regex)
     given = [paths] if isinstance(paths, str | Path | NsysReport) else list(paths)
+    opened = [item for item in given if isinstance(item, NsysReport)]
+    found = [p for item in given if not isinstance(item, NsysReport) for p in find_reports(item)]
+    for path in _without_exports(found):
+        report = open_report(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
+        if isinstance(report, NcuReport):
+            problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
+            raise ReportError(path, problem, f"`nsightpy roofline {path.name}` reads it.")
+        opened.append(report)
     reports: dict[Path, NsysReport] = {}
-    for item in given:
-        if isinstance(item, NsysReport):
-            reports.setdefault(item.path, item)
-            continue
-        for path in find_reports(item):
-            report = open_report(
-                path, use_cache=use_cache, rank_regex=rank_regex, progress=progress
-            )
-            if isinstance(report, NcuReport):
-                problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
-                raise ReportError(path, problem, f"`nsightpy roofline {path.name}` reads it.")
-            reports.setdefault(path, report)
+    for one in opened:
+        reports.setdefault(one.path.resolve(), one)
     if not reports:
         raise UsageError("no reports given")
     ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
@@ -210,9 +209,13 @@ def find_reports(given: str | Path) -> list[Path]:
             raise ReportError(path, "matches no file", "check the pattern.")
     else:
         return [path]
+    return sorted(_without_exports(found), key=lambda p: natural(str(p)))
+
+
+def _without_exports(found: Sequence[Path]) -> list[Path]:
+    """The files without the exports of reports that are among them."""
     stems = {p.with_suffix("") for p in found if p.suffix in NSYS_SUFFIXES}
-    kept = [p for p in found if p.suffix in NSYS_SUFFIXES or p.with_suffix("") not in stems]
-    return sorted(kept, key=lambda p: natural(str(p)))
+    return [p for p in found if p.suffix in NSYS_SUFFIXES or p.with_suffix("") not in stems]
 
 
 def open_ncu_reports(paths: NcuPaths, *, rank_regex: str | None = None) -> list[NcuReport]:
