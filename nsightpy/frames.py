@@ -323,6 +323,27 @@ NVTX_RANGES = Schema(
         _label("style", "PushPop or StartEnd"),
     ),
 )
+COLLECTIVES = Schema(
+    "collectives",
+    "NCCL operations on the GPU, one row per operation (its kernels together) on one device",
+    (
+        *_SPAN,
+        *_PLACE,
+        _label("operation", "AllReduce, AllGather, SendRecv, ...; from the call, else the kernel"),
+        _label("kernel", "function name of its (first) kernel"),
+        _label("data_type", "f32, bf16, ... as the kernel's name tells; empty where it does not"),
+        _label("communicator", "NCCL's 64-bit id as decimal text; empty where nothing tells"),
+        _int("group_size", "", "ranks of the communicator; 0 where nothing tells"),
+        _int("group_rank", "", "own rank in the communicator; -1 where nothing tells", -1),
+        _int("bytes", "bytes", "size of the buffer this rank passed; -1 where nothing tells", -1),
+        _int("root", "", "root of a Broadcast or Reduce; -1 = none or not told", -1),
+        _int("peer", "", "the other rank of a Send or Recv; -1 = none, several or not told", -1),
+        _label("reduction", "Sum, Avg, ...; empty where nothing tells"),
+        _int("sequence", "", "NCCL's own number of the operation; -1 where nothing tells", -1),
+        _int("calls", "", "NCCL calls that were served together (grouped calls); 0 = not known"),
+        _label("evidence", "what ties it to its call: range, group, or only the kernel name"),
+    ),
+)
 PROCESSES = Schema(
     "processes",
     "processes with GPU, CUDA or NVTX activity",
@@ -349,6 +370,43 @@ DEVICES = Schema(
         _int("clock_hz", "Hz", "maximum clock"),
         _int("compute_major", "", "compute capability"),
         _int("compute_minor", "", "compute capability"),
+    ),
+)
+SYNCHRONIZATIONS = Schema(
+    "synchronizations",
+    "threads waiting for streams, contexts and events, and streams told to wait for an event",
+    (
+        *_SPAN,
+        *_PLACE[:3],
+        _int("stream", "", "stream waited for, or told to wait; -1 = none", -1),
+        _PLACE[4],
+        _label("kind", "stream wait, event, stream or context, by what the row names"),
+        _int("event_id", "", "CUDA event, used again after a while; -1 = none", -1),
+        _int("event_sync_id", "", "the one recording of the event that is meant; 0 = unknown"),
+    ),
+)
+CUDA_EVENTS = Schema(
+    "cuda_events",
+    "CUDA events recorded on streams (cudaEventRecord)",
+    (
+        *_PLACE,
+        _int("time_ns", "ns", "when the GPU came to the event; 0 where the capture has no time"),
+        _int("event_id", "", "CUDA event, used again after a while"),
+        _int("event_sync_id", "", "this one recording of the event; 0 = unknown"),
+    ),
+)
+MEMORY_USAGE = Schema(
+    "memory_usage",
+    "memory that the process allocates and frees through CUDA",
+    (
+        _int("start_ns", "ns", "time, in the report's own time"),
+        *_PLACE[:3],
+        _PLACE[4],
+        _int("address", "", "first byte of the allocation"),
+        _int("bytes", "bytes", "size of the allocation"),
+        _label("memory", "kind of memory: Device, Pinned, Managed, ..."),
+        _label("operation", "allocate or free"),
+        _label("variable", "name of a static variable; empty for allocations"),
     ),
 )
 DIAGNOSTICS = Schema(
@@ -425,6 +483,9 @@ SCHEMAS = {
         MEMORY_OPERATIONS,
         API_CALLS,
         NVTX_RANGES,
+        SYNCHRONIZATIONS,
+        CUDA_EVENTS,
+        MEMORY_USAGE,
         PROCESSES,
         DEVICES,
         DIAGNOSTICS,

@@ -14,7 +14,7 @@ from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Labels
 from nsightpy.ncu_reports import NcuReport, is_ncu_file
-from nsightpy.readers import nsys, nvtx
+from nsightpy.readers import memory_usage, nccl, nsys, nvtx, streams
 from nsightpy.readers.capture_notes import capture_notes
 from nsightpy.readers.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys_tables import NsysExport
@@ -42,6 +42,10 @@ _READERS: Mapping[str, Callable[[NsysExport, Sequence[str] | None], Frame]] = {
     "memory_operations": nsys.memory_operations,
     "api_calls": nsys.api_calls,
     "nvtx_ranges": nvtx.nvtx_ranges,
+    "collectives": nccl.collectives,
+    "synchronizations": streams.synchronizations,
+    "cuda_events": streams.cuda_events,
+    "memory_usage": memory_usage.memory_usage,
 }
 
 
@@ -187,6 +191,26 @@ class NsysReport:
     def nvtx_ranges(self) -> pd.DataFrame:
         """NVTX ranges (schema: frames.NVTX_RANGES)."""
         return self.frame("nvtx_ranges").to_pandas()
+
+    @property
+    def synchronizations(self) -> pd.DataFrame:
+        """Threads and streams that wait (schema: frames.SYNCHRONIZATIONS)."""
+        return self.frame("synchronizations").to_pandas()
+
+    @property
+    def cuda_events(self) -> pd.DataFrame:
+        """CUDA events recorded on streams (schema: frames.CUDA_EVENTS)."""
+        return self.frame("cuda_events").to_pandas()
+
+    @property
+    def memory_usage(self) -> pd.DataFrame:
+        """Allocations and frees of memory (schema: frames.MEMORY_USAGE)."""
+        return self.frame("memory_usage").to_pandas()
+
+    @property
+    def collectives(self) -> pd.DataFrame:
+        """NCCL operations with what their calls told (schema: frames.COLLECTIVES)."""
+        return self.frame("collectives").to_pandas()
 
     @property
     def processes(self) -> pd.DataFrame:

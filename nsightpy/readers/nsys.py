@@ -55,7 +55,7 @@ MEMORY_KINDS = (
     "Unknown",
 )
 
-_PLACE: dict[str, Expression] = {
+PLACE: dict[str, Expression] = {
     "pid": process_of("globalPid"),
     "device": column("deviceId"),
     "context": column("contextId"),
@@ -66,7 +66,7 @@ _KERNELS = Source(
     KERNEL,
     {
         **SPAN,
-        **_PLACE,
+        **PLACE,
         **{
             f"{shape}_{axis}": column(f"{shape}{axis.upper()}")
             for shape in ("grid", "block")
@@ -84,7 +84,7 @@ _GRAPH_LAUNCHES = Source(
     GRAPH_TRACE,
     {
         **SPAN,
-        **_PLACE,
+        **PLACE,
         "graph_id": column("graphId"),
         "graph_exec_id": column("graphExecId"),
     },
@@ -121,7 +121,7 @@ def _nothing(codes: Ints) -> Labels:
 
 _OPERATION: dict[str, Expression] = {
     **SPAN,
-    **_PLACE,
+    **PLACE,
     "bytes": column("bytes"),
     "graph_node_id": column("graphNodeId"),
 }

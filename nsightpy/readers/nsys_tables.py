@@ -19,6 +19,8 @@ from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.readers.strings import Strings
 
 NO_END = -(2**63)
+# Columns that often hold one value: a report with one process on one device.
+STEADY_COLUMNS = ("globalPid", "deviceId", "contextId")
 
 Expression: TypeAlias = Callable[[sa.TableClause], "sa.ColumnElement[Any] | None"]
 
@@ -30,6 +32,7 @@ class NsysExport:
         self.file = SqliteFile(path)
         self.strings = Strings(self.file)
         self.notes: dict[str, None] = {}
+        self._steady: dict[str, dict[str, int]] = {}
 
     def has(self, table: str) -> bool:
         return table in self.file.tables
@@ -48,10 +51,38 @@ class NsysExport:
         query = sa.select(sa.literal(1)).select_from(self.file.tables[table]).limit(1)
         return bool(self.file.rows(query))
 
+    def steady(self, table: str) -> Mapping[str, int]:
+        """The columns of STEADY_COLUMNS that hold one integer in every row of a table.
+
+        One scan that stops at the first other value is cheaper than carrying such a column.
+        """
+        if table not in self._steady:
+            self._steady[table] = self._one_valued(self.file.tables[table])
+        return self._steady[table]
+
+    def _one_valued(self, source: sa.TableClause) -> dict[str, int]:
+        names = [name for name in STEADY_COLUMNS if name in source.c]
+        if not names:
+            return {}
+        first = self.file.rows(sa.select(*(source.c[n] for n in names)).limit(1))
+        values = dict(zip(names, first[0], strict=True)) if first else {}
+        values = {name: value for name, value in values.items() if isinstance(value, int)}
+        while values:
+            other = [source.c[name].is_not(value) for name, value in values.items()]
+            query = sa.select(*(source.c[name] for name in values)).where(sa.or_(*other)).limit(1)
+            found = self.file.rows(query)
+            if not found:
+                break
+            pairs = zip(values.items(), found[0], strict=True)
+            values = {name: value for (name, value), seen in pairs if seen == value}
+        return values
+
     def pids_of(self, table: str) -> set[int]:
         """The processes that own rows of a table."""
         if not self.has(table):
             return set()
+        if (steady := self.steady(table).get("globalPid")) is not None:
+            return {(steady >> 24) & 0xFFFFFF}
         source = self.file.tables[table]
         pid = process_of("globalPid" if "globalPid" in source.c else "globalTid")(source)
         if pid is None:
@@ -118,14 +149,19 @@ def read(
     if not export.has(source.table):
         return Frame.empty(schema, wanted)
     table = export.file.tables[source.table]
+    fixed = _fixed(export, source, wanted)
     selected = []
     for name in wanted:
+        if name in fixed:
+            continue
         if name in source.numbers:
             expression = source.numbers[name]
         else:
             expression = column(source.names.get(name) or source.codes[name][0])
         selected.append(number(table, name, expression, schema[name].missing))
     raw = export.file.arrays(sa.select(*selected), split=table)
+    rows = len(next(iter(raw.values())))
+    raw.update({name: np.broadcast_to(np.int64(value), rows) for name, value in fixed.items()})
     found = Frame(raw)
     for name in wanted:
         if isinstance(raw[name], Labels):
@@ -135,7 +171,18 @@ def read(
             raw[name] = export.strings.labels(ids)
         elif name in source.codes:
             raw[name] = source.codes[name][1](ids)
-    return finished(export, source.table, Frame(raw))
+    return finished(export, source.table, Frame({name: raw[name] for name in wanted}))
+
+
+def _fixed(export: NsysExport, source: Source, wanted: Sequence[str]) -> dict[str, int]:
+    """The wanted columns that hold one value, where at least one column varies."""
+    read_as = {"pid": "globalPid", "device": "deviceId", "context": "contextId"}
+    asked = [name for name in wanted if name in read_as and name in source.numbers]
+    if not asked or len(asked) == len(wanted):
+        return {}
+    steady = export.steady(source.table)
+    found = {name: steady[read_as[name]] for name in asked if read_as[name] in steady}
+    return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in found.items()}
 
 
 def number(
