@@ -54,11 +54,13 @@ class Shown:
         return min(self.narrowest, NARROWEST_NAME if self.is_name else NARROWEST_TEXT)
 
 
-def lines(columns: Sequence[Shown], width: int, *, rule: bool = True) -> list[Text]:
-    """Heading and rows as styled text lines no wider than `width`."""
+def lines(
+    columns: Sequence[Shown], width: int, *, rule: bool = True, fold: bool = True
+) -> list[Text]:
+    """Heading and rows as styled text lines no wider than `width`; `fold` breaks headings."""
     from rich.text import Text
 
-    widths = _widths(columns, width)
+    widths = _widths(columns, width, fold=fold)
     style = "bold" if rule else "dim"
     found = [Text(_join(line, columns, widths), style=style) for line in _headings(columns, widths)]
     if rule:
@@ -95,13 +97,13 @@ def _fits(columns: Sequence[Shown], width: int) -> bool:
     return sum(column.least for column in columns) + GAP * (len(columns) - 1) <= width
 
 
-def _widths(columns: Sequence[Shown], width: int) -> list[int]:
+def _widths(columns: Sequence[Shown], width: int, *, fold: bool) -> list[int]:
     """Each column's width: headings on one line if all fits so; texts share what is left."""
     room = width - GAP * (len(columns) - 1)
     full = [column.width for column in columns]
     if sum(full) <= room:
         return full
-    widths = [column.narrowest for column in columns]
+    widths = [column.narrowest if fold or column.is_text else column.width for column in columns]
     texts = [place for place, column in enumerate(columns) if column.is_text]
     left = room - sum(size for place, size in enumerate(widths) if place not in texts)
     # the shortest texts are served first, so that only the long ones are cut; names last

@@ -237,12 +237,16 @@ def _memory(table: Table, width: int) -> list[object]:
     for record in table.records():
         size = record["Total (MB)"]
         speed = record["throughput_gb_per_s"]
-        rate = f"{significant(float(speed))} GB/s" if isinstance(speed, float) and size else "-"
+        rate = (
+            f"{significant(float(speed), 3 if speed >= 1 else 1)} GB/s"
+            if isinstance(speed, float) and size
+            else "-"
+        )
         found.append(
             f"  {str(record['Operation']).strip('[]'):<34}"
             f"{format_time(_ns(record, 'Total Time (ns)')):>9}"
             f"{format_count(int(record['Count'] or 0)):>9} x"
-            f"{_size(float(size or 0)):>10}{rate:>12}"
+            f"{_size(float(size or 0)):>10}{rate:>13}"
         )
     return found
 
@@ -264,13 +268,13 @@ def _columns(
     limit = width - 2 if width < UNLIMITED else UNLIMITED
     from rich.text import Text
 
-    return [Text("  ") + line for line in lines(shown, limit, rule=False)]
+    return [Text("  ") + line for line in lines(shown, limit, rule=False, fold=False)]
 
 
 def _figure(heading: str, key: str, values: Sequence[Value]) -> Shown:
     if key.endswith(("_ns", "(ns)")):
         unit, scale = time_unit_for([v for v in values if isinstance(v, int | float)])
-        cells = tuple(f"{v / scale:,.2f}" if isinstance(v, int | float) else "-" for v in values)
+        cells = tuple(significant(v / scale) if isinstance(v, int | float) else "-" for v in values)
         return Shown(f"{heading} ({unit})", cells, False)
     cells = tuple(
         f"{v:.1f}"
