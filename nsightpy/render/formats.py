@@ -95,7 +95,7 @@ def _document(
 
 
 def _finite(value: Any) -> Any:
-    """The same JSON values with every NaN and infinity as null."""
+    """The same values with every NaN and infinity as null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
@@ -113,7 +113,7 @@ def _arrow(values: Sequence[Value], field: Field) -> Any:
     if any(isinstance(value, bool) for value in values):
         return pa.array(values, pa.bool_())
     whole = field.decimals is None and not any(isinstance(value, float) for value in values)
-    return pa.array(values, pa.int64() if whole else pa.float64())
+    return pa.array(_finite(values), pa.int64() if whole else pa.float64())
 
 
 def _encodable(text: str) -> str:
