@@ -45,11 +45,11 @@ class ClockFit:
 
     def to_aligned(self, times: Ints) -> Ints:
         """Times of this report (ns) as ns of the common clock, UTC of the first rank's host."""
-        moved = times + (self.epoch_ns - self.offset_ns)
+        moved: Ints = times + (self.epoch_ns - self.offset_ns)
         if not self.drift_ppm:
             return moved
-        drifted = np.rint((times - self.zero_ns) * (self.drift_ppm * 1e-6)).astype(np.int64)
-        return moved - drifted
+        moved -= np.rint((times - self.zero_ns) * (self.drift_ppm * 1e-6)).astype(np.int64)
+        return moved
 
 
 @dataclass(frozen=True, slots=True)

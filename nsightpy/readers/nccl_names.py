@@ -1,0 +1,99 @@
+"""What NCCL's own names tell: kernels of all generations, and the NVTX ranges of its calls.
+
+Of a kernel's name only the collective and the data type are used: from 2.19 on algorithm,
+protocol and reduction in the name are those of the compiled variant, not of what ran.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+SEND_RECV = "SendRecv"
+GENERIC = "Generic"
+POINT_TO_POINT = frozenset({"Send", "Recv", SEND_RECV})
+GROUP_START, GROUP_END = "GroupStart", "GroupEnd"
+
+_OPERATIONS = (
+    "AllReduce",
+    "AllGatherV",
+    "AllGather",
+    "ReduceScatter",
+    "Reduce",
+    "Broadcast",
+    "Bcast",
+    "SendRecv",
+    "AlltoAll",
+    "AllToAll",
+    "Gather",
+    "Scatter",
+    "Send",
+    "Recv",
+)
+_KERNEL = re.compile(
+    r"(?:void )?nccl(?:(?:Dev|Sym(?:k)?Dev)?Kernel_)?"
+    rf"(?P<operation>{'|'.join(_OPERATIONS)}|{GENERIC})(?P<rest>\w*)"
+)
+_ANY_KERNEL = re.compile(r"(?:void )?nccl(?:(?:Dev|Sym(?:k)?Dev)?Kernel_|\w+Kernel)")
+_DATA_TYPE = re.compile(
+    r"_(bf16|f8e4m3|f8e5m2|[iu](?:8|32|64)|f(?:16|32|64)|__nv_bfloat16|half|float|double"
+    r"|u?int(?:8|32|64)_t)(?=_|$)"
+)
+_CXX_TYPES = {
+    "__nv_bfloat16": "bf16",
+    "half": "f16",
+    "float": "f32",
+    "double": "f64",
+    **{f"{sign}int{n}_t": f"{sign or 'i'}{n}" for sign in ("", "u") for n in (8, 32, 64)},
+}
+_SPELLINGS = {"Bcast": "Broadcast", "AlltoAll": "AllToAll"}
+# Kernels that serve calls of another name: point to point moves these as well.
+_SERVED_BY_SEND_RECV = frozenset({"Send", "Recv", "AllToAll", "Gather", "Scatter", SEND_RECV})
+
+
+class KernelName(NamedTuple):
+    """The operation ("" where the name is NCCL's but tells none) and the data type, if told."""
+
+    operation: str
+    data_type: str
+
+
+def parse_kernel(name: str) -> KernelName | None:
+    """What a kernel name of any NCCL generation tells; None when it is no kernel of NCCL."""
+    if not _ANY_KERNEL.match(name):
+        return None
+    match = _KERNEL.match(name)
+    if match is None:
+        return KernelName("", "")
+    told = _DATA_TYPE.search(match["rest"])
+    data = _CXX_TYPES.get(told[1], told[1]) if told else ""
+    return KernelName(_SPELLINGS.get(match["operation"], match["operation"]), data)
+
+
+def serves(kernel: str, operation: str) -> bool:
+    """Whether a kernel of that operation can be what a call of an operation launched."""
+    if kernel in ("", GENERIC) or kernel == operation:
+        return True
+    return kernel == SEND_RECV and operation in _SERVED_BY_SEND_RECV
+
+
+def call_of(text: str, *, in_domain: bool) -> str | None:
+    """The NCCL call that a range names: AllReduce, GroupEnd, CommInitRank, ...; None: no call.
+
+    From nsys 2025.6 (`-t nccl`) the names lack their prefix: they count in NCCL's domain only.
+    """
+    plain = text.removeprefix("nccl")
+    if plain == text and not in_domain:
+        return None
+    plain = _SPELLINGS.get(plain, plain)
+    return plain if plain in RANGES or plain.startswith("CommInit") else None
+
+
+CALLS = frozenset(_SPELLINGS.get(one, one) for one in _OPERATIONS)
+# Ranges of `-t nccl` around what a group of calls launches.
+API_GROUP = "API Group"
+LAUNCHES = frozenset({API_GROUP, "GroupLaunch", "GroupRuntime", "KernelLaunch"})
+RANGES = CALLS | LAUNCHES | {GROUP_START, GROUP_END}
+RANGE_TEXTS = tuple(
+    sorted({*_OPERATIONS, *RANGES} | {f"nccl{name}" for name in {*_OPERATIONS, *RANGES}})
+)
