@@ -141,3 +141,66 @@ class Timeline:
     @property
     def window_ns(self) -> int:
         return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Events drawn one by one, each on its level of `depth`."""
+
+    starts: Ints
+    ends: Ints
+    names: Labels
+    levels: NDArray[np.int16]
+    depth: int
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """One kind of activity of a row: shares (0 to 1) of each column's time, and single events.
+
+    An event is in `boxes` or in `shares`, never in both; `shares` of several kinds that exclude
+    each other may be stacked. `peak` is the largest number of events in one column.
+    """
+
+    kind: str
+    shares: NDArray[np.float64]
+    boxes: Boxes | None
+    events: int
+    peak: int
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One device in a picture, with shares of the window in which it was busy, or only talked."""
+
+    place: Place
+    bands: tuple[Band, ...]
+    busy_share: float
+    exposed_share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """One collective: (row, start, end) of each rank that took part."""
+
+    parts: tuple[tuple[int, int, int], ...]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A timeline reduced to the columns of a picture; `stacked` rows are one band each.
+
+    `joins` are the longest of `collectives` that several rows share.
+    """
+
+    start_ns: int
+    end_ns: int
+    columns: int
+    rows: tuple[Row, ...]
+    stacked: bool
+    joins: tuple[Join, ...]
+    collectives: int
+    ranges_left_out: int
+    clock: str
+    inputs: tuple[str, ...]
+    notes: tuple[str, ...]

@@ -26,7 +26,9 @@ MAY_IMPORT = {
     "rank_set": GROUND | {"readers", "reports", "ncu_reports"},
     "ncu_command": GROUND | {"readers"},
     "verbs": GROUND | {"readers", "reports", "ncu_reports", "rank_set", "analysis", "ncu_command"},
+    "pictures": GROUND | {"rank_set", "analysis", "verbs", "render"},
     "cli": GROUND
+    | {"pictures"}
     | {
         "readers",
         "reports",

@@ -1,0 +1,31 @@
+"""Verbs whose answer is a picture: a matplotlib Figure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Unpack
+
+from nsightpy.analysis.picture import picture
+from nsightpy.rank_set import Paths
+from nsightpy.render import timeline_plot
+from nsightpy.verbs.request import Common
+from nsightpy.verbs.timeline import timeline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def timeline_figure(
+    reports: Paths,
+    *,
+    width: float = timeline_plot.WIDTH,
+    communication: Iterable[str] = (),
+    **common: Unpack[Common],
+) -> Figure:
+    """The timeline of one or many reports as a figure; width in inches.
+
+    One row group a device: NVTX ranges, compute, communication, copies, idle; beyond a few
+    devices one stacked band each. from_time and to_time are on the first report's clock.
+    """
+    tracks = timeline(reports, detail=False, calls=False, communication=communication, **common)
+    return timeline_plot.draw(picture(tracks, timeline_plot.columns_of(width)), width=width)
