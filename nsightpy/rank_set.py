@@ -81,8 +81,8 @@ class RankSet:
 
     @property
     def failures(self) -> list[ReportError]:
-        """The reports that could not be read so far, each with its reason."""
-        return list(self._failures.values())
+        """The reports that could not be read so far, in their order, each with its reason."""
+        return [self._failures[r.path] for r in self.reports if r.path in self._failures]
 
     @property
     def notes(self) -> list[str]:
@@ -121,7 +121,7 @@ class RankSet:
                 by_path[report.path] = outcome[0]
         results = [(report, by_path[report.path]) for report in reports if report.path in by_path]
         if not results and self._failures:
-            raise next(iter(self._failures.values()))
+            raise self.failures[0]
         return Mapped(results, self.failures)
 
     def _followed(self, outcomes: Iterable[T], total: int) -> Iterator[T]:
