@@ -28,7 +28,7 @@ _HOMES = {
     "RankSet": "nsightpy.rank_set",
     "open_ranks": "nsightpy.rank_set",
 }
-_VERBS = ("summarize", "info", "kernels", "api", "memory", "launches", "breakdown")
+_VERBS = ("summarize", "info", "kernels", "api", "memory", "launches", "breakdown", "nvtx")
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ COMMANDS = {
     "memory": "Copies and memory sets by time and size.",
     "launches": "From the API call through the queue to the kernel.",
     "breakdown": "How each device's time divides: busy, exposed, idle.",
+    "nvtx": "Code ranges by host time and by the GPU time they caused.",
     "cache": "Show or clear the exports that nsightpy keeps.",
 }
 

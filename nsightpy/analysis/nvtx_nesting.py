@@ -1,0 +1,118 @@
+"""How NVTX ranges contain each other: push/pop ranges form a tree per thread and domain.
+
+A range's parent is the innermost range of the same thread and domain that contains it. Start/end
+ranges overlap at will: each is a root of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.frames import Frame, Ints, Labels, distinct
+
+ROOT = -1
+PUSH_POP = "PushPop"
+SEPARATOR = "\x1f"
+
+
+@dataclass(frozen=True, slots=True)
+class Nesting:
+    """For each row of a frame of ranges: its depth (0 = outermost) and the row of its parent."""
+
+    level: Ints
+    parent: Ints
+
+    @property
+    def depth(self) -> int:
+        """The number of levels."""
+        return int(self.level.max()) + 1 if len(self.level) else 0
+
+
+def nest(ranges: Frame) -> Nesting:
+    """The nesting of ranges (columns start_ns, end_ns, pid, tid, domain, style)."""
+    level = np.zeros(ranges.rows, dtype=np.int64)
+    parent = np.full(ranges.rows, ROOT, dtype=np.int64)
+    rows = np.flatnonzero(ranges.labels("style").equals([PUSH_POP]))
+    if len(rows) == 0:
+        return Nesting(level, parent)
+    start, end = ranges.ints("start_ns")[rows], ranges.ints("end_ns")[rows]
+    track = _tracks(ranges)[rows]
+    order = np.lexsort((-end, start, track))
+    rows, start, end, track = rows[order], start[order], end[order], track[order]
+    depth = _open_before(start, end, track)
+    above = _last_above(depth)
+    torn = (above != ROOT) & (end[above] < end)
+    if torn.any():
+        for one in np.unique(track[torn]).tolist():
+            mine = np.flatnonzero(track == one)
+            depth[mine], above[mine] = _stacked(start[mine], end[mine], int(mine[0]))
+    level[rows] = depth
+    parent[rows] = np.where(above == ROOT, ROOT, rows[above])
+    return Nesting(level, parent)
+
+
+def paths(names: Labels, nesting: Nesting) -> Labels:
+    """The path of each range from its root, names joined by SEPARATOR; equal paths share a code."""
+    names = Labels(names.codes, tuple(v.replace(SEPARATOR, " ") for v in names.values)).merged()
+    codes = np.full(len(names), ROOT, dtype=np.int64)
+    values: list[str] = []
+    by_level = np.argsort(nesting.level, kind="stable")
+    edges = np.searchsorted(nesting.level[by_level], np.arange(nesting.depth + 1))
+    for level in range(nesting.depth):
+        rows = by_level[edges[level] : edges[level + 1]]
+        above = codes[nesting.parent[rows]] if level else np.full(len(rows), ROOT, np.int64)
+        keys, places = distinct((above + 1) * len(names.values) + names.codes[rows])
+        codes[rows] = places + len(values)
+        for key in keys.tolist():
+            upper, name = divmod(key, len(names.values))
+            here = names.values[name]
+            values.append(f"{values[upper - 1]}{SEPARATOR}{here}" if upper else here)
+    return Labels(codes.astype(np.int32), tuple(values))
+
+
+def _tracks(ranges: Frame) -> Ints:
+    """One number for each thread and domain."""
+    _, thread = distinct((ranges.ints("pid") << 24) | ranges.ints("tid"))
+    domains = ranges.labels("domain").merged()
+    return thread.astype(np.int64) * max(len(domains.values), 1) + domains.codes
+
+
+def _open_before(start: Ints, end: Ints, track: Ints) -> Ints:
+    """How many ranges of its track are open when each begins; rows by (track, start, -end).
+
+    A range that ends when another begins is closed; an empty one closes after it began.
+    """
+    base, width = int(start.min()), int(end.max()) - int(start.min()) + 2
+    code = distinct(track)[1].astype(np.int64)
+    opens = 2 * (code * width + (start - base))
+    closes = 2 * (code * width + (end - base)) + (start == end)
+    closes.sort()
+    return np.arange(len(start)) - np.searchsorted(closes, opens, side="right")
+
+
+def _last_above(depth: Ints) -> Ints:
+    """The last row before each that is one level less deep; ROOT for depth 0."""
+    above = np.full(len(depth), ROOT, dtype=np.int64)
+    by_depth = np.argsort(depth, kind="stable")
+    edges = np.searchsorted(depth[by_depth], np.arange(int(depth.max()) + 2))
+    for level in range(1, len(edges) - 1):
+        upper = by_depth[edges[level - 1] : edges[level]]
+        rows = by_depth[edges[level] : edges[level + 1]]
+        above[rows] = upper[np.searchsorted(upper, rows) - 1]
+    return above
+
+
+def _stacked(start: Ints, end: Ints, first: int) -> tuple[NDArray[np.int64], Ints]:
+    """Depth and parent on a track whose ranges overlap without containing each other."""
+    depth, above, stack = [], [], list[int]()
+    ends = end.tolist()
+    for row, (begins, ends_at) in enumerate(zip(start.tolist(), ends, strict=True)):
+        while stack and (ends[stack[-1]] < ends_at or ends[stack[-1]] <= begins < ends_at):
+            stack.pop()
+        depth.append(len(stack))
+        above.append(first + stack[-1] if stack else ROOT)
+        stack.append(row)
+    return np.asarray(depth, dtype=np.int64), np.asarray(above, dtype=np.int64)

@@ -1,0 +1,158 @@
+"""NVTX ranges projected onto the GPU through launch calls (nvtx_gpu_proj_sum of nsys).
+
+An operation belongs to a range when its launch call lies inside the range, ends included, on the
+same thread. The projected interval is [first start, last end] of its operations; a parent is not
+reduced by its children. Ranges that end on another thread are not projected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
+from nsightpy.frames import Frame, Ints, distinct
+
+OPERATION_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id")
+CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class")
+RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "end_tid", "name", "domain", "style")
+
+
+@dataclass(frozen=True, slots=True)
+class Launched:
+    """The calls that launched GPU operations, by thread and start, and what each launched.
+
+    `rows` are operations in the order of their calls; call i owns rows[first[i]:first[i + 1]].
+    `start`, `end`: first start and last end of what a call launched. Times in ns.
+    """
+
+    thread: Ints
+    call_start: Ints
+    call_end: Ints
+    start: Ints
+    end: Ints
+    first: Ints
+    rows: Ints
+
+    def __len__(self) -> int:
+        return len(self.thread)
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """For each range: first start and last end of its operations in ns (0 without any).
+
+    `low`, `high`: the calls of Launched that lie in it, low <= call < high.
+    """
+
+    start: Ints
+    end: Ints
+    operations: Ints
+    low: Ints
+    high: Ints
+
+    @property
+    def found(self) -> NDArray[np.bool_]:
+        """Which ranges have operations."""
+        return self.operations > 0
+
+    @property
+    def length(self) -> Ints:
+        """The length of each projected interval, in ns."""
+        return self.end - self.start
+
+
+def launched(operations: Frame, calls: Frame) -> Launched:
+    """The calls (CALL_COLUMNS, by start) that launched the operations (OPERATION_COLUMNS).
+
+    Process and correlation id must agree; operations without a recorded call are left out.
+    """
+    call_of = launch_rows(operations, calls)
+    rows = np.flatnonzero(call_of != NO_LAUNCH)
+    call_of = call_of[rows]
+    thread = thread_key(calls)
+    if len(rows) and np.any(thread != thread[0]):
+        order = np.lexsort((call_of, thread[call_of]))
+        rows, call_of = rows[order], call_of[order]
+    elif np.any(call_of[1:] < call_of[:-1]):
+        order = np.argsort(call_of, kind="stable")
+        rows, call_of = rows[order], call_of[order]
+    fresh = np.ones(len(rows), dtype=np.bool_)
+    fresh[1:] = call_of[1:] != call_of[:-1]
+    first = np.flatnonzero(fresh)
+    call = call_of[first]
+    start, end = operations.ints("start_ns")[rows], operations.ints("end_ns")[rows]
+    if len(first) < len(rows):
+        start, end = np.minimum.reduceat(start, first), np.maximum.reduceat(end, first)
+    return Launched(
+        thread[call],
+        calls.ints("start_ns")[call],
+        calls.ints("end_ns")[call],
+        start,
+        end,
+        np.append(first, len(rows)),
+        rows,
+    )
+
+
+def project(ranges: Frame, done: Launched) -> Projection:
+    """The projection of each range (columns start_ns, end_ns, pid, tid, end_tid)."""
+    low, high = calls_inside(ranges, done)
+    start, end = np.zeros_like(low), np.zeros_like(low)
+    some = np.flatnonzero(high > low)
+    start[some] = extreme(done.start, low[some], high[some], np.minimum)
+    end[some] = extreme(done.end, low[some], high[some], np.maximum)
+    return Projection(start, end, done.first[high] - done.first[low], low, high)
+
+
+def calls_inside(ranges: Frame, done: Launched) -> tuple[Ints, Ints]:
+    """The calls inside each range, as low <= call < high; none for ranges across threads.
+
+    Calls of one thread follow or enclose one another; an enclosed one counts with its outermost.
+    """
+    none = np.zeros(ranges.rows, dtype=np.int64)
+    if len(done) == 0 or ranges.rows == 0:
+        return none, none
+    threads, code = distinct(done.thread)
+    base = int(done.call_start.min())
+    width = int(done.call_end.max()) - base + 2
+    starts = code.astype(np.int64) * width + (done.call_start - base)
+    # the thread's number times the width comes first, so no maximum runs into the next thread
+    ends = np.maximum.accumulate(code.astype(np.int64) * width + (done.call_end - base))
+    own = thread_key(ranges)
+    place = np.minimum(np.searchsorted(threads, own), len(threads) - 1)
+    here = (threads[place] == own) & (ranges.ints("tid") == ranges.ints("end_tid"))
+    offset = place * width
+    begin = offset + np.clip(ranges.ints("start_ns") - base, 0, width - 1)
+    finish = offset + np.clip(ranges.ints("end_ns") - base, -1, width - 1)
+    low = np.where(here, np.searchsorted(starts, begin), 0)
+    high = np.where(here, np.searchsorted(ends, finish, side="right"), 0)
+    return low, np.maximum(low, high)
+
+
+def extreme(values: Ints, low: Ints, high: Ints, function: np.ufunc) -> Ints:
+    """The minimum or maximum of values[low:high] for many non-empty stretches at once.
+
+    Stretches of 2**k to 2**(k + 1) values are two overlapping ones of 2**k: a table of those is
+    made for one k after the other.
+    """
+    found = np.empty(len(low), dtype=np.int64)
+    _, exponent = np.frexp(high - low)
+    order = np.argsort(exponent, kind="stable")
+    edges = np.searchsorted(exponent[order], np.arange(1, int(exponent.max(initial=0)) + 2))
+    table = values
+    for k, (first, last) in enumerate(pairwise(edges.tolist())):
+        if k:
+            half = 1 << (k - 1)
+            table = function(table[:-half], table[half:])
+        rows = order[first:last]
+        found[rows] = function(table[low[rows]], table[high[rows] - (1 << k)])
+    return found
+
+
+def thread_key(frame: Frame) -> Ints:
+    """Process and thread of each row as one number."""
+    return (frame.ints("pid") << 24) | frame.ints("tid")

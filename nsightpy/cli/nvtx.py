@@ -1,0 +1,46 @@
+"""nsightpy nvtx"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nsightpy.cli.options import common_of, common_options, show, top_option
+
+if TYPE_CHECKING:
+    from nsightpy.results import Table
+
+
+@click.command("nvtx", short_help="Code ranges by host time and by the GPU time they caused.")
+@common_options
+@click.option("--tree", is_flag=True, help="Ranges inside ranges, outer ones first.")
+@top_option
+def command(**options: Any) -> None:
+    """Rank NVTX ranges by the GPU time of what they launched.
+
+    A GPU operation belongs to a range when its launch call lies inside the range on the same
+    thread. The projected time of an instance runs from the first start to the last end of its
+    operations, as in `nsys stats` nvtx_gpu_proj_sum. Instances that frameworks number (`, op_id =
+    12`, `, seq = 7`, sizes) are counted together.
+    """
+    from nsightpy.verbs.nvtx import nvtx
+
+    table = nvtx(options["reports"], tree=options["tree"], top=options["top"], **common_of(options))
+    show(indented(table) if options["tree"] and options["format_"] == "table" else table, options)
+
+
+def indented(table: Table) -> Table:
+    """The tree for people: each range under its parent, by its own name only."""
+    from dataclasses import replace
+
+    above: list[str] = []
+    rows = []
+    for path, *rest in table.rows:
+        text = str(path)
+        while above and not text.startswith(above[-1] + "/"):
+            above.pop()
+        name = text[len(above[-1]) + 1 :] if above else text
+        rows.append(("  " * len(above) + name, *rest))
+        above.append(text)
+    return replace(table, rows=tuple(rows))

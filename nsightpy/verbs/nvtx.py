@@ -1,0 +1,119 @@
+"""nvtx: code ranges by host time and by the GPU time of what they launched."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Unpack
+
+from nsightpy.analysis.nvtx import RangeTallies, merged, range_tallies
+from nsightpy.analysis.nvtx_nesting import SEPARATOR
+from nsightpy.analysis.nvtx_projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
+from nsightpy.analysis.tally import Key
+from nsightpy.frames import Frame
+from nsightpy.rank_set import Paths
+from nsightpy.reports import NsysReport
+from nsightpy.results import Field, Table, Value
+from nsightpy.verbs.request import Common, Request
+from nsightpy.verbs.scope import Scope
+
+FIELDS = (
+    Field("range", "text"),
+    Field("domain", "text"),
+    Field("style", "text"),
+    Field("instances"),
+    Field("total_range_ns", "ns"),
+    Field("total_projected_ns", "ns"),
+    Field("projected_med_ns", "ns", 1),
+    Field("gpu_ops"),
+    Field("share_of_busy", "ratio", 4),
+)
+GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
+
+
+def nvtx(
+    reports: Paths, *, tree: bool = False, top: int | None = None, **common: Unpack[Common]
+) -> Table:
+    """NVTX ranges over all reports, most projected GPU time first; times in ns.
+
+    An operation belongs to a range when its launch call lies inside it on the same thread; an
+    instance's projected interval is [first start, last end] of its operations (nsys
+    nvtx_gpu_proj_sum). share_of_busy: for how long any operation of the range ran, of the time
+    in which any operation ran. With `tree` a range is its path a/b/c, outer ranges first.
+    """
+    request = Request.of(reports, **common)
+    work = partial(_tallies, tree=tree, scope=request.scope)
+    parts = request.map(work).values
+    found = merged([part for part, _ in parts])
+    known = any(calls for _, calls in parts)
+    rows = _rows(found, known)
+    ordered = _by_tree(rows) if tree else sorted(rows.items(), key=_by_gpu_time)
+    shown = tuple((key[0].replace(SEPARATOR, "/"), *key[1:], *row) for key, row in ordered[:top])
+    return request.finish(Table("nvtx", FIELDS, shown), *_notes(found, known))
+
+
+def _tallies(report: NsysReport, *, tree: bool, scope: Scope) -> tuple[RangeTallies, bool]:
+    ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
+    frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
+    operations = Frame.concatenate(frames)
+    calls = report.frame("api_calls", CALL_COLUMNS)
+    known = bool(calls.rows) or not operations.rows
+    return range_tallies(ranges, operations, calls, tree=tree), known
+
+
+def _rows(found: RangeTallies, known: bool) -> dict[tuple[str, str, str], tuple[Value, ...]]:
+    """The figures by (range, domain, style); None where no calls tell what a range launched."""
+    projected = found.projected.statistics()
+    times: dict[Key, tuple[int, float]] = {
+        key: (int(projected.total[group]), float(projected.median[group]))
+        for group, key in enumerate(projected.keys)
+    }
+    ranges = found.ranges.statistics()
+    rows: dict[tuple[str, str, str], tuple[Value, ...]] = {}
+    for group, key in enumerate(ranges.keys):
+        total, median = times.get(key, (0, None))
+        busy, whole = found.busy_ns[key], found.whole_busy_ns
+        gpu: tuple[Value, ...] = (total, median, found.operations[key])
+        share = busy / whole if whole else None
+        name, domain, style = map(str, key)
+        host = (int(ranges.instances[group]), int(ranges.total[group]))
+        rows[name, domain, style] = (*host, *(gpu if known else (None,) * 3), share)
+    return rows
+
+
+def _by_gpu_time(
+    item: tuple[tuple[str, str, str], tuple[Value, ...]],
+) -> tuple[int, int, tuple[str, str, str]]:
+    key, (_, host, gpu, *_) = item
+    return (-int(gpu or 0), -int(host or 0), key)
+
+
+def _by_tree(
+    rows: dict[tuple[str, str, str], tuple[Value, ...]],
+) -> list[tuple[tuple[str, str, str], tuple[Value, ...]]]:
+    """Depth first; those inside one parent by host time, longest first."""
+
+    def place(item: tuple[tuple[str, str, str], tuple[Value, ...]]) -> tuple[object, ...]:
+        (path, domain, style), _ = item
+        parts = path.split(SEPARATOR)
+        above = [SEPARATOR.join(parts[: depth + 1]) for depth in range(len(parts))]
+        hosts = [int(rows[upper, domain, style][1] or 0) for upper in above]
+        roots = [(-host, upper) for host, upper in zip(hosts, above, strict=True)]
+        return (roots[0], domain, style, roots)
+
+    return sorted(rows.items(), key=place)
+
+
+def _notes(found: RangeTallies, known: bool) -> list[str]:
+    notes = []
+    if not known:
+        notes.append("No CUDA API calls were recorded: what a range launched is not known.")
+    elif found.unlaunched:
+        notes.append(
+            f"{found.unlaunched:,} GPU operations have no recorded launch call: they belong to no "
+            "range."
+        )
+    if found.crossing:
+        notes.append(
+            f"{found.crossing:,} ranges end on another thread: they are not projected onto the GPU."
+        )
+    return notes

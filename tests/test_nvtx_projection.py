@@ -1,0 +1,240 @@
+"""Nesting and projection of NVTX ranges against a model that looks at every pair."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsightpy.analysis.nvtx import folded, plain_name, range_tallies
+from nsightpy.analysis.nvtx_nesting import ROOT, SEPARATOR, nest, paths
+from nsightpy.analysis.nvtx_projection import extreme, launched, project
+from nsightpy.frames import Frame, Labels
+
+Range = tuple[int, int, int, int, int, str, str, str]  # start, end, pid, tid, end tid, name, ...
+Operation = tuple[int, int, int, int, int]  # start, end, pid, device, correlation
+Call = tuple[int, int, int, int, int, int]  # start, end, pid, tid, correlation, class
+
+
+@dataclass
+class Case:
+    """Threads that push, pop and launch, as a program would."""
+
+    ranges: list[Range] = field(default_factory=list)
+    operations: list[Operation] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+
+    def frames(self) -> tuple[Frame, Frame, Frame]:
+        return (
+            frame(("start_ns", "end_ns", "pid", "tid", "end_tid"), self.ranges)
+            if not self.ranges
+            else Frame(
+                {
+                    **frame(("start_ns", "end_ns", "pid", "tid", "end_tid"), self.ranges),
+                    "name": Labels.of(r[5] for r in self.ranges),
+                    "domain": Labels.of(r[6] for r in self.ranges),
+                    "style": Labels.of(r[7] for r in self.ranges),
+                }
+            ),
+            frame(("start_ns", "end_ns", "pid", "device", "correlation_id"), self.operations),
+            frame(
+                ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class"), self.calls
+            ),
+        )
+
+
+def frame(names: tuple[str, ...], rows: list[tuple]) -> Frame:
+    return Frame(
+        {
+            name: np.asarray([row[place] for row in rows], dtype=np.int64)
+            for place, name in enumerate(names)
+        }
+    )
+
+
+def program(seed: int, steps: int = 40) -> Case:
+    """A random program; every thread has a stack of ranges per domain, and calls in between."""
+    random, case, number = Random(seed), Case(), {1: 0, 2: 0}
+    for pid, tid in ((1, 1), (1, 2), (2, 1)):
+        now, stacks = random.randrange(5), {"": [], "NCCL": []}
+        for _ in range(random.randrange(steps)):
+            now += random.randrange(3)
+            domain = random.choice(["", "", "NCCL"])
+            stack, action = stacks[domain], random.random()
+            if action < 0.35:
+                stack.append((now, random.choice("abc")))
+            elif action < 0.6 and stack:
+                start, name = stack.pop()
+                case.ranges.append((start, now, pid, tid, tid, name, domain, "PushPop"))
+            elif action < 0.7:
+                other = random.choice([tid, tid, 9])
+                end = now + random.randrange(12)
+                case.ranges.append((now, end, pid, tid, other, "s", domain, "StartEnd"))
+            else:
+                now += 1
+                number[pid] += 1
+                end = now + random.randrange(1, 4)
+                case.calls.append((now, end, pid, tid, number[pid], random.choice([0, 1])))
+                for _ in range(random.choice([0, 1, 1, 1, 3])):
+                    begin = random.randrange(60)
+                    operation = (begin, begin + random.randrange(9), pid, random.randrange(2))
+                    case.operations.append((*operation, number[pid]))
+                now = end + 1
+        for domain, stack in stacks.items():
+            while stack:
+                now += random.randrange(2)
+                start, name = stack.pop()
+                case.ranges.append((start, now, pid, tid, tid, name, domain, "PushPop"))
+    case.operations += [(3, 9, 1, 0, 0), (4, 7, 1, 0, 10_000)]
+    case.calls.sort(key=lambda call: call[0])
+    random.shuffle(case.operations)
+    case.ranges.sort(key=lambda one: (one[0], -one[1]))
+    return case
+
+
+def members(case: Case, one: Range) -> list[Operation]:
+    """The operations whose launch call lies inside a range, by looking at every pair."""
+    start, end, pid, tid, end_tid, *_ = one
+    if tid != end_tid:
+        return []
+    inside = {
+        call[4]
+        for call in case.calls
+        if call[2] == pid and call[3] == tid and start <= call[0] and call[1] <= end
+    }
+    return [op for op in case.operations if op[2] == pid and op[4] in inside]
+
+
+def busy(operations: list[Operation]) -> int:
+    moments = {(op[2], op[3], at) for op in operations for at in range(op[0], op[1])}
+    return len(moments)
+
+
+@given(st.integers(0, 10**6))
+def test_projection_is_that_of_the_definition(seed: int) -> None:
+    case = program(seed)
+    if not case.ranges:
+        return
+    ranges, operations, calls = case.frames()
+    found = project(ranges, launched(operations, calls))
+    for row, one in enumerate(case.ranges):
+        mine = members(case, one)
+        assert found.operations[row] == len(mine)
+        if mine:
+            assert found.start[row] == min(op[0] for op in mine)
+            assert found.end[row] == max(op[1] for op in mine)
+        else:
+            assert (found.start[row], found.end[row]) == (0, 0)
+
+
+@given(st.integers(0, 10**6))
+def test_groups_of_ranges_add_up_as_the_definition_says(seed: int) -> None:
+    case = program(seed)
+    if not case.ranges:
+        return
+    found = range_tallies(*case.frames())
+    projected = found.projected.statistics()
+    whole = dict(zip(projected.keys, projected.total.tolist(), strict=True))
+    assert found.whole_busy_ns == busy(case.operations)
+    for key in {one[5:] for one in case.ranges}:
+        instances = [members(case, one) for one in case.ranges if one[5:] == key]
+        assert found.operations[key] == sum(map(len, instances))
+        assert found.busy_ns[key] == busy([op for mine in instances for op in mine])
+        lengths = [max(o[1] for o in m) - min(o[0] for o in m) for m in instances if m]
+        assert whole.get(key, 0) == sum(lengths)
+
+
+@given(st.integers(0, 10**6))
+def test_nesting_is_the_stack_of_the_program(seed: int) -> None:
+    """Times of the program differ from push to push, so the innermost container is the parent."""
+    case = program(seed)
+    case.ranges = [r for r in case.ranges if r[7] == "StartEnd" or r[1] > r[0]]
+    if not case.ranges:
+        return
+    found = nest(case.frames()[0])
+    for row, one in enumerate(case.ranges):
+        parent = int(found.parent[row])
+        if one[7] == "StartEnd":
+            assert (parent, found.level[row]) == (ROOT, 0)
+            continue
+        around = [
+            place
+            for place, other in enumerate(case.ranges)
+            if other[7] == "PushPop" and other[2:4] == one[2:4] and other[6] == one[6]
+            if other[0] <= one[0] and other[1] >= one[1] and place != row
+            if other[:2] != one[:2] or place < row
+        ]
+        assert found.level[row] == len(around)
+        assert (parent in around) if around else parent == ROOT
+        if around:
+            assert max(case.ranges[place][0] for place in around) == case.ranges[parent][0]
+
+
+def test_ranges_that_overlap_without_containing_each_other_have_the_innermost_around_them() -> None:
+    spans = [(0, 10), (5, 15), (6, 9), (12, 14), (20, 30)]
+    case = Case(ranges=[(a, b, 1, 1, 1, "x", "", "PushPop") for a, b in spans])
+    found = nest(case.frames()[0])
+    assert found.level.tolist() == [0, 0, 1, 1, 0]
+    assert found.parent.tolist() == [ROOT, ROOT, 1, 1, ROOT]
+
+
+def test_an_empty_range_is_inside_what_is_open_and_beside_what_has_ended() -> None:
+    spans = [(0, 10), (4, 4), (10, 20), (10, 10)]
+    case = Case(ranges=[(a, b, 1, 1, 1, "x", "", "PushPop") for a, b in spans])
+    assert nest(case.frames()[0]).parent.tolist() == [ROOT, 0, ROOT, 2]
+
+
+def test_paths_join_the_names_from_the_root() -> None:
+    spans = [(0, 10, "a"), (1, 5, "b/c"), (6, 9, "b/c"), (7, 8, "a")]
+    case = Case(ranges=[(a, b, 1, 1, 1, n, "", "PushPop") for a, b, n in spans])
+    ranges = case.frames()[0]
+    found = paths(ranges.labels("name"), nest(ranges))
+    texts = [found[row].split(SEPARATOR) for row in range(4)]
+    assert texts == [["a"], ["a", "b/c"], ["a", "b/c"], ["a", "b/c", "a"]]
+    assert found.codes[1] == found.codes[2]
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1), st.data())
+def test_extremes_of_many_stretches(values: list[int], data: st.DataObject) -> None:
+    low = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=8))
+    high = [data.draw(st.integers(a + 1, len(values))) for a in low]
+    whole = np.asarray(values, dtype=np.int64)
+    a, b = np.asarray(low, dtype=np.int64), np.asarray(high, dtype=np.int64)
+    assert extreme(whole, a, b, np.minimum).tolist() == [
+        min(values[x:y]) for x, y in zip(low, high, strict=True)
+    ]
+    assert extreme(whole, a, b, np.maximum).tolist() == [
+        max(values[x:y]) for x, y in zip(low, high, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("aten::mm, op_id = 12", "aten::mm"),
+        ("aten::mm, seq = 7", "aten::mm"),
+        ("AllToAll4D, seq = 46286, op_id = 994184", "AllToAll4D"),
+        (
+            "aten::copy_, seq = 1, op_id = 2, sizes = [[768, 768], []], "
+            "input_op_ids = [(16,0), (102731,0)]",
+            "aten::copy_",
+        ),
+        ("aten::relu, stashed seq=4", "aten::relu"),
+        ("Optimizer.step#AdamW.step, op_id = 102729", "Optimizer.step#AdamW.step"),
+        ("load, then seq", "load, then seq"),
+        ("sizes = [3]", "sizes = [3]"),
+        ("step 3, lr = 0.1", "step 3, lr = 0.1"),
+        ("", ""),
+    ],
+)
+def test_what_frameworks_append_is_folded_away(name: str, plain: str) -> None:
+    assert plain_name(name) == plain
+
+
+def test_folded_names_share_a_code() -> None:
+    names = folded(Labels.of(["a, seq = 1", "b", "a, seq = 2"]))
+    assert (names.values, names.codes.tolist()) == (("a", "b"), [0, 1, 0])
