@@ -26,6 +26,7 @@ from nsightpy.readers.export_cache import (
 )
 from nsightpy.readers.nsys_run import OPTIONS, run_export
 from nsightpy.readers.nvidia_tools import Tool, find_tool
+from nsightpy.readers.sqlite import size_of_regular
 from nsightpy.readers.tool_run import termination_raises
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
@@ -94,12 +95,13 @@ def export_fault(path: Path) -> str | None:
 def _is_sqlite(report: Path) -> bool:
     """Whether the file is SQLite. Raises ReportError for what is neither SQLite nor a report."""
     try:
+        if report.is_dir():
+            raise ReportError(report, "is a folder, not a report", "Name the report in it.")
+        size_of_regular(report)
         with report.open("rb") as file:
             magic = file.read(len(_SQLITE_MAGIC))
     except FileNotFoundError:
         raise ReportError(report, "does not exist", "Check the path.") from None
-    except IsADirectoryError:
-        raise ReportError(report, "is a folder, not a report", "Name the report in it.") from None
     except OSError as error:
         raise ReportError(report, f"cannot be read: {error.strerror}") from error
     if magic == _SQLITE_MAGIC:

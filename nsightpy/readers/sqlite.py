@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sqlite3
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -140,7 +141,7 @@ class SqliteFile:
         return sa.create_engine("sqlite://", creator=connect, poolclass=StaticPool)
 
     def _uri(self, options: str) -> str:
-        return f"file:{quote(str(self.path.resolve()))}?mode=ro&{options}"
+        return f"file:{quote(os.fsencode(self.path.resolve()))}?mode=ro&{options}"
 
     def _probe_lock(self) -> None:
         """Fail when a writer holds the file; a WAL file is never opened but as immutable."""
@@ -215,7 +216,7 @@ def check_file(path: Path) -> None:
     try:
         if path.is_dir():
             raise ReportError(path, "is a directory, not a report file")
-        size = path.stat().st_size
+        size = size_of_regular(path)
         with path.open("rb") as file:
             header = file.read(100)
     except FileNotFoundError:
@@ -240,6 +241,18 @@ def check_file(path: Path) -> None:
             else "is truncated",
             "copy or export it again; the disk may have been full.",
         )
+
+
+def size_of_regular(path: Path) -> int:
+    """The size of a regular file in bytes: reading anything else could wait for ever.
+
+    Raises ReportError for pipes, sockets and devices, OSError when nothing is there.
+    """
+    found = path.stat()
+    if not stat.S_ISREG(found.st_mode):
+        advice = "write what it yields into a file, and give that file."
+        raise ReportError(path, "is a pipe or a device, not a file", advice)
+    return found.st_size
 
 
 def _declared_size(header: bytes) -> int:
