@@ -14,11 +14,19 @@ from typing import Any, TypeAlias
 import numpy as np
 import sqlalchemy as sa
 
+from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints, Labels, Schema
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.readers.strings import Strings
 
 NO_END = -(2**63)
+# How the tables of an export begin; `nsys export --tables` may leave any of them out.
+EXPORT_TABLES = (
+    *("StringIds", "META_DATA_", "EXPORT_META_DATA", "TARGET_INFO_", "ANALYSIS_", "ENUM_"),
+    *("CUPTI_ACTIVITY_", "CUDA_", "CUDNN_", "CUBLAS_", "NVTX_", "MPI_", "UCX_", "NVSHMEM_"),
+    *("OSRT_", "SCHED_EVENTS", "COMPOSITE_EVENTS", "GENERIC_EVENT", "GPU_", "DIAGNOSTIC_EVENT"),
+    *("ThreadNames", "ProcessStreams", "PROFILER_OVERHEAD"),
+)
 # Columns that often hold one value: a report with one process on one device.
 STEADY_COLUMNS = ("globalPid", "deviceId", "contextId")
 
@@ -33,6 +41,13 @@ class NsysExport:
         self.strings = Strings(self.file)
         self.notes: dict[str, None] = {}
         self._steady: dict[str, dict[str, int]] = {}
+        if not any(name.startswith(EXPORT_TABLES) for name in self.file.tables):
+            raise ReportError(
+                path,
+                "is an SQLite file, but no Nsight Systems export: it has none of its tables",
+                "give what `nsys export --type sqlite REPORT` writes; if it was exported with "
+                "--tables, no table matched.",
+            )
 
     def has(self, table: str) -> bool:
         return table in self.file.tables
