@@ -12,7 +12,8 @@ from nsightpy.frames import Frame
 from nsightpy.reports import NsysReport
 from nsightpy.units import parse_time_ns
 
-_PART = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
+_PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
+MOST_NUMBERS = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +79,14 @@ def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:
     found: set[int] = set()
     for part in spec.split(","):
         match = _PART.fullmatch(part)
-        if match is None or (match[2] and int(match[2]) < int(match[1])):
+        if match is None:
             raise UsageError(f"{spec!r} names no {what}s: write numbers and ranges, as 0,2-5")
-        found.update(range(int(match[1]), int(match[2] or match[1]) + 1))
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not first <= last < MOST_NUMBERS:
+            raise UsageError(
+                f"{part.strip()!r} names no {what}s: a range goes up, to {MOST_NUMBERS - 1} at most"
+            )
+        found.update(range(first, last + 1))
     return frozenset(found)
 
 
