@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
@@ -126,8 +126,24 @@ def deliver(data: bytes, options: dict[str, Any]) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    with output_file(Path(options["output"]), force=options["force"]) as file:
+    output = Path(options["output"])
+    _spare_inputs(output, options["reports"])
+    with output_file(output, force=options["force"]) as file:
         file.write(data)
+
+
+def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
+    """Raise OutputError where the output is one of the reports: --force spares them, too."""
+    from nsightpy.errors import OutputError, ReportError
+    from nsightpy.rank_set import find_reports
+
+    for given in reports if output.exists() else ():
+        try:
+            found = find_reports(given)
+            if any(path.exists() and path.samefile(output) for path in found):
+                raise OutputError(f"{output}: is one of the reports; give another file.")
+        except (ReportError, OSError):
+            continue
 
 
 def deliver_text(write: Callable[[Any], None], options: dict[str, Any]) -> None:
