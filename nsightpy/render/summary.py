@@ -69,7 +69,7 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
     if summary.notes:
         yield "About this capture", _notes(summary, width)
     if summary.next_steps:
-        yield "Next", [f"  {command}" for command, _ in summary.next_steps]
+        yield "Next", [f"  {printable(command)}" for command, _ in summary.next_steps]
 
 
 _SECTION_TITLES = {
