@@ -24,9 +24,9 @@ from nsightpy.readers.export_cache import (
     trim_cache,
     unwritable,
 )
+from nsightpy.readers.file_check import size_of_regular
 from nsightpy.readers.nsys_run import OPTIONS, run_export
 from nsightpy.readers.nvidia_tools import Tool, find_tool
-from nsightpy.readers.sqlite import size_of_regular
 from nsightpy.readers.tool_run import termination_raises
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
