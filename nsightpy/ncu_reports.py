@@ -124,9 +124,14 @@ class NcuMapped(Generic[T]):
 
 def is_ncu_file(path: Path) -> bool:
     """Whether a file is Nsight Compute's: by its suffix, its magic or the header of a CSV page."""
-    if path.suffix in NCU_SUFFIXES or _has_magic(path):
+    if path.suffix in NCU_SUFFIXES:
         return True
-    if path.suffix.lower() not in CSV_SUFFIXES or not path.is_file():
+    # reading anything but a regular file could wait for ever
+    if not path.is_file():
+        return False
+    if _has_magic(path):
+        return True
+    if path.suffix.lower() not in CSV_SUFFIXES:
         return False
     from nsightpy.readers.ncu_csv import looks_like_csv
 
