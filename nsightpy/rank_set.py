@@ -93,6 +93,7 @@ class RankSet:
         for report in readable:
             for note in report.notes:
                 told.setdefault(note, []).append(report.path.name)
+            report.close()
         return failed + [_attributed(note, names, len(readable)) for note, names in told.items()]
 
     def map(
@@ -300,6 +301,7 @@ def _attempt(function: Callable[[NsysReport], T], report: NsysReport) -> tuple[T
     except ReportError as error:
         return error
     finally:
+        report.close()
         LOG.info("%s: %.2f s", report.path, time.perf_counter() - began)
 
 

@@ -87,6 +87,11 @@ class NsysReport:
             "_frames": {},
         }
 
+    def close(self) -> None:
+        """Let go of the file; what is asked next opens it again. For those who open thousands."""
+        if "export" in self.__dict__:
+            self.export.file.close()
+
     @cached_property
     def export(self) -> NsysExport:
         """The SQLite export behind the report; made with nsys when the report is binary."""

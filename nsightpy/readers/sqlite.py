@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sqlite3
+import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -128,16 +129,23 @@ class SqliteFile:
             for selected in query.selected_columns
         }
 
+    def close(self) -> None:
+        """Let go of the file; the next query opens it again."""
+        if "_engine" in self.__dict__:
+            self._engine.dispose()
+
     @cached_property
     def _engine(self) -> sa.Engine:
+        uri = self._uri("immutable=1")
+
         def connect() -> sqlite3.Connection:
-            connection = sqlite3.connect(
-                self._uri("immutable=1"), uri=True, check_same_thread=False
-            )
+            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
             connection.text_factory = _text
             return connection
 
-        return sa.create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+        engine = sa.create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+        weakref.finalize(self, engine.dispose)
+        return engine
 
     def _uri(self, options: str) -> str:
         return f"file:{quote(os.fsencode(self.path.resolve()))}?mode=ro&{options}"
