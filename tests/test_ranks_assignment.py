@@ -11,6 +11,7 @@ from nsightpy.rank_set import find_reports, natural, open_ranks
 from nsightpy.reports import NsysReport
 from nsightpy.verbs.kernels import kernels
 
+OPEN_FILES = Path("/proc/self/fd")
 Ranks = dict[str, dict[int, tuple[int | None, str]]]
 
 
@@ -41,9 +42,8 @@ def write(
 
 def join(export: Export, rank: int, size: int, process: Process | None = None) -> None:
     """The process creates a communicator of that size."""
-    payload = {"No. of ranks": size, "Rank": rank}
-    text = "ncclCommInitRank"
-    export.nvtx_push_pop(1, 2, text, process=process, registered=True, payload=payload)
+    options = {"registered": True, "payload": {"No. of ranks": size, "Rank": rank}}
+    export.nvtx_push_pop(1, 2, "ncclCommInitRank", process=process, **options)
 
 
 def ranks(paths: Path | Sequence[Path], rank_regex: str | None = None) -> Ranks:
@@ -77,10 +77,8 @@ def test_mpi_beats_nccl_beats_the_environment_beats_the_file_name(tmp_path: Path
         ({"PMI_RANK": "3", "SLURM_PROCID": "1"}, (3, "environment PMI_RANK")),
         ({"SLURM_PROCID": "1", "RANK": "2"}, (2, "environment RANK")),
         ({"MV2_COMM_WORLD_RANK": "7"}, (7, "environment MV2_COMM_WORLD_RANK")),
-        ({"LOCAL_RANK": "4", "MY_RANK": "5", "RANK_ZERO": "6"}, (None, "")),
-        ({"RANK": "none"}, (None, "")),
-        ({"RANK": "99999999999999999999"}, (None, "")),
-        ({"A": "RANK=3", "B": "x"}, (None, "")),
+        ({"LOCAL_RANK": "4", "MY_RANK": "5", "RANK_ZERO": "6", "A": "RANK=3"}, (None, "")),
+        ({"RANK": "none", "PMI_RANK": "99999999999999999999"}, (None, "")),
     ],
 )
 def test_only_rank_keys_of_the_environment_are_read(
@@ -184,7 +182,6 @@ def test_directories_and_globs(tmp_path: Path) -> None:
     (tmp_path / "deep" / "er" / "a.sqlite").touch()
     with pytest.raises(ReportError, match=r"deep/er does\."):
         find_reports(tmp_path / "deep")
-    assert len(find_reports(tmp_path / "deep" / "**" / "*.sqlite")) == 1
 
 
 def test_a_report_counts_once_however_it_is_named(tmp_path: Path) -> None:
@@ -194,7 +191,6 @@ def test_a_report_counts_once_however_it_is_named(tmp_path: Path) -> None:
     detour.parent.parent.mkdir()
     given = [*sorted(tmp_path.glob("*.*")), detour, tmp_path, NsysReport(tmp_path / "a.sqlite")]
     assert [report.path.name for report in open_ranks(given)] == ["a.sqlite", "b.nsys-rep"]
-    assert open_ranks(found := open_ranks(tmp_path)) is found
     with pytest.raises(UsageError, match="no reports given"):
         open_ranks([])
     with pytest.raises(ReportError, match="no such file"):
@@ -203,11 +199,9 @@ def test_a_report_counts_once_however_it_is_named(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_broken_reports_among_good_ones_are_left_out_and_named(tmp_path: Path, jobs: int) -> None:
-    for rank in (0, 1, 2, 3):
-        write(tmp_path / f"rank{rank}.sqlite", took=100 + rank)
-    (tmp_path / "rank1.sqlite").write_bytes(b"no database" * 1000)
-    cut = (tmp_path / "rank2.sqlite").read_bytes()
-    (tmp_path / "rank2.sqlite").write_bytes(cut[: len(cut) // 3])
+    paths = [write(tmp_path / f"rank{rank}.sqlite", took=100 + rank) for rank in (0, 1, 2, 3)]
+    paths[1].write_bytes(b"no database" * 1000)
+    paths[2].write_bytes(paths[2].read_bytes()[:10_000])
     found = open_ranks(tmp_path, jobs=jobs)
     table = kernels(found, by="rank")
     assert [(row[0], row[2]) for row in table.rows] == [(3, 103), (0, 100)]
@@ -216,9 +210,9 @@ def test_broken_reports_among_good_ones_are_left_out_and_named(tmp_path: Path, j
     with pytest.raises(ReportError, match=r"rank1\.sqlite"):
         kernels(tmp_path, by="rank", on_error="raise", jobs=jobs)
     with pytest.raises(ReportError, match=r"rank2\.sqlite"):
-        kernels(tmp_path / "rank2.sqlite", jobs=jobs)
+        kernels(paths[2], jobs=jobs)
     with pytest.raises(ReportError, match=r"rank1\.sqlite"):
-        kernels([tmp_path / "rank1.sqlite", tmp_path / "rank2.sqlite"], jobs=jobs)
+        kernels(paths[1:3], jobs=jobs)
 
 
 def test_failures_come_in_the_order_of_the_reports(tmp_path: Path) -> None:
@@ -234,11 +228,21 @@ def test_failures_come_in_the_order_of_the_reports(tmp_path: Path) -> None:
     assert [one.path for one in found.failures] == [str(path) for path in paths]
 
 
+@pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="the system does not list open files")
+def test_a_set_holds_no_file_open_for_each_report(tmp_path: Path) -> None:
+    for rank in range(12):
+        write(tmp_path / f"rank{rank}.sqlite")
+    found = open_ranks(tmp_path)
+    kernels(found.reports[:1])  # what is imported and opened once
+    before = len(list(OPEN_FILES.iterdir()))
+    kernels(found, by="rank")
+    assert len(list(OPEN_FILES.iterdir())) - before < 6
+    assert [report.session.host for report in found] == ["node0"] * 12  # still readable
+
+
 def test_worker_processes_answer_as_one_process_does(tmp_path: Path) -> None:
     for rank in (0, 1, 2, 10):
         write(tmp_path / f"r_{rank}.sqlite", mpi={1000: 10 - rank}, took=100 + rank)
     alone, shared = (kernels(tmp_path, by="rank,process", jobs=jobs) for jobs in (1, 2))
     assert alone == shared
     assert sorted(row[0] for row in alone.rows) == [0, 8, 9, 10]
-    with pytest.raises(UsageError, match="on_error"):
-        open_ranks(tmp_path, on_error="ignore")
