@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.tally import Key
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, distinct
 
 LAUNCH_CLASSES = (0, 1)
 NO_LAUNCH = -1
+NO_TIME = -(2**63)
 _TABLE_SLACK = 8
 
 
@@ -40,20 +41,51 @@ def launch_rows(kernels: Frame, calls: Frame) -> Ints:
     return launches
 
 
-def _lookup(keys: Ints, values: Ints, wanted: Ints) -> Ints:
-    """The first value under each wanted key; -1 where there is none."""
+def launch_starts(work: Frame, calls: Frame) -> Ints:
+    """When the call that launched each operation began, ns; NO_TIME where none was recorded.
+
+    Both frames need pid and correlation_id; the calls are runtime and driver calls only, by start,
+    so that of two rows for one launch the first counts.
+    """
+    return matched(
+        (calls.ints("pid"), calls.ints("correlation_id")),
+        calls.ints("start_ns"),
+        (work.ints("pid"), work.ints("correlation_id")),
+        NO_TIME,
+    )
+
+
+def matched(keys: tuple[Ints, Ints], values: Ints, wanted: tuple[Ints, Ints], missing: int) -> Ints:
+    """The first value under each wanted pair of a process and a positive id in it."""
+    found = np.full(len(wanted[0]), missing, dtype=np.int64)
+    processes, _ = distinct(wanted[0])
+    for pid in processes.tolist():
+        rows, mine = _rows_of(wanted[0], pid), _rows_of(keys[0], pid)
+        found[rows] = _lookup(keys[1][mine], values[mine], wanted[1][rows], missing)
+    return found
+
+
+def _rows_of(pids: Ints, pid: int) -> NDArray[np.bool_] | slice:
+    mask = pids[:1] == pid if pids.strides == (0,) else pids == pid
+    return slice(None) if mask.all() else mask if len(mask) == len(pids) else slice(0, 0)
+
+
+def _lookup(keys: Ints, values: Ints, wanted: Ints, missing: int = NO_LAUNCH) -> Ints:
+    """The first value under each wanted positive key; `missing` where there is none."""
     if len(keys) == 0 or len(wanted) == 0:
-        return np.full(len(wanted), NO_LAUNCH, dtype=np.int64)
+        return np.full(len(wanted), missing, dtype=np.int64)
     high = int(keys.max())
-    if high < _TABLE_SLACK * len(keys) + 1_000_000:
-        table = np.full(high + 1, NO_LAUNCH, dtype=np.int64)
+    if 0 <= high < _TABLE_SLACK * len(keys) + 1_000_000 and int(keys.min()) >= 0:
+        table = np.full(high + 2, missing, dtype=np.int64)
         table[keys[::-1]] = values[::-1]
-        known = wanted <= high
-        return np.where(known, table[np.where(known, wanted, 0)], NO_LAUNCH)
+        table[0] = missing
+        # beyond the table lies nothing: its last place is empty
+        found: Ints = table[np.clip(wanted, 0, high + 1)]
+        return found
     order = np.argsort(keys, kind="stable")
     place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
-    found = order[place]
-    return np.where(keys[found] == wanted, values[found], NO_LAUNCH)
+    row = order[place]
+    return np.where((keys[row] == wanted) & (wanted > 0), values[row], missing)
 
 
 @dataclass(frozen=True, slots=True)

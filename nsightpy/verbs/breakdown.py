@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
-from nsightpy.analysis.communication import suspects
-from nsightpy.analysis.ranking import tally_durations
+import numpy as np
+
+from nsightpy.analysis.communication import is_communication, suspects
+from nsightpy.analysis.gpu_work import WORK_COLUMNS
+from nsightpy.analysis.intervals import union
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, Labels
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
+from nsightpy.verbs.idleness import (
+    CAUSES,
+    NOT_ATTRIBUTED,
+    DeviceIdle,
+    ReportIdle,
+    Work,
+    report_idle,
+    residual_note,
+)
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
 
@@ -29,31 +41,24 @@ BUDGET = (
     "opaque_graph_ns",
     "idle_ns",
 )
-IDLE_CAUSES = (
-    "launch_starved_ns",
-    "blocking_ns",
-    "dependency_stalled_ns",
-    "host_wait_ns",
-    "kernel_wait_ns",
-    "other_wait_ns",
-)
 FIELDS = (
     Field("rank", "id"),
     Field("device", "id"),
-    *(Field(name, "ns") for name in (*BUDGET, *IDLE_CAUSES)),
+    *(Field(name, "ns") for name in (*BUDGET, *CAUSES, "unattributed_ns")),
 )
-KERNEL_COLUMNS = ("start_ns", "end_ns", "pid", "device", "name")
-PLACED_COLUMNS = ("start_ns", "end_ns", "pid", "device")
+KERNEL_COLUMNS = (*WORK_COLUMNS, "name")
+OPERATION_COLUMNS = (*WORK_COLUMNS, "operation")
 
 
 @dataclass(frozen=True, slots=True)
 class RankedBudget:
-    """The budget of one device of one rank."""
+    """The budget of one device of one rank, and why the device was idle."""
 
     rank: int | None
     pid: int
     device: int
     budget: TimeBudget
+    idle: DeviceIdle = NOT_ATTRIBUTED
 
 
 def breakdown(
@@ -65,17 +70,21 @@ def breakdown(
     """The time budget of every rank and device, in ns.
 
     Every figure is the measure of a union over all streams, clipped to the window: from the first
-    start to the last end on the device, or from_time to to_time. Why the device was idle is not
-    attributed yet: those columns are empty. `communication` adds regular expressions to the names
-    that count as communication kernels.
+    start to the last end on the device, or from_time to to_time. launch_starved, blocking,
+    dependency_stalled and unattributed add up to the time without compute; host, kernel and other
+    wait are gaps on single streams, added over a device's streams (analysis.idle says more).
+    Causes that the capture does not tell are None, with a note. `communication` adds regular
+    expressions to the names that count as communication kernels.
     """
     request = Request.of(reports, **common)
     work = partial(_budgets, communication=tuple(communication), scope=request.scope)
     parts = request.map(work, ranked=True).values
-    rows = sorted((row for rows, _ in parts for row in rows), key=budget_order)
-    doubtful = dict.fromkeys(name for _, names in parts for name in names)
+    rows = sorted((row for part in parts for row in part.rows), key=budget_order)
+    doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
+    notes = dict.fromkeys(note for part in parts for note in part.notes)
     table = Table("breakdown", FIELDS, tuple(budget_row(row) for row in rows))
-    return request.finish(table, *map(suspect_note, doubtful))
+    residual = residual_note([row.idle for row in rows])
+    return request.finish(table, *map(suspect_note, doubtful), *notes, *residual)
 
 
 def rank_budgets(
@@ -106,9 +115,9 @@ def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
 
 
 def budget_row(row: RankedBudget) -> tuple[Value, ...]:
-    """The row of the table; causes of idleness are not known here."""
+    """The row of the table; causes that are not known are None."""
     figures = (getattr(row.budget, name) for name in BUDGET)
-    return (row.rank, row.device, *figures, *(None for _ in IDLE_CAUSES))
+    return (row.rank, row.device, *figures, *row.idle.columns.values())
 
 
 def suspect_note(name: str) -> str:
@@ -119,20 +128,58 @@ def suspect_note(name: str) -> str:
     )
 
 
-def _budgets(
-    report: NsysReport, *, communication: tuple[str, ...], scope: Scope
-) -> tuple[list[RankedBudget], list[str]]:
-    kernels = scope.narrow(report, report.frame("kernels", KERNEL_COLUMNS))
-    operations = scope.narrow(report, report.frame("memory_operations", PLACED_COLUMNS))
-    graphs = scope.narrow(report, report.frame("graph_launches", PLACED_COLUMNS))
-    rows = rank_budgets(report, scope, kernels, operations, graphs, communication)
-    return rows, doubtful_names(kernels, communication)
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one report contributes."""
+
+    rows: list[RankedBudget]
+    doubtful: list[str]
+    notes: tuple[str, ...]
+
+
+def _budgets(report: NsysReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
+    work = read_work(report, scope)
+    inside = Work(*(scope.narrow(report, frame) for frame in work))
+    rows = rank_budgets(report, scope, *inside, communication=communication)
+    idle = idle_of(report, rows, work, communication)
+    rows = [
+        replace(row, idle=idle.places.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows
+    ]
+    return _Part(rows, doubtful_names(inside.kernels, communication), idle.notes)
+
+
+def read_work(report: NsysReport, scope: Scope) -> Work:
+    """The GPU work of the ranks and devices in scope, at all times."""
+    everywhen = replace(scope, from_ns=None, to_ns=None)
+    columns = (KERNEL_COLUMNS, OPERATION_COLUMNS, WORK_COLUMNS)
+    names = ("kernels", "memory_operations", "graph_launches")
+    return Work(
+        *(
+            everywhen.narrow(report, report.frame(name, wanted))
+            for name, wanted in zip(names, columns, strict=True)
+        )
+    )
+
+
+def idle_of(
+    report: NsysReport, rows: list[RankedBudget], work: Work, communication: tuple[str, ...]
+) -> ReportIdle:
+    """Why the devices of these budgets were idle inside the budgets' windows."""
+    windows = {
+        (row.pid, row.device): union(
+            np.asarray([row.budget.start_ns]), np.asarray([row.budget.end_ns])
+        )
+        for row in rows
+    }
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    return report_idle(report, work, communicates, windows)
 
 
 def doubtful_names(kernels: Frame, communication: tuple[str, ...]) -> list[str]:
     """Kernels with a material share of the work that may be unlisted communication."""
-    from nsightpy.analysis.communication import is_communication
-
-    compute = kernels.take(~is_communication(kernels.labels("name"), communication))
-    work = tally_durations(compute, ["name"]).statistics()
-    return suspects([str(key[0]) for key in work.keys], work.total.tolist())
+    names = kernels.labels("name").merged()
+    length = kernels.ints("end_ns") - kernels.ints("start_ns")
+    work = np.bincount(names.codes, weights=length, minlength=len(names.values))
+    each = Labels(np.arange(len(names.values), dtype=np.int32), names.values)
+    compute = np.flatnonzero(~is_communication(each, communication)).tolist()
+    return suspects([names.values[c] for c in compute], [int(work[c]) for c in compute])

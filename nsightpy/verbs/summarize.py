@@ -13,6 +13,7 @@ import numpy as np
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings import DeviceFacts, Facts, findings
+from nsightpy.analysis.gpu_work import WORK_COLUMNS
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx import tally_ranges
 from nsightpy.analysis.tally import Tally, merge, tally
@@ -25,7 +26,6 @@ from nsightpy.verbs.breakdown import (
 )
 from nsightpy.verbs.breakdown import (
     KERNEL_COLUMNS,
-    PLACED_COLUMNS,
     RankedBudget,
     budget_order,
     budget_row,
@@ -152,7 +152,7 @@ def findings_table(summary: Summary) -> Table:
 def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
     all_kernels = report.frame("kernels", KERNEL_COLUMNS)
     all_operations = report.frame("memory_operations", OPERATION_COLUMNS)
-    graphs = report.frame("graph_launches", PLACED_COLUMNS)
+    graphs = report.frame("graph_launches", WORK_COLUMNS)
     extent = extent_of_frames(all_kernels, (all_kernels, all_operations, graphs))
     kernels = scope.narrow(report, all_kernels)
     operations = scope.narrow(report, all_operations)

@@ -1,0 +1,51 @@
+"""When each launch call began: the few columns of the API table that idle time is judged by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy.frames import Frame
+from nsightpy.readers.nsys import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
+from nsightpy.readers.nsys_tables import NsysExport, column, number, ordered, process_of
+
+LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
+_LAST_LAUNCH_CLASS = 1
+_THREADS = 1 << 24
+
+
+def launch_calls(export: NsysExport) -> Frame:
+    """start_ns, pid and correlation_id of the runtime and driver calls of processes with GPU work.
+
+    Of millions of calls nothing else is carried; where one process did all GPU work, other
+    processes' calls are left out and the process is not carried either.
+    """
+    if not export.has(RUNTIME):
+        return Frame({name: np.empty(0, dtype=np.int64) for name in LAUNCH_COLUMNS})
+    table = export.file.tables[RUNTIME]
+    wanted: list[sa.ColumnElement[Any]] = [
+        number(table, "start_ns", column("start"), 0),
+        number(table, "correlation_id", column("correlationId"), 0),
+    ]
+    alone = _only_process(export) if "globalTid" in table.c else None
+    if alone is None:
+        wanted.append(number(table, "pid", process_of("globalTid"), 0))
+    query = sa.select(*wanted)
+    if alone is not None:
+        query = query.where(table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS)
+    if "eventClass" in table.c:
+        query = query.where(table.c.eventClass <= _LAST_LAUNCH_CLASS)
+    found = Frame(export.file.arrays(query, split=table))
+    if alone is None:
+        return ordered(found)
+    pid = np.broadcast_to(np.int64((alone >> 24) & 0xFFFFFF), found.rows)
+    return ordered(Frame({**found, "pid": pid}))
+
+
+def _only_process(export: NsysExport) -> int | None:
+    """The global id of the one process that owns all GPU work; None when there are several."""
+    tables = [t for t in (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE) if export.holds_rows(t)]
+    owners = {export.steady(table).get("globalPid") for table in tables}
+    return owners.pop() if len(owners) == 1 else None
