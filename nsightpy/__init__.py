@@ -17,18 +17,30 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from nsightpy import errors
+    from nsightpy.ncu_reports import NcuReport
     from nsightpy.rank_set import RankSet, open_ranks
     from nsightpy.reports import NsysReport, open_report
 
-__all__ = ["NsysReport", "RankSet", "errors", "open_ranks", "open_report"]
+__all__ = ["NcuReport", "NsysReport", "RankSet", "errors", "open_ranks", "open_report"]
 
 _HOMES = {
+    "NcuReport": "nsightpy.ncu_reports",
     "NsysReport": "nsightpy.reports",
     "open_report": "nsightpy.reports",
     "RankSet": "nsightpy.rank_set",
     "open_ranks": "nsightpy.rank_set",
 }
-_VERBS = ("summarize", "info", "kernels", "api", "memory", "launches", "breakdown", "nvtx")
+_VERBS = (
+    "summarize",
+    "info",
+    "kernels",
+    "api",
+    "memory",
+    "launches",
+    "breakdown",
+    "nvtx",
+    "roofline",
+)
 
 
 def __getattr__(name: str) -> Any:

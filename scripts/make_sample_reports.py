@@ -13,6 +13,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
+from simulator import ncu
 from simulator.presets import SINGLE_PROCESS, TRAINING_4RANK
 
 HERE = Path(__file__).resolve().parent.parent / "sample_reports"
@@ -60,6 +61,13 @@ iterations whose pageable input copies stop both host and GPU, device allocation
 (`--cuda-graph-trace=graph`), so {opaque_ms} ms of the window are opaque: no kernel rows exist
 for them, only graph launches.
 
+## kernels_h100.ncu.csv
+
+What `ncu --set full --csv --page raw` (Nsight Compute 2025) would print about {kernels} kernels on
+one H100 PCIe at its base clock: a copy, GEMMs in bf16, tf32 and fp32, a reduction, a strided and an
+L2-resident kernel, and a small one. Simulated, too; work, traffic and durations are in
+`kernels_h100.truth.json`. `nsightpy roofline sample_reports/kernels_h100.ncu.csv` reads it.
+
 ## Private matters
 
 The environment in each report is made up. It holds one fake secret, so that tests can prove that
@@ -100,11 +108,20 @@ def _write(output: Path) -> int:
     _write_json(output / "single_process.truth.json", single_truth)
     (output / "README.md").write_text(_readme(truth, single_truth), encoding="utf-8")
     written = [*paths, training / "truth.json", report, output / "single_process.truth.json"]
+    written += _write_kernels(output)
     size = sum(path.stat().st_size for path in written)
     if size > LIMIT_BYTES:
         print(f"samples take {size} bytes, over the limit of {LIMIT_BYTES}", file=sys.stderr)
         return 1
     return 0
+
+
+def _write_kernels(output: Path) -> list[Path]:
+    """What ncu would print about single kernels."""
+    page, truth = output / "kernels_h100.ncu.csv", output / "kernels_h100.truth.json"
+    page.write_text(ncu.raw_page(ncu.KERNELS, "train"), encoding="utf-8")
+    _write_json(truth, {"launches": [kernel.truth() for kernel in ncu.KERNELS]})
+    return [page, truth]
 
 
 def _write_json(path: Path, truth: Mapping[str, object]) -> None:
@@ -139,6 +156,7 @@ def _readme(truth: Mapping[str, Any], single: Mapping[str, Any]) -> str:
         table="\n".join(rows),
         single_iterations=len(only["iterations"]),
         graphs=only["graphs"]["count"],
+        kernels=len(ncu.KERNELS),
         opaque_ms=f"{only['budget']['opaque_graph_ns'] / 1e6:.1f}",
     )
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent / "nsightpy"
-GROUND = {"errors", "units", "names", "frames", "results", "tracks"}
+GROUND = {"errors", "units", "names", "frames", "results", "tracks", "rooflines"}
 # Which rooms of nsightpy each room may import, beside itself.
 MAY_IMPORT = {
     "errors": set(),
@@ -17,6 +17,7 @@ MAY_IMPORT = {
     "names": set(),
     "frames": set(),
     "results": set(),
+    "rooflines": {"results"},
     "tracks": {"frames"},
     "readers": GROUND,
     "analysis": GROUND,

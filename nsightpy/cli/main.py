@@ -23,6 +23,7 @@ COMMANDS = {
     "launches": "From the API call through the queue to the kernel.",
     "breakdown": "How each device's time divides: busy, exposed, idle.",
     "nvtx": "Code ranges by host time and by the GPU time they caused.",
+    "roofline": "Kernels against the machine's limits, from ncu reports.",
     "cache": "Show or clear the exports that nsightpy keeps.",
 }
 

@@ -1,0 +1,64 @@
+"""nsightpy roofline"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nsightpy.cli.options import (
+    common_of,
+    common_options,
+    deliver,
+    deliver_text,
+    name_option,
+    show,
+    tell,
+    top_option,
+)
+
+
+@click.command("roofline")
+@common_options
+@click.option(
+    "--clock",
+    metavar="profiled|max|MHZ",
+    default="profiled",
+    show_default=True,
+    help="SM clock at which the peaks are meant.",
+)
+@click.option(
+    "--ceilings", metavar="FILE", help="Measured limits to draw: lines of name, value, unit."
+)
+@name_option
+@top_option
+def command(**options: Any) -> None:
+    """Kernels against the machine's limits, from Nsight Compute REPORTs (.ncu-rep, ncu --csv).
+
+    Prints achieved and peak rates per precision and memory level, speed of light, NVIDIA's class
+    and a verdict. -o FILE.png, .svg or .pdf draws the roofline and the speed-of-light bars.
+    """
+    from nsightpy.render.plots import is_picture
+    from nsightpy.verbs.roofline import roofline
+
+    result = roofline(
+        options["reports"],
+        clock=options["clock"],
+        ceilings=options["ceilings"],
+        name=options["name"],
+        top=options["top"],
+        **common_of(options),
+    )
+    if is_picture(options["output"]):
+        from nsightpy.render.plots import picture
+        from nsightpy.render.roofline_plot import roofline_figure
+
+        deliver(picture(roofline_figure(result), options["output"]), options)
+    elif options["format_"] == "table":
+        from nsightpy.render.roofline_text import print_roofline
+
+        deliver_text(lambda out: print_roofline(result, out), options)
+    else:
+        show(result, options)
+        return
+    tell(result, options)

@@ -1,0 +1,217 @@
+"""What a roofline says, launch by launch: work against traffic, and speed of light.
+
+Rates are FLOP/s (tensor integers: operations/s) and bytes/s, percentages are of the peak sustained
+rate, times are ns. What was not measured is None, never 0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsightpy.results import Table
+
+LEVELS = ("dram", "l2", "l1")
+SCALAR = ("fp64", "fp32", "fp16")
+# Traffic below this share of the peak says more about the cache than about the memory.
+ALMOST_NO_TRAFFIC = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The work of one precision against the traffic of one memory level ("" if not known)."""
+
+    precision: str
+    level: str
+    flops_per_s: float
+    peak_flops_per_s: float | None = None
+    bytes_per_s: float | None = None
+    peak_bytes_per_s: float | None = None
+
+    @property
+    def arithmetic_intensity(self) -> float | None:
+        """FLOP per byte; None without traffic."""
+        return self.flops_per_s / self.bytes_per_s if self.bytes_per_s else None
+
+    @property
+    def ridge(self) -> float | None:
+        """The arithmetic intensity where memory stops being the limit."""
+        if self.peak_flops_per_s is None or not self.peak_bytes_per_s:
+            return None
+        return self.peak_flops_per_s / self.peak_bytes_per_s
+
+    @property
+    def roof_flops_per_s(self) -> float | None:
+        """min(peak work, intensity x peak traffic): what the machine allows at this intensity."""
+        intensity, memory = self.arithmetic_intensity, self.peak_bytes_per_s
+        if self.peak_flops_per_s is None or self.bytes_per_s is None:
+            return None
+        if intensity is None:  # work without traffic
+            return self.peak_flops_per_s
+        return None if memory is None else min(self.peak_flops_per_s, intensity * memory)
+
+    @property
+    def roof_fraction(self) -> float | None:
+        """Achieved work / roof; None where the work is zero."""
+        roof = self.roof_flops_per_s
+        return self.flops_per_s / roof if roof else None
+
+    @property
+    def traffic_share(self) -> float | None:
+        """Achieved / peak traffic of the level."""
+        if self.bytes_per_s is None or not self.peak_bytes_per_s:
+            return None
+        return self.bytes_per_s / self.peak_bytes_per_s
+
+    @property
+    def is_memory_side(self) -> bool | None:
+        """Whether the point lies left of the ridge."""
+        intensity, ridge = self.arithmetic_intensity, self.ridge
+        return None if intensity is None or ridge is None else intensity < ridge
+
+
+@dataclass(frozen=True, slots=True)
+class SpeedOfLight:
+    """How close a launch came to the machine's throughputs, and what held it up; in %."""
+
+    compute_pct: float | None = None
+    memory_pct: float | None = None
+    dram_pct: float | None = None
+    l2_pct: float | None = None
+    l1_pct: float | None = None
+    waves: float | None = None
+    theoretical_occupancy_pct: float | None = None
+    achieved_occupancy_pct: float | None = None
+    limiters: tuple[str, ...] = ()
+    stalls: tuple[tuple[str, float], ...] = ()
+    latency_cycles: float | None = None
+    busiest: str = ""
+    classification: str | None = None
+
+    @property
+    def leading_stall(self) -> tuple[str, float] | None:
+        """The reason warps waited most for, and its share of the time between instructions."""
+        if not self.stalls or not self.latency_cycles:
+            return None
+        reason, cycles = self.stalls[0]
+        return reason, cycles / self.latency_cycles
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The GPU that a launch ran on, with the clocks of its profile in Hz."""
+
+    gpu: str = ""
+    capability: tuple[int, int] = (0, 0)
+    sm_hz: float | None = None
+    clock_hz: float | None = None
+    clock: str = "profiled"
+
+    @property
+    def name(self) -> str:
+        """Product name, else the compute capability, else that it is not known."""
+        major, minor = self.capability
+        return self.gpu or (
+            f"GPU of compute capability {major}.{minor}" if major else "unknown GPU"
+        )
+
+
+@dataclass(frozen=True)
+class RooflineLaunch:
+    """One launch: its points, its speed of light, and why points are missing."""
+
+    launch: int
+    name: str
+    base_name: str
+    mangled_name: str
+    grid: str
+    block: str
+    device: int | None
+    duration_ns: int | None
+    machine: Machine
+    speed: SpeedOfLight
+    points: tuple[Point, ...] = ()
+    missing: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+    tensor_pct: float | None = None
+    report: str = ""
+    rank: int | None = None
+
+    def named(self, kind: str) -> str:
+        """Its demangled, base or mangled name; the demangled one where there is no other."""
+        return {"base": self.base_name, "mangled": self.mangled_name}.get(kind) or self.name
+
+    @property
+    def work(self) -> tuple[Point, ...]:
+        """The points with work to show."""
+        return tuple(point for point in self.points if point.flops_per_s > 0)
+
+    @property
+    def judged(self) -> Point | None:
+        """The point that says most: of the busiest precision, the level nearest to its roof.
+
+        Levels that were hardly used do not count.
+        """
+        points = [point for point in self.work if point.roof_fraction is not None]
+        if not points or self.tensor_pct is not None:
+            return None
+        busiest = max(points, key=lambda p: p.flops_per_s / (p.peak_flops_per_s or 1)).precision
+        mine = [point for point in points if point.precision == busiest]
+        used = [p for p in mine if (p.traffic_share or 0) >= ALMOST_NO_TRAFFIC]
+        return max(used or mine, key=lambda point: point.roof_fraction or 0.0)
+
+
+@dataclass(frozen=True)
+class RooflineVariant:
+    """Launches of one kernel with one shape on one kind of GPU; medians and spreads, no sums."""
+
+    launches: tuple[RooflineLaunch, ...]
+    verdict: str = ""
+
+    @property
+    def first(self) -> RooflineLaunch:
+        return self.launches[0]
+
+    @property
+    def total_ns(self) -> int | None:
+        """Time of all launches; None where no duration is known."""
+        known = [one.duration_ns for one in self.launches if one.duration_ns is not None]
+        return sum(known) if known else None
+
+    @property
+    def typical(self) -> RooflineLaunch:
+        """The launch of median duration."""
+        ordered = sorted(self.launches, key=lambda one: one.duration_ns or 0)
+        return ordered[(len(ordered) - 1) // 2]
+
+    def spread(self, precision: str, level: str) -> tuple[float, float] | None:
+        """Lowest and highest FLOP/s of that kind over the launches."""
+        found = [
+            point.flops_per_s
+            for one in self.launches
+            for point in one.points
+            if (point.precision, point.level) == (precision, level)
+        ]
+        return (min(found), max(found)) if found else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """A measured limit that the user gave: of a precision (FLOP/s) or a level (bytes/s)."""
+
+    name: str
+    value: float
+
+    @property
+    def is_memory(self) -> bool:
+        return self.name in LEVELS
+
+
+@dataclass(frozen=True)
+class Roofline(Table):
+    """The table of `nsightpy roofline`, and behind it what people read and what is drawn."""
+
+    launches: tuple[RooflineLaunch, ...] = ()
+    variants: tuple[RooflineVariant, ...] = ()
+    ceilings: tuple[Ceiling, ...] = ()
+    tool_versions: tuple[str, ...] = ()
+    naming: str = "demangled"

@@ -1,0 +1,207 @@
+"""roofline: kernels against the machine's limits, from Nsight Compute reports of any version."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Unpack
+
+from nsightpy.analysis.roofline import MAXIMUM, PROFILED, launch_rooflines, variants
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.ncu_reports import NcuReport, map_reports
+from nsightpy.rank_set import NcuPaths, default_jobs, open_ncu_reports
+from nsightpy.results import Field, Value
+from nsightpy.rooflines import Point, Roofline, RooflineLaunch
+from nsightpy.verbs.ceilings import read_ceilings
+from nsightpy.verbs.request import Common
+from nsightpy.verbs.scope import numbers
+
+FIELDS = (
+    Field("id", "id"),
+    Field("kernel", "text"),
+    Field("grid", "text"),
+    Field("block", "text"),
+    Field("device", "id"),
+    Field("precision", "text"),
+    Field("level", "text"),
+    Field("flops_per_s", "flops/s"),
+    Field("peak_flops_per_s", "flops/s"),
+    Field("bytes_per_s", "bytes/s"),
+    Field("peak_bytes_per_s", "bytes/s"),
+    Field("arithmetic_intensity", "flops/byte"),
+    Field("roof_flops_per_s", "flops/s"),
+    Field("roof_fraction", "share"),
+    Field("sol_compute_pct", "%"),
+    Field("sol_memory_pct", "%"),
+    Field("classification", "text"),
+    Field("duration_ns", "ns"),
+)
+# Which report a row is from, added when there are several.
+ORIGIN = (Field("rank", "id"), Field("report", "text"))
+NAMES = ("demangled", "base", "mangled")
+_MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
+
+
+def roofline(
+    reports: NcuPaths,
+    *,
+    clock: str | float = PROFILED,
+    ceilings: Path | str | None = None,
+    name: str = "demangled",
+    top: int | None = None,
+    **common: Unpack[Common],
+) -> Roofline:
+    """Every launch, precision and memory level: achieved, peak, intensity, roof; speed of light.
+
+    Rates are FLOP/s and bytes/s, times ns. `clock` is "profiled", "max" or MHz and moves the peaks
+    of the SMs, never what was achieved; `ceilings` is a file of measured limits for the picture;
+    `top` keeps the longest launches. Several reports are read in worker processes, and their rows
+    end with rank and report. Raises UsageError and ReportError.
+    """
+    if name not in NAMES:
+        raise UsageError(f"name must be one of {', '.join(NAMES)}, not {name!r}")
+    if common.get("from_time") is not None or common.get("to_time") is not None:
+        raise UsageError("Nsight Compute reports have no timeline: --from and --to mean nothing")
+    wanted = parse_clock(clock)
+    measured = read_ceilings(ceilings) if ceilings is not None else ()
+    opened = _of_ranks(
+        open_ncu_reports(reports, rank_regex=common.get("rank_regex")), common.get("rank")
+    )
+    devices = numbers(common.get("device"), "device")
+    mapped = map_reports(
+        partial(_read, clock=wanted, devices=devices),
+        opened,
+        jobs=common.get("jobs") or default_jobs(),
+        on_error=common.get("on_error", "skip"),
+        progress=common.get("progress"),
+    )
+    launches = [one for _, (found, _, _) in mapped.results for one in found]
+    kept = _longest(launches, top)
+    told = _told([note for _, (_, _, notes) in mapped.results for note in notes], len(opened))
+    failures = [f"left out: {error.path}: {error.problem}" for error in mapped.failures]
+    return Roofline(
+        "roofline",
+        (*FIELDS, *(ORIGIN if len(opened) > 1 else ())),
+        tuple(_rows(kept, name, several=len(opened) > 1)),
+        tuple(str(report.path) for report in opened),
+        tuple(dict.fromkeys([*failures, *told, *_launch_notes(kept), *_clock_notes(kept)])),
+        launches=tuple(kept),
+        variants=variants(kept),
+        ceilings=measured,
+        tool_versions=_versions([version for _, (_, version, _) in mapped.results]),
+        naming=name,
+    )
+
+
+def parse_clock(clock: str | float) -> str | float:
+    """ "profiled", "max", or Hz of a clock in MHz. Raises UsageError."""
+    if isinstance(clock, str):
+        if clock in (PROFILED, MAXIMUM):
+            return clock
+        match = _MHZ.fullmatch(clock.strip())
+        clock = float(match[1]) if match else 0.0
+    if not 0 < clock < 100_000:
+        raise UsageError("clock must be profiled, max, or the SM clock in MHz, as 1755")
+    return clock * 1e6
+
+
+def _read(
+    report: NcuReport, *, clock: str | float, devices: frozenset[int] | None
+) -> tuple[list[RooflineLaunch], str, list[str]]:
+    """The rooflines of one report, its ncu version and notes; what other processes send back."""
+    tables = report.tables
+    found = launch_rooflines(tables.launches, tables.metrics, tables.rules, clock=clock)
+    mine = [
+        dataclasses.replace(one, report=str(report.path), rank=report.rank)
+        for one in found
+        if devices is None or one.device in devices
+    ]
+    return mine, tables.tool_version, report.notes
+
+
+def _of_ranks(reports: Sequence[NcuReport], spec: str | int | None) -> list[NcuReport]:
+    ranks = numbers(spec, "rank")
+    kept = [one for one in reports if ranks is None or one.rank in ranks]
+    if not kept:
+        raise ReportError(
+            reports[0].path, f"is not of rank {spec}", "a rank is told by the file's name only."
+        )
+    return kept
+
+
+def _longest(launches: list[RooflineLaunch], top: int | None) -> list[RooflineLaunch]:
+    """All launches, or the longest ones, in the order of the reports."""
+    if top is None:
+        return launches
+    places = sorted(range(len(launches)), key=lambda i: (-(launches[i].duration_ns or 0), i))[:top]
+    return [launches[place] for place in sorted(places)]
+
+
+def _rows(
+    launches: Iterable[RooflineLaunch], name: str, *, several: bool
+) -> Iterable[tuple[Value, ...]]:
+    for one in launches:
+        origin = (one.rank, one.report) if several else ()
+        head = (one.launch, one.named(name), one.grid or None, one.block or None, one.device)
+        speed = one.speed
+        tail = (speed.compute_pct, speed.memory_pct, speed.classification, one.duration_ns)
+        figures = [_figures(point) for point in one.points] or [(None,) * 9]
+        yield from ((*head, *each, *tail, *origin) for each in figures)
+
+
+def _figures(point: Point) -> tuple[Value, ...]:
+    return (
+        point.precision,
+        point.level or None,
+        point.flops_per_s,
+        point.peak_flops_per_s,
+        point.bytes_per_s,
+        point.peak_bytes_per_s,
+        point.arithmetic_intensity,
+        point.roof_flops_per_s,
+        point.roof_fraction,
+    )
+
+
+def _told(notes: Sequence[str], reports: int) -> list[str]:
+    """The reports' own notes, each once, with how many reports it is about."""
+    counts = {note: notes.count(note) for note in dict.fromkeys(notes)}
+    if reports == 1:
+        return list(counts)
+    return [f"{note} ({count} of {reports} reports)" for note, count in counts.items()]
+
+
+def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
+    """Why points are missing and what to know of those that are there, with the launches' count."""
+    texts = [text for one in launches for text in (*one.missing, *one.remarks)]
+    found = []
+    for text in dict.fromkeys(texts):
+        count = texts.count(text)
+        whole = f"{text[0].upper()}{text[1:]}"
+        found.append(whole if count == len(launches) else f"{count} of {len(launches)}: {text}")
+    return found
+
+
+def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
+    """At which clocks the peaks are meant, when there are any."""
+    clocks = [one.machine.clock_hz for one in launches if one.points and one.machine.clock_hz]
+    if not clocks:
+        return []
+    low, high = min(clocks) / 1e6, max(clocks) / 1e6
+    shown = f"{low:.0f} MHz" if round(low) == round(high) else f"{low:.0f} to {high:.0f} MHz"
+    kinds = {one.machine.clock for one in launches if one.machine.clock_hz}
+    if kinds == {PROFILED}:
+        return [f"Peaks are at the SM clock of the profile, {shown}; --clock max asks for more."]
+    what = "the maximum SM clock" if MAXIMUM in kinds else "an SM clock"
+    text = (
+        f"Peaks of the SMs and L1 are at {what} of {shown}, those of L2 and DRAM at the profile's "
+        "clocks; what was achieved is as profiled."
+    )
+    return [text]
+
+
+def _versions(versions: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(version for version in versions if version))
