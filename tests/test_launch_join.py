@@ -12,6 +12,7 @@ from nsightpy.analysis.launches import (
     LaunchStatistics,
     launch_rows,
     launch_statistics,
+    matched,
 )
 from nsightpy.frames import Frame, Labels
 
@@ -100,9 +101,10 @@ def test_id_0_is_no_id() -> None:
     assert joined([(1, 0), (1, 1)], [(1, 0, 0), (1, 1, 0)]) == [NO_LAUNCH, 1]
 
 
-def test_every_kernel_of_a_large_report_finds_its_own_launch() -> None:
-    """Two processes with the same ids in opposite order, each id with a driver row too."""
-    ids = np.arange(1, 20_001)
+@pytest.mark.parametrize("shift", [0, 2**40], ids=["dense", "sparse"])
+def test_every_kernel_of_a_large_report_finds_its_own_launch(shift: int) -> None:
+    """Two processes with the same ids in opposite order, in one of them each id twice."""
+    ids = np.arange(1, 20_001) + shift
     kernels = Frame(
         {
             "pid": np.repeat(np.array([100, 200]), len(ids)),
@@ -119,6 +121,30 @@ def test_every_kernel_of_a_large_report_finds_its_own_launch() -> None:
     found = launch_rows(kernels, calls)
     assert found[: len(ids)].tolist() == list(range(20_000, 40_000))
     assert found[len(ids) :].tolist() == list(range(19_999, -1, -1))
+
+
+pair = st.tuples(st.sampled_from([1, 2]), st.sampled_from([*SPARSE, -1]) | st.sampled_from(DENSE))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(pair, max_size=12), st.lists(pair, max_size=12))
+def test_values_under_a_process_and_an_id(keys: list[Kernel], wanted: list[Kernel]) -> None:
+    first: dict[Kernel, int] = {}
+    for row, key in enumerate(keys):
+        if key[1] > 0:
+            first.setdefault(key, 100 + row)
+
+    def columns(rows: list[Kernel]) -> tuple[np.ndarray, np.ndarray]:
+        return ints([pid for pid, _ in rows]), ints([number for _, number in rows])
+
+    values = 100 + np.arange(len(keys))
+    found = matched(columns(keys), values, columns(wanted), -7)
+    assert found.tolist() == [first.get(key, -7) for key in wanted]
+    # a process that is one value for all rows takes no memory, and changes nothing
+    for pid in (1, 2):
+        alike = np.broadcast_to(np.int64(pid), len(wanted))
+        found = matched(columns(keys), values, (alike, columns(wanted)[1]), -7)
+        assert found.tolist() == [first.get((pid, number), -7) for _, number in wanted]
 
 
 def timed(rows: list[tuple[int, int, int, int]], **names: list[str]) -> Frame:

@@ -190,7 +190,13 @@ def memory(rows: list[tuple[str, int, int]], top: int | None = None) -> Table:
             "operation": Labels.of(name for name, _, _ in rows),
         }
     )
-    time, size = tally_durations(made, ["operation"]), tally_bytes(made, ["operation"])
+    time = tally_durations(made, ["operation"])
+    # the groups of the sizes in an order of their own
+    backwards = {
+        "bytes": made.ints("bytes")[::-1],
+        "operation": Labels.of(n for n, *_ in rows[::-1]),
+    }
+    size = tally_bytes(Frame(backwards), ["operation"])
     return rank_memory(time.statistics(), size.statistics(), top)
 
 
