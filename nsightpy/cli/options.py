@@ -22,6 +22,11 @@ _SCOPE = (
     click.option("--device", metavar="SPEC", help="Only these CUDA devices: 0,2-5."),
     click.option("--from", "from_time", metavar="TIME", help="From this time on: 1.5s, 200ms, ns."),
     click.option("--to", "to_time", metavar="TIME", help="Up to this time."),
+    click.option(
+        "--nvtx",
+        metavar="RANGE[@DOMAIN]",
+        help="Only what NVTX ranges of this name launched; * stands for anything.",
+    ),
 )
 _READING = (
     click.option("--rank-regex", metavar="RE", help="Finds the rank in a report's file name."),
@@ -78,6 +83,7 @@ def common_of(options: dict[str, Any]) -> Common:
         "device": options["device"],
         "from_time": options["from_time"],
         "to_time": options["to_time"],
+        "nvtx": options["nvtx"],
         "rank_regex": options["rank_regex"],
         "jobs": options["jobs"],
         "on_error": options["on_error"],

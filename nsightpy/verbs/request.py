@@ -18,14 +18,16 @@ class Common(TypedDict, total=False):
     """Options of every verb.
 
     rank, device: numbers as "0,2-5". from_time, to_time: ns, or text with a unit, in the report's
-    own time. rank_regex: finds the rank in file names. jobs: worker processes. on_error: "skip"
-    or "raise". use_cache: keep exports made with nsys. progress: called with (fraction, message).
+    own time. nvtx: only what ranges RANGE[@DOMAIN] launched, * for anything. rank_regex: finds
+    the rank in file names. jobs: worker processes. on_error: "skip" or "raise". use_cache: keep
+    exports made with nsys. progress: called with (fraction, message).
     """
 
     rank: str | int | None
     device: str | int | None
     from_time: str | int | None
     to_time: str | int | None
+    nvtx: str | None
     rank_regex: str | None
     jobs: int | None
     on_error: str
@@ -48,6 +50,7 @@ class Request:
             common.get("device"),
             common.get("from_time"),
             common.get("to_time"),
+            common.get("nvtx"),
         )
         ranks = open_ranks(
             reports,
