@@ -215,3 +215,4 @@ class Roofline(Table):
     ceilings: tuple[Ceiling, ...] = ()
     tool_versions: tuple[str, ...] = ()
     naming: str = "demangled"
+    by: str = "launch"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nsightpy.analysis import speed_of_light as sol
 from nsightpy.rooflines import ALMOST_NO_TRAFFIC, Point, RooflineLaunch, RooflineVariant
-from nsightpy.units import significant
+from nsightpy.units import format_time, significant
 
 _STALLS = {
     "long scoreboard": "waiting for global or local memory: more loads in flight, better locality",
@@ -30,7 +30,7 @@ _STALLS = {
 def verdict(variant: RooflineVariant) -> str:
     """One to three sentences about the launch of median duration."""
     launch = variant.typical
-    parts = [_limit(launch), _distance(launch), _advice(launch)]
+    parts = [_limit(launch), _distance(launch), _spread(variant), _advice(launch)]
     return " ".join(part for part in parts if part)
 
 
@@ -80,6 +80,15 @@ def _distance(launch: RooflineLaunch) -> str:
     if any(p.level == "dram" and (p.traffic_share or 1) < ALMOST_NO_TRAFFIC for p in launch.work):
         text += " DRAM is hardly used."
     return text
+
+
+def _spread(variant: RooflineVariant) -> str:
+    """How far the launches are from each other, where it matters."""
+    times = [one.duration_ns for one in variant.launches if one.duration_ns]
+    if len(times) < 2 or max(times) < 1.05 * min(times):
+        return ""
+    low, high = format_time(min(times)), format_time(max(times))
+    return f"Its {len(times)} launches take {low} to {high}."
 
 
 def _no_work(launch: RooflineLaunch) -> str:

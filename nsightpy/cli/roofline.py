@@ -30,6 +30,13 @@ from nsightpy.cli.options import (
 @click.option(
     "--ceilings", metavar="FILE", help="Measured limits to draw: lines of name, value, unit."
 )
+@click.option(
+    "--by",
+    type=click.Choice(["launch", "variant"]),
+    default="launch",
+    show_default=True,
+    help="Rows of each launch, or of each kernel and shape with its spread.",
+)
 @name_option
 @top_option
 def command(**options: Any) -> None:
@@ -45,6 +52,7 @@ def command(**options: Any) -> None:
         options["reports"],
         clock=options["clock"],
         ceilings=options["ceilings"],
+        by=options["by"],
         name=options["name"],
         top=options["top"],
         **common_of(options),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MOST_VERDICTS = 10
 WIDEST_TEXT = 100
-_NAME_WIDTH = 60
+_NAME_WIDTH, _TABLE_NAME_WIDTH = 60, 100
 _STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
 
 
@@ -66,10 +66,13 @@ def _machines(result: Roofline) -> Iterator[str]:
 
 def _columns(result: Roofline) -> list[Shown]:
     """The table's columns in one unit each; what is about the launch stands on its first row."""
-    rows = [row for one in result.launches for row in _rows(one)]
+    grouped = result.by == "variant"
+    shown = [one.typical for one in result.variants] if grouped else list(result.launches)
+    rows = [row for one in shown for row in _rows(one)]
     points = [point for _, point, _ in rows]
     heads = [launch for launch, _, first in rows if first]
-    several = len(result.inputs) > 1
+    several = len(result.inputs) > 1 and not grouped
+    counts = [str(len(variant.launches)) for variant in result.variants]
 
     def of_launch(heading: str, texts: Sequence[str], *, is_text: bool = False) -> Shown:
         told = iter(texts)
@@ -80,7 +83,8 @@ def _columns(result: Roofline) -> list[Shown]:
     return [
         *([of_launch("rank", [_plain(one.rank) for one in heads])] if several else []),
         of_launch("id", [str(one.launch) for one in heads]),
-        of_launch("name", [printable(one.named(result.naming)) for one in heads], is_text=True),
+        of_launch("name", [_name(one.named(result.naming)) for one in heads], is_text=True),
+        *([of_launch("launches", counts)] if grouped else []),
         of_launch("grid", [one.grid or "-" for one in heads], is_text=True),
         of_launch("block", [one.block or "-" for one in heads], is_text=True),
         Shown("precision", tuple(p.precision if p else "-" for p in points), True),
@@ -98,6 +102,11 @@ def _columns(result: Roofline) -> list[Shown]:
         of_launch("class", [each.classification or "-" for each in speed], is_text=True),
         of_launch(f"duration ({unit})", times),
     ]
+
+
+def _name(name: str) -> str:
+    """The name short enough for a line; csv and json have it whole."""
+    return shorten(printable(readable(name, _TABLE_NAME_WIDTH)), _TABLE_NAME_WIDTH)
 
 
 def _rows(launch: RooflineLaunch) -> list[tuple[RooflineLaunch, Point | None, bool]]:

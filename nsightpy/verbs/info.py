@@ -11,12 +11,12 @@ import sqlalchemy as sa
 
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import Frame
-from nsightpy.rank_set import Paths
 from nsightpy.readers.nsys import KERNEL
 from nsightpy.readers.nsys_tables import column, number, process_of
 from nsightpy.readers.session import GPU_TABLES
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
+from nsightpy.verbs.ncu_info import AnyPaths, ncu_rows, split_by_tool
 from nsightpy.verbs.request import Common, Request
 
 FIELDS = (
@@ -65,13 +65,21 @@ class Extent:
     kernels: int
 
 
-def info(reports: Paths, **common: Unpack[Common]) -> Table:
-    """One row per report: rank and its evidence, host, GPUs, versions, length, warnings."""
-    request = Request.of(reports, **common)
-    found = request.map(report_info, ranked=True).results
-    rows = tuple(_row(str(report.path), one) for report, one in found)
-    failures = [f"left out: {error.path}: {error.problem}" for error in request.ranks.failures]
-    return Table("info", FIELDS, rows, request.ranks.inputs, tuple(failures))
+def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
+    """One row per report: rank and its evidence, host, GPUs, versions, length, warnings.
+
+    Of an Nsight Compute report: rank, GPU, version, how many launches, warnings.
+    """
+    systems, compute = split_by_tool(reports)
+    rows, inputs, failures = ncu_rows(compute, **common) if compute else ([], [], [])
+    if systems or not compute:
+        request = Request.of(systems, **common)
+        found = request.map(report_info, ranked=True).results
+        rows = [*(_row(str(report.path), one) for report, one in found), *rows]
+        inputs = [*request.ranks.inputs, *inputs]
+        left = [f"left out: {error.path}: {error.problem}" for error in request.ranks.failures]
+        failures = [*left, *failures]
+    return Table("info", FIELDS, tuple(rows), tuple(inputs), tuple(failures))
 
 
 def report_info(report: NsysReport, extent: Extent | None = None) -> ReportInfo:

@@ -9,39 +9,23 @@ from functools import partial
 from pathlib import Path
 from typing import Unpack
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nsightpy.analysis.roofline import MAXIMUM, PROFILED, launch_rooflines, variants
 from nsightpy.errors import ReportError, UsageError
+from nsightpy.frames import Labels
 from nsightpy.ncu_reports import NcuReport, map_reports
 from nsightpy.rank_set import NcuPaths, default_jobs, open_ncu_reports
-from nsightpy.results import Field, Value
-from nsightpy.rooflines import Point, Roofline, RooflineLaunch
+from nsightpy.results import Field
+from nsightpy.rooflines import Roofline, RooflineLaunch
 from nsightpy.verbs.ceilings import read_ceilings
 from nsightpy.verbs.request import Common
+from nsightpy.verbs.roofline_table import FIELDS, ORIGIN, SPREAD, launch_rows, variant_rows
 from nsightpy.verbs.scope import numbers
 
-FIELDS = (
-    Field("id", "id"),
-    Field("kernel", "text"),
-    Field("grid", "text"),
-    Field("block", "text"),
-    Field("device", "id"),
-    Field("precision", "text"),
-    Field("level", "text"),
-    Field("flops_per_s", "flops/s"),
-    Field("peak_flops_per_s", "flops/s"),
-    Field("bytes_per_s", "bytes/s"),
-    Field("peak_bytes_per_s", "bytes/s"),
-    Field("arithmetic_intensity", "flops/byte"),
-    Field("roof_flops_per_s", "flops/s"),
-    Field("roof_fraction", "share"),
-    Field("sol_compute_pct", "%"),
-    Field("sol_memory_pct", "%"),
-    Field("classification", "text"),
-    Field("duration_ns", "ns"),
-)
-# Which report a row is from, added when there are several.
-ORIGIN = (Field("rank", "id"), Field("report", "text"))
 NAMES = ("demangled", "base", "mangled")
+ROWS = ("launch", "variant")
 _MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
 
 
@@ -50,6 +34,7 @@ def roofline(
     *,
     clock: str | float = PROFILED,
     ceilings: Path | str | None = None,
+    by: str = "launch",
     name: str = "demangled",
     top: int | None = None,
     **common: Unpack[Common],
@@ -58,11 +43,15 @@ def roofline(
 
     Rates are FLOP/s and bytes/s, times ns. `clock` is "profiled", "max" or MHz and moves the peaks
     of the SMs, never what was achieved; `ceilings` is a file of measured limits for the picture;
-    `top` keeps the longest launches. Several reports are read in worker processes, and their rows
-    end with rank and report. Raises UsageError and ReportError.
+    `top` keeps the longest launches, `nvtx` those inside a range. Several reports are read in
+    worker processes, and their rows end with rank and report. by="variant" has one launch, that of
+    median duration, speak for all of its kernel and shape, whose spread ends the row. Raises
+    UsageError and ReportError.
     """
     if name not in NAMES:
         raise UsageError(f"name must be one of {', '.join(NAMES)}, not {name!r}")
+    if by not in ROWS:
+        raise UsageError(f"by must be one of {', '.join(ROWS)}, not {by!r}")
     if common.get("from_time") is not None or common.get("to_time") is not None:
         raise UsageError("Nsight Compute reports have no timeline: --from and --to mean nothing")
     wanted = parse_clock(clock)
@@ -72,7 +61,7 @@ def roofline(
     )
     devices = numbers(common.get("device"), "device")
     mapped = map_reports(
-        partial(_read, clock=wanted, devices=devices),
+        partial(_read, clock=wanted, devices=devices, nvtx=dict(common).get("nvtx")),
         opened,
         jobs=common.get("jobs") or default_jobs(),
         on_error=common.get("on_error", "skip"),
@@ -82,17 +71,25 @@ def roofline(
     kept = _longest(launches, top)
     told = _told([note for _, (_, _, notes) in mapped.results for note in notes], len(opened))
     failures = [f"left out: {error.path}: {error.problem}" for error in mapped.failures]
+    groups = variants(kept)
+    several = len(opened) > 1
+    extra: tuple[Field, ...] = ORIGIN if several else ()
+    if by == "variant":
+        extra, rows = SPREAD, variant_rows(groups, name)
+    else:
+        rows = launch_rows(kept, name, several=several)
     return Roofline(
         "roofline",
-        (*FIELDS, *(ORIGIN if len(opened) > 1 else ())),
-        tuple(_rows(kept, name, several=len(opened) > 1)),
+        (*FIELDS, *extra),
+        tuple(rows),
         tuple(str(report.path) for report in opened),
         tuple(dict.fromkeys([*failures, *told, *_launch_notes(kept), *_clock_notes(kept)])),
         launches=tuple(kept),
-        variants=variants(kept),
+        variants=groups,
         ceilings=measured,
         tool_versions=_versions([version for _, (_, version, _) in mapped.results]),
         naming=name,
+        by=by,
     )
 
 
@@ -109,17 +106,32 @@ def parse_clock(clock: str | float) -> str | float:
 
 
 def _read(
-    report: NcuReport, *, clock: str | float, devices: frozenset[int] | None
+    report: NcuReport, *, clock: str | float, devices: frozenset[int] | None, nvtx: object = None
 ) -> tuple[list[RooflineLaunch], str, list[str]]:
     """The rooflines of one report, its ncu version and notes; what other processes send back."""
     tables = report.tables
-    found = launch_rooflines(tables.launches, tables.metrics, tables.rules, clock=clock)
+    launches = tables.launches
+    if isinstance(nvtx, str):
+        launches = launches.take(in_range(launches.labels("nvtx"), nvtx))
+    found = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
     mine = [
         dataclasses.replace(one, report=str(report.path), rank=report.rank)
         for one in found
         if devices is None or one.device in devices
     ]
     return mine, tables.tool_version, report.notes
+
+
+def in_range(nvtx: Labels, wanted: str) -> NDArray[np.bool_]:
+    """Which launches ran inside a range RANGE[@DOMAIN]; * stands for anything."""
+    name, _, domain = wanted.partition("@")
+    pattern = re.compile(".*".join(map(re.escape, name.split("*"))))
+    inside = []
+    for text in nvtx.values:
+        stacks = [each.partition("@") for each in text.split(", ")]
+        ranges = [one for path, _, where in stacks if where == domain for one in path.split("/")]
+        inside.append(any(pattern.fullmatch(one) for one in ranges if one))
+    return np.asarray(inside, dtype=np.bool_)[nvtx.codes]
 
 
 def _of_ranks(reports: Sequence[NcuReport], spec: str | int | None) -> list[NcuReport]:
@@ -138,32 +150,6 @@ def _longest(launches: list[RooflineLaunch], top: int | None) -> list[RooflineLa
         return launches
     places = sorted(range(len(launches)), key=lambda i: (-(launches[i].duration_ns or 0), i))[:top]
     return [launches[place] for place in sorted(places)]
-
-
-def _rows(
-    launches: Iterable[RooflineLaunch], name: str, *, several: bool
-) -> Iterable[tuple[Value, ...]]:
-    for one in launches:
-        origin = (one.rank, one.report) if several else ()
-        head = (one.launch, one.named(name), one.grid or None, one.block or None, one.device)
-        speed = one.speed
-        tail = (speed.compute_pct, speed.memory_pct, speed.classification, one.duration_ns)
-        figures = [_figures(point) for point in one.points] or [(None,) * 9]
-        yield from ((*head, *each, *tail, *origin) for each in figures)
-
-
-def _figures(point: Point) -> tuple[Value, ...]:
-    return (
-        point.precision,
-        point.level or None,
-        point.flops_per_s,
-        point.peak_flops_per_s,
-        point.bytes_per_s,
-        point.peak_bytes_per_s,
-        point.arithmetic_intensity,
-        point.roof_flops_per_s,
-        point.roof_fraction,
-    )
 
 
 def _told(notes: Sequence[str], reports: int) -> list[str]:
