@@ -118,6 +118,8 @@ gaps = complement
 
 def clip(a: Spans, start: int, end: int) -> Spans:
     """The part of a set inside [start, end)."""
+    if len(a) and start <= a.starts[0] and a.ends[-1] <= end:
+        return a
     starts, ends = np.maximum(a.starts, start), np.minimum(a.ends, end)
     left = ends > starts
     return Spans(starts[left], ends[left])

@@ -13,7 +13,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.intervals import Spans, clip, difference, overlap_total, union, union_of
+from nsightpy.analysis.intervals import (
+    Spans,
+    clip,
+    intersection,
+    overlap_total,
+    union,
+    union_of,
+)
 from nsightpy.frames import Frame, distinct
 from nsightpy.units import percent
 
@@ -110,7 +117,11 @@ def time_budget(
         end_ns = int(busy.ends[-1]) if len(busy) else start_ns
     end_ns = max(start_ns, end_ns)
     inside = done.clipped(start_ns, end_ns)
-    kernels = union_of((inside.compute, inside.communication))
+    # by inclusion and exclusion: compute has millions of intervals, the others few
+    overlap_ns = overlap_total(inside.communication, inside.compute)
+    both = intersection(inside.communication, inside.memory)
+    hidden_ns = both.total - overlap_total(both, inside.compute)
+    beside_copies_ns = overlap_total(inside.memory, inside.compute)
     return TimeBudget(
         start_ns=start_ns,
         end_ns=end_ns,
@@ -118,11 +129,9 @@ def time_budget(
         compute_ns=inside.compute.total,
         communication_ns=inside.communication.total,
         memory_ns=inside.memory.total,
-        overlap_ns=overlap_total(inside.communication, inside.compute),
-        exposed_communication_ns=difference(
-            inside.communication, union_of((inside.compute, inside.memory))
-        ).total,
-        copy_only_ns=difference(inside.memory, kernels).total,
+        overlap_ns=overlap_ns,
+        exposed_communication_ns=inside.communication.total - overlap_ns - hidden_ns,
+        copy_only_ns=inside.memory.total - beside_copies_ns - hidden_ns,
         opaque_graph_ns=inside.graphs.total,
     )
 
@@ -171,7 +180,10 @@ def device_budgets(
 
 def places_of(frame: Frame) -> list[tuple[int, int]]:
     """The (pid, device) pairs that occur in a frame, ascending."""
-    packed, _ = distinct((frame.ints("pid") << 16) | frame.ints("device"))
+    pid, device = frame.ints("pid"), frame.ints("device")
+    if frame.rows and pid.strides == device.strides == (0,):
+        return [(int(pid[0]), int(device[0]))]
+    packed, _ = distinct((pid << 16) | device)
     return [divmod(place, 1 << 16) for place in packed.tolist()]
 
 
