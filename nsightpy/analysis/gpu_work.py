@@ -53,8 +53,8 @@ class GpuWork:
         """The row of the operation before each one on its stream; -1 for a stream's first."""
         rows = np.full(len(self), -1, dtype=np.int64)
         order = self.by_stream
-        same = self.stream[order[1:]] == self.stream[order[:-1]]
-        rows[order[1:]] = np.where(same, order[:-1], -1)
+        rows[order[1:]] = order[:-1]
+        rows[order[self.bounds[:-1]]] = -1
         return rows
 
 

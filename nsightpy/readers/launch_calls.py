@@ -16,11 +16,10 @@ _LAST_LAUNCH_CLASS = 1
 _THREADS = 1 << 24
 
 
-def launch_calls(export: NsysExport) -> Frame:
-    """start_ns, pid and correlation_id of the runtime and driver calls of processes with GPU work.
+def launch_calls(export: NsysExport, alone: int | None) -> Frame:
+    """start_ns, pid and correlation_id of runtime and driver calls: of millions, nothing else.
 
-    Of millions of calls nothing else is carried; where one process did all GPU work, other
-    processes' calls are left out and the process is not carried either.
+    `alone` is the global id of the one process whose calls are wanted; None for all processes.
     """
     if not export.has(RUNTIME):
         return Frame({name: np.empty(0, dtype=np.int64) for name in LAUNCH_COLUMNS})
@@ -29,7 +28,7 @@ def launch_calls(export: NsysExport) -> Frame:
         number(table, "start_ns", column("start"), 0),
         number(table, "correlation_id", column("correlationId"), 0),
     ]
-    alone = _only_process(export) if "globalTid" in table.c else None
+    alone = alone if "globalTid" in table.c else None
     if alone is None:
         wanted.append(number(table, "pid", process_of("globalTid"), 0))
     query = sa.select(*wanted)
@@ -44,7 +43,7 @@ def launch_calls(export: NsysExport) -> Frame:
     return ordered(Frame({**found, "pid": pid}))
 
 
-def _only_process(export: NsysExport) -> int | None:
+def only_process(export: NsysExport) -> int | None:
     """The global id of the one process that owns all GPU work; None when there are several."""
     tables = [t for t in (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE) if export.holds_rows(t)]
     owners = {export.steady(table).get("globalPid") for table in tables}

@@ -11,7 +11,7 @@ import numpy as np
 
 from nsightpy.analysis.communication import is_communication, suspects
 from nsightpy.analysis.gpu_work import WORK_COLUMNS
-from nsightpy.analysis.intervals import union
+from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
 from nsightpy.frames import Frame, Labels
 from nsightpy.rank_set import Paths
@@ -23,6 +23,7 @@ from nsightpy.verbs.idleness import (
     DeviceIdle,
     ReportIdle,
     Work,
+    launches_of,
     report_idle,
     residual_note,
 )
@@ -138,14 +139,15 @@ class _Part:
 
 
 def _budgets(report: NsysReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
-    work = read_work(report, scope)
-    inside = Work(*(scope.narrow(report, frame) for frame in work))
-    rows = rank_budgets(report, scope, *inside, communication=communication)
-    idle = idle_of(report, rows, work, communication)
-    rows = [
-        replace(row, idle=idle.places.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows
-    ]
-    return _Part(rows, doubtful_names(inside.kernels, communication), idle.notes)
+    with launches_of(report) as calls:
+        work = read_work(report, scope)
+        inside = Work(*(scope.narrow(report, frame) for frame in work))
+        rows = rank_budgets(report, scope, *inside, communication=communication)
+        doubtful = doubtful_names(inside.kernels, communication)
+        idle = idle_of(report, rows, work, calls(), communication)
+    known = idle.places
+    rows = [replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows]
+    return _Part(rows, doubtful, idle.notes)
 
 
 def read_work(report: NsysReport, scope: Scope) -> Work:
@@ -161,18 +163,26 @@ def read_work(report: NsysReport, scope: Scope) -> Work:
     )
 
 
-def idle_of(
-    report: NsysReport, rows: list[RankedBudget], work: Work, communication: tuple[str, ...]
-) -> ReportIdle:
-    """Why the devices of these budgets were idle inside the budgets' windows."""
-    windows = {
+def windows_of(rows: list[RankedBudget]) -> dict[tuple[int, int], Spans]:
+    """The window of each place (process, device)."""
+    return {
         (row.pid, row.device): union(
             np.asarray([row.budget.start_ns]), np.asarray([row.budget.end_ns])
         )
         for row in rows
     }
+
+
+def idle_of(
+    report: NsysReport,
+    rows: list[RankedBudget],
+    work: Work,
+    calls: Frame | None,
+    communication: tuple[str, ...],
+) -> ReportIdle:
+    """Why the devices of these budgets were idle inside the budgets' windows."""
     communicates = is_communication(work.kernels.labels("name"), communication)
-    return report_idle(report, work, communicates, windows)
+    return report_idle(report, work, communicates, calls, windows_of(rows))
 
 
 def doubtful_names(kernels: Frame, communication: tuple[str, ...]) -> list[str]:

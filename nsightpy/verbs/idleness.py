@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -26,8 +28,9 @@ from nsightpy.analysis.idle import (
 )
 from nsightpy.analysis.intervals import Spans, overlap_total, union
 from nsightpy.frames import Frame
-from nsightpy.readers.launch_calls import launch_calls
+from nsightpy.readers.launch_calls import launch_calls, only_process
 from nsightpy.readers.nsys import RUNTIME
+from nsightpy.readers.nsys_tables import NsysExport
 from nsightpy.reports import NsysReport
 from nsightpy.units import format_count, format_time
 
@@ -110,20 +113,33 @@ class Work(NamedTuple):
     graphs: Frame
 
 
+@contextmanager
+def launches_of(report: NsysReport) -> Iterator[Callable[[], Frame | None]]:
+    """The report's launch calls, read while the caller does something else; None without any."""
+    export = report.export
+    if not export.holds_rows(RUNTIME):
+        yield lambda: None
+        return
+    alone = only_process(export)
+    with ThreadPoolExecutor(1) as pool:
+        # a connection of its own: one cannot answer two threads at a time
+        yield pool.submit(launch_calls, NsysExport(export.file.path), alone).result
+
+
 def report_idle(
     report: NsysReport,
     found: Work,
     communication: NDArray[np.bool_],
+    calls: Frame | None,
     windows: Mapping[tuple[int, int], Spans],
 ) -> ReportIdle:
     """Attribute the idle time of each place inside its window, in ns.
 
     `found` holds all work of the places, also outside of the windows; `communication` marks the
-    kernels that communicate.
+    kernels that communicate; `calls` are the launch calls.
     """
-    if not report.export.holds_rows(RUNTIME):
+    if calls is None:
         return ReportIdle(notes=(NO_CALLS,) if windows else ())
-    calls = launch_calls(report.export)
     work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
     waits, notes = _event_waits(report, work, calls)
     clear = {
