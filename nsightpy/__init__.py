@@ -29,6 +29,7 @@ _HOMES = {
     "open_report": "nsightpy.reports",
     "RankSet": "nsightpy.rank_set",
     "open_ranks": "nsightpy.rank_set",
+    "timeline_figure": "nsightpy.pictures",
 }
 _VERBS = (
     "summarize",
@@ -38,8 +39,10 @@ _VERBS = (
     "memory",
     "launches",
     "breakdown",
+    "timeline",
     "nvtx",
     "roofline",
+    "select",
 )
 
 

@@ -22,8 +22,10 @@ COMMANDS = {
     "memory": "Copies and memory sets by time and size.",
     "launches": "From the API call through the queue to the kernel.",
     "breakdown": "How each device's time divides: busy, exposed, idle.",
+    "timeline": "Every rank on one clock: a picture, a page, or a trace.",
     "nvtx": "Code ranges by host time and by the GPU time they caused.",
     "roofline": "Kernels against the machine's limits, from ncu reports.",
+    "select": "Which kernels are worth measuring with ncu, and the commands.",
     "cache": "Show or clear the exports that nsightpy keeps.",
 }
 

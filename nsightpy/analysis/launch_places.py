@@ -1,0 +1,207 @@
+"""The variants of the kernels of one report, and the place of every launch among its namesakes.
+
+A variant is a kernel under one geometry: name, grid, block, static and dynamic shared memory. ncu
+counts the launches that its name filter matches, in the order of the API calls of a process over
+all its GPUs: so do the places here, from 0. Correlation ids are given at the call, and keep that
+order; the order in which the GPU begins is another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.ranking import durations
+from nsightpy.frames import Frame, Ints
+
+SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+SHARED = ("static_shared_bytes", "dynamic_shared_bytes")
+NAMES = ("mangled_name", "base_name", "name")
+VARIANT = (*NAMES, *SHAPE, *SHARED)
+COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", *VARIANT, "graph_node_id")
+
+Extent = tuple[int, int, int]
+Mask = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A kernel under one launch geometry; shared memory in bytes per block."""
+
+    mangled: str
+    base: str
+    name: str
+    grid: Extent
+    block: Extent
+    static_shared: int = 0
+    dynamic_shared: int = 0
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """A total order: by name, then by geometry."""
+        own = (self.name, self.mangled, self.base)
+        return (*own, self.grid, self.block, self.static_shared, self.dynamic_shared)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """How many launches of its process with the same name came before this one."""
+
+    mangled: int
+    function: int
+    demangled: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One launch: its duration, its places, and why it was chosen (median or outlier)."""
+
+    duration_ns: int
+    places: Places
+    role: str = "median"
+
+
+@dataclass(frozen=True, slots=True)
+class Portion:
+    """One variant in one process: its weight, and the launches that stand for it.
+
+    `instances` and `total_ns` are of the launches that were weighed. No samples where none of them
+    could be reached by ncu. `warm_up` launches were not considered.
+    """
+
+    variant: Variant
+    pid: int
+    instances: int
+    total_ns: int
+    samples: tuple[Sample, ...]
+    warm_up: int = 0
+    from_graph: bool = False
+
+
+@dataclass(frozen=True)
+class Launches:
+    """The launches of a report in API order, with the group of each under every kind of name.
+
+    `visible` are those that ncu's NVTX filter lets through: only they are counted by places.
+    """
+
+    frame: Frame
+    variants: tuple[Variant, ...]
+    variant: NDArray[np.int32]
+    visible: Mask
+    places: tuple[Ints, Ints, Ints]
+
+    def places_of(self, row: int) -> Places:
+        return Places(*(int(column[row]) for column in self.places))
+
+
+def in_api_order(kernels: Frame) -> Ints:
+    """The rows by process, then by API call; nodes of one graph launch by their start."""
+    return np.lexsort(
+        (kernels.ints("start_ns"), kernels.ints("correlation_id"), kernels.ints("pid"))
+    )
+
+
+def launches_of(kernels: Frame, visible: Mask | None = None) -> Launches:
+    """Variants and places of kernels (COLUMNS); `visible` as in Launches, all by default."""
+    order = in_api_order(kernels)
+    frame = kernels.take(order)
+    seen = np.ones(frame.rows, dtype=np.bool_) if visible is None else visible[order]
+    groups = group_by(frame, VARIANT)
+    places = tuple(_places(group_by(frame, ("pid", name)).codes, seen) for name in NAMES)
+    mangled, function, demangled = places
+    return Launches(
+        frame,
+        tuple(map(_variant, groups.keys)),
+        groups.codes,
+        seen,
+        (mangled, function, demangled),
+    )
+
+
+def _variant(key: Sequence[int | str | None]) -> Variant:
+    mangled, base, name, *numbers = key
+    gx, gy, gz, bx, by, bz, static, dynamic = (int(value or 0) for value in numbers)
+    return Variant(str(mangled), str(base), str(name), (gx, gy, gz), (bx, by, bz), static, dynamic)
+
+
+def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:
+    """For each row, the number of visible rows before it with the same code."""
+    order = np.argsort(codes, kind="stable")
+    seen = visible[order].astype(np.int64)
+    before: Ints = np.cumsum(seen) - seen
+    starts = np.flatnonzero(np.concatenate([[True], codes[order][1:] != codes[order][:-1]]))
+    lengths = np.diff(np.append(starts, len(order)))
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = before - np.repeat(before[starts], lengths) if len(order) else before
+    return found
+
+
+def portions(
+    done: Launches, weighed: Mask | None = None, *, warm_up: int = 1, outlier: bool = False
+) -> list[Portion]:
+    """The variants of every process, with representative launches.
+
+    `weighed` masks the launches, in the order of `done.frame`, that count and may be chosen. The
+    first `warm_up` launches of a variant in its process are never chosen while others are there.
+    The one nearest the median of the rest represents it, the earliest of equals; with `outlier`
+    the slowest is added.
+    """
+    frame = done.frame
+    counted = np.ones(frame.rows, dtype=np.bool_) if weighed is None else weighed
+    groups = group_by(Frame({"pid": frame["pid"], "variant": done.variant.astype(np.int64)}), (
+        "pid",
+        "variant",
+    ))  # fmt: skip
+    order = np.argsort(groups.codes, kind="stable")
+    edges = np.searchsorted(groups.codes[order], np.arange(len(groups.keys) + 1)).tolist()
+    length = durations(frame)
+    graph = frame.ints("graph_node_id") > 0
+    made = []
+    for (pid, variant), (low, high) in zip(groups.keys, pairwise(edges), strict=True):
+        rows = order[low:high]
+        own = rows[counted[rows]]
+        if len(own) == 0:
+            continue
+        cold = min(warm_up, len(rows) - 1)
+        chosen = _samples(done, length, _warm(done, rows, own, cold), outlier=outlier)
+        made.append(
+            Portion(
+                done.variants[int(variant or 0)],
+                int(pid or 0),
+                len(own),
+                int(length[own].sum()),
+                chosen,
+                int(np.isin(rows[:cold], own).sum()),
+                bool(graph[own].any()),
+            )
+        )
+    return made
+
+
+def _warm(done: Launches, rows: Ints, own: Ints, cold: int) -> Ints:
+    """The visible launches of a variant that may stand for it: warm ones where there are any."""
+    within = own[done.visible[own]]
+    warm = within[~np.isin(within, rows[:cold])]
+    return warm if len(warm) else within
+
+
+def _samples(done: Launches, length: Ints, rows: Ints, *, outlier: bool) -> tuple[Sample, ...]:
+    if len(rows) == 0:
+        return ()
+    own = length[rows]
+    # twice the distance to the median, so that the mean of two middle values stays exact
+    middle = np.partition(own, (len(own) - 1) // 2)[(len(own) - 1) // 2]
+    upper = np.partition(own, len(own) // 2)[len(own) // 2]
+    nearest = int(np.argmin(np.abs(2 * own - (middle + upper))))
+    chosen = [Sample(int(own[nearest]), done.places_of(int(rows[nearest])))]
+    slowest = int(np.argmax(own))
+    if outlier and own[slowest] > own[nearest]:
+        row = int(rows[slowest])
+        chosen.append(Sample(int(own[slowest]), done.places_of(row), "outlier"))
+    return tuple(chosen)

@@ -1,0 +1,206 @@
+"""nsightpy select"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nsightpy.cli.options import (
+    common_of,
+    common_options,
+    deliver,
+    deliver_text,
+    say,
+    show,
+    tell,
+    top_option,
+)
+
+if TYPE_CHECKING:
+    from nsightpy.verbs.select_plan import Plan
+
+APPLICATION = "nsightpy.application"
+
+
+class WithApplication(click.Command):
+    """A command whose words after the first -- are another program's own command."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" in args:
+            place = args.index("--")
+            ctx.meta[APPLICATION] = tuple(args[place + 1 :])
+            args = args[:place]
+        return super().parse_args(ctx, args)
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return [*super().collect_usage_pieces(ctx), "[-- APPLICATION ARGUMENTS...]"]
+
+
+_CHOICE = (
+    click.option(
+        "--coverage",
+        type=click.FloatRange(0, 1, min_open=True),
+        default=0.8,
+        show_default=True,
+        help="Choose the fewest kernels with this share of the GPU time.",
+    ),
+    click.option(
+        "--communication",
+        metavar="RE",
+        multiple=True,
+        help="Kernels whose name matches count as communication, too; may be repeated.",
+    ),
+    click.option("--with-communication", is_flag=True, help="Choose communication kernels, too."),
+    click.option("--outlier", is_flag=True, help="Add the slowest launch of each kernel."),
+    click.option(
+        "--warm-up",
+        metavar="N",
+        type=click.IntRange(min=0),
+        default=1,
+        show_default=True,
+        help="First launches of a variant that are not representative.",
+    ),
+    click.option(
+        "--budget", metavar="N", type=click.IntRange(min=1), help="At most N passes over kernels."
+    ),
+    click.option(
+        "--passes", metavar="N", type=click.IntRange(min=1), help="Passes that one launch takes."
+    ),
+    click.option("--profile-rank", metavar="SPEC", help="Profile in these ranks only."),
+)
+_NCU = (
+    click.option("--set", "metric_set", metavar="NAME", help="Set of sections.  [roofline]"),
+    click.option("--section", "sections", metavar="NAME", multiple=True, help="More sections."),
+    click.option("--metrics", metavar="LIST", default="", help="Metrics, as ncu takes them."),
+    click.option(
+        "--form",
+        type=click.Choice(["auto", "mangled", "function", "demangled"]),
+        default="auto",
+        show_default=True,
+        help="How kernels are named; auto takes the first that the capture has.",
+    ),
+    click.option("--one-run", is_flag=True, help="One run of the application for all kernels."),
+    click.option("--ncu-output", metavar="NAME", default="ncu", help="How reports begin.  [ncu]"),
+    click.option("--ncu-force", is_flag=True, help="Let ncu overwrite its reports."),
+    click.option("--rank-variable", metavar="VAR", help="Goes into reports' names as %q{VAR}."),
+    click.option("--kill", is_flag=True, help="End the application after the last launch."),
+    click.option(
+        "--capture-range",
+        type=click.Choice(["none", "cudaProfilerApi"]),
+        default="none",
+        help="What the nsys capture was limited to; ncu counts launches from there, too.",
+    ),
+    click.option("--ncu-option", "extra", metavar="WORD", multiple=True, help="More for ncu."),
+)
+_FORM = (
+    click.option("--lines", is_flag=True, help="Print only the commands, one per line."),
+    click.option(
+        "--script",
+        metavar="KIND",
+        type=click.Choice(["slurm", "mpi", "torchrun", "plain"]),
+        help="Print a batch script: slurm, mpi (PBS, PALS), torchrun, plain.",
+    ),
+    click.option("--launcher", metavar="TEXT", default="", help="Starts the job in the script."),
+    click.option("--run", is_flag=True, help="Run the commands here, now."),
+)
+
+
+def options_of_select(function: Any) -> Any:
+    """All options of this command, in the order of the help."""
+    for option in reversed((*_CHOICE, *_NCU, *_FORM)):
+        function = option(function)
+    return function
+
+
+@click.command("select", cls=WithApplication)
+@common_options
+@top_option
+@options_of_select
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> None:
+    """Choose the kernels worth measuring with ncu, and print the ncu commands for them.
+
+    The fewest kernel variants (name, grid, block, shared memory) that cover 80 % of the GPU time
+    of all REPORTs, each measured by one typical launch. Words after -- are the application's own
+    command.
+    """
+    from nsightpy.errors import UsageError
+
+    application = context.meta.get(APPLICATION, ())
+    if options["run"] and not application:
+        raise UsageError("--run needs the application's own command after --")
+    if sum(map(bool, (options["run"], options["script"], options["lines"]))) > 1:
+        raise UsageError("--run, --script and --lines exclude each other")
+    plan = planned(options, application)
+    if options["run"]:
+        run(plan, options)
+    elif options["script"]:
+        text = plan.script(options["script"], options["launcher"])
+        deliver(text.encode("utf-8", "surrogateescape"), options)
+        told(plan, options)
+    elif options["lines"]:
+        text = "".join(f"{line}\n" for line in plan.lines())
+        deliver(text.encode("utf-8", "surrogateescape"), options)
+        told(plan, options)
+    elif options["format_"] == "table":
+        deliver_text(lambda out: printed(plan, out), options)
+        tell(plan, options)
+    elif options["format_"] == "json":
+        deliver(as_json(plan), options)
+    else:
+        show(plan, options)
+
+
+def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
+    """The plan for the command line's options."""
+    from nsightpy.verbs.select import select
+
+    taken = [
+        *("coverage", "top", "sections", "communication", "with_communication", "outlier"),
+        *("warm_up", "budget", "passes", "profile_rank", "metric_set", "form", "one_run"),
+        *("rank_variable", "kill", "extra"),
+    ]
+    return select(
+        options["reports"],
+        **{name: options[name] for name in taken},
+        metrics=[name for name in options["metrics"].split(",") if name],
+        output=options["ncu_output"],
+        overwrite=options["ncu_force"],
+        from_start=options["capture_range"] == "none",
+        application=application,
+        **common_of(options),
+    )
+
+
+def printed(plan: Plan, out: Any) -> None:
+    """The table for people, and below it the commands, whole."""
+    from nsightpy.render.terminal import print_table
+    from nsightpy.results import Table
+
+    print_table(Table(plan.command, plan.fields[:-1], tuple(row[:-1] for row in plan.rows)), out)
+    out.file.write("".join(f"\n{line}\n" for line in dict.fromkeys(plan.lines())))
+
+
+def as_json(plan: Plan) -> bytes:
+    """The document of every command, and in it the runs with words, ranks and fallbacks."""
+    import json
+
+    from nsightpy.render.formats import to_json
+
+    document = {**json.loads(to_json(plan)), "runs": plan.document()}
+    return f"{json.dumps(document, indent=2, ensure_ascii=True)}\n".encode()
+
+
+def told(plan: Plan, options: dict[str, Any]) -> None:
+    """The notes, on stderr."""
+    for note in plan.notes:
+        say(note, options)
+
+
+def run(plan: Plan, options: dict[str, Any]) -> None:
+    """Run the plan here, in this rank."""
+    from nsightpy.verbs.select_run import run_plan
+
+    made = run_plan(plan, told=None if options["quiet"] else lambda text: say(text, options))
+    show(made, options)

@@ -1,0 +1,134 @@
+"""Running a plan here: ncu in the chosen ranks, the bare application in all others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from nsightpy.errors import ToolFailedError
+from nsightpy.ncu_command import Options, argv
+from nsightpy.ncu_command.scripts import MPI_RANKS
+from nsightpy.readers.ncu_run import NcuOutcome, available, failure, remedy, run_ncu
+from nsightpy.readers.nvidia_tools import Tool, find_tool
+from nsightpy.readers.tool_run import run_tool, termination_raises
+from nsightpy.results import Field, Table, Value
+from nsightpy.verbs.select_plan import Plan, PlannedRun
+
+FIELDS = (
+    Field("order", "text"),
+    Field("name", "text"),
+    Field("form", "text"),
+    Field("profiled"),
+    Field("passes"),
+    Field("report", "text"),
+)
+RANK_KEYS = ("RANK", *MPI_RANKS)
+
+
+@dataclass(frozen=True)
+class Measured(Table):
+    """What was run: one row per run of ncu; `reports` are the files to read."""
+
+    reports: tuple[Path, ...] = ()
+
+
+def run_plan(
+    plan: Plan,
+    *,
+    ncu: Tool | None = None,
+    told: Callable[[str], None] | None = None,
+    csv_folder: Path | None = None,
+) -> Measured:
+    """Run the commands of a plan one after another, in this rank, and say what came of each.
+
+    A run that matches nothing is tried again with the next way to name the kernel. With
+    `csv_folder` ncu writes no reports: its CSV pages go there. Raises ToolNotFoundError and
+    ToolFailedError; its message names the remedy where one is known.
+    """
+    tool = ncu or find_tool("ncu")
+    options = replace(plan.options, version=tool.version, csv=csv_folder is not None)
+    rank = own_rank(os.environ)
+    rows: list[tuple[Value, ...]] = []
+    reports: list[Path] = []
+    notes: list[str] = []
+    with termination_raises():
+        for place, planned in enumerate(plan.runs, start=1):
+            if rank is not None and planned.run.ranks and rank not in planned.run.ranks:
+                _untouched(options.application)
+                continue
+            if told is not None:
+                told(f"run {place} of {len(plan.runs)}: {planned.title}")
+            keep = None if csv_folder is None else csv_folder / f"{planned.run.output}.csv"
+            form, outcome = _attempts(tool, planned, options, told, keep)
+            made = keep if keep is not None else outcome.report
+            reports += [made] if made is not None else []
+            rows.append(_row(planned, form, outcome, made))
+            notes += _doubts(outcome, planned)
+    return Measured(
+        "select", FIELDS, tuple(rows), plan.inputs, tuple(notes), reports=tuple(reports)
+    )
+
+
+def own_rank(environment: Mapping[str, str]) -> int | None:
+    """The rank that the launcher gave this process, if any."""
+    values = (environment.get(name, "") for name in RANK_KEYS)
+    return next((int(value) for value in values if value.isdecimal()), None)
+
+
+def _attempts(
+    tool: Tool,
+    planned: PlannedRun,
+    options: Options,
+    told: Callable[[str], None] | None,
+    keep: Path | None,
+) -> tuple[str, NcuOutcome]:
+    """The outcome of the first way to name the kernel that matches, and which it was."""
+    outcome = None
+    for run in (planned.run, *planned.fallbacks):
+        outcome = run_ncu(tool, argv(run, options)[1:], heard=told, keep=keep)
+        if outcome.matched:
+            return run.kernels.base, outcome
+        if told is not None:
+            told(f"no kernel matched by its {run.kernels.base} name")
+    if outcome is None:
+        raise ValueError("a run has a way to name its kernel")
+    names = available(outcome.output)
+    error = failure(tool, outcome.returncode, outcome.output)
+    there = f" ncu saw {len(names)} kernels: {', '.join(names[:5])}." if names else ""
+    raise ToolFailedError(error.path, error.problem, remedy(outcome.output) + there)
+
+
+def _row(
+    planned: PlannedRun, form: str, outcome: NcuOutcome, report: Path | None
+) -> tuple[Value, ...]:
+    return (
+        ",".join(map(str, planned.rows)),
+        planned.expected[0][0].name,
+        form,
+        len(outcome.profiled),
+        max((passes for _, passes in outcome.profiled), default=0) or None,
+        None if report is None else str(report),
+    )
+
+
+def _doubts(outcome: NcuOutcome, planned: PlannedRun) -> list[str]:
+    notes = []
+    if outcome.returncode:
+        notes.append(
+            f"{planned.run.output}: the application ended with an error "
+            f"(ncu's code {outcome.returncode}); what was profiled before is kept."
+        )
+    if len(outcome.profiled) < planned.run.count:
+        notes.append(
+            f"{planned.run.output}: {len(outcome.profiled)} of {planned.run.count} launches were "
+            "profiled: the application ended early, or launches in another order."
+        )
+    return notes
+
+
+def _untouched(application: Sequence[str]) -> None:
+    run = run_tool(list(application))
+    if run.returncode:
+        raise ToolFailedError(application[0], f"ended with code {run.returncode}")
