@@ -12,6 +12,7 @@ TIME_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min"
 _TIME = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(ns|us|µs|ms|s|min)?\s*")
 _LATEST_NS = 2**63 - 1
 _ALL_WHOLE = 2.0**52  # floats from here on have no fraction
+_ROUNDS_UP = 0.9995
 _BYTE_STEPS = (("B", 1), ("KB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
 
 
@@ -49,7 +50,8 @@ def format_time(ns: float | None) -> str:
     """A single time with three significant digits and its own unit: 1.23 ms."""
     if ns is None:
         return "-"
-    name, scale = time_unit_for([ns])
+    # what would be printed as 1000 of the smaller unit is 1.00 of the larger one
+    name, scale = time_unit_for([ns / _ROUNDS_UP])
     return f"{significant(ns / scale)} {name}"
 
 
@@ -58,7 +60,7 @@ def format_bytes(size: float | None) -> str:
     if size is None:
         return "-"
     name, scale = next(
-        (step for step in reversed(_BYTE_STEPS) if abs(size) >= step[1]), _BYTE_STEPS[0]
+        (step for step in reversed(_BYTE_STEPS) if abs(size) >= _ROUNDS_UP * step[1]), _BYTE_STEPS[0]
     )
     return f"{significant(size / scale)} {name}"
 

@@ -34,6 +34,7 @@ RANK_KEYS = (
 )
 THREAD_NAME = 39
 GUESS = "guess: order of"
+BY_REGEX = "--rank-regex"
 
 Unit: TypeAlias = tuple[str, int]
 Decision: TypeAlias = tuple[int | None, str]
@@ -60,11 +61,11 @@ def evidence(
 ) -> list[Evidence]:
     """All evidence that a report holds, strongest first.
 
-    The launcher's environment and the file name speak for the whole report, and so only when one
-    process of it did GPU work.
+    The launcher's environment and the file name (also through the user's expression) speak for the
+    whole report, and so only when one process of it did GPU work.
     """
     found: list[Evidence] = []
-    if rank_regex is not None:
+    if rank_regex is not None and len(pids) <= 1:
         found += rank_by_regex(name, rank_regex)
     found += _mpi_ranks(export)
     found += _mpi_thread_names(export)
@@ -83,10 +84,15 @@ def evidence_for(found: Iterable[Evidence], pid: int) -> list[Evidence]:
 def decide_ranks(told: Mapping[Unit, Sequence[Evidence]]) -> dict[Unit, Decision]:
     """The rank of every unit (report path, pid), and the evidence that decided.
 
-    The strongest kind of evidence that tells all units apart wins; else each unit takes its own
+    What the user says holds wherever it says anything. Of the rest the strongest kind of evidence that tells all units apart wins; else each unit takes its own
     strongest, leaving out kinds that call several units the same; what nothing tells apart is
     numbered by the order of the files or processes, and called a guess.
     """
+    said = {unit: one for unit, found in told.items() for one in found if one.source == BY_REGEX}
+    if said:
+        rest = {unit: found for unit, found in told.items() if unit not in said}
+        ruled = {unit: (one.rank, BY_REGEX) for unit, one in said.items()}
+        return {unit: (ruled | decide_ranks(rest))[unit] for unit in told}
     for kind in dict.fromkeys(one.source for found in told.values() for one in found):
         ranks = [_rank_by(found, kind) for found in told.values()]
         if None not in ranks and len(set(ranks)) == len(ranks):
@@ -123,7 +129,7 @@ def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
     text = match[1] if match.re.groups else match[0]
     if not text or not text.isdecimal() or len(text) > _LONGEST_RANK:
         raise UsageError(f"--rank-regex {pattern!r} finds {text!r} in {name}, which is no rank")
-    return [Evidence(int(text), "--rank-regex")]
+    return [Evidence(int(text), BY_REGEX)]
 
 
 def rank_expression(pattern: str) -> re.Pattern[str]:
