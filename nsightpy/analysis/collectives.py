@@ -1,0 +1,224 @@
+"""The collectives of many ranks side by side: what travels from each report, and the ledger of all.
+
+A unit is one process on one device: a rank. A clock is one process of one report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.frames import Frame, Ints
+
+Codes: TypeAlias = NDArray[np.int32]
+Mask: TypeAlias = NDArray[np.bool_]
+
+UNKNOWN = -1
+# Operations that no rank can leave before all have come: their ends tell about clocks.
+SYNCHRONISING = frozenset({"AllReduce", "AllGather", "AllGatherV", "ReduceScatter", "AllToAll"})
+POINT_TO_POINT = frozenset({"Send", "Recv", "SendRecv"})
+LOG_COLUMNS = (
+    "pid",
+    "device",
+    "stream",
+    "operation",
+    "data_type",
+    "communicator",
+    "group_size",
+    "group_rank",
+    "bytes",
+    "peer",
+)
+
+
+class Kind(NamedTuple):
+    """What collectives of one rank have in common (columns of frames.COLLECTIVES)."""
+
+    pid: int
+    device: int
+    stream: int
+    operation: str
+    data_type: str
+    communicator: str
+    group_size: int
+    group_rank: int
+    bytes: int
+    peer: int
+
+
+@dataclass(frozen=True, slots=True)
+class CollectiveLog:
+    """One report's collectives, small enough to travel; times in ns of the report, by start."""
+
+    kinds: tuple[Kind, ...]
+    codes: Codes
+    starts: Ints
+    ends: Ints
+    sequences: Ints | None
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+
+def log_of(frame: Frame) -> CollectiveLog:
+    """The log of a collectives frame."""
+    groups = group_by(frame, LOG_COLUMNS)
+    sequences = frame.ints("sequence")
+    return CollectiveLog(
+        tuple(Kind(*key) for key in groups.keys) if frame.rows else (),  # type: ignore[arg-type]
+        groups.codes,
+        frame.ints("start_ns"),
+        frame.ints("end_ns"),
+        sequences if (sequences != UNKNOWN).any() else None,
+    )
+
+
+class Unit(NamedTuple):
+    """One process on one device; `clock` is the place of its process among the clocks."""
+
+    clock: int
+    pid: int
+    device: int
+
+
+class Token(NamedTuple):
+    """What a collective looks like to every rank that takes part."""
+
+    operation: str
+    data_type: str
+    bytes: int
+
+
+class Channel(NamedTuple):
+    """A communicator as its payload names it; point to point between two of many is its own."""
+
+    communicator: str
+    ranks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The collectives of all units, by unit and then by start; times in ns of level 0.
+
+    `token` and `channel` are places in the tables (channel -1: no payload tells), `group_size`
+    is what the creation of each channel told (0: nothing).
+    """
+
+    units: tuple[Unit, ...]
+    tokens: tuple[Token, ...]
+    channels: tuple[Channel, ...]
+    group_sizes: tuple[int, ...]
+    unit: Codes
+    token: Codes
+    channel: Codes
+    stream: Codes
+    starts: Ints
+    ends: Ints
+    sequences: Ints
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    @property
+    def clock(self) -> Codes:
+        """The clock of each row."""
+        return np.asarray([unit.clock for unit in self.units], dtype=np.int32)[self.unit]
+
+    @property
+    def synchronising(self) -> Mask:
+        """Mask of the rows whose end tells about clocks."""
+        table = np.asarray([t.operation in SYNCHRONISING for t in self.tokens], dtype=np.bool_)
+        return table[self.token] if len(table) else np.zeros(len(self), dtype=np.bool_)
+
+
+def ledger_of(
+    logs: Sequence[tuple[CollectiveLog, dict[int, int]]], epochs: Sequence[int]
+) -> Ledger:
+    """The ledger of logs, each with its clocks by pid; epochs[clock] is added to its times."""
+    units = sorted(
+        {
+            Unit(clocks[kind.pid], kind.pid, kind.device)
+            for log, clocks in logs
+            for kind in log.kinds
+            if kind.pid in clocks
+        }
+    )
+    tables = _Tables({unit: place for place, unit in enumerate(units)})
+    parts = [tables.part(log, clocks, epochs) for log, clocks in logs if len(log)]
+    columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [
+        np.empty(0, dtype=np.int64) for _ in range(7)
+    ]
+    order = np.lexsort((columns[5], columns[4], columns[0]))
+    unit, token, channel, stream, starts, ends, sequences = (column[order] for column in columns)
+    return Ledger(
+        tuple(units),
+        tuple(tables.tokens),
+        tuple(tables.channels),
+        tuple(tables.sizes),
+        unit.astype(np.int32),
+        token.astype(np.int32),
+        channel.astype(np.int32),
+        stream.astype(np.int32),
+        starts,
+        ends,
+        sequences,
+    )
+
+
+class _Tables:
+    """Places of units, tokens and channels, filled as the logs are read."""
+
+    def __init__(self, units: dict[Unit, int]) -> None:
+        self.units = units
+        self.tokens: dict[Token, int] = {}
+        self.channels: dict[Channel, int] = {}
+        self.sizes: list[int] = []
+
+    def part(
+        self, log: CollectiveLog, clocks: dict[int, int], epochs: Sequence[int]
+    ) -> tuple[Ints, ...]:
+        """The columns of one log: unit, token, channel, stream, start, end, sequence."""
+        known = [kind.pid in clocks for kind in log.kinds]
+        rows = np.asarray(known, dtype=np.bool_)[log.codes]
+        codes = log.codes[rows]
+        facts = [
+            (
+                self.units[Unit(clocks[kind.pid], kind.pid, kind.device)],
+                self._token(kind),
+                self._channel(kind),
+                kind.stream,
+                epochs[clocks[kind.pid]],
+            )
+            if told
+            else (0, 0, 0, 0, 0)
+            for kind, told in zip(log.kinds, known, strict=True)
+        ]
+        table = np.asarray(facts, dtype=np.int64).reshape(-1, 5)[codes]
+        sequences = np.full(len(codes), UNKNOWN, dtype=np.int64)
+        if log.sequences is not None:
+            sequences = log.sequences[rows]
+        starts, ends = log.starts[rows] + table[:, 4], log.ends[rows] + table[:, 4]
+        return (*table[:, :4].T, starts, ends, sequences)
+
+    def _token(self, kind: Kind) -> int:
+        token = Token(kind.operation, kind.data_type, kind.bytes)
+        return self.tokens.setdefault(token, len(self.tokens))
+
+    def _channel(self, kind: Kind) -> int:
+        if not kind.communicator:
+            return UNKNOWN
+        channel = Channel(kind.communicator)
+        if kind.operation in POINT_TO_POINT:
+            pair = sorted({kind.group_rank, kind.peer} - {UNKNOWN})
+            channel = Channel(kind.communicator, tuple(pair) if len(pair) == 2 else (UNKNOWN,))
+        place = self.channels.setdefault(channel, len(self.channels))
+        if place == len(self.sizes):
+            self.sizes.append(0)
+        size = len(channel.ranks) if len(channel.ranks) == 2 else kind.group_size
+        self.sizes[place] = max(self.sizes[place], size)
+        return place
