@@ -71,7 +71,8 @@ def gpu_work(
     correlation_id of launch calls.
     """
     parts = (kernels, operations, graphs)
-    columns = {name: _joined([part.ints(name) for part in parts]) for name in WORK_COLUMNS}
+    joined = (name for name in WORK_COLUMNS if name != "correlation_id")
+    columns = {name: _joined([part.ints(name) for part in parts]) for name in joined}
     kind = np.full(len(columns["pid"]), GRAPH, dtype=np.int8)
     kind[: kernels.rows] = np.where(communication, COMMUNICATION, COMPUTE)
     sets = operations.labels("operation").equals([_MEMSET])
@@ -81,7 +82,7 @@ def gpu_work(
     return GpuWork(
         columns["start_ns"],
         columns["end_ns"],
-        launch_starts(Frame({n: columns[n] for n in ("pid", "correlation_id")}), calls),
+        np.concatenate([launch_starts(part, calls) for part in parts]),
         kind,
         place,
         tuple((pid, device) for pid, device in places),

@@ -112,17 +112,21 @@ def compute_gaps(
     `previous` is the row before each operation on its stream, `awaited` the row that it waited
     for through events; None where waits are not followed.
     """
-    rows = np.flatnonzero((work.kind == COMPUTE) & (work.place == place))
+    mine = work.kind == COMPUTE
+    rows = np.flatnonzero(mine if len(work.places) == 1 else mine & (work.place == place))
     begin, end = (int(window.starts[0]), int(window.ends[-1])) if len(window) else (0, 0)
-    start, reached = work.start[rows], np.maximum.accumulate(work.end[rows])
-    opens = np.concatenate([[begin], reached])
-    last, opens = int(opens[-1]), opens[:-1]
-    heads = np.flatnonzero(start > opens)
+    opens = np.empty(len(rows) + 1, dtype=np.int64)
+    opens[0] = begin
+    np.maximum.accumulate(work.end[rows], out=opens[1:])
+    start = work.start[rows]
+    heads = np.flatnonzero(start > opens[:-1])
     row, opened, closed = rows[heads], opens[heads], start[heads]
-    launch = work.launch[row]
-    launched = np.where(launch == NO_TIME, NO_TIME, np.clip(launch, opened, closed))
-    producer = _producers(work, row, launched, previous, awaited)
-    tail = union(np.asarray([last]), np.asarray([end]))
+    launched = work.launch[row]
+    known = launched != NO_TIME
+    np.clip(launched, opened, closed, out=launched, where=known)
+    producer = _producers(work, row, np.where(known, launched, closed), previous, awaited)
+    producer[~known] = -1
+    tail = union(opens[-1:], np.asarray([end]))
     return ComputeGaps(opened, closed, launched, row, producer, tail)
 
 
@@ -130,14 +134,15 @@ def _producers(
     work: GpuWork, row: Ints, launched: Ints, previous: Ints, awaited: Ints | None
 ) -> Ints:
     """The operation that each kernel still waited for after its launch; -1 for none."""
-    found = np.full(len(row), -1, dtype=np.int64)
-    until = launched.copy()
-    for candidates in (previous[row], None if awaited is None else awaited[row]):
-        if candidates is None:
-            continue
-        later = (candidates >= 0) & (launched != NO_TIME) & (work.end[candidates] > until)
-        found[later] = candidates[later]
-        until[later] = work.end[candidates[later]]
+    found = previous[row]
+    ended = np.where(found >= 0, work.end[found], NO_TIME)
+    found[ended <= launched] = -1
+    if awaited is None:
+        return found
+    other = awaited[row]
+    until = np.maximum(ended, launched)
+    later = (other >= 0) & (work.end[other] > until)
+    found[later] = other[later]
     return found
 
 

@@ -61,7 +61,10 @@ def matched(keys: tuple[Ints, Ints], values: Ints, wanted: tuple[Ints, Ints], mi
     processes, _ = distinct(wanted[0])
     for pid in processes.tolist():
         rows, mine = _rows_of(wanted[0], pid), _rows_of(keys[0], pid)
-        found[rows] = _lookup(keys[1][mine], values[mine], wanted[1][rows], missing)
+        if isinstance(rows, slice):
+            _look_up(keys[1][mine], values[mine], wanted[1][rows], missing, found[rows])
+        else:
+            found[rows] = _lookup(keys[1][mine], values[mine], wanted[1][rows], missing)
     return found
 
 
@@ -72,20 +75,28 @@ def _rows_of(pids: Ints, pid: int) -> NDArray[np.bool_] | slice:
 
 def _lookup(keys: Ints, values: Ints, wanted: Ints, missing: int = NO_LAUNCH) -> Ints:
     """The first value under each wanted positive key; `missing` where there is none."""
+    found = np.full(len(wanted), missing, dtype=np.int64)
+    _look_up(keys, values, wanted, missing, found)
+    return found
+
+
+def _look_up(keys: Ints, values: Ints, wanted: Ints, missing: int, found: Ints) -> None:
+    """Fill `found` with the first value under each wanted positive key."""
     if len(keys) == 0 or len(wanted) == 0:
-        return np.full(len(wanted), missing, dtype=np.int64)
+        return
     high = int(keys.max())
     if 0 <= high < _TABLE_SLACK * len(keys) + 1_000_000 and int(keys.min()) >= 0:
+        # the first and the last place are empty: all that is out of range ends there
         table = np.full(high + 2, missing, dtype=np.int64)
         table[keys[::-1]] = values[::-1]
         table[0] = missing
-        # beyond the table lies nothing: its last place is empty
-        found: Ints = table[np.clip(wanted, 0, high + 1)]
-        return found
+        np.take(table, wanted, out=found, mode="clip")
+        return
     order = np.argsort(keys, kind="stable")
     place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
     row = order[place]
-    return np.where((keys[row] == wanted) & (wanted > 0), values[row], missing)
+    hit = (keys[row] == wanted) & (wanted > 0)
+    found[hit] = values[row[hit]]
 
 
 @dataclass(frozen=True, slots=True)
