@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, TypeVar
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 import click
 
@@ -72,6 +73,14 @@ def common_options(function: F) -> F:
     return function
 
 
+def picture_options(function: F) -> F:
+    """The same for a command whose answer is always a file: no --format, and -o has no default."""
+    file = click.option("-o", "--output", metavar="FILE", help="Write here; its suffix says what.")
+    for option in reversed((_REPORTS, *_SCOPE, *_READING, file, *_OUTPUT[2:])):
+        function = option(function)
+    return function
+
+
 def common_of(options: dict[str, Any]) -> Common:
     """The shared options as the verbs take them; a progress line on a terminal only."""
     if options["verbose"]:
@@ -123,7 +132,7 @@ def tell(table: Table, options: dict[str, Any]) -> None:
 def deliver(data: bytes, options: dict[str, Any]) -> None:
     """Write bytes to stdout or the wanted file."""
     from nsightpy.errors import UsageError
-    from nsightpy.render.output import STDOUT, output_file
+    from nsightpy.render.output import STDOUT
 
     if options["output"] == STDOUT:
         if options["format_"] == "parquet" and sys.stdout.isatty():
@@ -132,10 +141,17 @@ def deliver(data: bytes, options: dict[str, Any]) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
+    with output_of(options) as file:
+        file.write(data)
+
+
+def output_of(options: dict[str, Any]) -> AbstractContextManager[BinaryIO]:
+    """The wanted file, open for writing; never one of the reports."""
+    from nsightpy.render.output import output_file
+
     output = Path(options["output"])
     _spare_inputs(output, options["reports"])
-    with output_file(output, force=options["force"]) as file:
-        file.write(data)
+    return output_file(output, force=options["force"])
 
 
 def _spare_inputs(output: Path, reports: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,16 +89,6 @@ def draw(picture: Picture, *, width: float = WIDTH, dpi: int = DPI) -> Figure:
     _draw_title(figure, picture, height)
     _draw_caption(figure, picture, height)
     return figure
-
-
-def write(figure: Figure, file: BinaryIO, suffix: str) -> None:
-    """Write a figure as .png, .svg or .pdf; the same figure gives the same bytes."""
-    import matplotlib as mpl
-
-    stable: Any = {"svg.hashsalt": "nsightpy", "pdf.fonttype": 42, "svg.fonttype": "path"}
-    dates = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-    with mpl.rc_context(stable):
-        figure.savefig(file, format=suffix.removeprefix("."), metadata=dates.get(suffix))
 
 
 def _layout(picture: Picture) -> tuple[list[_Slot], float]:
@@ -308,7 +298,7 @@ def caption(picture: Picture) -> list[str]:
     if picture.joins:
         few = len(picture.joins) < picture.collectives
         which = f"the {len(picture.joins)} longest of {picture.collectives:,}" if few else "all"
-        text += f"\nLines join the ends of a collective across ranks: {which}."
+        text += f"\nLines join the ends of each collective of several ranks ({which})."
     if picture.ranges_left_out:
         text += f"\n{picture.ranges_left_out:,} NVTX ranges are not drawn for lack of room."
     return text.splitlines()

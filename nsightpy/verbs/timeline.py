@@ -90,8 +90,14 @@ def timeline(
         tracks=partial(_tracks, ordered, clocks, wanted, places),
         earliest=partial(_earliest, ordered, clocks, places),
         inputs=request.ranks.inputs,
-        notes=list(dict.fromkeys((*request.ranks.notes, *clocks.notes, *scope.notes))),
+        notes=list(dict.fromkeys((*request.ranks.notes, *clocks.notes, *_scope_notes(scope)))),
     )
+
+
+def _scope_notes(scope: Scope) -> list[str]:
+    if scope.nvtx is None:
+        return []
+    return [f"Of the GPU's work only what was launched inside NVTX ranges {scope.nvtx!r}."]
 
 
 def _placed(
@@ -109,14 +115,15 @@ def _placed(
 
 def _survey_of(report: NsysReport, *, scope: Scope) -> _Survey | None:
     """The places of a report inside the scope; None when there are none."""
-    if scope.ranks is None and scope.devices is None:
+    scope = replace(scope, from_ns=None, to_ns=None)
+    if scope.ranks is None and scope.devices is None and scope.nvtx is None:
         extent = extent_of(report)
         gpu = (extent.start_ns, extent.end_ns)
         places: tuple[tuple[int, int | None], ...] = extent.places
     else:
         frame = Frame.concatenate(
             [
-                scope.narrow(report, report.frame(name, _PLACED))
+                scope.narrow(report, report.frame(name, _columns(_PLACED, scope.columns)))
                 for name in ("kernels", "memory_operations", "graph_launches")
             ]
         )
@@ -189,11 +196,19 @@ def _tracks(
         streams, hosts = _lanes(report, wanted)
         for place in mine:
             move = partial(clocks.move, place)
-            lanes = [lane for pid, device, lane in streams if (pid, device) == _key(place)]
+            lanes = [
+                clocks.joined(place, lane)
+                for pid, device, lane in streams
+                if (pid, device) == _key(place)
+            ]
             if place == next(one for one in mine if one.pid == place.pid):
                 lanes += [lane for pid, lane in hosts if pid == place.pid]
             moved = (lane.moved(move).within(wanted.start_ns, wanted.end_ns) for lane in lanes)
             yield Track(place, tuple(lane for lane in moved if len(lane)))
+
+
+def _columns(*parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for part in parts for name in part))
 
 
 def _key(place: Place) -> tuple[int, int | None]:
@@ -209,8 +224,11 @@ def _lanes(
     def frame(name: str, columns: tuple[str, ...], more: tuple[str, ...] = ()) -> Frame:
         return scope.narrow(report, report.frame(name, (*columns, *more)))
 
+    def host_frame(name: str, columns: tuple[str, ...]) -> Frame:
+        return scope.within(report, report.frame(name, columns))
+
     full = wanted.detail
-    calls = frame("api_calls", _CALL) if full and wanted.calls else None
+    calls = host_frame("api_calls", _CALL) if full and wanted.calls else None
     streams = stream_lanes(
         frame("kernels", _STREAM, ("name", *_SHAPE) if full else ("name",)),
         frame("memory_operations", _STREAM, ("operation", *(_BYTES if full else ()))),
@@ -218,5 +236,5 @@ def _lanes(
         calls,
         wanted.communication,
     )
-    hosts = range_lanes(frame("nvtx_ranges", _RANGE))
+    hosts = range_lanes(host_frame("nvtx_ranges", _RANGE))
     return streams, hosts + (call_lanes(calls) if calls is not None else [])

@@ -1,0 +1,103 @@
+"""nsightpy timeline"""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import click
+
+from nsightpy.cli.options import common_of, output_of, picture_options, say
+
+if TYPE_CHECKING:
+    from nsightpy.tracks import Timeline
+
+PICTURES = (".png", ".svg", ".pdf")
+SUFFIXES = (*PICTURES, ".html", ".json", ".json.gz", ".pftrace")
+
+
+@click.command("timeline")
+@picture_options
+@click.option(
+    "--communication",
+    metavar="RE",
+    multiple=True,
+    help="Kernels whose name matches count as communication, too; may be repeated.",
+)
+@click.option("--no-calls", is_flag=True, help="No CUDA API calls in pages and traces.")
+def command(**options: Any) -> None:
+    """Draw what every rank and device did, on one clock.
+
+    The file's name says what is made: .png, .svg, .pdf (a picture), .html (one offline page to
+    zoom, pan and search in), .json, .json.gz (Chrome trace events), .pftrace (Perfetto).
+    Times, --from and --to too, are those of the first report.
+    """
+    from nsightpy.verbs.timeline import timeline
+
+    write = _writer(options["output"])
+    detailed = _suffix(options["output"]) not in PICTURES
+    made = timeline(
+        options["reports"],
+        detail=detailed,
+        calls=detailed and not options["no_calls"],
+        communication=options["communication"],
+        **common_of(options),
+    )
+    with output_of(options) as file:
+        write(made, file)
+    for note in made.notes:
+        say(note, options)
+
+
+def _suffix(output: str | None) -> str:
+    name = Path(output or "").name.lower()
+    return next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+
+
+def _writer(output: str | None) -> Callable[[Timeline, BinaryIO], None]:
+    """What writes a timeline into a file of that name. Raises UsageError."""
+    from nsightpy.errors import UsageError
+
+    suffix = _suffix(output)
+    if not suffix:
+        what = "give -o FILE" if output is None else f"{output}: says no format"
+        raise UsageError(f"{what}; the name ends with one of {', '.join(SUFFIXES)}")
+    return {".html": _page, ".json": _json, ".json.gz": _gzip, ".pftrace": _perfetto}.get(
+        suffix, _picture(suffix)
+    )
+
+
+def _picture(suffix: str) -> Callable[[Timeline, BinaryIO], None]:
+    def write(timeline: Timeline, file: BinaryIO) -> None:
+        from nsightpy.analysis.picture import picture
+        from nsightpy.render import plots, timeline_plot
+
+        figure = timeline_plot.draw(picture(timeline, timeline_plot.columns_of()))
+        file.write(plots.picture(figure, f"timeline{suffix}"))
+
+    return write
+
+
+def _page(timeline: Timeline, file: BinaryIO) -> None:
+    from nsightpy.render.timeline_page import write_page
+
+    write_page(timeline, file)
+
+
+def _json(timeline: Timeline, file: BinaryIO) -> None:
+    from nsightpy.render.chrome_trace import write_chrome_trace
+
+    write_chrome_trace(timeline, file)
+
+
+def _gzip(timeline: Timeline, file: BinaryIO) -> None:
+    with gzip.GzipFile("", "wb", compresslevel=5, fileobj=file, mtime=0) as packed:
+        _json(timeline, packed)  # type: ignore[arg-type]
+
+
+def _perfetto(timeline: Timeline, file: BinaryIO) -> None:
+    from nsightpy.render.perfetto import write_perfetto
+
+    write_perfetto(timeline, file)
