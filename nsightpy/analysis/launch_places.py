@@ -23,6 +23,7 @@ SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 SHARED = ("static_shared_bytes", "dynamic_shared_bytes")
 NAMES = ("mangled_name", "base_name", "name")
 VARIANT = (*NAMES, *SHAPE, *SHARED)
+UNKNOWN = ("", "[Unknown]")  # what old exports write for a name they do not have
 COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", *VARIANT, "graph_node_id")
 
 Extent = tuple[int, int, int]
@@ -126,8 +127,9 @@ def launches_of(kernels: Frame, visible: Mask | None = None) -> Launches:
 
 def _variant(key: Sequence[int | str | None]) -> Variant:
     mangled, base, name, *numbers = key
+    own = ["" if text in UNKNOWN else str(text) for text in (mangled, base, name)]
     gx, gy, gz, bx, by, bz, static, dynamic = (int(value or 0) for value in numbers)
-    return Variant(str(mangled), str(base), str(name), (gx, gy, gz), (bx, by, bz), static, dynamic)
+    return Variant(own[0], own[1], own[2], (gx, gy, gz), (bx, by, bz), static, dynamic)
 
 
 def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:

@@ -100,9 +100,11 @@ def _left_out(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
         sum(part.opaque_ns for part in found),
     )
     if graphs:
+        share = 100 * time / (time + kernels)
         yield (
-            f"{graphs:,} CUDA graph launches ({format_time(time)}) were traced as a whole: their "
-            "kernels cannot be chosen. nsys profile --cuda-graph-trace=node shows them."
+            f"{graphs:,} CUDA graph launches ({format_time(time)}, {share:.1f} % of the GPU time) "
+            "were traced as a whole: their kernels cannot be chosen. nsys profile "
+            "--cuda-graph-trace=node shows them."
         )
 
 
