@@ -23,6 +23,7 @@ from nsightpy.readers.nvtx import NVTX
 NO_UUID = re.compile(r"^[0\-]*$")
 SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}
 DIAGNOSTIC_SOURCES = {1: "injection", 2: "daemon", 3: "analysis"}
+MOST_KILO = 2**53
 GPU_TABLES = (KERNEL, GRAPH_TRACE, MEMCPY, MEMSET)
 _EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 _EXPORT_KEYS = (
@@ -171,8 +172,10 @@ def _device(
     pid: int | None, ordinal: int | None, gpu: Mapping[str, Any], extra: Mapping[str, Any]
 ) -> dict[str, Any]:
     uuid = str(extra.get("uuid") or gpu.get("uuid") or "")
-    old_bandwidth = (extra.get("globalMemoryBandwidth") or 0) * 1000
-    old_clock = (extra.get("coreClockRate") or 0) * 1000
+    old_bandwidth, old_clock = (
+        1000 * kilo if (kilo := extra.get(name) or 0) < MOST_KILO else 0
+        for name in ("globalMemoryBandwidth", "coreClockRate")
+    )
     multiprocessors = extra.get("numMultiprocessors") or gpu.get("smCount")
     return {
         "pid": pid or 0,
