@@ -115,15 +115,15 @@ def _importable_from(folder: str | None) -> Iterator[None]:
 def _load(module: Any, path: Path) -> list[Any]:
     """The results of a report in ncu's order, loaded once per process and state of the file."""
     state = path.stat()
-    return _loaded(module, str(path.absolute()), state.st_mtime_ns, state.st_size)
+    try:
+        return _loaded(module, str(path.absolute()), state.st_mtime_ns, state.st_size)
+    except Exception as error:  # whatever the library raises
+        raise ReportError(path, f"cannot be loaded: {error}", _newer()) from error
 
 
 @functools.lru_cache(maxsize=64)
 def _loaded(module: Any, path: str, _time: int, _size: int) -> list[Any]:
-    try:
-        context = module.load_report(path)
-    except Exception as error:  # whatever the library raises
-        raise ReportError(path, f"cannot be loaded: {error}", _newer()) from error
+    context = module.load_report(path)
     return [part[place] for part in context for place in range(len(part))]
 
 
