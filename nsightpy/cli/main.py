@@ -59,6 +59,13 @@ class Commands(click.Group):
             ctx.fail(f"there is no command {name!r}.{hint} See nsightpy --help.")
         return super().resolve_command(ctx, args)
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:
+            # click itself would exit with 1
+            return _reader_left()
+
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, "-V", "--version", message="nsightpy %(version)s")
@@ -93,10 +100,14 @@ def run(arguments: list[str] | None = None) -> int:
             "out of memory; narrow the question with --from and --to, or use fewer --jobs", 1
         )
     except BrokenPipeError:
-        # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _reader_left()
     return result if isinstance(result, int) else 0
+
+
+def _reader_left() -> int:
+    """The reader of a pipe has seen enough: what is still to be written goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
 
 
 def _said(message: str, code: int) -> int:
