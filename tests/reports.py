@@ -95,6 +95,20 @@ class Told:
     after: object
 
 
+def refused(*arguments: str | Path, code: int = 1) -> str:
+    """The one message of a request that is refused, after the program's name."""
+    answer = ask(*arguments, expect=code)
+    assert answer.stdout == b""
+    assert "Traceback" not in answer.stderr
+    assert answer.stderr.endswith("\n")
+    first, *rest = answer.stderr.splitlines()
+    if code == 1:
+        assert first.startswith("nsightpy: ")
+        assert len(rest) <= 1
+        assert not rest or rest[0].startswith("  "), "advice is indented below the message"
+    return answer.stderr
+
+
 def formats_of(request: Sequence[str]) -> Sequence[str]:
     """All formats of the plain commands; those for machines of the widest split; else json."""
     if len(request) == 1:
