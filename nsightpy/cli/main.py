@@ -62,8 +62,8 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:
-            # click itself would exit with 1
+        except (BrokenPipeError, SystemExit):
+            # rich turns the one into the other, and click would exit with 1
             return _reader_left()
 
 
