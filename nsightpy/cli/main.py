@@ -22,6 +22,9 @@ COMMANDS = {
     "memory": "Copies and memory sets by time and size.",
     "launches": "From the API call through the queue to the kernel.",
     "breakdown": "How each device's time divides: busy, exposed, idle.",
+    "ranks": "Every rank on one clock: offsets, waits, the straggler.",
+    "collectives": "Collectives by size and group: bandwidth, wait, who is late.",
+    "imbalance": "Kernels whose time differs between ranks, and the slowest rank.",
     "timeline": "Every rank on one clock: a picture, a page, or a trace.",
     "nvtx": "Code ranges by host time and by the GPU time they caused.",
     "roofline": "Kernels against the machine's limits, from ncu reports.",
@@ -62,8 +65,13 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except (BrokenPipeError, SystemExit):
-            # rich turns the one into the other, and click would exit with 1
+        except BrokenPipeError:
+            # click itself would exit with 1
+            return _reader_left()
+        except SystemExit as left:
+            # rich leaves with 1 where a pipe is closed; a signal has a code of its own
+            if left.code != 1:
+                raise
             return _reader_left()
 
 
