@@ -53,6 +53,7 @@ class Catalogue:
             self._nsightpy("kernels, tiny", TINY_KERNELS, "kernels", *top),
             self._nsightpy(f"kernels, {scale} x", kernels * scale, "kernels", *top),
             self._nsightpy("summarize", kernels, "summarize"),
+            self._nsightpy("breakdown", kernels, "breakdown"),
             Command("--help", (sys.executable, "-m", "nsightpy", "--help")),
             Command("python -c pass", (sys.executable, "-c", "pass")),
             *self._without_nsightpy(kernels),

@@ -69,6 +69,7 @@ def comparisons(kernels: int, scale: int) -> list[Comparison]:
         faster("summarize", "summarize", "nsys-ai summary, first", 4.0),
         faster("summarize", "summarize", "nsys-ai summary, again", 1.0),
         memory_per_kernel("kernels", "kernels, tiny", kernels, 200.0),
+        within("idle causes", "breakdown", "kernels", 2.5),
         within("scale", f"kernels, {scale} x", "kernels", 6.0),
         within("help", "--help", "python -c pass", 6.0),
     ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,19 @@ from nsightpy.readers.nsys import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
 from nsightpy.readers.nsys_tables import NsysExport, column, number, ordered, process_of
 
 LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
+# Calls that launch work or record events. Others may, too; but most calls of a report do neither.
+LAUNCHING = ("Launch", "Memcpy", "Memset", "GraphLaunch", "EventRecord")
+_PREFIXES = tuple(f"{api}{what}" for api in ("cuda", "cu") for what in LAUNCHING)
 _LAST_LAUNCH_CLASS = 1
 _THREADS = 1 << 24
+_FEW = 6
 
 
-def launch_calls(export: NsysExport, alone: int | None) -> Frame:
-    """start_ns, pid and correlation_id of runtime and driver calls: of millions, nothing else.
+def launch_calls(export: NsysExport, alone: int | None, *, usual: bool) -> Frame:
+    """start_ns, pid and correlation_id of runtime and driver calls, by start.
 
-    `alone` is the global id of the one process whose calls are wanted; None for all processes.
+    Either the `usual` ones that launch or record something, or all others. `alone` is the global
+    id of the one process whose calls are wanted; None for all processes.
     """
     if not export.has(RUNTIME):
         return Frame({name: np.empty(0, dtype=np.int64) for name in LAUNCH_COLUMNS})
@@ -32,6 +38,11 @@ def launch_calls(export: NsysExport, alone: int | None) -> Frame:
     if alone is None:
         wanted.append(number(table, "pid", process_of("globalTid"), 0))
     query = sa.select(*wanted)
+    if "nameId" in table.c:
+        ids = sorted({i for prefix in _PREFIXES for i in export.strings.matching(prefix)})
+        query = query.where(_among(table.c.nameId, ids, usual=usual))
+    elif not usual:
+        query = query.where(sa.false())
     if alone is not None:
         query = query.where(table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS)
     if "eventClass" in table.c:
@@ -48,3 +59,12 @@ def only_process(export: NsysExport) -> int | None:
     tables = [t for t in (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE) if export.holds_rows(t)]
     owners = {export.steady(table).get("globalPid") for table in tables}
     return owners.pop() if len(owners) == 1 else None
+
+
+def _among(
+    name: sa.ColumnClause[Any], ids: Sequence[int], *, usual: bool
+) -> sa.ColumnElement[bool]:
+    """Rows of these names, or all others; a few comparisons are faster than a list."""
+    if not usual:
+        return name.is_(None) | name.not_in(ids)
+    return sa.or_(*(name == i for i in ids)) if 0 < len(ids) <= _FEW else name.in_(ids)

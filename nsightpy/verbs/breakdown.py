@@ -11,7 +11,7 @@ import numpy as np
 
 from nsightpy.analysis.communication import is_communication, suspects
 from nsightpy.analysis.gpu_work import WORK_COLUMNS
-from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
 from nsightpy.frames import Frame, Labels
 from nsightpy.rank_set import Paths
@@ -21,6 +21,7 @@ from nsightpy.verbs.idleness import (
     CAUSES,
     NOT_ATTRIBUTED,
     DeviceIdle,
+    LaunchReader,
     ReportIdle,
     Work,
     launches_of,
@@ -71,9 +72,10 @@ def breakdown(
     """The time budget of every rank and device, in ns.
 
     Every figure is the measure of a union over all streams, clipped to the window: from the first
-    start to the last end on the device, or from_time to to_time. launch_starved, blocking,
-    dependency_stalled and unattributed add up to the time without compute; host, kernel and other
-    wait are gaps on single streams, added over a device's streams (analysis.idle says more).
+    start to the last end on the device, or from_time to to_time, or with nvtx the projected
+    intervals of those ranges on the device, whoever launched what ran in them. launch_starved,
+    blocking, dependency_stalled and unattributed add up to the time without compute; host, kernel
+    and other wait are gaps on single streams, added over a device's streams (see analysis.idle).
     Causes that the capture does not tell are None, with a note. `communication` adds regular
     expressions to the names that count as communication kernels.
     """
@@ -104,6 +106,7 @@ def rank_budgets(
         communication=communication,
         start_ns=scope.from_ns,
         end_ns=scope.to_ns,
+        windows=scope.windows(report),
     )
     return [
         RankedBudget(report.rank_of(one.pid)[0], one.pid, one.device, one.budget) for one in found
@@ -139,12 +142,12 @@ class _Part:
 
 
 def _budgets(report: NsysReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
-    with launches_of(report) as calls:
+    with launches_of(report) as launches:
         work = read_work(report, scope)
-        inside = Work(*(scope.narrow(report, frame) for frame in work))
+        inside = Work(*(scope.within(report, frame) for frame in work))
         rows = rank_budgets(report, scope, *inside, communication=communication)
         doubtful = doubtful_names(inside.kernels, communication)
-        idle = idle_of(report, rows, work, calls(), communication)
+        idle = idle_of(report, rows, work, launches, communication)
     known = idle.places
     rows = [replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows]
     return _Part(rows, doubtful, idle.notes)
@@ -157,7 +160,7 @@ def read_work(report: NsysReport, scope: Scope) -> Work:
     names = ("kernels", "memory_operations", "graph_launches")
     return Work(
         *(
-            everywhen.narrow(report, report.frame(name, wanted))
+            everywhen.within(report, report.frame(name, wanted))
             for name, wanted in zip(names, columns, strict=True)
         )
     )
@@ -165,24 +168,19 @@ def read_work(report: NsysReport, scope: Scope) -> Work:
 
 def windows_of(rows: list[RankedBudget]) -> dict[tuple[int, int], Spans]:
     """The window of each place (process, device)."""
-    return {
-        (row.pid, row.device): union(
-            np.asarray([row.budget.start_ns]), np.asarray([row.budget.end_ns])
-        )
-        for row in rows
-    }
+    return {(row.pid, row.device): row.budget.window for row in rows}
 
 
 def idle_of(
     report: NsysReport,
     rows: list[RankedBudget],
     work: Work,
-    calls: Frame | None,
+    launches: LaunchReader | None,
     communication: tuple[str, ...],
 ) -> ReportIdle:
     """Why the devices of these budgets were idle inside the budgets' windows."""
     communicates = is_communication(work.kernels.labels("name"), communication)
-    return report_idle(report, work, communicates, calls, windows_of(rows))
+    return report_idle(report, work, communicates, launches, windows_of(rows))
 
 
 def doubtful_names(kernels: Frame, communication: tuple[str, ...]) -> list[str]:

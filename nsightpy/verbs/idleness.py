@@ -27,10 +27,11 @@ from nsightpy.analysis.idle import (
     stream_waits,
 )
 from nsightpy.analysis.intervals import Spans, overlap_total, union
+from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
 from nsightpy.readers.launch_calls import launch_calls, only_process
 from nsightpy.readers.nsys import RUNTIME
-from nsightpy.readers.nsys_tables import NsysExport
+from nsightpy.readers.nsys_tables import NsysExport, ordered
 from nsightpy.reports import NsysReport
 from nsightpy.units import format_count, format_time
 
@@ -113,34 +114,57 @@ class Work(NamedTuple):
     graphs: Frame
 
 
+@dataclass(frozen=True)
+class LaunchReader:
+    """Reads the launch calls of a report: the usual ones at once, the others when one is missed."""
+
+    report: NsysReport
+    usual: Callable[[], Frame]
+
+    def work(self, found: Work, communication: NDArray[np.bool_]) -> tuple[GpuWork, Frame]:
+        """The GPU work with its launches, and the calls that they are."""
+        calls = self.usual()
+        work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
+        if not (work.launch == NO_TIME).any():
+            return work, calls
+        export = self.report.export
+        others = launch_calls(export, only_process(export), usual=False)
+        calls = ordered(Frame.concatenate([calls, others]))
+        return (
+            gpu_work(found.kernels, communication, found.operations, found.graphs, calls),
+            calls,
+        )
+
+
 @contextmanager
-def launches_of(report: NsysReport) -> Iterator[Callable[[], Frame | None]]:
+def launches_of(report: NsysReport) -> Iterator[LaunchReader | None]:
     """The report's launch calls, read while the caller does something else; None without any."""
     export = report.export
     if not export.holds_rows(RUNTIME):
-        yield lambda: None
+        yield None
         return
     alone = only_process(export)
     with ThreadPoolExecutor(1) as pool:
         # a connection of its own: one cannot answer two threads at a time
-        yield pool.submit(launch_calls, NsysExport(export.file.path), alone).result
+        beside = NsysExport(export.file.path)
+        yield LaunchReader(report, pool.submit(launch_calls, beside, alone, usual=True).result)
 
 
 def report_idle(
     report: NsysReport,
     found: Work,
     communication: NDArray[np.bool_],
-    calls: Frame | None,
+    launches: LaunchReader | None,
     windows: Mapping[tuple[int, int], Spans],
 ) -> ReportIdle:
     """Attribute the idle time of each place inside its window, in ns.
 
     `found` holds all work of the places, also outside of the windows; `communication` marks the
-    kernels that communicate; `calls` are the launch calls.
+    kernels that communicate.
     """
-    if calls is None:
+    if launches is None:
         return ReportIdle(notes=(NO_CALLS,) if windows else ())
-    work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
+    work, calls = launches.work(found, communication)
     waits, notes = _event_waits(report, work, calls)
     clear = {
         number: windows[place]
