@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -199,3 +200,24 @@ def test_markup_and_ranges() -> None:
     assert plain_message(marked) == "See the Guide and the Memory Part."
     assert plain_message("mail me@example and\nyou") == "mail me@example and you"
     assert nvtx_text({"<default domain>": ["a", "b"], "net": ["c"], "none": []}) == "a/b, c@net"
+
+
+@needs_reports
+@needs_library
+def test_units_do_not_depend_on_what_was_loaded_before() -> None:
+    """The library's own do: "thread" becomes "inst" once a report of another version was read."""
+    code = (
+        "import sys; from nsightpy.ncu_reports import NcuReport; "
+        "frames = [NcuReport(path).frame('metrics') for path in sys.argv[1:]]; "
+        "m, u = frames[-1].labels('metric'), frames[-1].labels('unit'); "
+        "print(sorted({(m[row], u[row]) for row in range(frames[-1].rows)}))"
+    )
+    report, others = GENE[0], sorted(REPORTS.glob("*.ncu-rep"))
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code, *before, report], check=True, capture_output=True
+        ).stdout
+        for before in ((), others, others[::-1])
+    }
+    assert len(told) == 1
+    assert b"'thread'" not in told.pop().replace(b"('launch__thread_count', 'thread')", b"")

@@ -25,6 +25,7 @@ from nsightpy.readers.ncu_tables import (
     launches_frame,
     nvtx_text,
     rules_frame,
+    stable_unit,
 )
 
 HEADER = re.compile(r'"?ID"?,"?Process ID"?,')
@@ -237,7 +238,7 @@ class _Reader:
         if value is None:
             if metric == GPU:
                 result.gpu = cell
-            self._metrics.add(result.launch.number, metric, float("nan"), unit, cell)
+            self._metrics.add(result.launch.number, metric, float("nan"), "", cell)
             return
         if "." in cell:
             self._decimals.add(_ROUNDED.fullmatch(cell) is not None)
@@ -246,7 +247,8 @@ class _Reader:
         base, factor = base_unit(unit)
         if metric not in result.values:
             result.values[metric] = value * factor
-            self._metrics.add(result.launch.number, metric, value * factor, base)
+            unit = stable_unit(metric, base)
+            self._metrics.add(result.launch.number, metric, value * factor, unit)
 
 
 def _launch(row: Mapping[str, str], number: int) -> Launch:

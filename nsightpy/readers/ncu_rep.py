@@ -30,6 +30,7 @@ from nsightpy.readers.ncu_tables import (
     nvtx_text,
     plain_message,
     rules_frame,
+    stable_unit,
 )
 
 MODULE = "ncu_report"
@@ -174,7 +175,7 @@ class _MetricReader:
             metric = by_name(name)
             if metric is None or not metric.has_value():
                 continue
-            kind, unit = known.get(name) or known.setdefault(name, (metric.kind(), metric.unit()))
+            kind, unit = known.get(name) or known.setdefault(name, _kind_and_unit(name, metric))
             if kind in _NUMBERS:
                 value = metric.as_double()
                 if not isnan(value):
@@ -184,8 +185,12 @@ class _MetricReader:
                 text = metric.as_string()
                 if name == GPU:
                     gpu = text
-                add(number, name, float("nan"), unit, text)
+                add(number, name, float("nan"), "", text)
         return values, gpu
+
+
+def _kind_and_unit(name: str, metric: Any) -> tuple[int, str]:
+    return metric.kind(), stable_unit(name, metric.unit())
 
 
 def _launch(number: int, action: Any, process: Process) -> Launch:

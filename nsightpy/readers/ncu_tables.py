@@ -121,6 +121,20 @@ def duration_ns(metrics: Mapping[str, float]) -> int | None:
     return None
 
 
+def stable_unit(metric: str, unit: str) -> str:
+    """The unit of a count as its metric's name has it.
+
+    ncu_report says "thread" or "inst" of the same instructions, and "byte" or "sector" of the same
+    sectors, depending on which other reports the process has loaded before.
+    """
+    counted, slash, per = unit.partition("/")
+    if counted == "thread" and "_inst_" in metric:
+        counted = "inst"
+    elif counted == "byte" and "_sectors_" in metric:
+        counted = "sector"
+    return f"{counted}{slash}{per}"
+
+
 def base_of(name: str) -> str:
     """The function name that ncu calls `function`: no namespaces, template arguments, types."""
     plain = function_name(name)
