@@ -90,6 +90,7 @@ class Browser:
 
     def open(self, page: Path, place: str = "") -> dict[str, Any]:
         """Open a page of ours, wait until it is drawn, and return what it says about itself."""
+        self.call("Page.navigate", url="about:blank")  # another place on a page is no new page
         self.call("Page.navigate", url=page.resolve().as_uri() + place)
         return dict(
             self.run(
