@@ -85,7 +85,8 @@ class Clock:
 class Alignment:
     """All ranks' collectives on the common clock: starts and ends in ns since `base_ns` (UTC).
 
-    `fits` are those of the clocks; `instances` says which rows of the ledger are one collective.
+    `fits` are those of the clocks, and `hosts` names what shares a host's clock; `instances` says
+    which rows of the ledger are one collective.
     """
 
     clocks: tuple[Clock, ...]
@@ -95,13 +96,8 @@ class Alignment:
     starts: Ints
     ends: Ints
     base_ns: int
+    hosts: tuple[str, ...]
     notes: tuple[str, ...] = ()
-
-    @property
-    def trusted(self) -> bool:
-        """Whether arrivals can be compared: all clocks are aligned or share one host or session."""
-        own = {fit.method for fit in self.fits}
-        return own <= {COLLECTIVES, ONE_SESSION, SYSTEM_CLOCK} or len(self.fits) < 2
 
 
 def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
@@ -132,6 +128,7 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
         courses.aligned(ledger.clock, ledger.starts),
         courses.aligned(ledger.clock, ledger.ends),
         base,
+        tuple(hosts),
         tuple(_notes(clocks, fits, courses)),
     )
 

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Unpack
 
-from nsightpy.analysis.alignment import Alignment, Clock, ClockFit
-from nsightpy.analysis.alignment import align as align_clocks
-from nsightpy.analysis.collectives import CollectiveLog, log_of
-from nsightpy.rank_set import RankSet
+from nsightpy.analysis.alignment import Alignment, ClockFit
+from nsightpy.analysis.arrivals import UnitWaits, arrivals_of, straggler_of, unit_waits
+from nsightpy.analysis.collectives import Unit
+from nsightpy.rank_set import Paths, RankSet
 from nsightpy.reports import NsysReport
+from nsightpy.results import Field, Table, Value
+from nsightpy.units import format_time
+from nsightpy.verbs.aligning import RankPart, UnitNames, aligned, alignment_of, rank_part
+from nsightpy.verbs.request import Common, Request
+from nsightpy.verbs.scope import Scope
+
+FIELDS = (
+    Field("rank", "id"),
+    Field("report", "text"),
+    Field("host", "text"),
+    Field("device", "id"),
+    Field("rank_source", "text"),
+    Field("offset_ns", "ns"),
+    Field("drift_ppm", "ppm", 3),
+    Field("alignment", "text"),
+    Field("instances"),
+    Field("residual_p05_ns", "ns", 1),
+    Field("residual_p50_ns", "ns", 1),
+    Field("residual_p95_ns", "ns", 1),
+    Field("compute_ns", "ns"),
+    Field("wait_ns", "ns"),
+    Field("arrived_last_share", "ratio", 4),
+    Field("straggler", "bool"),
+)
 
 
 def align(rank_set: RankSet) -> list[ClockFit]:
@@ -16,38 +42,84 @@ def align(rank_set: RankSet) -> list[ClockFit]:
     return list(alignment_of(rank_set).fits)
 
 
-def alignment_of(rank_set: RankSet) -> Alignment:
-    """The fits with the collectives they rest on, matched across ranks."""
-    mapped = rank_set.map(collective_log)
-    rank_set.find_ranks()
-    return aligned(mapped.results)
+def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack[Common]) -> Table:
+    """One row per rank: its clock's error and how well that is known, its compute and its waits.
+
+    offset_ns is how far the rank's clock was ahead of the first rank's when its session began,
+    beyond what the report itself corrects; wait_ns the time in collectives before the last rank
+    came. `communication` adds regular expressions to the names of communication kernels.
+    """
+    request = Request.of(reports, **common)
+    work = partial(rank_part, scope=request.scope, communication=tuple(communication), compute=True)
+    mapped = request.map(work, ranked=True)
+    alignment = aligned(mapped.results)
+    arrivals = arrivals_of(alignment)
+    waits = unit_waits(arrivals, len(alignment.ledger.units))
+    straggler = straggler_of(alignment, arrivals)
+    rows = _rows(mapped.results, alignment, waits, straggler, request.scope)
+    notes = [*_notes(alignment, waits, straggler), *alignment.notes]
+    return request.finish(Table("ranks", FIELDS, tuple(rows)), *notes)
 
 
-def aligned(results: Sequence[tuple[NsysReport, CollectiveLog]]) -> Alignment:
-    """The alignment of reports whose collectives are at hand, in the order of their ranks."""
-    units = [(clock, log) for report, log in results for clock in clocks_of(report)]
-    units.sort(key=lambda unit: (unit[0].rank is None, unit[0].rank or 0))
-    return align_clocks([clock for clock, _ in units], [log for _, log in units])
+def _rows(
+    results: Sequence[tuple[NsysReport, RankPart]],
+    alignment: Alignment,
+    waits: UnitWaits,
+    straggler: int | None,
+    scope: Scope,
+) -> list[tuple[Value, ...]]:
+    """The rows in the order of ranks; one for each process and device."""
+    units = {unit: place for place, unit in enumerate(alignment.ledger.units)}
+    clocks = {(fit.report, fit.pid): place for place, fit in enumerate(alignment.fits)}
+    found: list[tuple[int, int, tuple[Value, ...]]] = []
+    for report, part in results:
+        compute = {(pid, device): busy for pid, device, busy in part.compute}
+        places = {(kind.pid, kind.device) for kind in part.log.kinds} | set(compute)
+        for pid, device in sorted(places):
+            clock = clocks.get((str(report.path), pid))
+            rank, source = report.rank_of(pid)
+            if clock is None or not _wanted(scope, rank, device):
+                continue
+            unit = units.get(Unit(clock, pid, device))
+            head = (rank, str(report.path), report.session.host or None, device, source or None)
+            fit = alignment.fits[clock]
+            row = (*head, *_clock_values(fit), compute.get((pid, device)))
+            found.append((clock, device, (*row, *_wait_values(waits, unit, straggler))))
+    return [row for _, _, row in sorted(found, key=lambda one: one[:2])]
 
 
-def collective_log(report: NsysReport) -> CollectiveLog:
-    """What travels of a report's collectives."""
-    return log_of(report.frame("collectives"))
+def _wanted(scope: Scope, rank: int | None, device: int) -> bool:
+    return (scope.ranks is None or rank in scope.ranks) and (
+        scope.devices is None or device in scope.devices
+    )
 
 
-def clocks_of(report: NsysReport) -> list[Clock]:
-    """What a report says about the clock of each of its processes."""
-    session = report.session
-    return [
-        Clock(
-            str(report.path),
-            pid,
-            report.rank_of(pid)[0],
-            session.host,
-            session.utc_ns,
-            session.system_clock_ns,
-            session.shift_ns,
-            session.uuid,
-        )
-        for pid in report.pids
-    ]
+def _clock_values(fit: ClockFit) -> tuple[Value, ...]:
+    residuals = (fit.residual_p05_ns, fit.residual_p50_ns, fit.residual_p95_ns)
+    return (fit.offset_ns, fit.drift_ppm, fit.method, fit.instances, *residuals)
+
+
+def _wait_values(waits: UnitWaits, unit: int | None, straggler: int | None) -> tuple[Value, ...]:
+    """Waits, share of late arrivals, straggler; unknown for ranks that met nobody."""
+    if unit is None or not waits.instances[unit]:
+        return (None, None, None)
+    return (int(waits.wait_ns[unit]), waits.last_share(unit), unit == straggler)
+
+
+def _notes(alignment: Alignment, waits: UnitWaits, straggler: int | None) -> list[str]:
+    if len(alignment.ledger.units) < 2:
+        return []
+    if not waits.instances.any():
+        return ["No collectives were found on two ranks: who waits for whom is not known."]
+    if straggler is None:
+        return [
+            "No rank is a straggler: none is last beyond chance and waits less than the others."
+        ]
+    name = UnitNames.of(alignment).names[straggler]
+    share = 100 * (waits.last_share(straggler) or 0.0)
+    saved = format_time(int(waits.caused_ns[straggler]))
+    last = f"Rank {name} is a straggler: it comes last to {share:.0f} % of its collectives"
+    return [f"{last}; had it come with the next to last, the others had waited {saved} less."]
+
+
+__all__ = ["FIELDS", "align", "alignment_of", "ranks"]

@@ -1,0 +1,127 @@
+"""Kernels whose time differs between ranks, compared only between ranks that do the same work.
+
+Ranks do the same work when they run the same kernels in the same proportions (pipeline stages do
+not). Where one captured more iterations than another, totals are scaled to the usual amount.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+from typing import TypeAlias
+
+# Ranks whose kernel counts, as shares, differ by more than this (sum of differences / 2) do
+# different work.
+DIFFERENT = 0.05
+
+Rank: TypeAlias = int
+
+
+@dataclass(frozen=True, slots=True)
+class KernelImbalance:
+    """One kernel over the ranks of one kind of work; total times of a rank in ns.
+
+    `scaled`: totals are scaled to the usual amount of captured work.
+    """
+
+    name: str
+    ranks: tuple[int, ...]
+    total_med_ns: float
+    total_mean_ns: float
+    total_max_ns: float
+    slowest: int
+    instances_min: int
+    instances_max: int
+
+    @property
+    def max_over_mean(self) -> float | None:
+        return self.total_max_ns / self.total_mean_ns if self.total_mean_ns else None
+
+    @property
+    def excess_ns(self) -> float:
+        """What the slowest rank takes beyond the mean."""
+        return self.total_max_ns - self.total_mean_ns
+
+
+@dataclass(frozen=True)
+class Imbalance:
+    """All kernels, the largest excess first; the kinds of work; each rank's amount of work."""
+
+    kernels: tuple[KernelImbalance, ...]
+    kinds: tuple[tuple[int, ...], ...]
+    amounts: Mapping[int, float]
+
+
+# For each rank: kernel name -> (instances, total ns).
+Profile: TypeAlias = Mapping[str, tuple[int, int]]
+
+
+def imbalance_of(profiles: Sequence[Profile]) -> Imbalance:
+    """Compare ranks, given by place; only kinds of work that several ranks do have rows."""
+    kinds = _kinds(profiles)
+    amounts: dict[int, float] = {}
+    rows: list[KernelImbalance] = []
+    for members in kinds:
+        amounts |= _amounts([profiles[m] for m in members], members)
+        names = dict.fromkeys(name for m in members for name in profiles[m])
+        if len(members) > 1:
+            rows += [_row(name, members, profiles, amounts) for name in names]
+    rows.sort(key=lambda row: (-row.excess_ns, row.name, row.ranks))
+    return Imbalance(tuple(rows), tuple(kinds), amounts)
+
+
+def _kinds(profiles: Sequence[Profile]) -> list[tuple[int, ...]]:
+    """Ranks put together by what they run; each joins the first kind that it resembles."""
+    kinds: list[list[int]] = []
+    for place, profile in enumerate(profiles):
+        home = next((k for k in kinds if _difference(profiles[k[0]], profile) <= DIFFERENT), None)
+        if home is None:
+            kinds.append([place])
+        else:
+            home.append(place)
+    return [tuple(kind) for kind in kinds]
+
+
+def _difference(one: Profile, other: Profile) -> float:
+    """Half the sum of differences of the shares of instances: 0 the same, 1 nothing shared."""
+    if not one or not other:
+        return float(bool(one) != bool(other))
+    counts, others = (sum(count for count, _ in p.values()) for p in (one, other))
+    names = {*one, *other}
+    nothing = (0, 0)
+    parts = (one.get(n, nothing)[0] / counts - other.get(n, nothing)[0] / others for n in names)
+    return sum(map(abs, parts)) / 2
+
+
+def _amounts(profiles: Sequence[Profile], members: Sequence[int]) -> dict[int, float]:
+    """How much of the usual work each rank captured: the median ratio of instances."""
+    usual: dict[str, float] = {}
+    for name in {name for profile in profiles for name in profile}:
+        usual[name] = median(profile.get(name, (0, 0))[0] for profile in profiles)
+    found = {}
+    for member, profile in zip(members, profiles, strict=True):
+        ratios = [count / usual[name] for name, (count, _) in profile.items() if usual[name]]
+        found[member] = median(ratios) if ratios else 1.0
+    return found
+
+
+def _row(
+    name: str, members: Sequence[int], profiles: Sequence[Profile], amounts: Mapping[int, float]
+) -> KernelImbalance:
+    told = {member: profiles[member].get(name, (0, 0)) for member in members}
+    totals = {
+        m: total / amounts[m] if amounts[m] else float(total) for m, (_, total) in told.items()
+    }
+    slowest = max(totals, key=lambda member: (totals[member], -member))
+    counts = [count for count, _ in told.values()]
+    return KernelImbalance(
+        name,
+        tuple(members),
+        median(totals.values()),
+        sum(totals.values()) / len(totals),
+        totals[slowest],
+        slowest,
+        min(counts),
+        max(counts),
+    )

@@ -1,0 +1,25 @@
+"""nsightpy collectives"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nsightpy.cli.options import common_of, common_options, show, top_option
+
+
+@click.command(
+    "collectives", short_help="Collectives by size and group: bandwidth, wait, who is late."
+)
+@common_options
+@top_option
+def command(**options: Any) -> None:
+    """Group NCCL operations by size and ranks: transfer apart from waiting, bandwidth, latecomers.
+
+    bytes is the size of the whole operation and bus bandwidth is as nccl-tests counts it. Times
+    are medians; abnormal counts the instances far beyond the median of their kind.
+    """
+    from nsightpy.verbs.collectives import collectives
+
+    show(collectives(options["reports"], top=options["top"], **common_of(options)), options)

@@ -1,0 +1,32 @@
+"""nsightpy ranks"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nsightpy.cli.options import common_of, common_options, show
+
+
+@click.command("ranks", short_help="Every rank on one clock: offsets, waits, the straggler.")
+@common_options
+@click.option(
+    "--communication",
+    metavar="RE",
+    multiple=True,
+    help="Kernels whose name matches count as communication, too; may be repeated.",
+)
+def command(**options: Any) -> None:
+    """Put every rank on one clock and say how well; how long each waits, and who is waited for.
+
+    offset_ns is how far a rank's clock was ahead of the first rank's when its session began, found
+    from the ends of shared collectives, with percentiles of what remains. A straggler is named
+    only where one rank is last far beyond chance, waits least, and holds the others up.
+    """
+    from nsightpy.verbs.ranks import ranks
+
+    show(
+        ranks(options["reports"], communication=options["communication"], **common_of(options)),
+        options,
+    )
