@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +17,8 @@ COMPUTE, COMMUNICATION, COPY, SET, GRAPH = range(5)
 KINDS = ("compute", "communication", "copy", "memory set", "graph")
 WORK_COLUMNS = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
 _MEMSET = "[CUDA memset]"
+
+Codes: TypeAlias = "NDArray[np.uint16] | NDArray[np.int32]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +34,9 @@ class GpuWork:
     end: Ints
     launch: Ints
     kind: NDArray[np.int8]
-    place: NDArray[np.int32]
+    place: Codes
     places: tuple[tuple[int, int], ...]
-    stream: NDArray[np.int32]
+    stream: Codes
     streams: tuple[tuple[int, int, int], ...]
     by_stream: Ints
     bounds: Ints
@@ -71,66 +74,67 @@ def gpu_work(
     correlation_id of launch calls.
     """
     parts = (kernels, operations, graphs)
-    joined = (name for name in WORK_COLUMNS if name != "correlation_id")
-    columns = {name: _joined([part.ints(name) for part in parts]) for name in joined}
-    kind = np.full(len(columns["pid"]), GRAPH, dtype=np.int8)
-    kind[: kernels.rows] = np.where(communication, COMMUNICATION, COMPUTE)
-    sets = operations.labels("operation").equals([_MEMSET])
-    kind[kernels.rows : kernels.rows + operations.rows] = np.where(sets, SET, COPY)
-    place, places = _codes((columns["pid"], columns["device"]))
-    stream, streams = _codes((columns["pid"], columns["context"], columns["stream"]))
+    start, end = (
+        np.concatenate([part.ints(name) for part in parts]) for name in ("start_ns", "end_ns")
+    )
+    place, places = _codes(parts, ("pid", "device"))
+    stream, streams = _codes(parts, ("pid", "context", "stream"))
     return GpuWork(
-        columns["start_ns"],
-        columns["end_ns"],
+        start,
+        end,
         np.concatenate([launch_starts(part, calls) for part in parts]),
-        kind,
+        _kinds(communication, operations, graphs.rows),
         place,
         tuple((pid, device) for pid, device in places),
         stream,
         tuple((pid, context, number) for pid, context, number in streams),
-        _by_stream(stream, len(streams), columns["start_ns"]),
+        _by_stream(stream, len(streams), start),
         np.concatenate([[0], np.cumsum(np.bincount(stream, minlength=len(streams)))]),
     )
 
 
-def _joined(parts: Sequence[Ints]) -> Ints:
-    """One column of several; a column that holds one value is carried as that value."""
-    filled = [part for part in parts if len(part)]
-    if len(filled) == 1:
-        return filled[0]
-    steady = all(part.strides == (0,) for part in filled)
-    if filled and steady and len({int(part[0]) for part in filled}) == 1:
-        return np.broadcast_to(filled[0][0], sum(map(len, filled)))
-    return np.concatenate(parts)
+def _kinds(communication: NDArray[np.bool_], operations: Frame, graphs: int) -> NDArray[np.int8]:
+    sets = operations.labels("operation").equals([_MEMSET])
+    kernels, memory = len(communication), len(sets)
+    kind = np.full(kernels + memory + graphs, COMPUTE, dtype=np.int8)
+    kind[:kernels][communication] = COMMUNICATION
+    kind[kernels : kernels + memory] = COPY
+    kind[kernels : kernels + memory][sets] = SET
+    kind[kernels + memory :] = GRAPH
+    return kind
 
 
-def _codes(columns: Sequence[Ints]) -> tuple[NDArray[np.int32], tuple[tuple[int, ...], ...]]:
-    """A small number for each combination of values that occurs, and the combinations."""
-    codes: NDArray[np.int32] = np.broadcast_to(np.int32(0), len(columns[0]))
+def _codes(parts: Sequence[Frame], names: Sequence[str]) -> tuple[Codes, list[tuple[int, ...]]]:
+    """A small number for each combination of values that occurs, and the combinations, sorted."""
+    coded = [_coded([part.ints(name) for name in names]) for part in parts]
+    keys = sorted({key for _, own in coded for key in own})
+    numbers = {key: number for number, key in enumerate(keys)}
+    small = np.uint16 if len(keys) < 1 << 16 else np.int32
+    tables = (np.asarray([numbers[key] for key in own], dtype=small) for _, own in coded)
+    found = [table[codes] for table, (codes, _) in zip(tables, coded, strict=True)]
+    return np.concatenate(found), keys
+
+
+def _coded(columns: Sequence[Ints]) -> tuple[NDArray[np.int32], list[tuple[int, ...]]]:
+    """The same for columns of one frame, in no order."""
+    codes: NDArray[np.int32] = np.zeros(len(columns[0]), dtype=np.int32)
     keys: list[tuple[int, ...]] = [()]
     for column in columns:
-        values, place = _distinct(column)
-        if len(keys) == 1 or len(values) <= 1:
-            codes = place if len(keys) == 1 else codes
-            keys = [(*key, value) for key in keys for value in values.tolist()]
+        if len(column) and column.strides == (0,):
+            keys = [(*key, int(column[0])) for key in keys]
             continue
-        pairs, codes = distinct(codes.astype(np.int64) * len(values) + place)
+        values, place = distinct(column)
+        if len(keys) == 1:
+            codes, keys = place, [(*keys[0], value) for value in values.tolist()]
+            continue
+        pairs, codes = distinct(codes.astype(np.int64) * max(len(values), 1) + place)
         found = (divmod(pair, len(values)) for pair in pairs.tolist())
         keys = [(*keys[key], int(values[value])) for key, value in found]
-    return codes, tuple(keys)
+    return codes, keys
 
 
-def _distinct(column: Ints) -> tuple[Ints, NDArray[np.int32]]:
-    if len(column) and column.strides == (0,):
-        return column[:1], np.broadcast_to(np.int32(0), len(column))
-    return distinct(column)
-
-
-def _by_stream(stream: NDArray[np.int32], streams: int, start: Ints) -> Ints:
+def _by_stream(stream: Codes, streams: int, start: Ints) -> Ints:
     """Rows by stream, then start, then row."""
     by_time = np.argsort(start, kind="stable")
-    if streams <= 1:
-        return by_time
     # numpy sorts 16-bit integers by radix
-    small = stream.astype(np.uint16 if streams < 1 << 16 else np.int32)
-    return by_time[np.argsort(small[by_time], kind="stable")]
+    return by_time[np.argsort(stream[by_time], kind="stable")] if streams > 1 else by_time
