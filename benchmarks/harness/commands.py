@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from harness import ncu
 from harness.measure import Command
 from harness.nsys_ai import FALLBACK_MESSAGE, NsysAi
 
@@ -58,6 +59,7 @@ class Catalogue:
             Command("python -c pass", (sys.executable, "-c", "pass")),
             *self._without_nsightpy(kernels),
             *self._nsys_ai(kernels),
+            *ncu.commands(),
         ]
         return {command.name: command for command in every}
 

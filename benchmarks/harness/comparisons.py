@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from harness import ncu
 from harness.measure import Round
 
 
@@ -72,4 +73,5 @@ def comparisons(kernels: int, scale: int) -> list[Comparison]:
         within("idle causes", "breakdown", "kernels", 2.5),
         within("scale", f"kernels, {scale} x", "kernels", 6.0),
         within("help", "--help", "python -c pass", 6.0),
+        *([within("ncu", ncu.OURS, ncu.PEER, 1.5)] if ncu.reports() else []),
     ]
