@@ -19,7 +19,17 @@ NARROWEST_TEXT = 10
 GAP = 2
 LONGEST_RULE = 60
 # Dropped first, in this order, when a terminal is too narrow for the names.
-_EXPENDABLE = ("StdDev", "Min", "Max", "Med", "Avg")
+_EXPENDABLE = (
+    "StdDev",
+    "Min",
+    "Max",
+    "residual p05",
+    "residual p95",
+    "rank source",
+    "drift",
+    "Med",
+    "Avg",
+)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import os
 import sys
 import textwrap
 from collections.abc import Sequence
+from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
 from nsightpy.render.escape import display_width, printable
@@ -90,6 +91,8 @@ def number(value: Value, field: Field, scale: int = 1) -> str:
 def shown_column(field: Field, values: Sequence[Value]) -> Shown:
     """A column as people read it: one unit, named in the heading."""
     if field.unit == "text":
+        if field.name == "report":
+            values = [value if value is None else Path(str(value)).name for value in values]
         texts = (printable(str(value)) if value is not None else "-" for value in values)
         return Shown(_label(field.name), tuple(texts), True)
     scale, heading = 1, _label(field.name)
