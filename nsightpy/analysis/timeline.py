@@ -78,8 +78,10 @@ def range_lanes(ranges: Frame) -> list[tuple[int, Lane]]:
     ]
 
 
-def call_lanes(calls: Frame) -> list[tuple[int, Lane]]:
-    """One lane of CUDA API calls per (pid, thread), with its pid."""
+def call_lanes(
+    calls: Frame, streams: Sequence[tuple[int, int, Lane]] = ()
+) -> list[tuple[int, Lane]]:
+    """One lane of CUDA API calls per (pid, thread), with its pid; flows lead into the streams."""
     real = calls.take(np.isin(calls.ints("event_class"), LAUNCH_CLASSES))
     events = Frame(
         {
@@ -87,10 +89,16 @@ def call_lanes(calls: Frame) -> list[tuple[int, Lane]]:
             "category": np.full(real.rows, CALL, dtype=np.int64),
         }
     )
-    extra = {"flows": real.ints("correlation_id")}
+    flows = np.zeros(real.rows, dtype=np.int64)
+    for pid in sorted({pid for pid, _, _ in streams}):
+        used = [lane.flows for own, _, lane in streams if own == pid and lane.flows is not None]
+        launched = (real.ints("pid") == pid) & np.isin(
+            real.ints("correlation_id"), np.concatenate([flows[:0], *used])
+        )
+        flows[launched] = real.ints("correlation_id")[launched]
     return [
         (_int(pid), _lane(part, CALLS, f"API calls, thread {tid}", _int(tid)))
-        for (pid, tid), part in _parts(events, extra, ("pid", "tid"))
+        for (pid, tid), part in _parts(events, {"flows": flows}, ("pid", "tid"))
     ]
 
 

@@ -237,4 +237,4 @@ def _lanes(
         wanted.communication,
     )
     hosts = range_lanes(host_frame("nvtx_ranges", _RANGE))
-    return streams, hosts + (call_lanes(calls) if calls is not None else [])
+    return streams, hosts + (call_lanes(calls, streams) if calls is not None else [])
