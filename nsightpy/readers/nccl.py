@@ -8,13 +8,14 @@ kernel's name tells.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.readers.nccl_calls import Calls, Range, Served, nccl_calls
 from nsightpy.readers.nccl_names import (
     GENERIC,
@@ -36,12 +37,12 @@ from nsightpy.readers.nsys_tables import (
 )
 
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
+LAUNCH_CLASSES = (0, 1)
 _NAME = "shortName"
 _PREFIXES = ("nccl", "void nccl")
 
 
-@dataclass(frozen=True, slots=True)
-class _Kernel:
+class _Kernel(NamedTuple):
     start: int
     end: int
     pid: int
@@ -58,8 +59,7 @@ class _Kernel:
         return self.told.operation or GENERIC
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(NamedTuple):
     """One operation: its kernels' extent, and what its calls told."""
 
     kernel: _Kernel
@@ -97,10 +97,11 @@ def _kernels(export: NsysExport, names: Mapping[int, tuple[str, KernelName]]) ->
     }
     selected = [number(table, name, made, 0) for name, made in expressions.items()]
     chosen = table.c[_NAME]
-    query = sa.select(*selected, chosen).where(chosen.in_(names))
+    selected.append(number(table, "name", column(_NAME), 0))
+    raw = export.file.arrays(sa.select(*selected).where(chosen.in_(names)), split=table)
     found = [
         _Kernel(start, end, pid, device, context, stream, correlation, *names[name])
-        for start, end, pid, device, context, stream, correlation, name in export.file.rows(query)
+        for start, end, pid, device, context, stream, correlation, name in _tuples(raw)
     ]
     return sorted(
         (one for one in found if one.end != NO_END),
@@ -136,13 +137,19 @@ def _launches(
         number(table, "event_class", column("eventClass"), 0),
     ]
     query = sa.select(*selected).where(table.c.correlationId.in_(wanted))
+    raw = export.file.arrays(query, split=table)
     found: dict[tuple[int, int], tuple[int, int]] = {}
-    for pid, correlation, tid, start, event_class in sorted(
-        export.file.rows(query), key=lambda row: (row[3], row[4])
-    ):
-        if event_class in (0, 1):
-            found.setdefault((pid, correlation), (tid, start))
+    for pid, correlation, tid, start, event_class in _tuples(raw):
+        known = found.get((pid, correlation))
+        if event_class in LAUNCH_CLASSES and (known is None or start < known[1]):
+            found[pid, correlation] = (tid, start)
     return found
+
+
+def _tuples(raw: Mapping[str, ColumnData]) -> Iterable[tuple[int, ...]]:
+    """The rows of integer columns."""
+    columns = [column.tolist() for column in raw.values() if not isinstance(column, Labels)]
+    return zip(*columns, strict=True)
 
 
 def _joined(
@@ -163,9 +170,15 @@ def _joined(
             key = (kernel.pid, launch[0], served.place)
             ranges.setdefault(key, (served, []))[1].append(kernel)
     streams = _stream_owners(ranges.values())
-    return alone + [
-        row for served, own in ranges.values() for row in _operations(served, own, calls, streams)
-    ]
+    for served, own in ranges.values():
+        if len(own) == len(served.calls) == 1:
+            call = served.calls[0]
+            plain = SEND_RECV if call.name in ("Send", "Recv") else call.name
+            evidence = BY_GROUP if served.grouped else BY_RANGE
+            alone.append(_Row(own[0], plain, call.payload, 1, evidence))
+        else:
+            alone += _operations(served, own, calls, streams)
+    return alone
 
 
 def _stream_owners(
@@ -195,7 +208,7 @@ def _operations(
     rows = []
     for place, own in enumerate(parts.values()):
         first = own[0]
-        whole = replace(first, start=min(one.start for one in own), end=max(one.end for one in own))
+        whole = first._replace(start=min(one.start for one in own), end=max(one.end for one in own))
         mine = _calls_of(served, first, calls, streams)
         if len(ordered) > 1 and not mine and len(parts) == len(ordered):
             mine = [c for c in served.calls if c.payload.communicator == ordered[place]]

@@ -9,9 +9,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import sqlalchemy as sa
 
+from nsightpy.frames import Frame
 from nsightpy.readers.nccl_names import (
     API_GROUP,
     CALLS,
@@ -52,8 +54,7 @@ class Range:
     calls: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
+class Served(NamedTuple):
     """The calls that one launch served; `place` tells launches of one range from another."""
 
     place: int
@@ -160,23 +161,49 @@ def _ranges(export: NsysExport) -> Iterator[tuple[int, int, Range]]:
         number(table, "kind", column("eventType"), 0),
         text(table, "text"),
         text(table, "jsonText"),
-        text(table, "binaryData"),
+        _hexadecimal(table, "binaryData"),
     ).where(table.c.eventType.in_((*_PUSH_POP, _MARK)), sa.or_(*named))
-    domains, payloads = domain_names(export), _Payloads(export)
-    for start, end, pid, tid, text_id, domain, kind, raw, json, blob in export.file.rows(query):
-        domain_name = domains.get((pid, domain), NCCL_DOMAIN if domain else "")
-        plain = bytes(raw).decode("utf-8", "replace") or registered.get(text_id, "")
-        name = call_of(plain, in_domain=domain_name == NCCL_DOMAIN)
+    names, payloads = _Names(export), _Payloads(export)
+    raw = Frame(export.file.arrays(query, split=table))
+    texts, jsons, blobs = (raw.labels(name) for name in ("text", "jsonText", "binaryData"))
+    numbers = (
+        raw.ints(name).tolist() for name in (*SPAN, "pid", "tid", "text_id", "domain", "kind")
+    )
+    codes = zip(texts.codes.tolist(), jsons.codes.tolist(), blobs.codes.tolist(), strict=True)
+    for start, end, pid, tid, text_id, domain, kind, (said, json, blob) in zip(
+        *numbers, codes, strict=True
+    ):
+        name = names.of(texts.values[said] or registered.get(text_id, ""), (pid, domain))
         if name is None or (kind == _MARK and not name.startswith("CommInit")):
             continue
-        payload = payloads.of(bytes(json), bytes(blob))
-        if name not in LAUNCHES and payload is None:
+        payload = payloads.of(jsons.values[json], blobs.values[blob])
+        if payload is None and name not in LAUNCHES:
             continue
-        yield (
-            pid,
-            tid,
-            Range(start, _FOREVER if end == NO_END else end, name, payload or NOTHING_TOLD),
-        )
+        last = _FOREVER if end == NO_END else end
+        yield pid, tid, Range(start, last, name, payload or NOTHING_TOLD)
+
+
+def _hexadecimal(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
+    """A column of raw bytes as hexadecimal digits, which no decoding can damage."""
+    if name not in table.c:
+        return sa.literal_column("x''").label(name)
+    digits = sa.func.hex(sa.cast(table.c[name], sa.LargeBinary))
+    return sa.cast(digits, sa.LargeBinary).label(name)
+
+
+class _Names:
+    """Which call a range names, asked once for each text and domain."""
+
+    def __init__(self, export: NsysExport) -> None:
+        self._domains = domain_names(export)
+        self._known: dict[tuple[str, tuple[int, int]], str | None] = {}
+
+    def of(self, text: str, domain: tuple[int, int]) -> str | None:
+        """The call; a domain without a name of its own may be NCCL's."""
+        if (text, domain) not in self._known:
+            name = self._domains.get(domain, NCCL_DOMAIN if domain[1] else "")
+            self._known[text, domain] = call_of(text, in_domain=name == NCCL_DOMAIN)
+        return self._known[text, domain]
 
 
 def _registered(export: NsysExport) -> dict[int, str]:
@@ -197,15 +224,15 @@ class _Payloads:
     def __init__(self, export: NsysExport) -> None:
         self._export = export
         self._layouts: BlobLayouts | None = None
-        self._known: dict[tuple[bytes, bytes], Payload | None] = {}
+        self._known: dict[tuple[str, str], Payload | None] = {}
 
-    def of(self, json: bytes, blob: bytes) -> Payload | None:
+    def of(self, json: str, blob: str) -> Payload | None:
         """The payload; None when it is of an operation on the GPU, not of a call on the host."""
         if (json, blob) not in self._known:
-            fields = json_fields(json.decode("utf-8", "replace"))
+            fields = json_fields(json)
             if not fields and blob:
                 self._layouts = self._layouts or BlobLayouts(self._export)
-                fields = self._layouts.fields(blob)
+                fields = self._layouts.fields(bytes.fromhex(blob))
             on_gpu = "operationId" in fields or "channelId" in fields
             self._known[json, blob] = None if on_gpu else Payload.of(fields)
         return self._known[json, blob]
