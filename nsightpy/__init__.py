@@ -43,6 +43,7 @@ _VERBS = (
     "nvtx",
     "roofline",
     "select",
+    "headroom",
 )
 
 

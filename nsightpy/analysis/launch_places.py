@@ -118,14 +118,15 @@ def launches_of(kernels: Frame, visible: Mask | None = None) -> Launches:
     mangled, function, demangled = places
     return Launches(
         frame,
-        tuple(map(_variant, groups.keys)),
+        tuple(map(variant_of, groups.keys)),
         groups.codes,
         seen,
         (mangled, function, demangled),
     )
 
 
-def _variant(key: Sequence[int | str | None]) -> Variant:
+def variant_of(key: Sequence[int | str | None]) -> Variant:
+    """The variant of a group of kernels by VARIANT."""
     mangled, base, name, *numbers = key
     own = ["" if text in UNKNOWN else str(text) for text in (mangled, base, name)]
     gx, gy, gz, bx, by, bz, static, dynamic = (int(value or 0) for value in numbers)

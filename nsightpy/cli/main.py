@@ -29,6 +29,7 @@ COMMANDS = {
     "nvtx": "Code ranges by host time and by the GPU time they caused.",
     "roofline": "Kernels against the machine's limits, from ncu reports.",
     "select": "Which kernels are worth measuring with ncu, and the commands.",
+    "headroom": "What ncu measured, as ceilings of what there is to gain.",
     "cache": "Show or clear the exports that nsightpy keeps.",
 }
 

@@ -1,0 +1,67 @@
+"""nsightpy headroom"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nsightpy.cli.options import common_of, common_options, deliver, show, tell, top_option
+
+
+class WithMeasurements(click.Command):
+    """A command whose --ncu takes all words up to the next option: reports, folders, globs."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        spread: list[str] = []
+        taking = False
+        for word in args:
+            if word.startswith("-") and word != "-":
+                taking = word == "--ncu"
+                spread += [] if taking else [word]
+            else:
+                spread += ["--ncu", word] if taking else [word]
+        return super().parse_args(ctx, spread)
+
+
+@click.command("headroom", cls=WithMeasurements)
+@common_options
+@click.option(
+    "--ncu",
+    metavar="NCU...",
+    multiple=True,
+    required=True,
+    help="What ncu measured: .ncu-rep or ncu --csv files, folders, globs; up to the next option.",
+)
+@click.option(
+    "--communication",
+    metavar="RE",
+    multiple=True,
+    help="Kernels whose name matches count as communication, too; may be repeated.",
+)
+@top_option
+def command(**options: Any) -> None:
+    """What could be gained: nsys REPORTs joined with what ncu measured of their kernels.
+
+    ceiling_share = share of the step x (1 - achieved / nearest roof): never a forecast. With
+    -o FILE.png, .svg or .pdf a picture: share of the step against fraction of the roof, with lines
+    of equal gain.
+    """
+    from nsightpy.render.plots import is_picture
+    from nsightpy.verbs.headroom import headroom
+
+    made = headroom(
+        options["reports"],
+        ncu=options["ncu"],
+        communication=options["communication"],
+        top=options["top"],
+        **common_of(options),
+    )
+    if not is_picture(options["output"]):
+        show(made, options)
+        return
+    from nsightpy.render.headroom_plot import headroom_figure
+    from nsightpy.render.plots import picture
+
+    deliver(picture(headroom_figure(made), options["output"]), options)
+    tell(made, options)
