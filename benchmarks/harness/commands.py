@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -55,6 +55,8 @@ class Catalogue:
             self._nsightpy(f"kernels, {scale} x", kernels * scale, "kernels", *top),
             self._nsightpy("summarize", kernels, "summarize"),
             self._nsightpy("breakdown", kernels, "breakdown"),
+            self._nsightpy("kernels, half", kernels // 2, "kernels", *top),
+            self._page(kernels // 2),
             Command("--help", (sys.executable, "-m", "nsightpy", "--help")),
             Command("python -c pass", (sys.executable, "-c", "pass")),
             *self._without_nsightpy(kernels),
@@ -73,6 +75,14 @@ class Catalogue:
             setup=partial(self.inputs.ensure, kernels),
             prepare=partial(shutil.rmtree, self.cache / "nsightpy", ignore_errors=True),
         )
+
+    def _page(self, kernels: int) -> Command:
+        """A timeline's page, with its API calls: 3.5 events per kernel."""
+        page = self.inputs.folder / "timeline.html"
+        command = self._nsightpy(
+            "timeline page", kernels, "timeline", "-o", str(page), "--force", "-q"
+        )
+        return replace(command, output=page)
 
     def _without_nsightpy(self, kernels: int) -> list[Command]:
         """What a user would write instead."""

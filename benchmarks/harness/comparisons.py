@@ -62,6 +62,19 @@ def memory_per_kernel(ours: str, base: str, kernels: int, limit: float) -> Compa
     )
 
 
+def smaller(section: str, ours: str, limit: float) -> Comparison:
+    """`ours` writes at most `limit` MB."""
+    return Comparison(
+        section,
+        f"size of `{ours}`",
+        (ours,),
+        lambda samples: samples[ours].output_bytes / 1e6,
+        limit,
+        at_least=False,
+        unit=" MB",
+    )
+
+
 def comparisons(kernels: int, scale: int) -> list[Comparison]:
     """Every claim; names are those of `harness.commands`."""
     return [
@@ -71,6 +84,8 @@ def comparisons(kernels: int, scale: int) -> list[Comparison]:
         faster("summarize", "summarize", "nsys-ai summary, again", 1.0),
         memory_per_kernel("kernels", "kernels, tiny", kernels, 200.0),
         within("idle causes", "breakdown", "kernels", 2.5),
+        within("timeline", "timeline page", "kernels, half", 10.0),
+        smaller("timeline", "timeline page", 60.0),
         within("scale", f"kernels, {scale} x", "kernels", 6.0),
         within("help", "--help", "python -c pass", 6.0),
         *([within("ncu", ncu.OURS, ncu.PEER, 1.5)] if ncu.reports() else []),

@@ -27,6 +27,7 @@ class Command:
 
     `setup` runs once before everything, `prepare` before each run, neither is timed.
     `voided_by` is a text on stderr that says the command took another path than the meant one.
+    `output` is the file it writes, whose size counts.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Command:
     setup: Callable[[], None] | None = None
     prepare: Callable[[], None] | None = None
     voided_by: str | None = None
+    output: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Sample:
 
     seconds: float
     peak_bytes: float
+    output_bytes: float = 0.0
 
 
 Round = Mapping[str, Sample]
@@ -72,7 +75,8 @@ def run_once(command: Command, cwd: Path) -> Sample:
         stderr.seek(0)
         messages = stderr.read().decode(errors="replace")
     _check(command, process.returncode, messages)
-    return Sample(seconds, usage.ru_maxrss * _MAXRSS_UNIT)
+    written = command.output.stat().st_size if command.output else 0
+    return Sample(seconds, usage.ru_maxrss * _MAXRSS_UNIT, written)
 
 
 def _check(command: Command, returncode: int, messages: str) -> None:
@@ -109,6 +113,7 @@ def medians(rounds: Sequence[Round]) -> Round:
         name: Sample(
             statistics.median(one[name].seconds for one in rounds),
             statistics.median(one[name].peak_bytes for one in rounds),
+            statistics.median(one[name].output_bytes for one in rounds),
         )
         for name in rounds[0]
     }
