@@ -155,7 +155,7 @@ def _budgets(report: NsysReport, *, communication: tuple[str, ...], scope: Scope
 
 def read_work(report: NsysReport, scope: Scope) -> Work:
     """The GPU work of the ranks and devices in scope, at all times."""
-    everywhen = replace(scope, from_ns=None, to_ns=None)
+    everywhen = replace(scope, from_ns=None, to_ns=None, nvtx=None)
     columns = (KERNEL_COLUMNS, OPERATION_COLUMNS, WORK_COLUMNS)
     names = ("kernels", "memory_operations", "graph_launches")
     return Work(

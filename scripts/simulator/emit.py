@@ -30,6 +30,12 @@ def device_of(job: TrainingJob, rank: Rank) -> int:
     return 0 if job.one_device_per_process else rank.local
 
 
+def lost_calls(job: TrainingJob, rank: Rank) -> set[int]:
+    """The correlation ids of launches that happened before the capture began."""
+    kernels = sorted((op for op in rank.operations if op.spec is not None), key=lambda op: op.start)
+    return {op.correlation for op in kernels[: job.orphan_kernels]}
+
+
 def _report(job: TrainingJob, path: Path, ranks: list[Rank]) -> Export:
     clock, node = job.clock(ranks[0].index), job.node(ranks[0].index)
     export = Export(
@@ -179,8 +185,7 @@ def _kernel_columns(export: Export, found: list[Operation]) -> dict[str, object]
 
 
 def _calls(export: Export, job: TrainingJob, rank: Rank, process: Process, clock: Clock) -> None:
-    kernels = sorted((op for op in rank.operations if op.spec is not None), key=lambda op: op.start)
-    lost = {op.correlation for op in kernels[: job.orphan_kernels]}
+    lost = lost_calls(job, rank)
     calls = [call for call in rank.calls if call.correlation not in lost]
     export.bulk(
         "CUPTI_ACTIVITY_KIND_RUNTIME",

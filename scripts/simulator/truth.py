@@ -8,7 +8,8 @@ from itertools import pairwise
 from statistics import median
 
 from simulator.collective import Instance, bus_factor
-from simulator.emit import device_of
+from simulator.emit import device_of, lost_calls
+from simulator.idle_truth import idle_truth
 from simulator.job import Run, TrainingJob
 from simulator.rank import Operation, Rank
 
@@ -79,6 +80,7 @@ def _rank(
             "drift_ppm": clock.drift_ppm,
         },
         "budget": budget((op.start, op.end, _CLASS[op.role]) for op in placed),
+        "idle": idle_truth(clock, rank, placed, lost_calls(job, rank)),
         "kernels": kernels(placed),
         "copies": _copies(placed),
         "memsets": _sum(op for op in placed if op.role == "memset"),
