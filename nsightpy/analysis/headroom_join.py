@@ -60,14 +60,18 @@ def measurements(variants: Iterable[RooflineVariant]) -> tuple[Measured, ...]:
 
 
 def match(variant: Variant, measured: Sequence[Measured]) -> Match | None:
-    """The measurement of a kernel: same mangled name and geometry; same function and geometry;
-    else loosely the same function, with the nearest number of threads."""
+    """The measurement of a kernel: by mangled name and geometry; by function and geometry; loosely.
+
+    Loosely is the same function under another geometry, that with the nearest number of threads.
+    Other template arguments make another kernel, as far as the names have any.
+    """
     shaped = [one for one in measured if _same_shape(variant, one)]
     same = [one for one in shaped if variant.mangled and one.mangled == variant.mangled]
     if same:
         return Match(same[0], MANGLED)
     related = [one for one in measured if _same_function(variant, one)]
-    exact = [one for one in related if one in shaped and _same_instance(variant, one)]
+    related = [one for one in related if _same_instance(variant, one)]
+    exact = [one for one in related if one in shaped]
     if exact:
         return Match(exact[0], FUNCTION)
     if not related:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nsightpy.render.plots import (
     FAINT,
@@ -32,17 +32,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, HEIGHT = 12.0, 6.4
-LEFT, BOTTOM, PLOT_WIDTH, PLOT_HEIGHT = 0.9, 0.75, 6.6, 4.8
+WIDTH, HEIGHT = 13.2, 6.7
+LEFT, BOTTOM, PLOT_WIDTH, PLOT_HEIGHT = 0.9, 1.0, 6.6, 4.8
 KEY_LEFT = 7.9
 MOST_NAMED = 22
-NAME_WIDTH = 46
+NAME_WIDTH = 44
 GAINS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
-COLOURS = {"memory": "#0072b2", "compute": "#d55e00", "latency": "#009e73", "": "#666666"}
-MARKERS = {"memory": "o", "compute": "s", "latency": "^", "": "D"}
+COLOURS = {
+    "memory": "#0072b2",
+    "compute": "#d55e00",
+    "high": "#cc79a7",
+    "latency": "#009e73",
+    "": "#666666",
+}
+MARKERS = {"memory": "o", "compute": "s", "high": "P", "latency": "^", "": "D"}
+ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+QUIETLY: dict[str, Any] = {"size": SMALL, "color": QUIET, "zorder": 2}
 _LABELS = {
     "memory": "high memory throughput",
     "compute": "high compute throughput",
+    "high": "high throughput",
     "latency": "latency, small grid, balanced",
     "": "no class",
 }
@@ -104,7 +113,7 @@ def spots_of(made: Table) -> list[Spot]:
 
 def _kind(classification: str) -> str:
     text = classification.lower()
-    for kind in ("memory", "compute"):
+    for kind in ("memory", "compute", "high"):
         if kind in text:
             return kind
     return "latency" if text else ""
@@ -142,11 +151,9 @@ def _lines(axes: Axes) -> None:
         shares = [gain / (1 - fraction) for fraction in fractions]
         axes.plot(fractions, shares, color=FAINT, linewidth=0.8, zorder=1)
         if gain > low * 1.05:
-            axes.text(
-                0.008, gain * 1.04, f"gain {100 * gain:g} %", size=SMALL, color=QUIET, zorder=1
-            )
+            axes.text(0.008, gain * 1.01, f"gain {100 * gain:g} %", bbox=ON_WHITE, **QUIETLY)
         elif high > low * 1.2 and (place := 1 - gain / (low * 1.06)) > 0:
-            axes.text(place, low * 1.1, f"{100 * gain:g} %", size=SMALL, color=QUIET, zorder=1)
+            axes.text(place, low * 1.06, f"{100 * gain:g} %", bbox=ON_WHITE, **QUIETLY)
 
 
 def _spots(axes: Axes, spots: Sequence[Spot]) -> None:
@@ -171,7 +178,15 @@ def _spots(axes: Axes, spots: Sequence[Spot]) -> None:
     for spot in spots[:MOST_NAMED]:
         _number(axes, spot, taken)
     if seen:
-        axes.legend(loc="lower left", fontsize=SMALL, frameon=False)
+        axes.legend(
+            loc="upper left",
+            bbox_to_anchor=(-0.02, -0.1),
+            ncols=len(seen),
+            fontsize=SMALL,
+            frameon=False,
+            handletextpad=0.2,
+            columnspacing=1.2,
+        )
 
 
 def _number(axes: Axes, spot: Spot, taken: list[Box]) -> None:
@@ -218,7 +233,7 @@ def _key(axes: Axes, spots: Sequence[Spot]) -> None:
         axes.text(0.0, y, f"{100 * spot.ceiling:.1f} %", size=SMALL, weight="bold")
         axes.text(0.55, y, f"{100 * spot.share:.1f} %", size=SMALL)
         axes.text(1.05, y, f"{100 * spot.fraction:.0f} %", size=SMALL)
-        name = f"{spot.number}  {short_name(spot.name, NAME_WIDTH - 8)}"
+        name = f"{spot.number}  {short_name(spot.name, NAME_WIDTH)}"
         axes.text(1.5, y, name, size=SMALL)
     if len(spots) > MOST_NAMED:
         y = 0.12 + (MOST_NAMED + 1) * LINE * 1.25

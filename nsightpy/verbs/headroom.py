@@ -70,6 +70,11 @@ class Kernel:
         return self.ncu_ns / self.median_ns if self.ncu_ns and self.median_ns else None
 
     @property
+    def is_measured(self) -> bool:
+        """Whether it has a roof, and from a launch of the same geometry."""
+        return self.roof is not None and self.match is not None and self.match.way != LOOSE
+
+    @property
     def gain_ns(self) -> float | None:
         """The ceiling: time of the step that reaching the roof would save."""
         return None if self.roof is None else self.covered_ns * self.roof.distance
@@ -88,15 +93,15 @@ class Headroom(Table):
 
     @property
     def measured(self) -> tuple[Kernel, ...]:
-        """The kernels that have a roof."""
-        return tuple(kernel for kernel in self.kernels if kernel.roof is not None)
+        """The kernels that have a roof of their own: not one matched loosely."""
+        return tuple(kernel for kernel in self.kernels if kernel.is_measured)
 
     @property
     def ceiling_share(self) -> float | None:
         """The ceiling of all measured kernels together, as a share of the step; disjoint time."""
         if not self.step_ns:
             return None
-        gains = (k.disjoint_ns * k.roof.distance for k in self.kernels if k.roof is not None)
+        gains = (k.disjoint_ns * k.roof.distance for k in self.measured if k.roof is not None)
         return sum(gains) / self.step_ns
 
 
@@ -174,7 +179,8 @@ def _parts(
     def distance(variant: Variant) -> float | None:
         if variant not in distances:
             found = match(variant, measured)
-            roof = None if found is None else nearest_roof(found.measured.typical)
+            exact = found if found is not None and found.way != LOOSE else None
+            roof = None if exact is None else nearest_roof(exact.measured.typical)
             distances[variant] = None if roof is None else roof.distance
         return distances[variant]
 
@@ -295,8 +301,8 @@ def _notes(made: Headroom, devices: int) -> list[str]:
     loose = [k for k in made.kernels if k.match is not None and k.match.way == LOOSE]
     if loose:
         notes.append(
-            f"{len(loose)} kernels are matched loosely (same function, other geometry or template "
-            "arguments): their ceilings are guesses."
+            f"{len(loose)} kernels are matched loosely (same function, other geometry): their "
+            "ceilings are guesses, and no part of the sum."
         )
     alone = [k for k in made.kernels if k.match is None]
     if alone:

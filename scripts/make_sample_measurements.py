@@ -1,0 +1,67 @@
+"""Write what ncu would have measured of the simulated training job, to try the loop on.
+
+    python scripts/make_sample_measurements.py           # writes sample_reports/training_4rank.ncu.csv
+    python scripts/make_sample_measurements.py --check   # says whether it would change
+
+Nothing was measured: the kernels are those that `nsightpy select` chooses, their speeds are made
+up from their names, the same every time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import re
+import sys
+from pathlib import Path
+
+from simulator.ncu_page import MeasuredKernel, raw_page
+
+from nsightpy.verbs.select import select
+from nsightpy.verbs.select_plan import Plan
+
+ROOT = Path(__file__).resolve().parent.parent
+TARGET = ROOT / "sample_reports" / "training_4rank.ncu.csv"
+JOB = ROOT / "sample_reports" / "training_4rank"
+PEAK_FP32 = 59.3e12
+
+
+def page() -> str:
+    """The raw page of the chosen launches."""
+    plan: Plan = select(JOB, application=("python", "train.py"))
+    return raw_page(
+        _measured(variant.name, variant.grid, variant.block, duration)
+        for planned in plan.runs
+        for variant, duration in planned.expected
+    )
+
+
+def _measured(
+    name: str, grid: tuple[int, int, int], block: tuple[int, int, int], nsys_ns: int
+) -> MeasuredKernel:
+    seed = int(hashlib.sha256(f"{name} {grid}".encode()).hexdigest()[:8], 16)
+    spread = seed % 1000 / 1000
+    is_gemm = re.search("gemm|nvjet|flash", name) is not None
+    compute, memory = (44 + 42 * spread, 22 + 20 * spread) if is_gemm else (14.0, 52 + 38 * spread)
+    slower = 1.7 if nsys_ns < 20_000 else 1.06 + 0.2 * spread
+    work = None if is_gemm else 0.03 * PEAK_FP32 * (0.5 + spread)
+    return MeasuredKernel(
+        name, grid, block, int(nsys_ns * slower), compute, memory, work, waves=6.0
+    )
+
+
+def main() -> int:
+    """Write the file, or compare it."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true")
+    made = page()
+    if parser.parse_args().check:
+        same = TARGET.exists() and TARGET.read_text(encoding="utf-8") == made
+        print("unchanged" if same else f"{TARGET} would change")
+        return 0 if same else 1
+    TARGET.write_text(made, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
