@@ -144,9 +144,8 @@ class _Part:
 def _budgets(report: NsysReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
     with launches_of(report) as launches:
         work = read_work(report, scope)
-        inside = Work(*(scope.within(report, frame) for frame in work))
-        rows = rank_budgets(report, scope, *inside, communication=communication)
-        doubtful = doubtful_names(inside.kernels, communication)
+        rows = rank_budgets(report, scope, *work, communication=communication)
+        doubtful = doubtful_names(scope.within(report, work.kernels), communication)
         idle = idle_of(report, rows, work, launches, communication)
     known = idle.places
     rows = [replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows]
