@@ -27,7 +27,7 @@ from nsightpy.tracks import NO_LAUNCH, RANGES, STREAM, Lane, Timeline, Track
 
 _SCRIPTS = ("data.js", "draw.js", "app.js", "input.js")
 _ORDER = {RANGES: 0, STREAM: 1}
-_LEVEL = 6
+_LEVEL = 3
 
 
 class _Table:
