@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -232,7 +233,9 @@ def _draw_labels(axes: Axes, picture: Picture, slots: list[_Slot]) -> None:
     """Whose row it is on the left, how busy it was on the right."""
     share = axes.get_yaxis_transform()
     size = 8.0 if not picture.stacked else 6.5
-    for row in picture.rows:
+    tops = [slots[0].top, *(slot.top for slot in slots if slot.row is picture.rows[-1])]
+    pitch = (tops[1] - tops[0]) / max(len(picture.rows) - 1, 1) or 1.0
+    for row in picture.rows[:: math.ceil(0.1 / pitch)]:
         own = [slot for slot in slots if slot.row is row]
         middle = (own[0].top + own[-1].top + own[-1].height) / 2
         busy = f"{100 * row.busy_share:.0f} %"

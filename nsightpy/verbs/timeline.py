@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.timeline import call_lanes, range_lanes, stream_lanes
-from nsightpy.errors import MissingDataError
+from nsightpy.errors import MissingDataError, ReportError
 from nsightpy.frames import Frame, Ints
 from nsightpy.rank_set import Paths, natural
 from nsightpy.readers.nsys import RUNTIME
@@ -82,15 +82,17 @@ def timeline(
     wanted = _Wanted(scope, detail, calls, tuple(communication), scope.from_ns, scope.to_ns)
     reports_by_path = {str(report.path): report for report, _ in mapped.results}
     ordered = [reports_by_path[path] for path in dict.fromkeys(place.report for place in places)]
+    notes = list(dict.fromkeys((*request.ranks.notes, *clocks.notes, *_scope_notes(scope))))
+    skip = request.ranks.on_error == "skip" and len(ordered) > 1
     return Timeline(
         places=places,
         start_ns=min(b[0] for b in bounds) if scope.from_ns is None else scope.from_ns,
         end_ns=max(b[1] for b in bounds) if scope.to_ns is None else scope.to_ns,
         clock=clocks.caption,
-        tracks=partial(_tracks, ordered, clocks, wanted, places),
+        tracks=partial(_tracks, ordered, clocks, wanted, places, notes if skip else None),
         earliest=partial(_earliest, ordered, clocks, places),
         inputs=request.ranks.inputs,
-        notes=list(dict.fromkeys((*request.ranks.notes, *clocks.notes, *_scope_notes(scope)))),
+        notes=notes,
     )
 
 
@@ -188,12 +190,22 @@ def _order(place: Place) -> tuple[Any, ...]:
 
 
 def _tracks(
-    reports: Sequence[NsysReport], clocks: Clocks, wanted: _Wanted, places: Sequence[Place]
+    reports: Sequence[NsysReport],
+    clocks: Clocks,
+    wanted: _Wanted,
+    places: Sequence[Place],
+    notes: list[str] | None,
 ) -> Iterator[Track]:
-    """The tracks, read one report at a time."""
+    """The tracks, read one report at a time; one that fails goes to the notes, if there are any."""
     for report in reports:
         mine = [place for place in places if place.report == str(report.path)]
-        streams, hosts = _lanes(report, wanted)
+        try:
+            streams, hosts = _lanes(report, wanted)
+        except ReportError as error:
+            if notes is None:
+                raise
+            notes.append(f"left out: {error.path}: {error.problem}")
+            continue
         for place in mine:
             move = partial(clocks.move, place)
             lanes = [
