@@ -103,6 +103,9 @@ _FORM = (
     ),
     click.option("--launcher", metavar="TEXT", default="", help="Starts the job in the script."),
     click.option("--run", is_flag=True, help="Run the commands here, now."),
+    click.option(
+        "--csv", is_flag=True, help="With --run: write no reports, show what was measured."
+    ),
 )
 
 
@@ -130,6 +133,8 @@ def command(context: click.Context, /, **options: Any) -> None:
     application = context.meta.get(APPLICATION, ())
     if options["run"] and not application:
         raise UsageError("--run needs the application's own command after --")
+    if options["csv"] and not options["run"]:
+        raise UsageError("--csv is for --run; without it, --format csv prints the table")
     if sum(map(bool, (options["run"], options["script"], options["lines"]))) > 1:
         raise UsageError("--run, --script and --lines exclude each other")
     plan = planned(options, application)
@@ -199,8 +204,34 @@ def told(plan: Plan, options: dict[str, Any]) -> None:
 
 
 def run(plan: Plan, options: dict[str, Any]) -> None:
-    """Run the plan here, in this rank."""
+    """Run the plan here, in this rank; then what was written, or, with --csv, what was measured."""
     from nsightpy.verbs.select_run import run_plan
 
-    made = run_plan(plan, told=None if options["quiet"] else lambda text: say(text, options))
-    show(made, options)
+    told = None if options["quiet"] else progress
+    if not options["csv"]:
+        show(run_plan(plan, told=told), options)
+        return
+    import tempfile
+    from pathlib import Path
+
+    from nsightpy.verbs.headroom import headroom
+
+    with tempfile.TemporaryDirectory(prefix="nsightpy-") as folder:
+        made = run_plan(plan, told=told, csv_folder=Path(folder))
+        if made.reports:
+            joined = headroom(
+                options["reports"],
+                ncu=made.reports,
+                communication=options["communication"],
+                **common_of(options),
+            )
+            show(joined, options)
+
+
+def progress(text: str) -> None:
+    """What ncu says, line by line, on stderr."""
+    import sys
+
+    from nsightpy.render.escape import printable
+
+    print(printable(text), file=sys.stderr, flush=True)

@@ -47,7 +47,7 @@ _REMEDIES = (
         "ncu {version} is too old for {0}: set NSIGHTPY_NCU to a newer one (2023.2 or later).",
     ),
     (
-        r"[Uu]nable to find .*?section set.*? (\w+)|[Ss]et '?(\w+)'? (?:was )?not found",
+        r"section set with identifier '?(\w+)|[Ss]et '?(\w+)'? (?:was )?not found",
         "ncu {version} has no set {0}: see `ncu --list-sets`, and choose one with --set.",
     ),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -66,6 +67,9 @@ def run_plan(
             reports += [made] if made is not None else []
             rows.append(_row(planned, form, outcome, made))
             notes += _doubts(outcome, planned)
+    if reports and csv_folder is None:
+        files = shlex.join(["--ncu", *map(str, reports)])
+        notes.append(f"Next: nsightpy headroom {shlex.join(plan.inputs)} {files}")
     return Measured(
         "select", FIELDS, tuple(rows), plan.inputs, tuple(notes), reports=tuple(reports)
     )
