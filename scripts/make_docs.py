@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from nsightpy.frames import SCHEMAS, Column, Schema
+from nsightpy.frames import NCU_SCHEMAS, SCHEMAS, Column, Schema
 
 PAGE = Path(__file__).parent.parent / "docs" / "frames.md"
 INTRODUCTION = """\
@@ -16,11 +16,18 @@ INTRODUCTION = """\
 Numbers are int64, names are categories. Times are ns in the report's own time, whose zero is
 `report.session.utc_ns` on the wall clock. Made by `scripts/make_docs.py` from `nsightpy/frames.py`.
 """
+COMPUTE = """
+# Frames of Nsight Compute reports
+
+The same for a `.ncu-rep` and for what `ncu --csv` printed about it, as far as the page goes.
+Missing values are NaN or have no row. [roofline.md](roofline.md) says how reports are read.
+"""
 
 
 def frames_page() -> str:
     """The whole page as Markdown."""
-    return INTRODUCTION + "".join(map(_section, SCHEMAS.values()))
+    systems = "".join(map(_section, SCHEMAS.values()))
+    return INTRODUCTION + systems + COMPUTE + "".join(map(_section, NCU_SCHEMAS.values()))
 
 
 def _section(schema: Schema) -> str:
@@ -30,7 +37,7 @@ def _section(schema: Schema) -> str:
 
 
 def _row(column: Column) -> str:
-    kind = {"label": "name", "int": "int64"}.get(column.kind, column.kind)
+    kind = {"label": "name", "int": "int64", "float": "float64"}.get(column.kind, column.kind)
     return f"| `{column.name}` | {kind} | {column.unit} | {column.meaning} |\n"
 
 

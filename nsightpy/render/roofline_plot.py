@@ -9,38 +9,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.render import roofline_axes, speed_axes
-from nsightpy.render.plots import (
-    INK,
-    LARGE,
-    LINE,
-    NORMAL,
-    QUIET,
-    SMALL,
-    blank_axes,
-    drawing,
-    inch_axes,
-    short_name,
-)
-from nsightpy.render.roofline_axes import FILLS, LEAST_AREA, Plane, Roofs, Spot, marker_of
-from nsightpy.rooflines import (
-    LEVELS,
-    SCALAR,
-    Machine,
-    Point,
-    Roofline,
-    RooflineLaunch,
-    RooflineVariant,
-)
+from nsightpy.render.log_plane import Plane
+from nsightpy.render.plots import LARGE, QUIET, blank_axes, drawing, inch_axes, short_name
+from nsightpy.render.roofline_key import MOST_NAMED, draw_key, version
+from nsightpy.render.roofline_points import Spot
+from nsightpy.render.roofline_roofs import roofs_of
+from nsightpy.rooflines import LEVELS, Point, Roofline, RooflineLaunch, RooflineVariant
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 WIDTH, PLOT_LEFT, PLOT_WIDTH, PLOT_HEIGHT = 13.2, 0.95, 7.3, 5.0
 KEY_LEFT, GAP, TOP, BOTTOM = 8.65, 0.85, 0.55, 0.6
 SUBTITLE = 0.35
-MOST_NAMED, MOST_WITH_LEVELS, MOST_GPUS = 18, 12, 3
-_NAME_WIDTH = 34
+MOST_WITH_LEVELS, MOST_GPUS = 12, 3
 
 
 def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
@@ -100,7 +82,7 @@ def _title(result: Roofline) -> str:
 def _machines(result: Roofline) -> str:
     """The GPUs and the ncu, for a picture without a key."""
     names = dict.fromkeys(one.machine.name for one in result.launches)
-    return ", ".join(filter(None, (*names, _version(result))))
+    return ", ".join(filter(None, (*names, version(result))))
 
 
 def _no_roofline(result: Roofline) -> str:
@@ -116,14 +98,14 @@ def _panel(
     numbers: dict[int, int],
 ) -> None:
     """One GPU: its roofline and its key."""
-    roofs = roofline_axes.roofs_of(group)
+    roofs = roofs_of(group)
     spots = _spots(group, numbers)
     x, y = roofline_axes.spans(spots, roofs, result.ceilings)
     axes = inch_axes(figure, PLOT_LEFT, bottom, PLOT_WIDTH, PLOT_HEIGHT)
     plane = Plane(axes, (PLOT_WIDTH, PLOT_HEIGHT), x, y)
     roofline_axes.draw(plane, roofs, spots, result.ceilings)
     key = blank_axes(figure, KEY_LEFT, bottom, WIDTH - KEY_LEFT - 0.1, PLOT_HEIGHT)
-    _key(key, group, result, roofs, spots, numbers)
+    draw_key(key, group, result, roofs, spots, numbers)
 
 
 def _spots(group: Sequence[RooflineVariant], numbers: dict[int, int]) -> list[Spot]:
@@ -156,87 +138,3 @@ def _drawn(launch: RooflineLaunch, *, crowded: bool) -> list[Point]:
     if not crowded or not found:
         return found
     return [max(found, key=lambda point: point.flops_per_s / (point.peak_flops_per_s or 1e30))]
-
-
-def _key(
-    axes: Axes,
-    group: Sequence[RooflineVariant],
-    result: Roofline,
-    roofs: Roofs,
-    spots: Sequence[Spot],
-    numbers: dict[int, int],
-) -> None:
-    """GPU, clock and ncu version; what the signs mean; which number is which kernel."""
-    machine = group[0].first.machine
-    axes.text(0, 0.1, machine.name, fontsize=NORMAL + 1, weight="bold")
-    about = [_clock([one.first.machine for one in group]), _version(result)]
-    axes.text(0, 0.1 + LINE * 1.2, ", ".join(filter(None, about)), fontsize=SMALL, color=QUIET)
-    y = _signs(axes, 0.1 + LINE * 2.8, roofs, spots, bool(result.ceilings))
-    _names(axes, y + LINE * 0.6, group, numbers)
-
-
-def _clock(machines: Sequence[Machine]) -> str:
-    clocks = [one.clock_hz / 1e6 for one in machines if one.clock_hz]
-    if not clocks:
-        return "SM clock not known"
-    low, high = round(min(clocks)), round(max(clocks))
-    shown = f"{low}" if low == high else f"{low} to {high}"
-    return f"peaks at {shown} MHz ({machines[0].clock} SM clock)"
-
-
-def _version(result: Roofline) -> str:
-    versions = result.tool_versions
-    return f"ncu {versions[0]}" + (" and others" if len(versions) > 1 else "") if versions else ""
-
-
-def _signs(axes: Axes, y: float, roofs: Roofs, spots: Sequence[Spot], measured: bool) -> float:
-    """The legend of markers and lines; returns where it ends."""
-    precisions = sorted(roofs.used)
-    shown = {spot.point.precision for spot in spots}
-    x = 0.08
-    for precision in sorted(shown, key=lambda p: (p not in SCALAR, p)):
-        marker, colour = marker_of(precision, precisions)
-        axes.scatter([x], [y - 0.04], s=LEAST_AREA, marker=marker, color=colour, edgecolors=INK)
-        axes.text(x + 0.13, y, precision, fontsize=SMALL)
-        x += 0.35 + 0.075 * len(precision)
-    y += LINE
-    x = 0.08
-    for level in [name for name in LEVELS if any(s.point.level == name for s in spots)]:
-        axes.scatter(
-            [x], [y - 0.04], s=LEAST_AREA, facecolors=FILLS[level] or QUIET, edgecolors=INK
-        )
-        axes.text(x + 0.13, y, f"{level.upper()} traffic", fontsize=SMALL)
-        x += 1.25
-    y += LINE
-    signs = ["area: share of time", "bar: lowest to highest", "◇ ridge"]
-    if any(spot.is_lower_bound for spot in spots):
-        signs[1] = "↑ tensor FLOPs not collected"
-    if measured:
-        signs += ["solid: measured, dashed: theoretical"]
-    axes.text(0, y, ",  ".join(signs), fontsize=SMALL, color=QUIET)
-    return y + LINE
-
-
-def _names(axes: Axes, y: float, group: Sequence[RooflineVariant], numbers: dict[int, int]) -> None:
-    whole = sum(variant.total_ns or 0 for variant in group)
-    room = int((PLOT_HEIGHT - y) / LINE) - 3
-    named = group[: min(MOST_NAMED, max(room, 1))]
-    axes.text(3.55, y, "launches", fontsize=SMALL, color=QUIET, ha="right")
-    axes.text(4.05, y, "time", fontsize=SMALL, color=QUIET, ha="right")
-    y += LINE
-    for variant in named:
-        launch = variant.first
-        share = f"{100 * (variant.total_ns or 0) / whole:.0f} %" if whole else ""
-        axes.text(0.2, y, str(numbers[id(variant)]), fontsize=SMALL, weight="bold", ha="right")
-        drawn = any(point.arithmetic_intensity for point in variant.typical.work)
-        colour = INK if drawn else QUIET
-        axes.text(0.3, y, short_name(launch.name, _NAME_WIDTH), fontsize=SMALL, color=colour)
-        axes.text(3.55, y, str(len(variant.launches)), fontsize=SMALL, color=QUIET, ha="right")
-        axes.text(4.05, y, share, fontsize=SMALL, ha="right")
-        y += LINE
-    if any(not variant.typical.work for variant in named):
-        axes.text(0.3, y, "grey: no work was counted, no point", fontsize=SMALL, color=QUIET)
-        y += LINE
-    if len(group) > len(named):
-        rest = f"and {len(group) - len(named)} more, drawn without a number"
-        axes.text(0.3, y, rest, fontsize=SMALL, color=QUIET)
