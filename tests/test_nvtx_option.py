@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from reports import NSYS, ask, needs_reports, select
 from test_nvtx_projection import Case, program
 
 from nsightpy.analysis.intervals import union
@@ -20,7 +22,6 @@ from nsightpy.analysis.nvtx_membership import (
     named,
 )
 from nsightpy.frames import Frame
-from reports import NSYS, ask, needs_reports, rows, select
 
 SAMPLE = Path(__file__).parent.parent / "sample_reports" / "training_4rank" / "train_rank1.sqlite"
 TRAIN = NSYS / "train_nvtx_a100_2026.3.sqlite"
@@ -45,6 +46,20 @@ LAUNCHED = """
       AND (r.globalTid & -16777216) = k.globalPid
     WHERE r.eventClass IN (0, 1) AND {inside}
 """
+
+
+ALL_WORK = "({})".format(
+    " UNION ALL ".join(
+        f"SELECT start, end, correlationId FROM CUPTI_ACTIVITY_KIND_{kind}"
+        for kind in ("KERNEL", "MEMCPY", "MEMSET")
+    )
+)
+
+
+def rows(path: Path, *request: str) -> list[dict[str, Any]]:
+    """The rows that a request answers."""
+    found: list[dict[str, Any]] = ask(*request, path, "--format", "json").json["rows"]
+    return found
 
 
 def launched_sum(path: Path, table: str, like: str) -> tuple[int, int]:
@@ -113,6 +128,34 @@ def test_nothing_found_names_close_ranges_and_is_no_traceback() -> None:
         answer = ask(command, SAMPLE, "--nvtx", "forwards", expect=1)
         assert "has no NVTX range 'forwards'" in answer.stderr
         assert "similar ones: forward" in answer.stderr
+
+
+def test_budgets_cover_the_projected_intervals_with_all_that_ran_in_them() -> None:
+    """The window is what `nvtx` projects; its instances do not overlap on this device."""
+    (whole,) = rows(SAMPLE, "breakdown", "--nvtx", "forward")
+    (own,) = [row for row in rows(SAMPLE, "nvtx") if row["range"] == "forward"]
+    assert whole["window_ns"] == own["total_projected_ns"]
+    assert whole["busy_ns"] + whole["idle_ns"] == whole["window_ns"]
+    moments = select(SAMPLE, f"SELECT start, end FROM {ALL_WORK}")
+    windows = select(
+        SAMPLE,
+        "SELECT MIN(k.start), MAX(k.end) FROM NVTX_EVENTS n JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON "
+        "r.start >= n.start AND r.end <= n.end AND r.globalTid = n.globalTid "
+        f"JOIN {ALL_WORK} k ON k.correlationId = r.correlationId "
+        "WHERE n.text = 'forward' GROUP BY n.start",
+    )
+    done = union(*np.asarray(moments, dtype=np.int64).T)
+    busy = (done & union(*np.asarray(windows, dtype=np.int64).T)).total
+    assert whole["busy_ns"] == busy
+
+
+def test_a_summary_is_narrowed_too() -> None:
+    found = ask("summarize", SAMPLE, "--nvtx", "forward", "--format", "json").json
+    (budget,) = rows(SAMPLE, "breakdown", "--nvtx", "forward")
+    assert found["breakdown"][0]["busy_ns"] == budget["busy_ns"]
+    wanted = launched_sum(SAMPLE, "CUPTI_ACTIVITY_KIND_KERNEL", "forward")
+    assert sum(row["Instances"] for row in found["kernels"]) <= wanted[0]
+    assert {row["range"] for row in found["nvtx"]} <= {"forward", "ncclAllReduce"}
 
 
 def test_a_report_without_the_range_is_left_out_of_a_rank_set() -> None:

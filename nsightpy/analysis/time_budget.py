@@ -6,14 +6,15 @@ added up and called time.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import (
+    NOTHING,
     Spans,
     clip,
     intersection,
@@ -38,10 +39,13 @@ class Activity:
     def busy(self) -> Spans:
         return union_of((self.compute, self.communication, self.memory, self.graphs))
 
-    def clipped(self, start: int, end: int) -> Activity:
+    def inside(self, window: Spans) -> Activity:
+        """What it did in a window of one or several parts."""
         return Activity(
             *(
-                clip(s, start, end)
+                clip(s, int(window.starts[0]), int(window.ends[0]))
+                if len(window) == 1
+                else intersection(s, window)
                 for s in (self.compute, self.communication, self.memory, self.graphs)
             )
         )
@@ -66,6 +70,11 @@ class TimeBudget:
     opaque_graph_ns: int
 
     @property
+    def window(self) -> Spans:
+        """The time that is divided."""
+        return union(np.asarray([self.start_ns]), np.asarray([self.end_ns]))
+
+    @property
     def window_ns(self) -> int:
         return self.end_ns - self.start_ns
 
@@ -88,6 +97,21 @@ class TimeBudget:
         return percent(self.overlap_ns, self.communication_ns)
 
 
+@dataclass(frozen=True, slots=True)
+class PartedBudget(TimeBudget):
+    """The division of a window with holes: the projected instances of an NVTX range."""
+
+    parts: Spans
+
+    @property
+    def window(self) -> Spans:
+        return self.parts
+
+    @property
+    def window_ns(self) -> int:
+        return self.parts.total
+
+
 def activity(
     kernels: Frame,
     communication: NDArray[np.bool_],
@@ -107,25 +131,37 @@ def activity(
 
 
 def time_budget(
-    done: Activity, start_ns: int | None = None, end_ns: int | None = None
+    done: Activity,
+    start_ns: int | None = None,
+    end_ns: int | None = None,
+    parts: Spans | None = None,
 ) -> TimeBudget:
-    """The budget of a window; by default from the first start to the last end of anything done."""
+    """The budget of a window; by default from the first start to the last end of anything done.
+
+    `parts` is a window with holes, and used instead of start and end.
+    """
     busy = done.busy
+    if parts is not None:
+        start_ns = int(parts.starts[0]) if len(parts) else 0
+        end_ns = int(parts.ends[-1]) if len(parts) else 0
     if start_ns is None:
         start_ns = int(busy.starts[0]) if len(busy) else (end_ns or 0)
     if end_ns is None:
         end_ns = int(busy.ends[-1]) if len(busy) else start_ns
     end_ns = max(start_ns, end_ns)
-    inside = done.clipped(start_ns, end_ns)
+    window = parts
+    if window is None:
+        window = union(np.asarray([start_ns]), np.asarray([end_ns]))
+    inside = done.inside(window)
     # by inclusion and exclusion: compute has millions of intervals, the others few
     overlap_ns = overlap_total(inside.communication, inside.compute)
     both = intersection(inside.communication, inside.memory)
     hidden_ns = both.total - overlap_total(both, inside.compute)
     beside_copies_ns = overlap_total(inside.memory, inside.compute)
-    return TimeBudget(
+    budget = TimeBudget(
         start_ns=start_ns,
         end_ns=end_ns,
-        busy_ns=clip(busy, start_ns, end_ns).total,
+        busy_ns=overlap_total(window, busy),
         compute_ns=inside.compute.total,
         communication_ns=inside.communication.total,
         memory_ns=inside.memory.total,
@@ -134,6 +170,9 @@ def time_budget(
         copy_only_ns=inside.memory.total - beside_copies_ns - hidden_ns,
         opaque_graph_ns=inside.graphs.total,
     )
+    if parts is None:
+        return budget
+    return PartedBudget(**{f.name: getattr(budget, f.name) for f in fields(budget)}, parts=parts)
 
 
 def _spans(frame: Frame) -> Spans:
@@ -157,16 +196,21 @@ def device_budgets(
     communication: Iterable[str] = (),
     start_ns: int | None = None,
     end_ns: int | None = None,
+    windows: Mapping[tuple[int, int], Spans] | None = None,
 ) -> list[DeviceBudget]:
     """One budget per process and device, from frames with pid, device and times.
 
     `communication` adds regular expressions to the known names of communication kernels.
+    `windows` by (pid, device) are used instead of start and end; who has none is left out.
     """
     is_comm = is_communication(kernels.labels("name"), communication)
     frames_ = (kernels, operations, graphs)
     places = sorted({place for frame in frames_ for place in places_of(frame)})
-    budgets = []
+    budgets: list[DeviceBudget] = []
     for pid, device in places:
+        parts = None if windows is None else windows.get((pid, device), NOTHING)
+        if parts is not None and not len(parts):
+            continue
         mine = [_mask(frame, pid, device, alone=len(places) == 1) for frame in frames_]
         own, copies, traces = (
             frame if mask is None else frame.take(mask)
@@ -174,7 +218,7 @@ def device_budgets(
         )
         own_comm = is_comm if mine[0] is None else is_comm[mine[0]]
         done = activity(own, own_comm, copies, traces)
-        budgets.append(DeviceBudget(pid, device, time_budget(done, start_ns, end_ns)))
+        budgets.append(DeviceBudget(pid, device, time_budget(done, start_ns, end_ns, parts)))
     return budgets
 
 

@@ -16,6 +16,7 @@ from nsightpy.analysis.findings import DeviceFacts, Facts, findings
 from nsightpy.analysis.gpu_work import WORK_COLUMNS
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx import tally_ranges
+from nsightpy.analysis.nvtx_projection import RANGE_COLUMNS
 from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.frames import Frame, Labels
 from nsightpy.rank_set import Paths
@@ -49,6 +50,7 @@ OPERATION_COLUMNS = (
     "target_memory",
 )
 TOP_RANGES = 4
+HOST_COLUMNS = ("start_ns", "end_ns", "pid", "name", "domain", "style")
 COLLECTIVE_FIELDS = (
     Field("operation", "text"),
     Field("group", "text"),
@@ -151,18 +153,20 @@ def findings_table(summary: Summary) -> Table:
 
 def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
     all_kernels = report.frame("kernels", KERNEL_COLUMNS)
-    all_operations = report.frame("memory_operations", OPERATION_COLUMNS)
+    columns = tuple(dict.fromkeys((*OPERATION_COLUMNS, *scope.columns)))
+    all_operations = report.frame("memory_operations", columns)
     graphs = report.frame("graph_launches", WORK_COLUMNS)
     extent = extent_of_frames(all_kernels, (all_kernels, all_operations, graphs))
     kernels = scope.narrow(report, all_kernels)
     operations = scope.narrow(report, all_operations)
     ranges = scope.narrow(
         report,
-        report.frame("nvtx_ranges", ("start_ns", "end_ns", "pid", "name", "domain", "style")),
+        report.frame("nvtx_ranges", RANGE_COLUMNS if scope.nvtx else HOST_COLUMNS),
     )
+    devices = [scope.within(report, f) for f in (all_kernels, all_operations, graphs)]
     return _Part(
         info=report_info(report, extent),
-        budgets=rank_budgets(report, scope, kernels, operations, scope.narrow(report, graphs)),
+        budgets=rank_budgets(report, scope, devices[0], devices[1], devices[2]),
         kernels=ranking.tally_durations(kernels, ["name"]),
         memory=(
             ranking.tally_durations(operations, ["operation"]),
