@@ -1,6 +1,6 @@
 """Write what ncu would have measured of the simulated training job, to try the loop on.
 
-    python scripts/make_sample_measurements.py           # writes sample_reports/training_4rank.ncu.csv
+    python scripts/make_sample_measurements.py           # sample_reports/training_4rank.ncu.csv
     python scripts/make_sample_measurements.py --check   # says whether it would change
 
 Nothing was measured: the kernels are those that `nsightpy select` chooses, their speeds are made
