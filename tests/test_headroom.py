@@ -216,6 +216,10 @@ def test_the_command_line_takes_many_ncu_files(tmp_path: Path) -> None:
     assert {row[10] for row in table[1:]} == {"function"}
     assert sum(bool(row[3]) for row in table[1:]) == 3
     assert "--ncu" in ask("headroom", report, expect=2).stderr
+    document = ask("headroom", report, "--ncu", page, "--format", "json").json
+    assert document["step_ns"] == 10 * STEP_NS
+    assert document["ceiling_share"] == pytest.approx(0.266)
+    assert [one["name"] for one in document["unmatched"]] == ["elsewhere(int)"]
 
 
 @pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])

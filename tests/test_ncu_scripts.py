@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
 import pytest
 from ncu_stand_in import Bench, Scripted, write_export
+from reports import ask
 
 from nsightpy.errors import UsageError
 from nsightpy.verbs.select import select
@@ -127,6 +129,12 @@ def test_scripts_are_valid_and_start_jobs_themselves(tmp_path: Path) -> None:
     wrapped = select(tmp_path, application=("torchrun", "train.py"))
     with pytest.raises(UsageError, match="starts the job itself"):
         wrapped.script("slurm")
+
+
+def test_a_script_in_a_file_can_be_started(tmp_path: Path) -> None:
+    report = write_export(tmp_path / "r.sqlite", LAUNCHES)
+    ask("select", report, "--script", "plain", "-o", tmp_path / "run.sh", "--", "true")
+    assert os.access(tmp_path / "run.sh", os.X_OK)
 
 
 def test_long_filters_travel_in_a_file(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -100,11 +101,14 @@ def step_parts(
     for (pid, device), window in windows.items():
         step += window.total
         here = np.flatnonzero((kernels.ints("pid") == pid) & (kernels.ints("device") == device))
+        here = here[np.argsort(groups[here], kind="stable")]
+        edges = np.searchsorted(groups[here], np.arange(len(variants) + 1)).tolist()
         spans = {}
-        for place in np.unique(groups[here]).tolist():
-            rows = here[groups[here] == place]
-            spans[place] = union(start[rows], end[rows]) & window
-            covered[variants[place]] += spans[place].total
+        for place, (low, high) in enumerate(pairwise(edges)):
+            if low < high:
+                rows = here[low:high]
+                spans[place] = union(start[rows], end[rows]) & window
+                covered[variants[place]] += spans[place].total
         taken: list[Spans] = []
         for _, _, place in far:
             if place in spans:

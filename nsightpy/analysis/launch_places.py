@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.grouping import Groups, group_by
 from nsightpy.analysis.ranking import durations
 from nsightpy.frames import Frame, Ints
 
@@ -110,9 +110,10 @@ def in_api_order(kernels: Frame) -> Ints:
 
 def launches_of(kernels: Frame, visible: Mask | None = None) -> Launches:
     """Variants and places of kernels (COLUMNS); `visible` as in Launches, all by default."""
-    order = in_api_order(kernels)
-    frame = kernels.take(order)
-    seen = np.ones(frame.rows, dtype=np.bool_) if visible is None else visible[order]
+    seen = np.ones(kernels.rows, dtype=np.bool_) if visible is None else visible
+    order, frame = in_api_order(kernels), kernels
+    if np.any(order[1:] < order[:-1]):
+        frame, seen = kernels.take(order), seen[order]
     groups = group_by(frame, VARIANT)
     places = tuple(_places(group_by(frame, ("pid", name)).codes, seen) for name in NAMES)
     mangled, function, demangled = places
@@ -145,6 +146,25 @@ def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:
     return found
 
 
+def warm(done: Launches, warm_up: int) -> Mask:
+    """Mask of the launches that are no warm-up: not of the first ones of their variant and process.
+
+    The last launch of a variant always is warm.
+    """
+    groups = _units(done)
+    every = np.ones(done.frame.rows, dtype=np.bool_)
+    sizes = np.bincount(groups.codes, minlength=len(groups.keys))
+    cold = np.minimum(warm_up, sizes - 1)
+    hot: Mask = _places(groups.codes, every) >= cold[groups.codes]
+    return hot
+
+
+def _units(done: Launches) -> Groups:
+    """The launches grouped by process and variant."""
+    columns = {"pid": done.frame["pid"], "variant": done.variant.astype(np.int64)}
+    return group_by(Frame(columns), ("pid", "variant"))
+
+
 def portions(
     done: Launches, weighed: Mask | None = None, *, warm_up: int = 1, outlier: bool = False
 ) -> list[Portion]:
@@ -157,22 +177,21 @@ def portions(
     """
     frame = done.frame
     counted = np.ones(frame.rows, dtype=np.bool_) if weighed is None else weighed
-    groups = group_by(Frame({"pid": frame["pid"], "variant": done.variant.astype(np.int64)}), (
-        "pid",
-        "variant",
-    ))  # fmt: skip
+    hot = warm(done, warm_up)
+    groups = _units(done)
     order = np.argsort(groups.codes, kind="stable")
     edges = np.searchsorted(groups.codes[order], np.arange(len(groups.keys) + 1)).tolist()
     length = durations(frame)
     graph = frame.ints("graph_node_id") > 0
     made = []
     for (pid, variant), (low, high) in zip(groups.keys, pairwise(edges), strict=True):
-        rows = order[low:high]
-        own = rows[counted[rows]]
+        own = order[low:high]
+        own = own[counted[own]]
         if len(own) == 0:
             continue
-        cold = min(warm_up, len(rows) - 1)
-        chosen = _samples(done, length, _warm(done, rows, own, cold), outlier=outlier)
+        visible = own[done.visible[own]]
+        usable = visible[hot[visible]]
+        chosen = _samples(done, length, usable if len(usable) else visible, outlier=outlier)
         made.append(
             Portion(
                 done.variants[int(variant or 0)],
@@ -180,18 +199,11 @@ def portions(
                 len(own),
                 int(length[own].sum()),
                 chosen,
-                int(np.isin(rows[:cold], own).sum()),
+                int(np.count_nonzero(~hot[own])),
                 bool(graph[own].any()),
             )
         )
     return made
-
-
-def _warm(done: Launches, rows: Ints, own: Ints, cold: int) -> Ints:
-    """The visible launches of a variant that may stand for it: warm ones where there are any."""
-    within = own[done.visible[own]]
-    warm = within[~np.isin(within, rows[:cold])]
-    return warm if len(warm) else within
 
 
 def _samples(done: Launches, length: Ints, rows: Ints, *, outlier: bool) -> tuple[Sample, ...]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsightpy.cli.options import common_of, common_options, deliver, show, tell, top_option
+
+if TYPE_CHECKING:
+    from nsightpy.verbs.headroom import Headroom
 
 
 class WithMeasurements(click.Command):
@@ -57,6 +60,9 @@ def command(**options: Any) -> None:
         top=options["top"],
         **common_of(options),
     )
+    if options["format_"] == "json" and not is_picture(options["output"]):
+        deliver(as_json(made), options)
+        return
     if not is_picture(options["output"]):
         show(made, options)
         return
@@ -65,3 +71,21 @@ def command(**options: Any) -> None:
 
     deliver(picture(headroom_figure(made), options["output"]), options)
     tell(made, options)
+
+
+def as_json(made: Headroom) -> bytes:
+    """The document of every command, and in it the step, the ceiling of all, what matched nothing.
+
+    step_ns sums the windows of all devices; ceiling_share is over disjoint time.
+    """
+    import json
+
+    from nsightpy.render.formats import to_json
+
+    alone = [
+        {"name": one.name, "grid": one.grid, "block": one.block, "launches": one.count}
+        for one in made.unmatched
+    ]
+    more = {"step_ns": made.step_ns, "ceiling_share": made.ceiling_share, "unmatched": alone}
+    document = {**json.loads(to_json(made)), **more}
+    return f"{json.dumps(document, indent=2, ensure_ascii=True)}\n".encode()

@@ -143,6 +143,7 @@ def command(context: click.Context, /, **options: Any) -> None:
     elif options["script"]:
         text = plan.script(options["script"], options["launcher"])
         deliver(text.encode("utf-8", "surrogateescape"), options)
+        executable(options["output"])
         told(plan, options)
     elif options["lines"]:
         text = "".join(f"{line}\n" for line in plan.lines())
@@ -195,6 +196,15 @@ def as_json(plan: Plan) -> bytes:
 
     document = {**json.loads(to_json(plan)), "runs": plan.document()}
     return f"{json.dumps(document, indent=2, ensure_ascii=True)}\n".encode()
+
+
+def executable(path: str) -> None:
+    """Let those run a script who may read it."""
+    from pathlib import Path
+
+    if path != "-":
+        mode = Path(path).stat().st_mode
+        Path(path).chmod(mode | (mode & 0o444) >> 2)
 
 
 def told(plan: Plan, options: dict[str, Any]) -> None:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.launch_places import COLUMNS, Launches, Mask, Portion, launches_of, portions
+from nsightpy.analysis.launch_places import (
+    COLUMNS,
+    Launches,
+    Mask,
+    Portion,
+    launches_of,
+    portions,
+    warm,
+)
 from nsightpy.analysis.launch_window import shortest_window
 from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.selection import Choice, Selection, Unit, choose, passes_of
@@ -235,34 +243,31 @@ def _one_run(
         report = next(one for one in request.ranks if str(one.path) == unit.report)
         planned = _stretch(report, wanted, unit, choices, name, form)
         orders = tuple(selection.choices.index(choice) + 1 for choice in choices)
-        runs.append(PlannedRun(planned.run, orders, unit, planned.expected))
+        runs.append(replace(planned, rows=orders))
     return runs
 
 
 def _stretch(
     report: NsysReport, wanted: Wanted, unit: Unit, choices: list[Choice], output: str, form: str
 ) -> PlannedRun:
+    """The run of the shortest stretch, by the surest kind of name that all choices have."""
     done, weighed, _ = _launches(report, wanted)
-    base = next(
-        base
-        for base in (b for b, _ in names_of(choices[0].variant, form))
-        if all(base in dict(names_of(choice.variant, form)) for choice in choices)
-    )
-    cold = np.zeros(done.frame.rows, dtype=np.bool_)
-    for variant in {int(code) for code in np.unique(done.variant)}:
-        mine = np.flatnonzero((done.variant == variant) & (done.frame.ints("pid") == unit.pid))
-        cold[mine[: min(wanted.warm_up, len(mine) - 1)]] = True
-    window = shortest_window(
-        done,
-        unit.pid,
-        [choice.variant for choice in choices],
-        name=NAME_COLUMNS[base],
-        may_stand=weighed & ~cold,
-        typical_ns=[choice.samples[0].duration_ns for choice in choices],
-    )
-    if window is None:
+    named = [dict(names_of(choice.variant, form)) for choice in choices]
+    found = []
+    for base in (base for base in named[0] if all(base in each for each in named)):
+        window = shortest_window(
+            done,
+            unit.pid,
+            [choice.variant for choice in choices],
+            name=NAME_COLUMNS[base],
+            may_stand=weighed & warm(done, wanted.warm_up),
+            typical_ns=[choice.samples[0].duration_ns for choice in choices],
+        )
+        if window is not None:
+            found.append(window_run(choices, window, base, output))
+    if not found:
         raise UsageError("these kernels do not fit into one run: leave out --one-run")
-    return window_run(choices, window, base, output)
+    return replace(found[0], fallbacks=tuple(each.run for each in found[1:]))
 
 
 def _merged(parts: Sequence[NvtxFilter]) -> NvtxFilter:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nsightpy.analysis.launch_places import Places, Sample, Variant
@@ -88,10 +88,15 @@ class Plan(Table):
                 f"--launcher {application[0]!r} with its options"
             )
         rank_variable = "" if kind == "plain" else OWN_RANK
-        options = Options(**{**_fields(self.options), "rank_variable": rank_variable})
+        options = replace(self.options, rank_variable=rank_variable)
         runs = [planned.run for planned in self.runs]
         if kind != "plain" and any(not run.ranks for run in runs):
-            runs = [Run(**{**_fields(run), "ranks": run.ranks or (0,)}) for run in runs]
+            if self.ranks > 1:
+                raise UsageError(
+                    "the reports do not tell which rank each process is; --rank-regex finds it "
+                    "in their names"
+                )
+            runs = [replace(run, ranks=run.ranks or (0,)) for run in runs]
         return script(
             kind,
             runs,
@@ -214,7 +219,3 @@ def _expected(variant: Variant, duration_ns: int) -> dict[str, Any]:
         "dynamic_shared_bytes": variant.dynamic_shared,
         "duration_ns": duration_ns,
     }
-
-
-def _fields(one: Options | Run) -> dict[str, Any]:
-    return {name: getattr(one, name) for name in one.__dataclass_fields__}
