@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import glob
-import logging
-import os
 import re
-import time
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Generic, TypeAlias, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.ncu_reports import NCU_SUFFIXES, NcuReport, is_ncu_file
@@ -24,11 +23,13 @@ from nsightpy.readers.identity import (
     rank_in_name,
 )
 from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
+from nsightpy.workers import Outcomes, Workers, default_jobs, here, on_dask, travels
 
 T = TypeVar("T")
-LOG = logging.getLogger("nsightpy")
 Paths: TypeAlias = "str | Path | NsysReport | RankSet | Iterable[str | Path | NsysReport]"
 NcuPaths: TypeAlias = "str | Path | NcuReport | Iterable[str | Path | NcuReport]"
+
+Runner: TypeAlias = Callable[[Callable[[NsysReport], Any], Sequence[NsysReport]], Outcomes[Any]]
 
 ON_ERROR = ("skip", "raise")
 
@@ -53,6 +54,7 @@ class RankSet:
         reports: Sequence[NsysReport],
         *,
         jobs: int | None = None,
+        dask: object = None,
         on_error: str = "skip",
         progress: Progress | None = None,
     ) -> None:
@@ -60,6 +62,7 @@ class RankSet:
             raise UsageError(f"on_error must be one of {', '.join(ON_ERROR)}, not {on_error!r}")
         self.reports = list(reports)
         self.jobs = jobs
+        self.dask = dask
         self.on_error = on_error
         self._progress = progress
         self._failures: dict[Path, ReportError] = {}
@@ -88,6 +91,7 @@ class RankSet:
     def notes(self) -> list[str]:
         """Notes of all reports; with several, those that name the same fact are counted."""
         failed = [f"left out: {error.path}: {error.problem}" for error in self.failures]
+        failed += self._rank_notes()
         readable = [r for r in self.reports if r.path not in self._failures]
         told: dict[str, list[str]] = {}
         for report in readable:
@@ -97,54 +101,124 @@ class RankSet:
         return failed + [_attributed(note, names, len(readable)) for note, names in told.items()]
 
     def map(
-        self, function: Callable[[NsysReport], T], *, ranked: bool = False, jobs: int | None = None
+        self,
+        function: Callable[[NsysReport], T],
+        *,
+        ranked: bool = False,
+        identified: bool = False,
+        jobs: int | None = None,
     ) -> Mapped[T]:
-        """Run a function on every report; with jobs > 1 in that many processes.
+        """Run a function on every report: here, in `jobs` worker processes, or on Dask.
 
-        `ranked` finds the ranks first. The function and its result must be picklable for jobs > 1.
-        A report that fails is tallied, or raised with on_error="raise", or when it is the only
-        one. Raises ReportError when every report fails.
+        By default as many workers as processors and memory allow, if there is enough to read. The
+        function and its result then travel, so it must be importable; others run here. `ranked`
+        finds the ranks first, `identified` after, for functions that need none. A report that
+        fails is tallied, or raised with on_error="raise", or when it is the only one. Raises
+        ReportError when every report fails.
         """
-        if ranked:
-            self.find_ranks()
-        reports = [report for report in self.reports if report.path not in self._failures]
-        workers = min(jobs or self.jobs or 1, len(reports))
-        outcomes = (
-            _in_processes(function, reports, workers)
-            if workers > 1
-            else ((report, _attempt(function, report)) for report in reports)
-        )
-        by_path: dict[Path, T] = {}
-        for report, outcome in self._followed(outcomes, len(reports)):
-            if isinstance(outcome, ReportError):
-                self._failed(report, outcome)
-            else:
-                by_path[report.path] = outcome[0]
-        results = [(report, by_path[report.path]) for report in reports if report.path in by_path]
+        with contextlib.ExitStack() as stack:
+            run = self._runner(function, jobs, stack)
+            if ranked:
+                self._find_ranks(run)
+            work = partial(_identified, function=function) if identified else function
+            values = self._outcomes(run, work, progress=self._progress)
+        if identified:
+            self._decide_ranks()
+        results = [
+            (report, values[report.path]) for report in self.reports if report.path in values
+        ]
         if not results and self._failures:
             raise self.failures[0]
         return Mapped(results, self.failures)
 
-    def _followed(self, outcomes: Iterable[T], total: int) -> Iterator[T]:
-        """The same outcomes, each told to whoever wants to see progress."""
-        for done, outcome in enumerate(outcomes, start=1):
-            yield outcome
-            if self._progress is not None and total > 1:
-                self._progress(done / total, f"reading reports, {done} of {total}")
+    def _runner(
+        self, function: Callable[[NsysReport], T], jobs: int | None, stack: contextlib.ExitStack
+    ) -> Runner:
+        """How functions are run over reports; workers live as long as the stack."""
+        reports = [report for report in self.reports if report.path not in self._failures]
+        if self.dask is not None and travels(function):
+            return partial(_to_dask, address=self.dask)
+        count = min(jobs or self.jobs or default_jobs(reports), len(reports))
+        if count < 2 or not sys.executable or not travels(function):
+            return here
+        return stack.enter_context(Workers(count)).run
 
-    def find_ranks(self) -> None:
-        """Give every process of every report its rank, from all the evidence at once."""
-        if self._ranked:
-            return
-        readable = []
-        for report in self.reports:
-            outcome = _attempt(_identify, report)
+    def _outcomes(
+        self,
+        run: Runner,
+        function: Callable[[NsysReport], T],
+        progress: Progress | None = None,
+    ) -> dict[Path, T]:
+        """What the function returns, by path; failures are tallied."""
+        reports = [report for report in self.reports if report.path not in self._failures]
+        values: dict[Path, T] = {}
+        for done, (report, outcome) in enumerate(run(function, reports), start=1):
             if isinstance(outcome, ReportError):
                 self._failed(report, outcome)
             else:
-                readable.append(report)
-        assign_ranks(readable)
-        self._ranked = True
+                if outcome.facts is not None:
+                    report.adopt(outcome.facts)
+                values[report.path] = outcome.value
+            if progress is not None and len(reports) > 1:
+                progress(done / len(reports), f"reading reports, {done} of {len(reports)}")
+        return values
+
+    def find_ranks(self) -> None:
+        """Give every process of every report its rank, from all the evidence at once."""
+        self._find_ranks(here)
+
+    def _find_ranks(self, run: Runner) -> None:
+        if not self._ranked:
+            self._outcomes(run, _identify)
+            self._decide_ranks()
+
+    def _decide_ranks(self) -> None:
+        if not self._ranked:
+            assign_ranks([report for report in self.reports if report.path not in self._failures])
+            self._ranked = True
+
+    @property
+    def repeated(self) -> dict[Path, Path]:
+        """Reports that hold the same processes of the same session as an earlier one."""
+        seen: dict[tuple[object, ...], Path] = {}
+        found: dict[Path, Path] = {}
+        for report in self.reports:
+            if report.path in self._failures:
+                continue
+            own = report.session
+            moment = (own.host, own.utc_ns, own.system_clock_ns, own.duration_ns)
+            if not own.uuid and own.utc_ns is None:
+                continue
+            key = (own.uuid or moment, tuple(report.pids))
+            if seen.setdefault(key, report.path) != report.path:
+                found[report.path] = seen[key]
+        return found
+
+    def _rank_notes(self) -> list[str]:
+        """Captures that come twice, ranks that several reports claim, ranks that are missing."""
+        if not self._ranked or len(self.reports) < 2:
+            return []
+        repeated = self.repeated
+        notes = [f"{again} repeats the capture of {first}" for again, first in repeated.items()]
+        owners: dict[int, list[str]] = {}
+        guessed = False
+        for report in self.reports:
+            if report.path in repeated or report.path in self._failures:
+                continue
+            for rank, source in report.ranks.values():
+                if rank is not None:
+                    owners.setdefault(rank, []).append(report.path.name)
+                    guessed |= source.startswith(GUESS)
+        for rank, names in sorted(owners.items()):
+            if len(names) > 1:
+                shown = ", ".join(dict.fromkeys(names))
+                notes.append(f"rank {rank} is claimed {len(names)} times: {shown}")
+        missing = sorted(set(range(max(owners, default=-1) + 1)) - set(owners))
+        if missing and not guessed:
+            more = f" and {len(missing) - 8} more" if len(missing) > 8 else ""
+            shown = ", ".join(map(str, missing[:8]))
+            notes.append(f"ranks without a report here: {shown}{more}")
+        return notes
 
     def _failed(self, report: NsysReport, error: ReportError) -> None:
         if self.on_error == "raise" or len(self.reports) == 1:
@@ -158,12 +232,14 @@ def open_ranks(
     use_cache: bool = True,
     rank_regex: str | None = None,
     jobs: int | None = None,
+    dask: object = None,
     on_error: str = "skip",
     progress: Progress | None = None,
 ) -> RankSet:
     """Open reports, directories and globs as one rank set, in natural order of their names.
 
     Each report counts once: however often it is named, and when its own export lies beside it.
+    jobs: worker processes; dask: a scheduler's address or file, or a Client.
     Raises ReportError when nothing there is a report.
     """
     if isinstance(paths, RankSet):
@@ -185,7 +261,7 @@ def open_ranks(
     if not reports:
         raise UsageError("no reports given")
     ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
-    return RankSet(ordered, jobs=jobs, on_error=on_error, progress=progress)
+    return RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
 
 
 def find_reports(given: str | Path) -> list[Path]:
@@ -294,31 +370,16 @@ def _identify(report: NsysReport) -> None:
     _ = report.evidence
 
 
-def _attempt(function: Callable[[NsysReport], T], report: NsysReport) -> tuple[T] | ReportError:
-    began = time.perf_counter()
-    try:
-        return (function(report),)
-    except ReportError as error:
-        return error
-    finally:
-        report.close()
-        LOG.info("%s: %.2f s", report.path, time.perf_counter() - began)
+def _identified(report: NsysReport, *, function: Callable[[NsysReport], T]) -> T:
+    """The function's result, with the evidence for ranks found on the way."""
+    _identify(report)
+    return function(report)
 
 
-def _in_processes(
-    function: Callable[[NsysReport], T], reports: Sequence[NsysReport], workers: int
-) -> Iterator[tuple[NsysReport, tuple[T] | ReportError]]:
-    with ProcessPoolExecutor(workers) as pool:
-        pending = {pool.submit(_attempt, function, report): report for report in reports}
-        for done in as_completed(pending):
-            yield pending[done], done.result()
-
-
-def default_jobs() -> int:
-    """The processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def _to_dask(
+    function: Callable[[NsysReport], T], reports: Sequence[NsysReport], *, address: object
+) -> Outcomes[T]:
+    return on_dask(function, reports, address)
 
 
 def _attributed(note: str, names: list[str], reports: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -32,6 +33,17 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Progress: TypeAlias = Callable[[float | None, str], None]
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """The little that is worth knowing about a report without opening it again."""
+
+    pids: list[int]
+    session: Session
+    notes: list[str]
+    evidence: list[Evidence] | None
+
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
@@ -124,8 +136,22 @@ class NsysReport:
         return evidence(self.export, self.path.name, self.pids, self.rank_regex)
 
     @property
+    def facts(self) -> ReportFacts:
+        """What another process is told that has to do with the same report."""
+        known: list[Evidence] | None = self.__dict__.get("evidence")
+        return ReportFacts(self.pids, self.session, self.notes, known)
+
+    def adopt(self, facts: ReportFacts) -> None:
+        """Take over what another process found out; this one then need not open the file."""
+        self.__dict__.update(pids=facts.pids, session=facts.session, _told=facts.notes)
+        if facts.evidence is not None:
+            self.__dict__["evidence"] = facts.evidence
+
+    @property
     def notes(self) -> list[str]:
         """What a reader of any figure of this report must know."""
+        if "_told" in self.__dict__:
+            return list(self.__dict__["_told"])
         return [*self._export_notes, *self._capture_notes, *self.export.notes]
 
     @cached_property

@@ -33,6 +33,9 @@ _READING = (
     click.option("--rank-regex", metavar="RE", help="Finds the rank in a report's file name."),
     click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Worker processes."),
     click.option(
+        "--dask", metavar="ADDRESS", help="Work on a Dask cluster: tcp://HOST:PORT or its file."
+    ),
+    click.option(
         "--on-error",
         type=click.Choice(["skip", "raise"]),
         default="skip",
@@ -95,6 +98,7 @@ def common_of(options: dict[str, Any]) -> Common:
         "nvtx": options["nvtx"],
         "rank_regex": options["rank_regex"],
         "jobs": options["jobs"],
+        "dask": options["dask"],
         "on_error": options["on_error"],
         "use_cache": not options["no_cache"],
         "progress": None if options["quiet"] else terminal_progress(sys.stderr),

@@ -31,6 +31,8 @@ Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 
 BATCH_ROWS = 65_536
 PARALLEL_ROWS = 200_000
+# Threads that read one table; workers that share a machine take fewer each.
+READING_THREADS = 4
 LOCK_WAIT_S = 1.0
 WAL_FORMAT = 2
 
@@ -99,7 +101,8 @@ class SqliteFile:
 
     def _split(self, query: Query, table: sa.TableClause | None) -> list[Query]:
         bounds = None if table is None else self.row_bounds(table)
-        workers = min(4, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2)
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        workers = min(READING_THREADS, cpus)
         if bounds is None or workers < 2 or bounds[1] - bounds[0] < PARALLEL_ROWS:
             return [query]
         edges = np.linspace(bounds[0], bounds[1] + 1, workers + 1).astype(np.int64).tolist()

@@ -10,7 +10,7 @@ from pathlib import Path
 from nsightpy.analysis.alignment import Alignment, Clock, align
 from nsightpy.analysis.collectives import CollectiveLog, log_of
 from nsightpy.analysis.time_budget import device_budgets
-from nsightpy.frames import MEMORY_OPERATIONS, Frame
+from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame
 from nsightpy.rank_set import RankSet
 from nsightpy.reports import NsysReport
 from nsightpy.results import Value
@@ -33,7 +33,7 @@ def rank_part(
 ) -> RankPart:
     """One report's part; ranks and devices of the scope are for what is shown, not for this."""
     everybody = replace(scope, ranks=None, devices=None)
-    collectives = everybody.narrow(report, report.frame("collectives"))
+    collectives = everybody.narrow(report, report.frame("collectives", COLLECTIVES.names))
     found: tuple[tuple[int, int, int], ...] = ()
     if compute:
         columns = tuple(dict.fromkeys((*PLACED, "name", *everybody.columns)))
@@ -67,7 +67,15 @@ def aligned(results: Iterable[tuple[NsysReport, RankPart]]) -> Alignment:
 
 def alignment_of(rank_set: RankSet) -> Alignment:
     """The alignment of a rank set; reports that repeat another one are left out."""
-    return aligned(rank_set.map(collective_part, ranked=True).results)
+    return aligned(once(rank_set, rank_set.map(collective_part, identified=True).results))
+
+
+def once(
+    rank_set: RankSet, results: Sequence[tuple[NsysReport, RankPart]]
+) -> list[tuple[NsysReport, RankPart]]:
+    """The results without those of reports that repeat another one's capture."""
+    repeated = rank_set.repeated
+    return [(report, part) for report, part in results if report.path not in repeated]
 
 
 def collective_part(report: NsysReport) -> RankPart:

@@ -14,7 +14,7 @@ from nsightpy.analysis.collective_groups import GroupedCollective, grouped_colle
 from nsightpy.rank_set import Paths
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_bytes, format_time
-from nsightpy.verbs.aligning import UnitNames, aligned, rank_part
+from nsightpy.verbs.aligning import UnitNames, aligned, once, rank_part
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
 
@@ -46,8 +46,9 @@ def collectives(reports: Paths, *, top: int | None = None, **common: Unpack[Comm
     it; algbw = S / transfer, busbw as nccl-tests counts it, both in GB/s of 10^9 bytes.
     """
     request = Request.of(reports, **common)
-    mapped = request.map(partial(rank_part, scope=request.scope), ranked=True)
-    alignment = aligned(mapped.results)
+    mapped = request.map(partial(rank_part, scope=request.scope), identified=True)
+    results = once(request.ranks, mapped.results)
+    alignment = aligned(results)
     names = UnitNames.of(alignment)
     found = grouped_collectives(alignment, arrivals_of(alignment))
     shown = [one for one in found if _wanted(request.scope, alignment, one)]

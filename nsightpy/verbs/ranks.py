@@ -13,7 +13,7 @@ from nsightpy.rank_set import Paths, RankSet
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_time
-from nsightpy.verbs.aligning import RankPart, UnitNames, aligned, alignment_of, rank_part
+from nsightpy.verbs.aligning import RankPart, UnitNames, aligned, alignment_of, once, rank_part
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
 
@@ -51,12 +51,13 @@ def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack
     """
     request = Request.of(reports, **common)
     work = partial(rank_part, scope=request.scope, communication=tuple(communication), compute=True)
-    mapped = request.map(work, ranked=True)
-    alignment = aligned(mapped.results)
+    mapped = request.map(work, identified=True)
+    results = once(request.ranks, mapped.results)
+    alignment = aligned(results)
     arrivals = arrivals_of(alignment)
     waits = unit_waits(arrivals, len(alignment.ledger.units))
     straggler = straggler_of(alignment, arrivals)
-    rows = _rows(mapped.results, alignment, waits, straggler, request.scope)
+    rows = _rows(results, alignment, waits, straggler, request.scope)
     notes = [*_notes(alignment, waits, straggler), *alignment.notes]
     return request.finish(Table("ranks", FIELDS, tuple(rows)), *notes)
 

@@ -19,7 +19,8 @@ class Common(TypedDict, total=False):
 
     rank, device: numbers as "0,2-5". from_time, to_time: ns, or text with a unit, in the report's
     own time. nvtx: only what ranges RANGE[@DOMAIN] launched, * for anything. rank_regex: finds
-    the rank in file names. jobs: worker processes. on_error: "skip" or "raise". use_cache: keep
+    the rank in file names. jobs: worker processes. dask: a scheduler's address or file (or a
+    Client) to run on instead. on_error: "skip" or "raise". use_cache: keep
     exports made with nsys. progress: called with (fraction, message).
     """
 
@@ -30,6 +31,7 @@ class Common(TypedDict, total=False):
     nvtx: str | None
     rank_regex: str | None
     jobs: int | None
+    dask: object
     on_error: str
     use_cache: bool
     progress: Progress | None
@@ -57,14 +59,18 @@ class Request:
             use_cache=common.get("use_cache", True),
             rank_regex=common.get("rank_regex"),
             jobs=common.get("jobs"),
+            dask=common.get("dask"),
             on_error=common.get("on_error", "skip"),
             progress=common.get("progress"),
         )
         return cls(ranks, scope)
 
-    def map(self, work: Callable[[NsysReport], T], *, ranked: bool = False) -> Mapped[T]:
-        """The work on every report, ranks found first where the question needs them."""
-        return self.ranks.map(work, ranked=ranked or self.scope.needs_ranks)
+    def map(
+        self, work: Callable[[NsysReport], T], *, ranked: bool = False, identified: bool = False
+    ) -> Mapped[T]:
+        """The work on every report; ranks are found first, or after where the work needs none."""
+        first = not identified and (ranked or self.scope.needs_ranks)
+        return self.ranks.map(work, ranked=first, identified=identified)
 
     def finish(self, table: Table, *notes: str) -> Table:
         """The table with the inputs and everything that has to be said about them."""

@@ -1,0 +1,314 @@
+"""Where one function is run over many reports: in this process, in worker processes, on Dask.
+
+Each way yields (report, outcome) as they come; an outcome is what the function returned with what
+was found out about the report on the way, or the ReportError that kept it from being read. Only
+paths travel to the workers and results back, never events.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import math
+import os
+import pickle
+import queue
+import struct
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Generic, TypeAlias, TypeVar
+
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.reports import NSYS_SUFFIXES, NsysReport, ReportFacts
+
+T = TypeVar("T")
+LOG = logging.getLogger("nsightpy")
+_LENGTH = struct.Struct("<Q")
+_START = "import sys; sys.path[:] = {path!r}; from nsightpy.workers import serve; serve({workers})"
+# Below this much to read, starting workers costs more than they save.
+PAYS_BYTES = 64_000_000
+WORKER_BYTES = 200_000_000
+# What reading a report takes at most, as a multiple of its file; binary reports are compressed.
+BYTES_PER_BYTE = {True: 8, False: 2}
+
+
+@dataclass(frozen=True)
+class Done(Generic[T]):
+    """What a function returned for a report, and what is now known about the report."""
+
+    value: T
+    facts: ReportFacts | None = None
+
+
+Outcome: TypeAlias = Done[T] | ReportError
+Outcomes: TypeAlias = Iterator[tuple[NsysReport, Outcome[T]]]
+
+
+def attempt(function: Callable[[NsysReport], T], report: NsysReport) -> Outcome[T]:
+    """The function's outcome for one report; other exceptions than ReportError pass."""
+    began = time.perf_counter()
+    try:
+        return Done(function(report))
+    except ReportError as error:
+        return error
+    finally:
+        report.close()
+        LOG.info("%s: %.2f s", report.path, time.perf_counter() - began)
+
+
+def attempt_elsewhere(function: Callable[[NsysReport], T], report: NsysReport) -> Outcome[T]:
+    """The same with what was found out about the report, for the process that asked."""
+    try:
+        outcome = attempt(function, report)
+        return outcome if isinstance(outcome, ReportError) else Done(outcome.value, report.facts)
+    except ReportError as error:
+        return error
+    finally:
+        report.close()
+
+
+def here(function: Callable[[NsysReport], T], reports: Sequence[NsysReport]) -> Outcomes[T]:
+    """One after the other, in this process."""
+    return ((report, attempt(function, report)) for report in reports)
+
+
+class Workers:
+    """Worker processes, each reading one report at a time, started anew with `python -c`.
+
+    They are not forked, so threads do no harm, and they do not import the program that asks, so
+    it needs no `if __name__ == "__main__"`. Use as a context manager.
+    """
+
+    def __init__(self, workers: int) -> None:
+        start = _START.format(path=sys.path, workers=workers)
+        self._argv = (sys.executable, "-c", start)
+        self._count = workers
+        self._running: list[subprocess.Popen[bytes]] = []
+
+    def __enter__(self) -> Workers:
+        self._running = [self._start() for _ in range(self._count)]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for worker in self._running:
+            with contextlib.suppress(OSError):
+                if worker.stdin is not None:
+                    worker.stdin.close()
+            worker.kill()
+        for worker in self._running:
+            worker.wait()
+            if worker.stdout is not None:
+                worker.stdout.close()
+
+    def run(
+        self, function: Callable[[NsysReport], T], reports: Sequence[NsysReport]
+    ) -> Outcomes[T]:
+        """The outcomes as they come; an exception of a worker is raised here."""
+        waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
+        for place in range(len(reports)):
+            waiting.put(place)
+        answers: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+        for slot in range(self._count):
+            asking = (slot, function, reports, waiting, answers)
+            threading.Thread(target=self._ask, args=asking, daemon=True).start()
+        for _ in reports:
+            place, answer = answers.get()
+            if isinstance(answer, BaseException) and not isinstance(answer, ReportError):
+                raise answer
+            yield reports[place], answer
+
+    def _ask(
+        self,
+        slot: int,
+        function: Callable[[NsysReport], T],
+        reports: Sequence[NsysReport],
+        waiting: queue.SimpleQueue[int],
+        answers: queue.SimpleQueue[tuple[int, Any]],
+    ) -> None:
+        """Give one worker report after report until none waits; a dead one is replaced."""
+        while True:
+            try:
+                place = waiting.get_nowait()
+            except queue.Empty:
+                return
+            worker = self._running[slot]
+            try:
+                answers.put((place, _asked(worker, (function, reports[place]))))
+            except (OSError, EOFError, pickle.UnpicklingError):
+                answers.put((place, _died(reports[place].path, worker.wait())))
+                self._running[slot] = self._start()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def _asked(worker: subprocess.Popen[bytes], task: object) -> Any:
+    if worker.stdin is None or worker.stdout is None:
+        raise EOFError
+    _send(worker.stdin, task)
+    return _receive(worker.stdout)
+
+
+def _died(path: Path, code: int) -> ReportError:
+    return ReportError(
+        path,
+        f"the process that read it ended unexpectedly (exit code {code})",
+        "it may have run out of memory: try fewer --jobs, or --from and --to.",
+    )
+
+
+def serve(workers: int) -> None:
+    """What a worker process does: outcomes for the tasks on stdin, until it is closed."""
+    from nsightpy.readers import sqlite
+
+    sqlite.READING_THREADS = max(1, processors() // workers)
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print must not mix with the answers
+    while True:
+        try:
+            function, report = _receive(sys.stdin.buffer)
+        except EOFError:
+            return
+        try:
+            answer: object = attempt_elsewhere(function, report)
+        except BaseException as error:  # noqa: BLE001 - raised again by whoever asked
+            answer = error
+        _send(answers, answer)
+
+
+def _send(pipe: IO[bytes], thing: object) -> None:
+    data = pickle.dumps(thing, protocol=pickle.HIGHEST_PROTOCOL)
+    pipe.write(_LENGTH.pack(len(data)))
+    pipe.write(data)
+    pipe.flush()
+
+
+def _receive(pipe: IO[bytes]) -> Any:
+    head = pipe.read(_LENGTH.size)
+    if len(head) < _LENGTH.size:
+        raise EOFError
+    (length,) = _LENGTH.unpack(head)
+    data = pipe.read(length)
+    if len(data) < length:
+        raise EOFError
+    return pickle.loads(data)
+
+
+def travels(function: Callable[..., object]) -> bool:
+    """Whether another process can find a function: importable, and not of the main program."""
+    inner: Any = function
+    while hasattr(inner, "func"):
+        inner = inner.func
+    if getattr(inner, "__module__", "__main__") == "__main__":
+        return False
+    try:
+        pickle.dumps(function)
+    except Exception:  # noqa: BLE001 - whatever pickling raises, it does not travel
+        return False
+    return True
+
+
+def on_dask(
+    function: Callable[[NsysReport], T], reports: Sequence[NsysReport], address: object
+) -> Outcomes[T]:
+    """On the workers of a Dask cluster: a scheduler's address or file, or a Client.
+
+    The workers need nsightpy and must see the reports under the same paths. Raises UsageError
+    when Dask is not installed or the scheduler does not answer.
+    """
+    try:
+        from distributed import Client, as_completed
+    except ImportError:
+        raise UsageError("--dask needs Dask: pip install 'nsightpy[dask]'") from None
+    with contextlib.ExitStack() as stack:
+        if isinstance(address, Client):
+            client = address
+        else:
+            client = stack.enter_context(_client(str(address)))
+        pending = {
+            client.submit(attempt_elsewhere, function, report, pure=False): report
+            for report in reports
+        }
+        for future in as_completed(list(pending)):
+            report = pending.pop(future)
+            yield report, future.result()
+            future.release()
+
+
+def _client(address: str) -> Any:
+    from distributed import Client
+
+    file = Path(address)
+    try:
+        if file.suffix == ".json" or file.is_file():
+            return Client(scheduler_file=str(file), timeout=10)
+        return Client(address, timeout=10)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise UsageError(
+            f"no Dask scheduler answers at {address} ({error or type(error).__name__}): give "
+            "tcp://HOST:PORT, or the file that `dask scheduler --scheduler-file` wrote"
+        ) from error
+
+
+def default_jobs(reports: Sequence[NsysReport] | None = None) -> int:
+    """How many workers pay: the processors this process may use, as far as memory reaches.
+
+    One where there is one report, or so little to read that starting workers costs more.
+    """
+    if reports is None:
+        return processors()
+    sizes = [_size(report.path) * BYTES_PER_BYTE[_is_binary(report.path)] for report in reports]
+    if len(sizes) < 2 or sum(sizes) < PAYS_BYTES * BYTES_PER_BYTE[False]:
+        return 1
+    largest = max(sizes) + WORKER_BYTES
+    fitting = max(1, (available_memory() or largest * len(sizes)) // largest)
+    return min(processors(), fitting, len(sizes))
+
+
+def processors() -> int:
+    """The processors that this process may use: its affinity, and its cgroup's quota."""
+    if hasattr(os, "sched_getaffinity"):
+        allowed = len(os.sched_getaffinity(0))
+    else:
+        allowed = os.cpu_count() or 1
+    quota = _numbers("/sys/fs/cgroup/cpu.max")
+    if len(quota) == 2 and quota[1]:
+        allowed = min(allowed, max(1, math.ceil(quota[0] / quota[1])))
+    return allowed
+
+
+def available_memory() -> int | None:
+    """Bytes that can still be used, by the system's account and the cgroup's; None if unknown."""
+    found = []
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        line = next(one for one in lines if one.startswith("MemAvailable:"))
+        found.append(int(line.split()[1]) * 1024)
+    limit, used = (_numbers(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
+    if limit and used:
+        found.append(max(0, limit[0] - used[0]))
+    return min(found, default=None)
+
+
+def _numbers(path: str) -> list[int]:
+    """The numbers in a small file of the system; none where it says "max" or is not there."""
+    try:
+        return [int(word) for word in Path(path).read_text(encoding="ascii").split()]
+    except (OSError, ValueError):
+        return []
+
+
+def _is_binary(path: Path) -> bool:
+    return path.suffix in NSYS_SUFFIXES
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
