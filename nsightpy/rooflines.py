@@ -6,6 +6,7 @@ rate, times are ns. What was not measured is None, never 0.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from nsightpy.results import Table
@@ -30,7 +31,10 @@ class Point:
     @property
     def arithmetic_intensity(self) -> float | None:
         """FLOP per byte; None without traffic."""
-        return self.flops_per_s / self.bytes_per_s if self.bytes_per_s else None
+        if not self.bytes_per_s:
+            return None
+        intensity = self.flops_per_s / self.bytes_per_s
+        return intensity if math.isfinite(intensity) else None
 
     @property
     def ridge(self) -> float | None:

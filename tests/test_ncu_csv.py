@@ -209,3 +209,16 @@ def test_the_frames_have_their_schemas() -> None:
         assert list(getattr(report, name).columns) == list(schema.names)
     assert report.launches["gpu"].unique().tolist() == ["NVIDIA H100 PCIe"]
     assert "NVIDIA H100 PCIe" in report._repr_html_()
+
+
+@pytest.mark.parametrize("cell", ["1e400", "1e300", "-1", "9" * 40, "1.2.3", "(1, 2", "nan"])
+@pytest.mark.parametrize("place", range(13))
+def test_no_cell_breaks_the_reader(cell: str, place: int) -> None:
+    """Damage costs what it damaged, never a traceback."""
+    cells = [*HEAD.rstrip(",").split('","'), "S", TIME, "ns", "5"]
+    cells[place] = cell
+    row = ",".join('"' + each.strip('"') + '"' for each in cells)
+    text = f'{IDS}{SHAPES}{LONG}\n{row}\n{HEAD}"S","{SM}","%","5"\n'
+    tables = parsed(text)
+    assert tables.launches.rows >= 1
+    assert (tables.launches.ints("duration_ns") >= -1).all()

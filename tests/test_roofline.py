@@ -24,6 +24,7 @@ from nsightpy.analysis.roofline import launch_rooflines, stored_titles, variants
 from nsightpy.analysis.speed_of_light import classify
 from nsightpy.analysis.tensor import type_name
 from nsightpy.ncu_reports import NcuReport
+from nsightpy.readers.ncu_tables import Rule, rules_frame
 from nsightpy.rooflines import Point, RooflineLaunch
 
 TITLES = {  # launches with a verdict of NVIDIA's own
@@ -483,3 +484,16 @@ def test_the_simulated_sample_gives_back_its_truth() -> None:
             if ops := true.get(f"tensor_{kind}_ops"):
                 tensor = point(one, f"tensor_{kind}", "dram")
                 assert tensor.flops_per_s * seconds == pytest.approx(ops, rel=1e-4)
+
+
+def test_nvidias_verdict_stands_in_where_the_metrics_are_missing() -> None:
+    launches, metrics, _ = frames_of(CLOCKS)
+    told = Rule(0, "SOLBottleneck", "SpeedOfLight", "optimization", "Latency Issue", "...")
+    (one,) = launch_rooflines(launches, metrics, rules_frame([told]))
+    assert one.speed.classification == "Latency Issue"
+    assert one.remarks == ()
+
+
+def test_what_damage_left_makes_no_point() -> None:
+    one = roofline_of(CLOCKS | per_cycle("f", 1e300, 1, 1) | per_cycle("d", -5, 1, 1))
+    assert one.points == ()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from nsightpy.analysis.chips import Chip
 from nsightpy.analysis.readings import Readings, readings
@@ -29,6 +30,7 @@ from nsightpy.rooflines import (
 
 PROFILED, MAXIMUM = "profiled", "max"
 TITLES = "SOLBottleneck"
+ABSURD = 1e24
 _NO_FLOPS = (
     "FLOPs were not collected: no roofline. Collect them with ncu --set roofline, or "
     "--section SpeedOfLight_RooflineChart."
@@ -88,6 +90,8 @@ def variants(launches: Iterable[RooflineLaunch]) -> tuple[RooflineVariant, ...]:
 
 def points(works: Sequence[Work], levels: Sequence[Traffic]) -> tuple[Point, ...]:
     """One point per precision and level; a precision alone where no traffic is known."""
+    works = [work for work in works if _possible(work.flops_per_s, work.peak_flops_per_s)]
+    levels = [one for one in levels if _possible(one.bytes_per_s, one.peak_bytes_per_s)]
     if not levels:
         return tuple(Point(w.precision, "", w.flops_per_s, w.peak_flops_per_s) for w in works)
     return tuple(
@@ -104,13 +108,19 @@ def points(works: Sequence[Work], levels: Sequence[Traffic]) -> tuple[Point, ...
     )
 
 
+def _possible(*rates: float | None) -> bool:
+    """Whether rates can be of a machine, and are not what a damaged file left."""
+    return all(rate is None or 0 <= rate < ABSURD for rate in rates)
+
+
 def _launch(
     launches: Frame, row: int, r: Readings, title: str | None, clock: str | float
 ) -> RooflineLaunch:
     machine, factor = _machine(launches, row, r, clock)
     works = [*scalar_work(r, factor), *tensor_work(r, factor)]
     levels = traffic(r, factor)
-    speed = speed_of_light(r)
+    own = speed_of_light(r)
+    speed = own if own.classification else replace(own, classification=title)
     active = tensor_active_pct(r)
     uncounted = active is not None and active > ACTIVE_PCT and not _has_tensor(works)
     device = int(launches.ints("device")[row])
@@ -127,7 +137,7 @@ def _launch(
         speed=speed,
         points=points(works, levels),
         missing=_missing(r, works, levels, uncounted, speed.classification is None),
-        remarks=_remarks(works, levels, title, speed.classification),
+        remarks=_remarks(works, levels, title, own.classification),
         tensor_pct=active if uncounted else None,
     )
 

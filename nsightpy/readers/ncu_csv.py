@@ -31,9 +31,10 @@ from nsightpy.readers.ncu_tables import (
 HEADER = re.compile(r'"?ID"?,"?Process ID"?,')
 SUMMARY = re.compile(r'"?Process ID"?,"?Process Name"?,')
 HEADER_WITHIN = 1 << 20
-_ROW = re.compile(r'"?\d+"?,')
+_ROW = re.compile(r'"?\d{1,9}"?,')
 _MOST_LINES_OF_A_ROW = 50
-_TUPLE = re.compile(r"\(\s*(\d+),\s*(\d+),\s*(\d+)\s*\)")
+LONGEST_WHOLE = 18
+_TUPLE = re.compile(r"\(\s*(\d{1,10}),\s*(\d{1,10}),\s*(\d{1,10})\s*\)")
 _QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
 _RANGE = re.compile(r"(.*):[^:]*:[^:]*:[^:]*:[^:]*:[^:]*:\1")
 _ROUNDED = re.compile(r"-?[\d,]*\d\.\d\d")
@@ -86,7 +87,10 @@ def read(path: Path) -> NcuTables:
 
 def parse(path: Path, text: str) -> NcuTables:
     """The frames of the text of a page; `path` is for the messages."""
-    pages = list(_pages(text))
+    try:
+        pages = list(_pages(text))
+    except csv.Error as error:
+        raise ReportError(path, f"has a line that is no CSV: {error}", _RAW) from error
     if not pages:
         raise _no_page(path, text)
     if not any(rows for _, rows in pages):
@@ -262,7 +266,9 @@ def _launch(row: Mapping[str, str], number: int) -> Launch:
         stream=_whole(row.get("Stream", "")),
         pid=_whole(row.get("Process ID", "")) or 0,
         process=row.get("Process Name", ""),
-        capability=row.get("CC", "") if re.fullmatch(r"\d+\.\d+", row.get("CC", "")) else "",
+        capability=row.get("CC", "")
+        if re.fullmatch(r"\d{1,3}\.\d{1,3}", row.get("CC", ""))
+        else "",
         nvtx=_nvtx(row),
     )
 
@@ -300,4 +306,5 @@ def _dimensions(cell: str) -> tuple[int, int, int] | None:
 
 
 def _whole(cell: str) -> int | None:
-    return int(cell) if cell.strip().isdecimal() else None
+    text = cell.strip()
+    return int(text) if text.isdecimal() and len(text) < LONGEST_WHOLE else None

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import isfinite
 
 _TIMES = {
     **dict.fromkeys(("nsecond", "ns"), 1.0),
@@ -71,6 +72,7 @@ def number(cell: str, *, german: bool = False) -> float | None:
         return None
     text = text.replace(".", "").replace(",", ".") if german else text.replace(",", "")
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         return None
+    return value if isfinite(value) else None

@@ -62,7 +62,11 @@ def read(path: Path) -> NcuTables:
         from nsightpy.readers.ncu_import import read_with_ncu
 
         return read_with_ncu(path, facts)
-    return _tables(path, facts, _load(module, path))
+    try:
+        return _tables(path, facts, _load(module, path))
+    except (TypeError, ValueError, RuntimeError, SystemError) as error:
+        # what the library does when the inside of a report is damaged
+        raise ReportError(path, f"is damaged: {error}", _newer()) from error
 
 
 def no_reader(path: Path) -> ToolNotFoundError:
@@ -194,11 +198,19 @@ def _kind_and_unit(name: str, metric: Any) -> tuple[int, str]:
 
 
 def _launch(number: int, action: Any, process: Process) -> Launch:
+    demangled, function, mangled = (
+        action.name(base) or ""
+        for base in (
+            action.NameBase_DEMANGLED,
+            action.NameBase_FUNCTION,
+            action.NameBase_MANGLED,
+        )
+    )
     return Launch(
         number,
-        action.name(action.NameBase_DEMANGLED),
-        base_name=action.name(action.NameBase_FUNCTION),
-        mangled_name=action.name(action.NameBase_MANGLED),
+        demangled or function or mangled or "(unnamed)",
+        base_name=function,
+        mangled_name=mangled,
         pid=process.pid,
         process=process.name,
         nvtx=_nvtx(action),

@@ -15,6 +15,7 @@ from nsightpy.names import function_name
 
 GPU = "device__attribute_display_name"
 CAPABILITY = "device__attribute_compute_capability_"
+LARGEST = 2**62
 DEFAULT_DOMAIN = "<default domain>"
 # @section:<id>:<text>@, @url:<text>:<address>@
 _LINK = re.compile(r"@([a-z]+):((?:[^@:]|:(?!//))*?):?(https?:[^@]*)?@")
@@ -111,14 +112,19 @@ def duration_ns(metrics: Mapping[str, float]) -> int | None:
     """How long the result took under the profiler; from the cycles where it was not measured."""
     measured = metrics.get("gpu__time_duration.sum")
     if measured is not None:
-        return round(measured)
+        return _whole(measured)
     for cycles, rate in (
         ("sm__cycles_elapsed.avg", "sm__cycles_elapsed.avg.per_second"),
         ("gpc__cycles_elapsed.max", "gpc__cycles_elapsed.avg.per_second"),
     ):
         if metrics.get(cycles) and metrics.get(rate):
-            return round(metrics[cycles] / metrics[rate] * 1e9)
+            return _whole(metrics[cycles] / metrics[rate] * 1e9)
     return None
+
+
+def _whole(value: float) -> int | None:
+    """A whole number that fits a column; None for what damage left behind."""
+    return round(value) if abs(value) < LARGEST else None
 
 
 def stable_unit(metric: str, unit: str) -> str:
@@ -175,28 +181,37 @@ def _row(launch: Launch, metrics: Mapping[str, float], gpu: str) -> dict[str, ob
         "mangled_name": launch.mangled_name,
         **{f"grid_{axis}": size for axis, size in zip("xyz", grid, strict=True)},
         **{f"block_{axis}": size for axis, size in zip("xyz", block, strict=True)},
-        "blocks": math.prod(grid) or int(metrics.get("launch__grid_size", 0)),
-        "threads_per_block": math.prod(block) or int(metrics.get("launch__block_size", 0)),
+        "blocks": _fitting(math.prod(grid)) or _counted(metrics, "launch__grid_size"),
+        "threads_per_block": _fitting(math.prod(block)) or _counted(metrics, "launch__block_size"),
         "device": _id(launch.device, metrics, "launch__device_id"),
         "context": _id(launch.context, metrics, "launch__context_id"),
         "stream": _id(launch.stream, metrics, "launch__stream_id"),
         "pid": launch.pid,
         "process": launch.process,
         "gpu": gpu,
-        "compute_major": int(major or metrics.get(f"{CAPABILITY}major", 0)),
-        "compute_minor": int(minor or metrics.get(f"{CAPABILITY}minor", 0)),
+        "compute_major": int(major) if major else _counted(metrics, f"{CAPABILITY}major"),
+        "compute_minor": int(minor) if minor else _counted(metrics, f"{CAPABILITY}minor"),
         "nvtx": launch.nvtx,
         "duration_ns": -1 if time is None else time,
     }
 
 
 def _dimensions(metrics: Mapping[str, float], shape: str) -> tuple[int, ...]:
-    sizes = tuple(int(metrics.get(f"launch__{shape}_dim_{axis}", 0)) for axis in "xyz")
+    sizes = tuple(_counted(metrics, f"launch__{shape}_dim_{axis}") for axis in "xyz")
     return sizes if all(sizes) else (0, 0, 0)
 
 
 def _id(given: int | None, metrics: Mapping[str, float], metric: str) -> int:
-    return int(metrics.get(metric, -1)) if given is None else given
+    return _counted(metrics, metric, -1) if given is None else given
+
+
+def _counted(metrics: Mapping[str, float], metric: str, missing: int = 0) -> int:
+    value = _whole(metrics.get(metric, missing))
+    return missing if value is None else value
+
+
+def _fitting(value: int) -> int:
+    return value if value < LARGEST else 0
 
 
 def _framed(schema: Schema, rows: list[dict[str, object]]) -> Frame:
