@@ -55,6 +55,16 @@ def launch_starts(work: Frame, calls: Frame) -> Ints:
     )
 
 
+def launch_lengths(work: Frame, calls: Frame) -> Ints:
+    """How long the call took that launched each operation, ns; 0 where none was recorded."""
+    return matched(
+        (calls.ints("pid"), calls.ints("correlation_id")),
+        calls.ints("end_ns") - calls.ints("start_ns"),
+        (work.ints("pid"), work.ints("correlation_id")),
+        0,
+    )
+
+
 def matched(keys: tuple[Ints, Ints], values: Ints, wanted: tuple[Ints, Ints], missing: int) -> Ints:
     """The first value under each wanted pair of a process and a positive id in it."""
     found = np.full(len(wanted[0]), missing, dtype=np.int64)

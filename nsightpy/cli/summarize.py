@@ -18,7 +18,7 @@ def command(**options: Any) -> None:
     csv, markdown and parquet hold the findings; json holds every section by name.
     """
     from nsightpy.render.formats import summary_json
-    from nsightpy.verbs.summarize import findings_table, summarize
+    from nsightpy.verbs.summarize import summarize, summary_findings
 
     extra = {} if options["top"] is None else {"top": options["top"]}
     summary = summarize(options["reports"], **extra, **common_of(options))
@@ -29,4 +29,4 @@ def command(**options: Any) -> None:
 
         deliver_text(lambda out: print_summary(summary, out), options)
     else:
-        show(findings_table(summary), options)
+        show(summary_findings(summary), options)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from nsightpy.frames import Frame
+from nsightpy.frames import API_CALLS, Frame
 from nsightpy.readers.nsys import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
 from nsightpy.readers.nsys_tables import NsysExport, column, number, ordered, process_of
 
@@ -21,19 +21,23 @@ _THREADS = 1 << 24
 _FEW = 6
 
 
-def launch_calls(export: NsysExport, alone: int | None, *, usual: bool) -> Frame:
-    """start_ns, pid and correlation_id of runtime and driver calls, by start.
+def launch_calls(
+    export: NsysExport, alone: int | None, *, usual: bool, ends: bool = False
+) -> Frame:
+    """start_ns, pid and correlation_id of runtime and driver calls, by start; end_ns on request.
 
     Either the `usual` ones that launch or record something, or all others. `alone` is the global
     id of the one process whose calls are wanted; None for all processes.
     """
     if not export.has(RUNTIME):
-        return Frame({name: np.empty(0, dtype=np.int64) for name in LAUNCH_COLUMNS})
+        return Frame.empty(API_CALLS, (*LAUNCH_COLUMNS, *(["end_ns"] * ends)))
     table = export.file.tables[RUNTIME]
     wanted: list[sa.ColumnElement[Any]] = [
         number(table, "start_ns", column("start"), 0),
         number(table, "correlation_id", column("correlationId"), 0),
     ]
+    if ends:
+        wanted.append(number(table, "end_ns", column("end"), 0))
     alone = alone if "globalTid" in table.c else None
     if alone is None:
         wanted.append(number(table, "pid", process_of("globalTid"), 0))

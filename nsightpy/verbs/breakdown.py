@@ -11,7 +11,6 @@ import numpy as np
 
 from nsightpy.analysis.communication import is_communication, suspects
 from nsightpy.analysis.gpu_work import WORK_COLUMNS
-from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
 from nsightpy.frames import Frame, Labels
 from nsightpy.rank_set import Paths
@@ -144,18 +143,36 @@ class _Part:
 def _budgets(report: NsysReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
     with launches_of(report) as launches:
         work = read_work(report, scope)
-        rows = rank_budgets(report, scope, *work, communication=communication)
         doubtful = doubtful_names(scope.within(report, work.kernels), communication)
-        idle = idle_of(report, rows, work, launches, communication)
-    known = idle.places
-    rows = [replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows]
+        rows, idle = attributed(report, scope, work, launches, communication)
     return _Part(rows, doubtful, idle.notes)
 
 
-def read_work(report: NsysReport, scope: Scope) -> Work:
-    """The GPU work of the ranks and devices in scope, at all times."""
+def attributed(
+    report: NsysReport,
+    scope: Scope,
+    work: Work,
+    launches: LaunchReader | None,
+    communication: tuple[str, ...] = (),
+) -> tuple[list[RankedBudget], ReportIdle]:
+    """The budgets of one report's devices with their idle time attributed, and how it was."""
+    rows = rank_budgets(report, scope, *work, communication=communication)
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    windows = {(row.pid, row.device): row.budget.window for row in rows}
+    idle = report_idle(report, work, communicates, launches, windows)
+    known = idle.places
+    return [
+        replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows
+    ], idle
+
+
+def read_work(report: NsysReport, scope: Scope, more: tuple[str, ...] = ()) -> Work:
+    """The GPU work of the ranks and devices in scope, at all times.
+
+    `more` are further columns of the memory operations.
+    """
     everywhen = replace(scope, from_ns=None, to_ns=None, nvtx=None)
-    columns = (KERNEL_COLUMNS, OPERATION_COLUMNS, WORK_COLUMNS)
+    columns = (KERNEL_COLUMNS, (*OPERATION_COLUMNS, *more), WORK_COLUMNS)
     names = ("kernels", "memory_operations", "graph_launches")
     return Work(
         *(
@@ -163,23 +180,6 @@ def read_work(report: NsysReport, scope: Scope) -> Work:
             for name, wanted in zip(names, columns, strict=True)
         )
     )
-
-
-def windows_of(rows: list[RankedBudget]) -> dict[tuple[int, int], Spans]:
-    """The window of each place (process, device)."""
-    return {(row.pid, row.device): row.budget.window for row in rows}
-
-
-def idle_of(
-    report: NsysReport,
-    rows: list[RankedBudget],
-    work: Work,
-    launches: LaunchReader | None,
-    communication: tuple[str, ...],
-) -> ReportIdle:
-    """Why the devices of these budgets were idle inside the budgets' windows."""
-    communicates = is_communication(work.kernels.labels("name"), communication)
-    return report_idle(report, work, communicates, launches, windows_of(rows))
 
 
 def doubtful_names(kernels: Frame, communication: tuple[str, ...]) -> list[str]:

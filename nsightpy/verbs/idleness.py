@@ -103,6 +103,7 @@ class ReportIdle:
     places: Mapping[tuple[int, int], DeviceIdle] = field(default_factory=dict)
     gaps: Mapping[tuple[int, int], ComputeGaps] = field(default_factory=dict)
     work: GpuWork | None = None
+    calls: Frame | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -120,6 +121,7 @@ class LaunchReader:
 
     report: NsysReport
     usual: Callable[[], Frame]
+    ends: bool = False
 
     def work(self, found: Work, communication: NDArray[np.bool_]) -> tuple[GpuWork, Frame]:
         """The GPU work with its launches, and the calls that they are."""
@@ -128,7 +130,7 @@ class LaunchReader:
         if not (work.launch == NO_TIME).any():
             return work, calls
         export = self.report.export
-        others = launch_calls(export, only_process(export), usual=False)
+        others = launch_calls(export, only_process(export), usual=False, ends=self.ends)
         calls = ordered(Frame.concatenate([calls, others]))
         return (
             gpu_work(found.kernels, communication, found.operations, found.graphs, calls),
@@ -137,8 +139,11 @@ class LaunchReader:
 
 
 @contextmanager
-def launches_of(report: NsysReport) -> Iterator[LaunchReader | None]:
-    """The report's launch calls, read while the caller does something else; None without any."""
+def launches_of(report: NsysReport, *, ends: bool = False) -> Iterator[LaunchReader | None]:
+    """The report's launch calls, read while the caller does something else; None without any.
+
+    With their `ends` where their length matters.
+    """
     export = report.export
     if not export.holds_rows(RUNTIME):
         yield None
@@ -147,7 +152,8 @@ def launches_of(report: NsysReport) -> Iterator[LaunchReader | None]:
     with ThreadPoolExecutor(1) as pool:
         # a connection of its own: one cannot answer two threads at a time
         beside = NsysExport(export.file.path)
-        yield LaunchReader(report, pool.submit(launch_calls, beside, alone, usual=True).result)
+        reading = pool.submit(launch_calls, beside, alone, usual=True, ends=ends)
+        yield LaunchReader(report, reading.result, ends)
 
 
 def report_idle(
@@ -181,7 +187,7 @@ def report_idle(
         place = work.places[number]
         gaps[place] = absent
         places[place] = DeviceIdle(streams[number], causes, waits is not None)
-    return ReportIdle(places, gaps, work, tuple(notes))
+    return ReportIdle(places, gaps, work, calls, tuple(notes))
 
 
 def _event_waits(

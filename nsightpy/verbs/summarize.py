@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
 
-import numpy as np
-
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
-from nsightpy.analysis.findings import DeviceFacts, Facts, findings
-from nsightpy.analysis.gpu_work import WORK_COLUMNS
+from nsightpy.analysis.findings import findings as checked
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx import tally_ranges
 from nsightpy.analysis.nvtx_projection import RANGE_COLUMNS
@@ -21,34 +17,27 @@ from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.frames import Frame, Labels
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
-from nsightpy.results import Field, Finding, Summary, Table, Value, finding_record
+from nsightpy.results import Field, Finding, Summary, Table, Value, with_notes
 from nsightpy.verbs.breakdown import (
     FIELDS as BREAKDOWN_FIELDS,
 )
 from nsightpy.verbs.breakdown import (
-    KERNEL_COLUMNS,
     RankedBudget,
+    attributed,
     budget_order,
     budget_row,
     doubtful_names,
-    rank_budgets,
+    read_work,
     suspect_note,
 )
+from nsightpy.verbs.evidence import Gathered, gather
+from nsightpy.verbs.findings import MEMORY_COLUMNS, facts_of, findings_table, typed_again
+from nsightpy.verbs.idleness import launches_of
 from nsightpy.verbs.info import ReportInfo, extent_of_frames, gpu_text, report_info
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
 
 TOP_KERNELS = 5
-OPERATION_COLUMNS = (
-    "start_ns",
-    "end_ns",
-    "pid",
-    "device",
-    "operation",
-    "bytes",
-    "source_memory",
-    "target_memory",
-)
 TOP_RANGES = 4
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "name", "domain", "style")
 COLLECTIVE_FIELDS = (
@@ -87,8 +76,9 @@ class _Part:
     memory: tuple[Tally, Tally]
     collectives: Tally
     ranges: Tally
-    pageable: tuple[int, int]
+    gathered: Gathered
     doubtful: list[str]
+    idle_notes: tuple[str, ...]
 
 
 def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common]) -> Summary:
@@ -101,15 +91,10 @@ def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common
     parts = mapped.values
     budgets = sorted((row for part in parts for row in part.budgets), key=budget_order)
     kernel_statistics = merge([part.kernels for part in parts]).statistics()
-    shown = " ".join(shlex.quote(path) for path in _arguments(request.ranks.inputs))
-    facts = Facts(
-        devices=[DeviceFacts(row.rank, row.device, row.budget) for row in budgets],
-        kernels=kernel_statistics,
-        pageable_bytes=sum(part.pageable[0] for part in parts),
-        pageable_ns=sum(part.pageable[1] for part in parts),
-        report=shown,
-    )
-    found = tuple(findings(facts))
+    shown = typed_again(request.ranks.inputs)
+    tallies = [part.kernels for part in parts]
+    facts = facts_of([part.gathered for part in parts], tallies, shown, request.ranks.notes)
+    found = tuple(checked(facts))
     doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
     sections = {
         "ranks": _ranks([(str(report.path), part) for report, part in mapped.results]),
@@ -122,7 +107,8 @@ def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common
         ),
         "nvtx": _ranges([part.ranges for part in parts]),
     }
-    notes = [*request.ranks.notes, *map(suspect_note, doubtful), *request.scope.notes]
+    idle = (note for part in parts for note in part.idle_notes)
+    notes = [*request.ranks.notes, *map(suspect_note, doubtful), *idle, *request.scope.notes]
     return Summary(
         inputs=request.ranks.inputs,
         header=_header([part.info for part in parts]),
@@ -133,40 +119,24 @@ def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common
     )
 
 
-FINDING_FIELDS = (
-    Field("finding", "text"),
-    Field("severity", "text"),
-    Field("rank", "id"),
-    Field("device", "id"),
-    Field("evidence", "text"),
-    Field("recoverable_ns", "ns"),
-    Field("recoverable_share", "ratio", 4),
-    Field("next_command", "text"),
-)
-
-
-def findings_table(summary: Summary) -> Table:
+def summary_findings(summary: Summary) -> Table:
     """The findings of a summary as a table."""
-    rows = tuple(tuple(finding_record(one).values()) for one in summary.findings)
-    return Table("findings", FINDING_FIELDS, rows, summary.inputs, summary.notes)
+    table = findings_table(summary.findings)
+    return with_notes(table, summary.inputs, summary.notes)
 
 
 def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
-    all_kernels = report.frame("kernels", KERNEL_COLUMNS)
-    columns = tuple(dict.fromkeys((*OPERATION_COLUMNS, *scope.columns)))
-    all_operations = report.frame("memory_operations", columns)
-    graphs = report.frame("graph_launches", WORK_COLUMNS)
-    extent = extent_of_frames(all_kernels, (all_kernels, all_operations, graphs))
-    kernels = scope.narrow(report, all_kernels)
-    operations = scope.narrow(report, all_operations)
-    ranges = scope.narrow(
-        report,
-        report.frame("nvtx_ranges", RANGE_COLUMNS if scope.nvtx else HOST_COLUMNS),
-    )
-    devices = [scope.within(report, f) for f in (all_kernels, all_operations, graphs)]
+    with launches_of(report, ends=True) as launches:
+        work = read_work(report, scope, MEMORY_COLUMNS)
+        extent = extent_of_frames(work.kernels, work)
+        kernels = scope.narrow(report, work.kernels)
+        operations = scope.narrow(report, work.operations)
+        columns = RANGE_COLUMNS if scope.nvtx else HOST_COLUMNS
+        ranges = scope.narrow(report, report.frame("nvtx_ranges", columns))
+        budgets, idle = attributed(report, scope, work, launches)
     return _Part(
         info=report_info(report, extent),
-        budgets=rank_budgets(report, scope, devices[0], devices[1], devices[2]),
+        budgets=budgets,
         kernels=ranking.tally_durations(kernels, ["name"]),
         memory=(
             ranking.tally_durations(operations, ["operation"]),
@@ -174,8 +144,9 @@ def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
         ),
         collectives=_collective_tally(report, kernels),
         ranges=tally_ranges(ranges),
-        pageable=_pageable(operations),
+        gathered=gather(report, budgets, work, idle, ranges),
         doubtful=doubtful_names(kernels, ()),
+        idle_notes=idle.notes,
     )
 
 
@@ -226,13 +197,6 @@ def _ranges(tallies: Sequence[Tally]) -> Table:
     return Table("nvtx", NVTX_FIELDS, tuple(rows[:TOP_RANGES]))
 
 
-def _pageable(operations: Frame) -> tuple[int, int]:
-    pageable = operations.labels("source_memory").equals(["Pageable"])
-    pageable |= operations.labels("target_memory").equals(["Pageable"])
-    chosen = operations.take(pageable)
-    return int(chosen.ints("bytes").sum()), int(np.sum(ranking.durations(chosen)))
-
-
 def _ranks(parts: Sequence[tuple[str, _Part]]) -> Table:
     rows: list[tuple[Value, ...]] = []
     for path, part in parts:
@@ -274,11 +238,3 @@ def _next_steps(
     unique = {command: (command, why) for command, why in reversed(steps)}
     ordered = sorted(unique.values(), key=steps.index)
     return tuple(ordered[:3])
-
-
-def _arguments(inputs: Sequence[str]) -> list[str]:
-    """The reports as they can be typed again: one path, or the folder that holds them all."""
-    if len(inputs) <= 2:
-        return list(inputs)
-    folders = {path.rpartition("/")[0] for path in inputs}
-    return [folders.pop() or "."] if len(folders) == 1 else [inputs[0], "..."]

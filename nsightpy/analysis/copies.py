@@ -1,0 +1,64 @@
+"""Copies: by direction and kind of host memory, how fast, and how much of them nothing hid."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.intervals import Spans, union
+from nsightpy.frames import Frame, Labels
+
+PAGEABLE, PINNED, MANAGED = "pageable", "pinned", "managed"
+INPUT = ("[CUDA memcpy Host-to-Device]", "[CUDA memcpy Host-to-Array]")
+UNIFIED = "[CUDA memcpy Unified "
+
+
+@dataclass(frozen=True, slots=True)
+class CopyTime:
+    """Time of one set of copies inside a window, in ns: united, and not beside any kernel."""
+
+    busy_ns: int
+    exposed_ns: int
+    bytes: int
+    count: int
+
+    @property
+    def gb_per_s(self) -> float | None:
+        """Achieved rate while copying, in decimal GB/s; overlapping copies count together."""
+        return self.bytes / self.busy_ns if self.busy_ns else None
+
+
+def host_memory(operations: Frame) -> Labels:
+    """The kind of host memory that each operation touches: pageable, pinned, managed or none."""
+    source, target = operations.labels("source_memory"), operations.labels("target_memory")
+    kinds = (PAGEABLE, PINNED, MANAGED)
+    codes = np.zeros(operations.rows, dtype=np.int32)
+    for code, names in ((3, ("Managed", "Managed Static")), (2, ("Pinned",)), (1, ("Pageable",))):
+        codes[source.equals(names) | target.equals(names)] = code
+    return Labels(codes, ("", *kinds))
+
+
+def copy_time(operations: Frame, kernels: Spans, window: Spans) -> CopyTime:
+    """The time of some memory operations of one device, and the part with no kernel beside it."""
+    busy = union(operations.ints("start_ns"), operations.ints("end_ns")) & window
+    return CopyTime(
+        busy.total,
+        (busy - kernels).total,
+        int(operations.ints("bytes").sum()),
+        operations.rows,
+    )
+
+
+def copy_times(operations: Frame, kernels: Spans, window: Spans) -> dict[tuple[str, str], CopyTime]:
+    """The same per operation and kind of host memory."""
+    frame = Frame({**operations, "host_memory": host_memory(operations)})
+    groups = group_by(frame, ("operation", "host_memory"))
+    return {
+        (str(key[0]), str(key[1])): copy_time(
+            operations.take(groups.codes == code), kernels, window
+        )
+        for code, key in enumerate(groups.keys)
+        if np.any(groups.codes == code)
+    }

@@ -1,0 +1,35 @@
+"""nsightpy findings"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nsightpy.cli.options import common_of, common_options, show, top_option
+
+
+@click.command("findings", short_help="What stands out, and what it could give back at most.")
+@common_options
+@click.option(
+    "--communication",
+    metavar="RE",
+    multiple=True,
+    help="Kernels whose name matches count as communication, too; may be repeated.",
+)
+@top_option
+def command(**options: Any) -> None:
+    """List what stands out in the REPORTs, the largest share of a device's time first.
+
+    Each bound is a ceiling for that finding alone; ceilings overlap and must not be added. It is
+    per iteration where iterations are known, else for the whole window.
+    """
+    from nsightpy.verbs.findings import findings
+
+    table = findings(
+        options["reports"],
+        top=options["top"],
+        communication=options["communication"],
+        **common_of(options),
+    )
+    show(table, options)
