@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 def timeline_figure(
     reports: Paths,
     *,
+    iteration: int | None = None,
     width: float = timeline_plot.WIDTH,
     communication: Iterable[str] = (),
     **common: Unpack[Common],
@@ -25,7 +26,15 @@ def timeline_figure(
     """The timeline of one or many reports as a figure; width in inches.
 
     One row group a device: NVTX ranges, compute, communication, copies, idle; beyond a few
-    devices one stacked band each. from_time and to_time are on the first report's clock.
+    devices one stacked band each. from_time and to_time are on the first report's clock;
+    `iteration` shows one, from 0.
     """
-    tracks = timeline(reports, detail=False, calls=False, communication=communication, **common)
+    tracks = timeline(
+        reports,
+        iteration=iteration,
+        detail=False,
+        calls=False,
+        communication=communication,
+        **common,
+    )
     return timeline_plot.draw(picture(tracks, timeline_plot.columns_of(width)), width=width)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -204,6 +205,15 @@ def test_collectives_are_joined_across_ranks() -> None:
     assert max(max(found) - min(found) for found in ends.values()) < 5_000
 
 
+def test_a_capture_given_twice_is_drawn_once(tmp_path: Path) -> None:
+    for name in ("rank0.sqlite", "rank0_again.sqlite"):
+        shutil.copy(TRAINING / "train_rank0.sqlite", tmp_path / name)
+    shutil.copy(TRAINING / "train_rank1.sqlite", tmp_path / "rank1.sqlite")
+    made = nsightpy.timeline(tmp_path)
+    assert len(made.places) == 2
+    assert any("repeats" in note for note in made.notes)
+
+
 def test_pictures_agree_with_the_breakdown() -> None:
     table = breakdown(str(TRAINING / "train_rank0.sqlite"))
     (budget,) = table.records()
@@ -222,6 +232,20 @@ def test_scope_and_window() -> None:
         for one in track.lanes:
             assert (one.ends > made.start_ns).all()
             assert (one.starts < made.end_ns).all()
+
+
+def test_one_iteration_is_the_window() -> None:
+    made = nsightpy.timeline(str(TRAINING), iteration=4, calls=False)
+    found = nsightpy.iterations(str(TRAINING / "train_rank0.sqlite")).records()[4]
+    start = int(found["start_ns"] or 0)
+    assert made.start_ns <= start < start + int(found["duration_ns"] or 0) <= made.end_ns
+    assert made.window_ns < 1.3 * int(found["duration_ns"] or 0)
+
+
+@pytest.mark.parametrize("more", [("--iteration", "99"), ("--iteration", "1", "--from", "1ms")])
+def test_iterations_that_cannot_be(tmp_path: Path, more: tuple[str, ...]) -> None:
+    answer = ask("timeline", TRAINING, "-o", tmp_path / "t.png", *more, expect=2)
+    assert "iteration" in answer.stderr
 
 
 def test_one_report_of_two_ranks_has_a_track_for_each(tmp_path: Path) -> None:

@@ -21,6 +21,12 @@ SUFFIXES = (*PICTURES, ".html", ".json", ".json.gz", ".pftrace")
 @click.command("timeline")
 @picture_options
 @click.option(
+    "--iteration",
+    metavar="N",
+    type=click.IntRange(min=0),
+    help="Only this iteration, as nsightpy iterations counts them, from 0.",
+)
+@click.option(
     "--communication",
     metavar="RE",
     multiple=True,
@@ -40,6 +46,7 @@ def command(**options: Any) -> None:
     detailed = _suffix(options["output"]) not in PICTURES
     made = timeline(
         options["reports"],
+        iteration=options["iteration"],
         detail=detailed,
         calls=detailed and not options["no_calls"],
         communication=options["communication"],

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.timeline import call_lanes, range_lanes, stream_lanes
-from nsightpy.errors import MissingDataError, ReportError
+from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.frames import Frame, Ints
 from nsightpy.rank_set import Paths, natural
 from nsightpy.readers.nsys import RUNTIME
@@ -58,6 +58,7 @@ class _Wanted:
 def timeline(
     reports: Paths,
     *,
+    iteration: int | None = None,
     detail: bool = True,
     calls: bool = True,
     communication: Iterable[str] = (),
@@ -65,29 +66,38 @@ def timeline(
 ) -> Timeline:
     """The timeline of one or many reports; its tracks are read when they are asked for.
 
-    Times are those of the first report, ns; from_time and to_time are given in them. `detail` adds
-    grids, sizes and launches, `calls` the API calls; `communication` adds regular expressions to
-    the names that count as communication kernels. Raises MissingDataError when nothing happened.
+    Times are those of the first report, ns; from_time and to_time are given in them, or the window
+    is that of one iteration, from 0, as `iterations` counts them. `detail` adds grids, sizes and
+    launches, `calls` the API calls; `communication` adds regular expressions to the names that
+    count as communication kernels. Raises MissingDataError when nothing happened.
     """
     request = Request.of(reports, **common)
     scope = request.scope
     mapped = request.map(partial(_survey_of, scope=scope), ranked=True)
-    placed = _placed(mapped.results)
+    repeated = request.ranks.repeated
+    placed = _placed(pair for pair in mapped.results if pair[0].path not in repeated)
     if not any(survey.end_ns > survey.start_ns for _, survey in placed):
         what = ", ".join(request.ranks.inputs)
         raise MissingDataError(what, "there is nothing to draw", "check --rank and --device.")
     places = tuple(place for place, _ in placed)
     clocks = clocks_of(request.ranks, places)
     bounds = [clocks.aligned(place, survey.start_ns, survey.end_ns) for place, survey in placed]
-    wanted = _Wanted(scope, detail, calls, tuple(communication), scope.from_ns, scope.to_ns)
+    window = (scope.from_ns, scope.to_ns)
+    if iteration is not None:
+        if window != (None, None):
+            raise UsageError("--iteration already says from when to when: leave out --from, --to")
+        from nsightpy.verbs.iteration_window import iteration_window
+
+        window = iteration_window(request, clocks, places, iteration)
+    wanted = _Wanted(scope, detail, calls, tuple(communication), *window)
     reports_by_path = {str(report.path): report for report, _ in mapped.results}
     ordered = [reports_by_path[path] for path in dict.fromkeys(place.report for place in places)]
     notes = list(dict.fromkeys((*request.ranks.notes, *clocks.notes, *_scope_notes(scope))))
     skip = request.ranks.on_error == "skip" and len(ordered) > 1
     return Timeline(
         places=places,
-        start_ns=min(b[0] for b in bounds) if scope.from_ns is None else scope.from_ns,
-        end_ns=max(b[1] for b in bounds) if scope.to_ns is None else scope.to_ns,
+        start_ns=min(b[0] for b in bounds) if window[0] is None else window[0],
+        end_ns=max(b[1] for b in bounds) if window[1] is None else window[1],
         clock=clocks.caption,
         tracks=partial(_tracks, ordered, clocks, wanted, places, notes if skip else None),
         earliest=partial(_earliest, ordered, clocks, places),
