@@ -27,7 +27,7 @@ def host_busy(facts: Facts) -> list[Finding]:
             where = f"; {share} of that inside NVTX range {one.starvation.range_name!r}"
         return (
             "nothing was launched while the host did something else (data loading, Python, other "
-            f"work) for {{time}}, {{share}} of {{place}}'s window{where}"
+            f"work) for {{time}}, {{share}} of {{place}}{where}"
         )
 
     return worst(facts, "GPU starved: host busy elsewhere", lost, text, "nvtx")
@@ -44,7 +44,7 @@ def synchronisation(facts: Facts) -> list[Finding]:
         waited = one.starvation.waited_ns if one.starvation else 0
         return (
             "the GPU ran dry while the host was in a synchronising call, and had nothing to run "
-            f"for {{time}}, {{share}} of {{place}}'s window ({format_count(syncs)} gaps; the "
+            f"for {{time}}, {{share}} of {{place}} ({format_count(syncs)} gaps; the "
             f"calls themselves waited {format_time(waited)} on an idle GPU)"
         )
 
@@ -58,7 +58,7 @@ def launch_overhead(facts: Facts) -> list[Finding]:
         return (
             f"{format_count(one.launch_bound_kernels)} kernels ran shorter than their launching "
             "calls, many in a row; the GPU was idle between them for {time}, {share} of "
-            "{place}'s window: CUDA graphs or fused kernels would save launches"
+            "{place}: CUDA graphs or fused kernels would save launches"
         )
 
     return worst(
@@ -76,7 +76,7 @@ def idle_gpu(facts: Facts) -> list[Finding]:
         facts,
         "GPU idle",
         lost,
-        lambda _: "nothing ran for {time}, {share} of {place}'s window",
+        lambda _: "nothing ran for {time}, {share} of {place}",
         "breakdown",
     )
 
@@ -87,7 +87,7 @@ def exposed_communication(facts: Facts) -> list[Finding]:
         facts,
         "communication exposed",
         lambda one: one.budget.exposed_communication_ns,
-        lambda _: "communication ran alone for {time}, {share} of {place}'s window",
+        lambda _: "communication ran alone for {time}, {share} of {place}",
         "breakdown",
     )
 
@@ -107,7 +107,7 @@ def slow_communication(facts: Facts) -> list[Finding]:
         kind = f"{kind} of {format_bytes(size)}" if isinstance(size, int) and size > 0 else kind
         return (
             f"{format_count(slow.instances)} collectives took {{time}} longer than the medians of "
-            f"their own size classes, {{share}} of {{place}}'s window, waiting for late ranks "
+            f"their own size classes, {{share}} of {{place}}, waiting for late ranks "
             f"included; worst {kind}: {significant(slow.worst_ratio, 2)} times its median of "
             f"{format_time(slow.worst_median_ns)}"
         )
@@ -125,7 +125,7 @@ def input_copies(facts: Facts) -> list[Finding]:
         size = one.input_copies.bytes if one.input_copies else 0
         return (
             f"host-to-device copies ({format_bytes(size)} in all) ran with no kernel beside them "
-            "for {time}, {share} of {place}'s window: prefetch on a stream of their own"
+            "for {time}, {share} of {place}: prefetch on a stream of their own"
         )
 
     return worst(facts, "input copies not overlapped", lost, text, "memory --by memory")
@@ -142,9 +142,7 @@ def exposed_copies(facts: Facts) -> list[Finding]:
         facts,
         "copies not overlapped",
         lost,
-        lambda _: (
-            "other copies ran with no kernel beside them for {time}, {share} of {place}'s window"
-        ),
+        lambda _: "other copies ran with no kernel beside them for {time}, {share} of {place}",
         "memory --by memory",
     )
 
@@ -161,7 +159,7 @@ def pageable_copies(facts: Facts) -> list[Finding]:
         rate = f" at {significant(copies.gb_per_s)} GB/s" if copies and copies.gb_per_s else ""
         return (
             f"{size} were copied from or to pageable memory in {{time}}{rate}, {{share}} of "
-            "{place}'s window; pinned memory copies faster and overlaps"
+            "{place}; pinned memory copies faster and overlaps"
         )
 
     return worst(facts, "pageable copies", lost, text, "memory --by memory")
@@ -176,7 +174,7 @@ def unified_memory(facts: Facts) -> list[Finding]:
     def text(one: DeviceFacts) -> str:
         size = format_bytes(one.unified.bytes if one.unified else 0)
         return (
-            f"{size} of unified memory migrated in {{time}}, {{share}} of {{place}}'s window; "
+            f"{size} of unified memory migrated in {{time}}, {{share}} of {{place}}; "
             "prefetching avoids page faults"
         )
 
@@ -236,7 +234,7 @@ def worst(
     told = text(one).replace("{time}", format_time(time)).replace("{share}", share)
     verb, _, options = command.partition(" ")
     line = " ".join(part for part in (verb, facts.report, options) if part)
-    return [_finding(name, one, time, told.replace("{place}", one.name), line)]
+    return [_finding(name, one, time, told.replace("{place}", one.span), line)]
 
 
 def _finding(name: str, one: DeviceFacts, lost: int, text: str, command: str) -> Finding:

@@ -37,6 +37,13 @@ class DeviceFacts:
     def name(self) -> str:
         return f"device {self.device}" if self.rank is None else f"rank {self.rank}"
 
+    @property
+    def span(self) -> str:
+        """What the budget covers, as it is said to people."""
+        if self.iterations is None:
+            return f"{self.name}'s window"
+        return f"{self.name}'s {self.iterations} steady iterations"
+
 
 @dataclass(frozen=True)
 class Facts:

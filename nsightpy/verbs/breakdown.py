@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
@@ -11,6 +11,7 @@ import numpy as np
 
 from nsightpy.analysis.communication import is_communication, suspects
 from nsightpy.analysis.gpu_work import WORK_COLUMNS
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
 from nsightpy.frames import Frame, Labels
 from nsightpy.rank_set import Paths
@@ -96,8 +97,12 @@ def rank_budgets(
     operations: Frame,
     graphs: Frame,
     communication: tuple[str, ...] = (),
+    windows: Mapping[tuple[int, int], Spans] | None = None,
 ) -> list[RankedBudget]:
-    """The budgets of one report's devices; the frames carry pid, device and times."""
+    """The budgets of one report's devices; the frames carry pid, device and times.
+
+    `windows` by process and device replace those of the scope.
+    """
     found = device_budgets(
         kernels,
         operations,
@@ -105,7 +110,7 @@ def rank_budgets(
         communication=communication,
         start_ns=scope.from_ns,
         end_ns=scope.to_ns,
-        windows=scope.windows(report),
+        windows=scope.windows(report) if windows is None else windows,
     )
     return [
         RankedBudget(report.rank_of(one.pid)[0], one.pid, one.device, one.budget) for one in found
@@ -154,12 +159,13 @@ def attributed(
     work: Work,
     launches: LaunchReader | None,
     communication: tuple[str, ...] = (),
+    windows: Mapping[tuple[int, int], Spans] | None = None,
 ) -> tuple[list[RankedBudget], ReportIdle]:
     """The budgets of one report's devices with their idle time attributed, and how it was."""
-    rows = rank_budgets(report, scope, *work, communication=communication)
+    rows = rank_budgets(report, scope, *work, communication=communication, windows=windows)
     communicates = is_communication(work.kernels.labels("name"), communication)
-    windows = {(row.pid, row.device): row.budget.window for row in rows}
-    idle = report_idle(report, work, communicates, launches, windows)
+    found = {(row.pid, row.device): row.budget.window for row in rows}
+    idle = report_idle(report, work, communicates, launches, found)
     known = idle.places
     return [
         replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,8 +21,10 @@ from nsightpy.frames import API_CALLS, Frame
 from nsightpy.readers.sync_calls import COLUMNS as SYNC_COLUMNS
 from nsightpy.readers.sync_calls import sync_calls
 from nsightpy.reports import NsysReport
-from nsightpy.verbs.breakdown import RankedBudget
-from nsightpy.verbs.idleness import ReportIdle, Work
+from nsightpy.verbs.breakdown import RankedBudget, attributed
+from nsightpy.verbs.idleness import LaunchReader, ReportIdle, Work
+from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.steady import steady_places
 
 # Beyond so many, collectives are told apart by kernel only: reading their payloads takes seconds.
 MOST_PAYLOADS = 20_000
@@ -50,21 +52,35 @@ class _Source:
 
 def gather(
     report: NsysReport,
-    rows: Sequence[RankedBudget],
+    scope: Scope,
     work: Work,
-    idle: ReportIdle,
+    launches: LaunchReader | None,
+    known: tuple[Sequence[RankedBudget], ReportIdle],
     ranges: Frame | None = None,
+    communication: tuple[str, ...] = (),
 ) -> Gathered:
-    """The facts about each device of a report whose budgets and idle time are known.
+    """The facts about each device: over its steady iterations, or else over its whole window.
 
-    `work` has names and kinds of memory, `idle` calls with their ends; `ranges` are NVTX ranges.
+    `work` has names and kinds of memory, `launches` the ends of calls; `known` are the budgets
+    and the idle time of the whole windows, `ranges` the NVTX ranges.
     """
+    rows, idle = known
+    steady = steady_places(report, scope, work)
+    if steady is not None:
+        windows = {place: one.window for place, one in steady.items()}
+        rows, idle = attributed(report, scope, work, launches, communication, windows)
     syncs = sync_calls(report.export) if idle.gaps else Frame.empty(API_CALLS, SYNC_COLUMNS)
     source = _Source(report, work, idle, syncs, ranges)
     unlaunched = 0
     if idle.work is not None:
         unlaunched = int(np.count_nonzero(idle.work.launch[: work.kernels.rows] == NO_TIME))
-    return Gathered([_device(source, row) for row in rows], unlaunched)
+    devices = [_device(source, row) for row in rows]
+    if steady is not None:
+        counts = [steady[row.pid, row.device].count for row in rows]
+        devices = [
+            replace(one, iterations=count) for one, count in zip(devices, counts, strict=True)
+        ]
+    return Gathered(devices, unlaunched)
 
 
 def _device(source: _Source, row: RankedBudget) -> DeviceFacts:

@@ -96,5 +96,5 @@ def _gathered(
         work = read_work(report, scope, MEMORY_COLUMNS)
         kernels = tally_durations(scope.narrow(report, work.kernels), ["name"])
         ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-        rows, idle = attributed(report, scope, work, launches, communication)
-    return gather(report, rows, work, idle, ranges), kernels
+        known = attributed(report, scope, work, launches, communication)
+        return gather(report, scope, work, launches, known, ranges, communication), kernels

@@ -133,7 +133,8 @@ def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
         operations = scope.narrow(report, work.operations)
         columns = RANGE_COLUMNS if scope.nvtx else HOST_COLUMNS
         ranges = scope.narrow(report, report.frame("nvtx_ranges", columns))
-        budgets, idle = attributed(report, scope, work, launches)
+        budgets, idle = known = attributed(report, scope, work, launches)
+        gathered = gather(report, scope, work, launches, known, ranges)
     return _Part(
         info=report_info(report, extent),
         budgets=budgets,
@@ -144,7 +145,7 @@ def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
         ),
         collectives=_collective_tally(report, kernels),
         ranges=tally_ranges(ranges),
-        gathered=gather(report, budgets, work, idle, ranges),
+        gathered=gathered,
         doubtful=doubtful_names(kernels, ()),
         idle_notes=idle.notes,
     )
