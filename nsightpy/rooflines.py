@@ -7,6 +7,7 @@ rate, times are ns. What was not measured is None, never 0.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from nsightpy.results import Table
@@ -139,6 +140,7 @@ class RooflineLaunch:
     tensor_pct: float | None = None
     report: str = ""
     rank: int | None = None
+    tool_version: str = ""
 
     def named(self, kind: str) -> str:
         """Its demangled, base or mangled name; the demangled one where there is no other."""
@@ -217,6 +219,15 @@ class Roofline(Table):
     launches: tuple[RooflineLaunch, ...] = ()
     variants: tuple[RooflineVariant, ...] = ()
     ceilings: tuple[Ceiling, ...] = ()
-    tool_versions: tuple[str, ...] = ()
     naming: str = "demangled"
     by: str = "launch"
+
+    @property
+    def tool_versions(self) -> tuple[str, ...]:
+        """The ncus that profiled, as far as the reports tell."""
+        return tool_versions(self.launches)
+
+
+def tool_versions(launches: Iterable[RooflineLaunch]) -> tuple[str, ...]:
+    """The ncu versions of launches, each once; without those that are not known."""
+    return tuple(dict.fromkeys(one.tool_version for one in launches if one.tool_version))

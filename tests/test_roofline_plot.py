@@ -146,13 +146,12 @@ def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     variant = found.variants[0]
     renamed = dataclasses.replace(variant.first, name=HOSTILE)
     machine = dataclasses.replace(renamed.machine, gpu="$\\alpha$ & <b>")
-    launch = dataclasses.replace(renamed, machine=machine)
+    launch = dataclasses.replace(renamed, machine=machine, tool_version="$1$")
     hostile = dataclasses.replace(
         found,
         variants=(dataclasses.replace(variant, launches=(launch,)),),
         launches=(launch,),
         inputs=("$dir$/<i>$\\x$",),
-        tool_versions=("$1$",),
     )
     drawn = roofline_figure(hostile)
     for suffix in FORMATS:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.render.plots import INK, LINE, NORMAL, QUIET, SMALL, rate, short_name
 from nsightpy.render.roofline_points import FILLS, LEAST_AREA, Spot, marker_of
 from nsightpy.render.roofline_roofs import Roofs
-from nsightpy.rooflines import LEVELS, SCALAR, Ceiling, Machine, Roofline, RooflineVariant
+from nsightpy.rooflines import (
+    LEVELS,
+    SCALAR,
+    Ceiling,
+    Machine,
+    Roofline,
+    RooflineLaunch,
+    RooflineVariant,
+    tool_versions,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +37,10 @@ def draw_key(
     """Write the key into an axes whose units are inches."""
     machine = group[0].first.machine
     axes.text(0, 0.1, machine.name, fontsize=NORMAL + 1, weight="bold")
-    about = [_clock([one.first.machine for one in group]), version(result)]
+    about = [
+        _clock([one.first.machine for one in group]),
+        version(one for each in group for one in each.launches),
+    ]
     axes.text(0, 0.1 + LINE * 1.2, ", ".join(filter(None, about)), fontsize=SMALL, color=QUIET)
     y = _signs(axes, 0.1 + LINE * 2.8, roofs, spots, result.ceilings)
     _names(axes, y + LINE * 0.6, group, numbers)
@@ -43,8 +55,9 @@ def _clock(machines: Sequence[Machine]) -> str:
     return f"peaks at {shown} MHz ({machines[0].clock} SM clock)"
 
 
-def version(result: Roofline) -> str:
-    versions = result.tool_versions
+def version(launches: Iterable[RooflineLaunch]) -> str:
+    """Which ncu profiled these launches; "" where the files do not tell."""
+    versions = tool_versions(launches)
     return f"ncu {versions[0]}" + (" and others" if len(versions) > 1 else "") if versions else ""
 
 

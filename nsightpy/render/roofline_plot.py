@@ -82,7 +82,7 @@ def _title(result: Roofline) -> str:
 def _machines(result: Roofline) -> str:
     """The GPUs and the ncu, for a picture without a key."""
     names = dict.fromkeys(one.machine.name for one in result.launches)
-    return ", ".join(filter(None, (*names, version(result))))
+    return ", ".join(filter(None, (*names, version(result.launches))))
 
 
 def _no_roofline(result: Roofline) -> str:

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from nsightpy.names import readable
 from nsightpy.render.escape import printable
 from nsightpy.render.layout import Shown, fitted, lines, shorten
-from nsightpy.rooflines import Point, Roofline, RooflineLaunch, RooflineVariant
+from nsightpy.rooflines import (
+    Point,
+    Roofline,
+    RooflineLaunch,
+    RooflineVariant,
+    tool_versions,
+)
 from nsightpy.units import percent, significant, time_unit_for
 
 if TYPE_CHECKING:
@@ -58,8 +64,8 @@ def _machines(result: Roofline) -> Iterator[str]:
             low, high = round(min(clocks) / 1e6), round(max(clocks) / 1e6)
             shown = str(low) if low == high else f"{low} to {high}"
             parts.append(f"SM clock {shown} MHz ({launches[0].machine.clock})")
-        if result.tool_versions:
-            parts.append(f"ncu {', '.join(map(printable, result.tool_versions))}")
+        if versions := tool_versions(launches):
+            parts.append(f"ncu {', '.join(map(printable, versions))}")
         parts.append(f"{len(launches)} launch{'' if len(launches) == 1 else 'es'}")
         yield ", ".join(parts)
 
@@ -80,27 +86,27 @@ def _columns(result: Roofline) -> list[Shown]:
 
     speed = [one.speed for one in heads]
     times, unit = _times([one.duration_ns for one in heads])
+    intensities = _each(points, lambda p: p.arithmetic_intensity)
+    # the most telling first: a narrow terminal leaves out from the end
     return [
         *([of_launch("rank", [_plain(one.rank) for one in heads])] if several else []),
         of_launch("id", [str(one.launch) for one in heads]),
         of_launch("name", [_name(one.named(result.naming)) for one in heads], is_text=True),
         *([of_launch("launches", counts)] if grouped else []),
-        of_launch("grid", [one.grid or "-" for one in heads], is_text=True),
-        of_launch("block", [one.block or "-" for one in heads], is_text=True),
         Shown("precision", tuple(p.precision if p else "-" for p in points), True),
         Shown("level", tuple((p.level or "-") if p else "-" for p in points), True),
         _rates("work", "FLOP/s", _each(points, lambda p: p.flops_per_s)),
-        _rates("peak", "FLOP/s", _each(points, lambda p: p.peak_flops_per_s)),
-        _rates("traffic", "B/s", _each(points, lambda p: p.bytes_per_s)),
-        _rates("peak", "B/s", _each(points, lambda p: p.peak_bytes_per_s)),
-        Shown(
-            "FLOP/B", tuple(map(_digits, _each(points, lambda p: p.arithmetic_intensity))), False
-        ),
         Shown("of roof %", tuple(map(_share, _each(points, lambda p: p.roof_fraction))), False),
         of_launch("compute %", [_one(each.compute_pct) for each in speed]),
         of_launch("memory %", [_one(each.memory_pct) for each in speed]),
         of_launch("class", [each.classification or "-" for each in speed], is_text=True),
         of_launch(f"duration ({unit})", times),
+        Shown("FLOP/B", tuple(map(_digits, intensities)), False),
+        _rates("peak", "FLOP/s", _each(points, lambda p: p.peak_flops_per_s)),
+        _rates("traffic", "B/s", _each(points, lambda p: p.bytes_per_s)),
+        _rates("peak", "B/s", _each(points, lambda p: p.peak_bytes_per_s)),
+        of_launch("grid", [one.grid or "-" for one in heads], is_text=True),
+        of_launch("block", [one.block or "-" for one in heads], is_text=True),
     ]
 
 

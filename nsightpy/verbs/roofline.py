@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Unpack
@@ -67,9 +67,9 @@ def roofline(
         on_error=common.get("on_error", "skip"),
         progress=common.get("progress"),
     )
-    launches = [one for _, (found, _, _) in mapped.results for one in found]
+    launches = [one for _, (found, _) in mapped.results for one in found]
     kept = _longest(launches, top)
-    told = _told([note for _, (_, _, notes) in mapped.results for note in notes], len(opened))
+    told = _told([note for _, (_, notes) in mapped.results for note in notes], len(opened))
     failures = [f"left out: {error.path}: {error.problem}" for error in mapped.failures]
     groups = variants(kept)
     several = len(opened) > 1
@@ -87,7 +87,6 @@ def roofline(
         launches=tuple(kept),
         variants=groups,
         ceilings=measured,
-        tool_versions=_versions([version for _, (_, version, _) in mapped.results]),
         naming=name,
         by=by,
     )
@@ -107,19 +106,24 @@ def parse_clock(clock: str | float) -> str | float:
 
 def _read(
     report: NcuReport, *, clock: str | float, devices: frozenset[int] | None, nvtx: object = None
-) -> tuple[list[RooflineLaunch], str, list[str]]:
-    """The rooflines of one report, its ncu version and notes; what other processes send back."""
+) -> tuple[list[RooflineLaunch], list[str]]:
+    """The rooflines of one report and its notes; what other processes send back."""
     tables = report.tables
     launches = tables.launches
     if isinstance(nvtx, str):
         launches = launches.take(in_range(launches.labels("nvtx"), nvtx))
     found = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
     mine = [
-        dataclasses.replace(one, report=str(report.path), rank=report.rank)
+        dataclasses.replace(
+            one,
+            report=str(report.path),
+            rank=report.rank,
+            tool_version=tables.tool_version,
+        )
         for one in found
         if devices is None or one.device in devices
     ]
-    return mine, tables.tool_version, report.notes
+    return mine, report.notes
 
 
 def in_range(nvtx: Labels, wanted: str) -> NDArray[np.bool_]:
@@ -187,7 +191,3 @@ def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
         "clocks; what was achieved is as profiled."
     )
     return [text]
-
-
-def _versions(versions: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(version for version in versions if version))
