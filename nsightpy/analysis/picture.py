@@ -18,6 +18,7 @@ from nsightpy.analysis.intervals import (
     union_of,
 )
 from nsightpy.analysis.levels import by_start, levels_of
+from nsightpy.analysis.nvtx import folded
 from nsightpy.frames import Ints, Labels, joined
 from nsightpy.tracks import (
     CATEGORIES,
@@ -221,7 +222,7 @@ def _range_band(lane: Lane, level: int, grid: _Grid) -> Band:
     return Band(
         CATEGORIES[RANGE],
         grid.shares(clip(union(rest.starts, rest.ends), grid.start, grid.end)),
-        _boxes(single.starts, single.ends, single.names, grid),
+        _boxes(single.starts, single.ends, folded(single.names), grid),
         len(own),
         grid.peak(own.starts, own.ends),
     )

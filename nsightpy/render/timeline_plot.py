@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, DPI = 12.0, 150
-LEFT, RIGHT, TOP, BOTTOM = 1.15, 0.95, 0.42, 0.98
+LEFT, RIGHT, TOP, BOTTOM = 1.15, 0.95, 0.42, 0.56
 FLOOR = 0.15  # least height, as a share of the band, where anything happened at all
 COLORS = {
     "compute": "#0072b2",
@@ -48,6 +48,7 @@ HEIGHTS = {
 }
 _TEXT: dict[str, Any] = {"parse_math": False, "family": "DejaVu Sans"}
 _CHARACTER = 0.062  # inches of a character of 6.5 points
+_CAPTION = 0.14  # inches of a line
 _MANY_POINTS = 60_000
 
 
@@ -71,9 +72,10 @@ def draw(picture: Picture, *, width: float = WIDTH, dpi: int = DPI) -> Figure:
     from matplotlib.figure import Figure
 
     slots, inner = _layout(picture)
-    height = inner + TOP + BOTTOM
+    bottom = BOTTOM + _CAPTION * len(caption(picture))
+    height = inner + TOP + bottom
     figure = Figure(figsize=(width, height), dpi=dpi, facecolor="white")
-    box = (LEFT / width, BOTTOM / height, (width - LEFT - RIGHT) / width, inner / height)
+    box = (LEFT / width, bottom / height, (width - LEFT - RIGHT) / width, inner / height)
     axes = figure.add_axes(box)
     unit, scale = time_unit_for([picture.end_ns - picture.start_ns])
     axes.set_xlim(picture.start_ns / scale, picture.end_ns / scale)
@@ -93,7 +95,12 @@ def draw(picture: Picture, *, width: float = WIDTH, dpi: int = DPI) -> Figure:
 
 
 def _layout(picture: Picture) -> tuple[list[_Slot], float]:
-    """The slots of all bands, and the height of the axes; stacked bands share a slot."""
+    """The slots of all bands, and the height of the axes; stacked bands share a slot.
+
+    What no row has gets no room, but for compute.
+    """
+    shown = {band.kind for row in picture.rows for band in row.bands if band.events}
+    shown |= {"compute", "idle"}
     slots: list[_Slot] = []
     top = 0.04
     stack = 0.19 if len(picture.rows) <= 64 else max(0.19 * 64 / len(picture.rows), 0.05)
@@ -103,6 +110,8 @@ def _layout(picture: Picture) -> tuple[list[_Slot], float]:
             top += stack * 1.15
             continue
         for band in row.bands:
+            if band.kind not in shown:
+                continue
             height = HEIGHTS[band.kind]
             if band.boxes is not None and band.kind != "nvtx":
                 height = max(height, 0.15 * band.boxes.depth)
@@ -280,7 +289,8 @@ def _draw_title(figure: Figure, picture: Picture, height: float) -> None:
 
 def _draw_caption(figure: Figure, picture: Picture, height: float) -> None:
     lines = caption(picture)
-    figure.text(LEFT / _width(figure), 0.44 / height, "\n".join(map(_known, lines)), fontsize=7,
+    top = 0.08 + _CAPTION * len(lines)
+    figure.text(LEFT / _width(figure), top / height, "\n".join(map(_known, lines)), fontsize=7,
                 color="#444444", ha="left", va="top", linespacing=1.35, **_TEXT)  # fmt: skip
 
 
