@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ncu_stand_in import STEP_NS, Scripted, write_export
-from reports import REPORTS, ask
+from reports import REPORTS, ROOT, ask
 from simulator.ncu_page import MeasuredKernel, raw_page
 
 import nsightpy
@@ -61,7 +61,7 @@ def job(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_ceilings_are_share_times_distance(tmp_path: Path) -> None:
     report, page = job(tmp_path)
-    made = nsightpy.headroom(report, ncu=page)
+    made = nsightpy.headroom(report, ncu=page, whole=True)
     assert list(made.columns)[:9] == COLUMNS
     rows = {row["name"]: row for row in made.records()}
     gemm = rows["void gemm<(int)4>(float *)"]
@@ -80,7 +80,7 @@ def test_ceilings_are_share_times_distance(tmp_path: Path) -> None:
 
 def test_both_sides_say_what_matched_nothing(tmp_path: Path) -> None:
     report, page = job(tmp_path)
-    made = headroom(report, ncu=page)
+    made = headroom(report, ncu=page, whole=True)
     assert [one.name for one in made.unmatched] == ["elsewhere(int)"]
     assert any("Measured, but not seen by nsys: 1 kernels" in note for note in made.notes)
     assert any("Not measured: 2 kernels of nsys with 10.0 %" in note for note in made.notes)
@@ -195,6 +195,19 @@ def test_overlapping_kernels_are_not_gained_twice(tmp_path: Path) -> None:
     assert made.ceiling_share == pytest.approx(0.8)
 
 
+def test_the_step_is_the_steady_state() -> None:
+    """The sample job has eight iterations, of which the first two are warm-up."""
+    job = ROOT / "sample_reports" / "training_4rank"
+    page = ROOT / "sample_reports" / "training_4rank.ncu.csv"
+    steady, whole = (headroom(job, ncu=page, whole=each) for each in (False, True))
+    assert steady.step_ns < 0.8 * whole.step_ns
+    counts = [
+        [row["instances"] for row in sorted(made.records(), key=str)] for made in (steady, whole)
+    ]
+    assert sum(map(int, counts[0])) == 0.75 * sum(map(int, counts[1]))
+    assert any("6 iterations" in note for note in steady.notes)
+
+
 def test_ranks_share_one_measurement(tmp_path: Path) -> None:
     for rank in range(2):
         write_export(
@@ -211,12 +224,12 @@ def test_ranks_share_one_measurement(tmp_path: Path) -> None:
 def test_the_command_line_takes_many_ncu_files(tmp_path: Path) -> None:
     report, page = job(tmp_path)
     second = write_page(tmp_path / "more.csv", measured(ODD, 100_000, 70, 5))
-    table = ask("headroom", report, "--ncu", page, second, "--format", "csv").csv
+    table = ask("headroom", report, "--whole", "--ncu", page, second, "--format", "csv").csv
     assert table[0][:9] == COLUMNS
     assert {row[10] for row in table[1:]} == {"function"}
     assert sum(bool(row[3]) for row in table[1:]) == 3
     assert "--ncu" in ask("headroom", report, expect=2).stderr
-    document = ask("headroom", report, "--ncu", page, "--format", "json").json
+    document = ask("headroom", report, "--ncu", page, "--whole", "--format", "json").json
     assert document["step_ns"] == 10 * STEP_NS
     assert document["ceiling_share"] == pytest.approx(0.266)
     assert [one["name"] for one in document["unmatched"]] == ["elsewhere(int)"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ncu_stand_in import STEP_NS, Scripted, write_export
-from reports import ask
+from reports import ROOT, ask
 
 import nsightpy
 from nsightpy.analysis.launch_places import Portion, Variant, launches_of, portions
@@ -100,8 +100,22 @@ def test_launches_count_in_the_order_of_calls_over_all_gpus(tmp_path: Path) -> N
         Scripted("k", duration_ns=250, device=1, gpu_start_ns=1 * STEP_NS),
     ]
     report = write_export(tmp_path / "r.sqlite", launches)
-    assert chosen(report) == [("k", 3, 250)]
-    assert chosen(report, device=0) == [("k", 2, 200)], "GPU 1 still counts"
+    assert chosen(report, whole=True) == [("k", 3, 250)]
+    assert chosen(report, device=0, whole=True) == [("k", 2, 200)], "GPU 1 still counts"
+
+
+def test_the_steady_state_weighs_and_the_process_counts() -> None:
+    job = ROOT / "sample_reports" / "training_4rank"
+    steady, whole = (select(job, coverage=1.0, whole=each) for each in (False, True))
+    assert sum(int(str(row[5])) for row in steady.rows) == 0.75 * sum(
+        int(str(row[5])) for row in whole.rows
+    )
+    kernels = open_report(job / "train_rank0.sqlite").frame("kernels")
+    for row, planned in zip(steady.rows, steady.runs, strict=True):
+        assert planned.unit.rank == 0
+        same = sum(kernels.labels("mangled_name").equals([str(row[2])]))
+        assert 2 * same / 8 <= int(str(row[10])) < same, "never in a warm-up iteration"
+    assert any("6 iterations" in note for note in steady.notes)
 
 
 def test_a_stretch_of_time_weighs_but_counts_from_the_start(tmp_path: Path) -> None:

@@ -42,6 +42,7 @@ class WithMeasurements(click.Command):
     multiple=True,
     help="Kernels whose name matches count as communication, too; may be repeated.",
 )
+@click.option("--whole", is_flag=True, help="Count warm-up, too, not the steady state only.")
 @top_option
 def command(**options: Any) -> None:
     """What could be gained: nsys REPORTs joined with what ncu measured of their kernels.
@@ -57,6 +58,7 @@ def command(**options: Any) -> None:
         options["reports"],
         ncu=options["ncu"],
         communication=options["communication"],
+        whole=options["whole"],
         top=options["top"],
         **common_of(options),
     )

@@ -53,6 +53,7 @@ _CHOICE = (
     ),
     click.option("--with-communication", is_flag=True, help="Choose communication kernels, too."),
     click.option("--outlier", is_flag=True, help="Add the slowest launch of each kernel."),
+    click.option("--whole", is_flag=True, help="Weigh warm-up, too, not the steady state only."),
     click.option(
         "--warm-up",
         metavar="N",
@@ -164,7 +165,7 @@ def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
 
     taken = [
         *("coverage", "top", "sections", "communication", "with_communication", "outlier"),
-        *("warm_up", "budget", "passes", "profile_rank", "metric_set", "form", "one_run"),
+        *("warm_up", "whole", "budget", "passes", "profile_rank", "metric_set", "form", "one_run"),
         *("rank_variable", "kill", "extra"),
     ]
     return select(
@@ -233,6 +234,7 @@ def run(plan: Plan, options: dict[str, Any]) -> None:
                 options["reports"],
                 ncu=made.reports,
                 communication=options["communication"],
+                whole=options["whole"],
                 **common_of(options),
             )
             show(joined, options)

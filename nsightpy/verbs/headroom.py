@@ -11,6 +11,7 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.headroom import APART, Roof, StepParts, nearest_roof, step_parts, unlike
 from nsightpy.analysis.headroom_join import LOOSE, Match, Measured, match, measurements
 from nsightpy.analysis.intervals import Spans, clip, union
+from nsightpy.analysis.iterations import SteadyState
 from nsightpy.analysis.launch_places import COLUMNS, Variant, variant_of
 from nsightpy.analysis.tally import merge
 from nsightpy.analysis.time_budget import places_of
@@ -23,6 +24,7 @@ from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.roofline import roofline
 from nsightpy.verbs.scope import Scope
 from nsightpy.verbs.select_plan import shaped
+from nsightpy.verbs.steady_windows import is_steady, steady_notes, steady_states
 
 FIELDS = (
     Field("name", "text"),
@@ -110,12 +112,14 @@ def headroom(
     *,
     ncu: NcuPaths,
     communication: Iterable[str] = (),
+    whole: bool = False,
     top: int | None = None,
     **common: Unpack[Common],
 ) -> Headroom:
     """The kernels of nsys reports with what ncu measured of them, largest ceiling first; ns.
 
-    share is a kernel's part of the step: the union of its launches over the devices' windows.
+    share is a kernel's part of the step: the union of its launches over the devices' windows,
+    those of the steady state unless `whole` (or a stretch of time or an NVTX range is given).
     ceiling_share = share x (1 - roof_fraction): what reaching the nearest roof would save, at most.
     Measurements are matched by mangled name and geometry, by function and geometry, else loosely.
     Raises UsageError and ReportError.
@@ -130,7 +134,11 @@ def headroom(
     )
     request = Request.of(reports, **common)
     work = partial(
-        _parts, scope=request.scope, measured=measured, communication=tuple(communication)
+        _parts,
+        scope=request.scope,
+        measured=measured,
+        communication=tuple(communication),
+        whole=whole or request.scope.nvtx is not None,
     )
     found = request.map(work).values
     clock = max((part.clock_hz for part in found), default=0)
@@ -150,7 +158,8 @@ def headroom(
         unmatched=unmatched,
     )
     devices = sum(part.devices for part in found)
-    said = [*_notes(made, devices), *request.finish(made).notes]
+    steady = steady_notes(state for part in found for state in part.steady)
+    said = [*_notes(made, devices), *steady, *request.finish(made).notes]
     return Headroom(**{**made.__dict__, "notes": tuple(dict.fromkeys(said))})
 
 
@@ -161,6 +170,7 @@ class Part:
     parts: StepParts
     devices: int
     clock_hz: int
+    steady: list[SteadyState]
 
 
 def _parts(
@@ -169,10 +179,13 @@ def _parts(
     scope: Scope,
     measured: Sequence[Measured],
     communication: tuple[str, ...],
+    whole: bool,
 ) -> Part:
     columns = tuple(dict.fromkeys((*COLUMNS, "device", *scope.columns)))
+    states = {} if whole else steady_states(report, scope)
     kernels = scope.narrow(report, report.frame("kernels", columns))
-    windows = _windows(report, scope)
+    kernels = kernels.take(is_steady(kernels, states))
+    windows = _windows(report, scope, states)
     talking = is_communication(kernels.labels("name"), communication)
     distances: dict[Variant, float | None] = {}
 
@@ -186,11 +199,13 @@ def _parts(
 
     clocks = report.frame("devices").ints("clock_hz")
     parts = step_parts(kernels.take(~talking), windows, distance)
-    return Part(parts, len(windows), int(clocks.max(initial=0)))
+    return Part(parts, len(windows), int(clocks.max(initial=0)), list(states.values()))
 
 
-def _windows(report: NsysReport, scope: Scope) -> Mapping[tuple[int, int], Spans]:
-    """Per process and device the time that counts: first start to last end of its operations."""
+def _windows(
+    report: NsysReport, scope: Scope, states: Mapping[int, SteadyState]
+) -> Mapping[tuple[int, int], Spans]:
+    """Per process and device the time that counts: steady state, else first start to last end."""
     chosen = scope.windows(report)
     columns = tuple(dict.fromkeys((*PLACED, *scope.columns)))
     frames = [scope.within(report, report.frame(name, columns)) for name in GPU_FRAMES]
@@ -201,6 +216,8 @@ def _windows(report: NsysReport, scope: Scope) -> Mapping[tuple[int, int], Spans
         start, end = done.ints("start_ns")[mine], done.ints("end_ns")[mine]
         low = int(start.min()) if scope.from_ns is None else scope.from_ns
         high = int(end.max()) if scope.to_ns is None else scope.to_ns
+        if pid in states:
+            low, high = states[pid].start_ns, states[pid].end_ns
         whole = union(start[:1] * 0 + low, end[:1] * 0 + max(low, high))
         if chosen is None:
             found[pid, device] = whole
@@ -273,9 +290,9 @@ def _notes(made: Headroom, devices: int) -> list[str]:
     """Denominators, the ceiling of all, doubts, and what matched nothing on either side."""
     step = made.step_ns
     meaning = (
-        f"share is of the step: {format_time(step)} of {devices} devices, each from its first "
-        "start to its last end in scope. A ceiling is what reaching the nearest roof would save "
-        "at most, never a forecast."
+        f"share is of the step: {format_time(step)}, the windows of {devices} devices added up "
+        "(steady state where there is one, else first start to last end). A ceiling is what "
+        "reaching the nearest roof would save at most, never a forecast."
     )
     notes = [meaning]
     together = made.ceiling_share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
@@ -10,6 +10,7 @@ from typing import Unpack
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.iterations import SteadyState
 from nsightpy.analysis.launch_places import (
     COLUMNS,
     Launches,
@@ -42,6 +43,7 @@ from nsightpy.verbs.select_plan import (
     window_run,
 )
 from nsightpy.verbs.select_range import NvtxFilter, range_filter
+from nsightpy.verbs.steady_windows import is_steady, steady_states
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class Wanted:
     with_communication: bool = False
     outlier: bool = False
     warm_up: int = 1
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class Found:
     opaque_ns: int
     ranges: NvtxFilter
     processes: int
+    steady: list[SteadyState]
 
 
 def select(
@@ -81,6 +85,7 @@ def select(
     with_communication: bool = False,
     outlier: bool = False,
     warm_up: int = 1,
+    whole: bool = False,
     budget: int | None = None,
     passes: int | None = None,
     form: str = "auto",
@@ -98,7 +103,8 @@ def select(
     """The fewest kernel variants that cover that share of the GPU time, and the ncu runs for them.
 
     A variant is a kernel under one grid, block and shared memory; times in ns over all reports,
-    communication kernels left out unless `with_communication`. Each is measured by the launch
+    of the steady state unless `whole`, without communication kernels unless
+    `with_communication`. Each is measured by the launch
     nearest the median, the first `warm_up` of a variant left out, in as few processes as possible
     (only `profile_rank` where given). `budget` bounds passes x launches. `metric_set` is roofline
     unless sections or metrics are given. `form` is how kernels are named: mangled, function,
@@ -111,7 +117,9 @@ def select(
     if metric_set is None:
         metric_set = "" if sections or metrics else "roofline"
     request = Request.of(reports, **common)
-    wanted = Wanted(request.scope, tuple(communication), with_communication, outlier, warm_up)
+    wanted = Wanted(
+        request.scope, tuple(communication), with_communication, outlier, warm_up, whole
+    )
     found = request.map(partial(offered, wanted=wanted), ranked=True).values
     offers = _of_ranks([one for part in found for one in part.portions], profile_rank)
     if not offers:
@@ -163,7 +171,8 @@ def select(
 
 def offered(report: NsysReport, *, wanted: Wanted) -> Found:
     """The variants of one report with their representatives; what other processes send back."""
-    done, weighed, ranges = _launches(report, wanted)
+    states = {} if wanted.whole else steady_states(report, wanted.scope)
+    done, weighed, ranges = _launches(report, wanted, states)
     names = done.frame.labels("name")
     talking = is_communication(names, wanted.communication) & weighed
     length = durations(done.frame)
@@ -180,10 +189,13 @@ def offered(report: NsysReport, *, wanted: Wanted) -> Found:
         int(durations(graphs).sum()),
         ranges,
         len(report.pids),
+        list(states.values()),
     )
 
 
-def _launches(report: NsysReport, wanted: Wanted) -> tuple[Launches, Mask, NvtxFilter]:
+def _launches(
+    report: NsysReport, wanted: Wanted, states: Mapping[int, SteadyState]
+) -> tuple[Launches, Mask, NvtxFilter]:
     """All launches of a report, which of them count, and the NVTX filter that finds them."""
     columns = dict.fromkeys((*COLUMNS, "device", *wanted.scope.columns))
     kernels = report.frame("kernels", tuple(columns))
@@ -192,7 +204,8 @@ def _launches(report: NsysReport, wanted: Wanted) -> tuple[Launches, Mask, NvtxF
     numbered = Frame({**done.frame, "row": np.arange(done.frame.rows, dtype=np.int64)})
     weighed = np.zeros(done.frame.rows, dtype=np.bool_)
     weighed[wanted.scope.within(report, numbered).ints("row")] = True
-    return done, weighed & done.visible, ranges.without_mask()
+    weighed &= done.visible & is_steady(done.frame, states)
+    return done, weighed, ranges.without_mask()
 
 
 def unit_of(report: NsysReport, pid: int) -> Unit:
@@ -251,7 +264,8 @@ def _stretch(
     report: NsysReport, wanted: Wanted, unit: Unit, choices: list[Choice], output: str, form: str
 ) -> PlannedRun:
     """The run of the shortest stretch, by the surest kind of name that all choices have."""
-    done, weighed, _ = _launches(report, wanted)
+    states = {} if wanted.whole else steady_states(report, wanted.scope)
+    done, weighed, _ = _launches(report, wanted, states)
     named = [dict(names_of(choice.variant, form)) for choice in choices]
     found = []
     for base in (base for base in named[0] if all(base in each for each in named)):

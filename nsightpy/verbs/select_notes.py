@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from nsightpy.ncu_command import APPLICATION
 from nsightpy.units import format_time
+from nsightpy.verbs.steady_windows import steady_notes
 
 if TYPE_CHECKING:
     from nsightpy.verbs.select import Found
@@ -19,6 +20,7 @@ def plan_notes(
     """The notes of a plan, most important first."""
     return [
         *_weight(plan),
+        *steady_notes(state for part in found for state in part.steady),
         *_cost(plan, metric_set, passes),
         *_where(plan),
         *_left_out(plan, found),
