@@ -409,6 +409,53 @@ MEMORY_USAGE = Schema(
         _label("variable", "name of a static variable; empty for allocations"),
     ),
 )
+MPI_CALLS = Schema(
+    "mpi_calls",
+    "MPI calls on the host; from NVTX ranges of domain MPI where an old export has no table",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _label("name", "function, MPI_Allreduce"),
+        _label("kind", "point-to-point, collective, wait or other"),
+        _int("bytes", "bytes", "bytes sent as the profiler estimates them; 0 = none or not known"),
+        _int("peer", "", "rank at the other end, or root of a collective; -1 = none", -1),
+        _int("communicator", "", "handle of the communicator in this process; 0 = not known"),
+    ),
+)
+LIBRARY_CALLS = Schema(
+    "library_calls",
+    "calls into cuBLAS and cuDNN",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _label("name", "function, without its four-digit version suffix"),
+        _label("library", "cuBLAS or cuDNN"),
+    ),
+)
+OS_CALLS = Schema(
+    "os_calls",
+    "calls into the operating system's libraries",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _label("name", "function, poll"),
+        _int("return_value", "", "what the call returned"),
+        _int("nesting_level", "", "0 = not called by another traced one"),
+    ),
+)
+GPU_METRICS = Schema(
+    "gpu_metrics",
+    "hardware metrics of GPUs, sampled at a fixed rate",
+    (
+        _int("time_ns", "ns", "time of the sample, in the report's own time"),
+        _int("gpu_id", "", "GPU index on the host, as in the devices frame"),
+        _label("metric", "NVIDIA's name of the metric, SM Active [Throughput %]"),
+        _int("value", "", "value; per cent for most metrics"),
+    ),
+)
 DIAGNOSTICS = Schema(
     "diagnostics",
     "what the profiler itself said during the capture",
@@ -486,6 +533,10 @@ SCHEMAS = {
         SYNCHRONIZATIONS,
         CUDA_EVENTS,
         MEMORY_USAGE,
+        MPI_CALLS,
+        LIBRARY_CALLS,
+        OS_CALLS,
+        GPU_METRICS,
         PROCESSES,
         DEVICES,
         DIAGNOSTICS,

@@ -15,7 +15,7 @@ from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Labels
 from nsightpy.ncu_reports import NcuReport, is_ncu_file
-from nsightpy.readers import memory_usage, nccl, nsys, nvtx, streams
+from nsightpy.readers import gpu_metrics, host_tables, memory_usage, nccl, nsys, nvtx, streams
 from nsightpy.readers.capture_notes import capture_notes
 from nsightpy.readers.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys_tables import NsysExport
@@ -58,6 +58,10 @@ _READERS: Mapping[str, Callable[[NsysExport, Sequence[str] | None], Frame]] = {
     "synchronizations": streams.synchronizations,
     "cuda_events": streams.cuda_events,
     "memory_usage": memory_usage.memory_usage,
+    "mpi_calls": host_tables.mpi_calls,
+    "library_calls": host_tables.library_calls,
+    "os_calls": host_tables.os_calls,
+    "gpu_metrics": gpu_metrics.gpu_metrics,
 }
 
 
@@ -242,6 +246,26 @@ class NsysReport:
     def collectives(self) -> pd.DataFrame:
         """NCCL operations with what their calls told (schema: frames.COLLECTIVES)."""
         return self.frame("collectives").to_pandas()
+
+    @property
+    def mpi_calls(self) -> pd.DataFrame:
+        """MPI calls (schema: frames.MPI_CALLS)."""
+        return self.frame("mpi_calls").to_pandas()
+
+    @property
+    def library_calls(self) -> pd.DataFrame:
+        """cuBLAS and cuDNN calls (schema: frames.LIBRARY_CALLS)."""
+        return self.frame("library_calls").to_pandas()
+
+    @property
+    def os_calls(self) -> pd.DataFrame:
+        """Calls into the operating system's libraries (schema: frames.OS_CALLS)."""
+        return self.frame("os_calls").to_pandas()
+
+    @property
+    def gpu_metrics(self) -> pd.DataFrame:
+        """Sampled GPU metrics (schema: frames.GPU_METRICS)."""
+        return self.frame("gpu_metrics").to_pandas()
 
     @property
     def processes(self) -> pd.DataFrame:

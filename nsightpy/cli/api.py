@@ -11,9 +11,28 @@ from nsightpy.cli.options import common_of, common_options, show, top_option
 
 @click.command("api")
 @common_options
+@click.option(
+    "--library",
+    type=click.Choice(["cuda", "mpi", "cublas", "cudnn", "osrt"]),
+    default="cuda",
+    show_default=True,
+    help="Whose calls; osrt is the operating system's.",
+)
+@click.option("--by", metavar="LIST", default="", help="Split by rank, process.")
 @top_option
 def command(**options: Any) -> None:
-    """Rank CUDA API functions by total host time, as `nsys stats --report cuda_api_sum` does."""
+    """Rank API functions by total host time, as `nsys stats --report cuda_api_sum` does.
+
+    With --library osrt the figures are those of osrt_sum; --library mpi --by rank shows how long
+    each rank was in each MPI call.
+    """
     from nsightpy.verbs.api import api
 
-    show(api(options["reports"], top=options["top"], **common_of(options)), options)
+    table = api(
+        options["reports"],
+        library=options["library"],
+        by=options["by"],
+        top=options["top"],
+        **common_of(options),
+    )
+    show(table, options)

@@ -174,7 +174,9 @@ def read(
         else:
             expression = column(source.names.get(name) or source.codes[name][0])
         selected.append(number(table, name, expression, schema[name].missing))
-    raw = export.file.arrays(sa.select(*selected), split=table)
+    query = sa.select(*selected)
+    condition = None if source.where is None else source.where(table)
+    raw = export.file.arrays(query if condition is None else query.where(condition), split=table)
     rows = len(next(iter(raw.values())))
     raw.update({name: np.broadcast_to(np.int64(value), rows) for name, value in fixed.items()})
     found = Frame(raw)
