@@ -36,8 +36,12 @@ class Activity:
     graphs: Spans
 
     @property
+    def sets(self) -> tuple[Spans, Spans, Spans, Spans]:
+        return self.compute, self.communication, self.memory, self.graphs
+
+    @property
     def busy(self) -> Spans:
-        return union_of((self.compute, self.communication, self.memory, self.graphs))
+        return union_of(self.sets)
 
     def inside(self, window: Spans) -> Activity:
         """What it did in a window of one or several parts."""
@@ -46,7 +50,7 @@ class Activity:
                 clip(s, int(window.starts[0]), int(window.ends[0]))
                 if len(window) == 1
                 else intersection(s, window)
-                for s in (self.compute, self.communication, self.memory, self.graphs)
+                for s in self.sets
             )
         )
 
@@ -140,14 +144,14 @@ def time_budget(
 
     `parts` is a window with holes, and used instead of start and end.
     """
-    busy = done.busy
+    sets = [one for one in done.sets if len(one)]
     if parts is not None:
         start_ns = int(parts.starts[0]) if len(parts) else 0
         end_ns = int(parts.ends[-1]) if len(parts) else 0
     if start_ns is None:
-        start_ns = int(busy.starts[0]) if len(busy) else (end_ns or 0)
+        start_ns = min((int(one.starts[0]) for one in sets), default=end_ns or 0)
     if end_ns is None:
-        end_ns = int(busy.ends[-1]) if len(busy) else start_ns
+        end_ns = max((int(one.ends[-1]) for one in sets), default=start_ns)
     end_ns = max(start_ns, end_ns)
     window = parts
     if window is None:
@@ -157,17 +161,21 @@ def time_budget(
     overlap_ns = overlap_total(inside.communication, inside.compute)
     both = intersection(inside.communication, inside.memory)
     hidden_ns = both.total - overlap_total(both, inside.compute)
-    beside_copies_ns = overlap_total(inside.memory, inside.compute)
+    alone_ns = inside.communication.total - overlap_ns - hidden_ns
+    copy_only_ns = inside.memory.total - overlap_total(inside.memory, inside.compute) - hidden_ns
+    busy_ns = inside.compute.total + alone_ns + copy_only_ns + hidden_ns
+    if overlap_total(inside.graphs, inside.compute) != inside.graphs.total:
+        busy_ns = inside.busy.total
     budget = TimeBudget(
         start_ns=start_ns,
         end_ns=end_ns,
-        busy_ns=overlap_total(window, busy),
+        busy_ns=busy_ns,
         compute_ns=inside.compute.total,
         communication_ns=inside.communication.total,
         memory_ns=inside.memory.total,
         overlap_ns=overlap_ns,
-        exposed_communication_ns=inside.communication.total - overlap_ns - hidden_ns,
-        copy_only_ns=inside.memory.total - beside_copies_ns - hidden_ns,
+        exposed_communication_ns=alone_ns,
+        copy_only_ns=copy_only_ns,
         opaque_graph_ns=inside.graphs.total,
     )
     if parts is None:
