@@ -182,6 +182,18 @@ def test_interruption_says_one_word(export: Path, monkeypatch: pytest.MonkeyPatc
     assert run(["kernels", str(export)]) == 130
 
 
+def test_a_signal_keeps_its_exit_code(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from nsightpy.verbs import kernels
+
+    def terminate(*arguments: object, **options: object) -> None:
+        raise SystemExit(143)
+
+    monkeypatch.setattr(kernels.Request, "of", terminate)
+    with pytest.raises(SystemExit) as left:
+        run(["kernels", str(export)])
+    assert left.value.code == 143
+
+
 # Several reports
 
 
