@@ -25,11 +25,11 @@ EVENT_COLUMNS = ("pid", "context", "stream", "correlation_id", "event_sync_id")
 class EventWaits:
     """For each GPU operation the row of the one it waited for through events, -1 for none.
 
-    Of several, the one that ended last. `waits` were made; `unresolved` of them name a record
-    that the capture does not hold.
+    `producer` is None when nothing waited. Of several, the one that ended last. `waits` were
+    made; `unresolved` of them name a record that the capture does not hold.
     """
 
-    producer: Ints
+    producer: Ints | None
     waits: int
     unresolved: int
 
@@ -51,6 +51,8 @@ def event_waits(work: GpuWork, synchronizations: Frame, events: Frame, calls: Fr
     )
     known = record_of >= 0
     unresolved = int(np.count_nonzero(~known))
+    if unresolved == waits.rows:
+        return EventWaits(None, waits.rows, unresolved)
     waits, record_of = waits.take(known), record_of[known]
     queued = _Queued.of(
         work,

@@ -124,7 +124,9 @@ def compute_gaps(
     launched = work.launch[row]
     known = launched != NO_TIME
     np.clip(launched, opened, closed, out=launched, where=known)
-    producer = _producers(work, row, np.where(known, launched, closed), previous, awaited)
+    producer = _producers(
+        work, row, launched if known.all() else np.where(known, launched, closed), previous, awaited
+    )
     producer[~known] = -1
     tail = union(opens[-1:], np.asarray([end]))
     return ComputeGaps(opened, closed, launched, row, producer, tail)
@@ -135,12 +137,12 @@ def _producers(
 ) -> Ints:
     """The operation that each kernel still waited for after its launch; -1 for none."""
     found = previous[row]
-    ended = np.where(found >= 0, work.end[found], NO_TIME)
-    found[ended <= launched] = -1
+    ended = work.end[found]
+    found[(ended <= launched) | (found < 0)] = -1
     if awaited is None:
         return found
     other = awaited[row]
-    until = np.maximum(ended, launched)
+    until = np.where(found >= 0, ended, launched)
     later = (other >= 0) & (work.end[other] > until)
     found[later] = other[later]
     return found
@@ -149,19 +151,26 @@ def _producers(
 def idle_causes(work: GpuWork, gaps: ComputeGaps, window: Spans) -> IdleCauses:
     """The causes of a device's time without compute inside a window; parts add up exactly."""
     known = gaps.launched != NO_TIME
-    divided = np.where(known, gaps.launched, gaps.opened)
-    rest = _inside(divided, gaps.closed, window)
+    divided = gaps.launched if known.all() else np.where(known, gaps.launched, gaps.opened)
+    rest = _within(divided, gaps.closed, window)
     blocked = gaps.producer >= 0
     kinds = work.kind[gaps.producer[blocked]]
     by_kind = [(name, int(rest[blocked][kinds == k].sum())) for k, name in enumerate(KINDS)]
     return IdleCauses(
-        launch_starved_ns=int(_inside(gaps.opened, divided, window).sum()),
+        launch_starved_ns=int(_within(gaps.opened, divided, window).sum()),
         blocking_ns=int(rest[blocked].sum()),
         dependency_stalled_ns=int(rest[known & ~blocked].sum()),
         tail_ns=overlap_total(gaps.tail, window),
         unlaunched_ns=int(rest[~known].sum()),
         blocked_by_ns=tuple((name, lost) for name, lost in by_kind if lost),
     )
+
+
+def _within(low: Ints, high: Ints, window: Spans) -> Ints:
+    """The same for disjoint intervals in order, most of which are often inside."""
+    if len(window) and len(low) and window.starts[0] <= low[0] and high[-1] <= window.ends[0]:
+        return high - low
+    return _inside(low, high, window)
 
 
 def _inside(low: Ints, high: Ints, window: Spans) -> Ints:

@@ -83,14 +83,19 @@ class NsysExport:
         values = dict(zip(names, first[0], strict=True)) if first else {}
         values = {name: value for name, value in values.items() if isinstance(value, int)}
         while values:
-            other = [source.c[name].is_not(value) for name, value in values.items()]
-            query = sa.select(*(source.c[name] for name in values)).where(sa.or_(*other)).limit(1)
-            found = self.file.rows(query)
-            if not found:
+            other = sa.or_(*(source.c[name].is_not(value) for name, value in values.items()))
+            if self._never(source, other):
                 break
-            pairs = zip(values.items(), found[0], strict=True)
+            query = sa.select(*(source.c[name] for name in values)).where(other).limit(1)
+            pairs = zip(values.items(), self.file.rows(query)[0], strict=True)
             values = {name: value for (name, value), seen in pairs if seen == value}
         return values
+
+    def _never(self, source: sa.TableClause, condition: sa.ColumnElement[bool]) -> bool:
+        """Whether no row of a table meets a condition; the rows are read side by side."""
+        query = sa.select(sa.func.count().label("rows")).select_from(source).where(condition)
+        counts = self.file.arrays(query, split=source)["rows"]
+        return not isinstance(counts, Labels) and not np.any(counts)
 
     def pids_of(self, table: str) -> set[int]:
         """The processes that own rows of a table."""
