@@ -23,7 +23,15 @@ from nsightpy.readers.identity import (
     rank_in_name,
 )
 from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
-from nsightpy.workers import Outcomes, Workers, default_jobs, here, on_dask, travels
+from nsightpy.workers import (
+    Outcomes,
+    Workers,
+    default_jobs,
+    here,
+    on_dask,
+    one_reading_thread,
+    travels,
+)
 
 T = TypeVar("T")
 Paths: TypeAlias = "str | Path | NsysReport | RankSet | Iterable[str | Path | NsysReport]"
@@ -108,7 +116,7 @@ class RankSet:
         identified: bool = False,
         jobs: int | None = None,
     ) -> Mapped[T]:
-        """Run a function on every report: here, in `jobs` worker processes, or on Dask.
+        """Run a function on every report: on `jobs` processors, or on Dask.
 
         By default as many workers as processors and memory allow, if there is enough to read. The
         function and its result then travel, so it must be importable; others run here. `ranked`
@@ -138,7 +146,10 @@ class RankSet:
         reports = [report for report in self.reports if report.path not in self._failures]
         if self.dask is not None and travels(function):
             return partial(_to_dask, address=self.dask)
-        count = min(jobs or self.jobs or default_jobs(reports), len(reports))
+        wanted = jobs or self.jobs
+        count = min(wanted or default_jobs(reports), len(reports))
+        if wanted == 1:
+            stack.enter_context(one_reading_thread())
         if count < 2 or not sys.executable or not travels(function):
             return here
         return stack.enter_context(Workers(count)).run

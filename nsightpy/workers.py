@@ -77,6 +77,18 @@ def here(function: Callable[[NsysReport], T], reports: Sequence[NsysReport]) -> 
     return ((report, attempt(function, report)) for report in reports)
 
 
+@contextlib.contextmanager
+def one_reading_thread() -> Iterator[None]:
+    """Meanwhile tables are read by one thread: for who asked for one processor."""
+    from nsightpy.readers import sqlite
+
+    usual, sqlite.READING_THREADS = sqlite.READING_THREADS, 1
+    try:
+        yield
+    finally:
+        sqlite.READING_THREADS = usual
+
+
 class Workers:
     """Worker processes, each reading one report at a time, started anew with `python -c`.
 

@@ -26,7 +26,7 @@ SAME_BOOT_NS = 1_000_000_000
 # With fewer instances, or a larger error of the median end, level 0 stays.
 LEAST_INSTANCES = 4
 FAR_ERROR_NS, NEAR_ERROR_NS = 100_000.0, 5_000.0
-MOST_ROWS = 400_000
+ENOUGH = 1_000
 PASSES, MOVED_NS = 3, 1_000.0
 
 
@@ -155,11 +155,9 @@ def _refined(
 ) -> Courses:
     """The courses that fit all instances at once."""
     rows = _telling(ledger, instances, courses)
-    kept = np.unique(instances.number[rows])
-    step = max(1, len(rows) // MOST_ROWS)
-    rows = rows[np.isin(instances.number[rows], kept[::step])]
     if len(rows) == 0:
         return courses
+    rows = rows[_enough(ledger, instances)[instances.number[rows]]]
     clock, times = ledger.clock[rows], ledger.ends[rows]
     _, instance = np.unique(instances.number[rows], return_inverse=True)
     aligned = (times - courses.center_ns).astype(np.float64) - courses.errors(clock, times)
@@ -174,6 +172,18 @@ def _refined(
     )
     offsets, drifts = solve(seen, hosts)
     return replace(courses, offsets=courses.offsets + offsets, drifts=courses.drifts + drifts)
+
+
+def _enough(ledger: Ledger, instances: Instances) -> Mask:
+    """Some of the instances of every channel, evenly spread: more would tell nothing new."""
+    rows = np.flatnonzero(instances.matched)
+    number, first = np.unique(instances.number[rows], return_index=True)
+    channel = ledger.channel[rows[first]]
+    found = np.zeros(instances.count, dtype=np.bool_)
+    for one in np.unique(channel).tolist():
+        own = number[channel == one]
+        found[own[:: max(1, len(own) // ENOUGH)]] = True
+    return found
 
 
 def _telling(ledger: Ledger, instances: Instances, courses: Courses) -> Ints:

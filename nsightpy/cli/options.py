@@ -31,7 +31,7 @@ _SCOPE = (
 )
 _READING = (
     click.option("--rank-regex", metavar="RE", help="Finds the rank in a report's file name."),
-    click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Worker processes."),
+    click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Processors to use."),
     click.option(
         "--dask", metavar="ADDRESS", help="Work on a Dask cluster: tcp://HOST:PORT or its file."
     ),
