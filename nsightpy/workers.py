@@ -8,6 +8,8 @@ paths travel to the workers and results back, never events.
 from __future__ import annotations
 
 import contextlib
+import importlib
+import json
 import logging
 import math
 import os
@@ -33,6 +35,7 @@ _START = "import sys; sys.path[:] = {path!r}; from nsightpy.workers import serve
 # Below this much to read, starting workers costs more than they save.
 PAYS_BYTES = 64_000_000
 WORKER_BYTES = 200_000_000
+DASK_PATIENCE_S = 10
 # What reading a report takes at most, as a multiple of its file; binary reports are compressed.
 BYTES_PER_BYTE = {True: 8, False: 2}
 
@@ -101,21 +104,26 @@ class Workers:
         self._argv = (sys.executable, "-c", start)
         self._count = workers
         self._running: list[subprocess.Popen[bytes]] = []
+        self._threads: list[threading.Thread] = []
+        self._leaving = False
 
     def __enter__(self) -> Workers:
         self._running = [self._start() for _ in range(self._count)]
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._leaving = True
         for worker in self._running:
-            with contextlib.suppress(OSError):
-                if worker.stdin is not None:
-                    worker.stdin.close()
             worker.kill()
+        for thread in self._threads:
+            thread.join()
         for worker in self._running:
+            worker.kill()  # one that was started anew meanwhile
             worker.wait()
-            if worker.stdout is not None:
-                worker.stdout.close()
+            for pipe in (worker.stdin, worker.stdout):
+                with contextlib.suppress(OSError):
+                    if pipe is not None:
+                        pipe.close()
 
     def run(
         self, function: Callable[[NsysReport], T], reports: Sequence[NsysReport]
@@ -127,7 +135,8 @@ class Workers:
         answers: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
         for slot in range(self._count):
             asking = (slot, function, reports, waiting, answers)
-            threading.Thread(target=self._ask, args=asking, daemon=True).start()
+            self._threads.append(threading.Thread(target=self._ask, args=asking, daemon=True))
+            self._threads[-1].start()
         for _ in reports:
             place, answer = answers.get()
             if isinstance(answer, BaseException) and not isinstance(answer, ReportError):
@@ -143,7 +152,7 @@ class Workers:
         answers: queue.SimpleQueue[tuple[int, Any]],
     ) -> None:
         """Give one worker report after report until none waits; a dead one is replaced."""
-        while True:
+        while not self._leaving:
             try:
                 place = waiting.get_nowait()
             except queue.Empty:
@@ -151,9 +160,12 @@ class Workers:
             worker = self._running[slot]
             try:
                 answers.put((place, _asked(worker, (function, reports[place]))))
-            except (OSError, EOFError, pickle.UnpicklingError):
-                answers.put((place, _died(reports[place].path, worker.wait())))
-                self._running[slot] = self._start()
+            except (OSError, EOFError):
+                if not self._leaving:
+                    answers.put((place, _died(reports[place].path, worker.wait())))
+                    self._running[slot] = self._start()
+            except BaseException as error:  # noqa: BLE001 - raised again by whoever asked
+                answers.put((place, error))
 
     def _start(self) -> subprocess.Popen[bytes]:
         return subprocess.Popen(self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
@@ -234,32 +246,30 @@ def on_dask(
     when Dask is not installed or the scheduler does not answer.
     """
     try:
-        from distributed import Client, as_completed
+        distributed = importlib.import_module("distributed")
     except ImportError:
         raise UsageError("--dask needs Dask: pip install 'nsightpy[dask]'") from None
     with contextlib.ExitStack() as stack:
-        if isinstance(address, Client):
-            client = address
-        else:
-            client = stack.enter_context(_client(str(address)))
+        client: Any = address
+        if not isinstance(address, distributed.Client):
+            client = stack.enter_context(_client(distributed, str(address)))
         pending = {
             client.submit(attempt_elsewhere, function, report, pure=False): report
             for report in reports
         }
-        for future in as_completed(list(pending)):
+        for future in distributed.as_completed(list(pending)):
             report = pending.pop(future)
             yield report, future.result()
             future.release()
 
 
-def _client(address: str) -> Any:
-    from distributed import Client
-
+def _client(distributed: Any, address: str) -> Any:
     file = Path(address)
     try:
         if file.suffix == ".json" or file.is_file():
-            return Client(scheduler_file=str(file), timeout=10)
-        return Client(address, timeout=10)
+            json.loads(file.read_text(encoding="utf-8"))  # Dask waits for an absent file
+            return distributed.Client(scheduler_file=str(file), timeout=DASK_PATIENCE_S)
+        return distributed.Client(address, timeout=DASK_PATIENCE_S)
     except (OSError, TimeoutError, ValueError) as error:
         raise UsageError(
             f"no Dask scheduler answers at {address} ({error or type(error).__name__}): give "
