@@ -83,6 +83,25 @@ def _whole_with_gaps(values: Sequence[Value]) -> bool:
 
 
 @dataclass(frozen=True)
+class MemorySeries:
+    """Live bytes of one kind of memory on one device: `live[i]` from `times_ns[i]` on."""
+
+    rank: int | None
+    device: int
+    memory: str
+    times_ns: Sequence[int]
+    live: Sequence[int]
+    peak_by: str = ""
+
+
+@dataclass(frozen=True)
+class MemoryUsage(Table):
+    """The table of `nsightpy memory --usage`, and behind it what is drawn."""
+
+    series: tuple[MemorySeries, ...] = ()
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing worth knowing: what, how bad, on which figures, and what to type next."""
 

@@ -33,7 +33,7 @@ TRACES = REPORTS / "kineto"
 US = 1000
 NCCL = re.compile(r"^nccl.*Kernel")
 NAMES = sorted(path.stem for path in GOLDENS.glob("*.json"))
-# Its kernels overlap on one stream, a host event has a stream, and symmetric-memory all-reduces run.
+# Its kernels overlap on one stream, a host event has a stream, and it has all-reduces of its own.
 UNLIKE = "rank0_of8_b200"
 
 

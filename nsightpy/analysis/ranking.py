@@ -87,9 +87,12 @@ def rank_by_time(
     return Table(command, fields, tuple(rows))
 
 
-def rank_memory(time: Statistics, sizes: Statistics, top: int | None = None) -> Table:
+def rank_memory(
+    time: Statistics, sizes: Statistics, top: int | None = None, splits: Sequence[Field] = ()
+) -> Table:
     """The ranking of memory operations: their times, then their sizes and throughput."""
     fields = (
+        *splits,
         *_renamed("Count"),
         Field("Operation", "text"),
         *SIZE_FIELDS,
@@ -103,10 +106,9 @@ def rank_memory(time: Statistics, sizes: Statistics, top: int | None = None) -> 
         size = place[key]
         total_ns, total_bytes = int(time.total[group]), int(sizes.total[size])
         throughput = round(total_bytes / total_ns, 3) if total_ns else None
-        (label,) = key
-        rows.append(
-            (*time_values(time, group, whole), label, *_size_values(sizes, size), throughput)
-        )
+        *split, label = key
+        figures = time_values(time, group, whole)
+        rows.append((*split, *figures, label, *_size_values(sizes, size), throughput))
     return Table("memory", fields, tuple(rows))
 
 

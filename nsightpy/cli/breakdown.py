@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show
+from nsightpy.cli.options import common_of, common_options, deliver, say, show
 
 
 @click.command("breakdown")
@@ -21,11 +21,22 @@ def command(**options: Any) -> None:
     """Divide the time of every rank and device into compute, communication, copies and idle.
 
     Every figure is a length of time, united over all streams. The window runs from the first
-    start to the last end of the device's work, or from --from to --to.
+    start to the last end of the device's work, or from --from to --to. Time without compute is
+    divided by cause: nothing launched, blocked by another operation, or stalled. -o FILE.png,
+    .svg or .pdf draws it.
     """
+    from nsightpy.render.plots import is_picture
     from nsightpy.verbs.breakdown import breakdown
 
     table = breakdown(
         options["reports"], communication=options["communication"], **common_of(options)
     )
-    show(table, options)
+    if not is_picture(options["output"]):
+        show(table, options)
+        return
+    from nsightpy.render.budget_plot import breakdown_figure
+    from nsightpy.render.plots import picture
+
+    deliver(picture(breakdown_figure(table), options["output"]), options)
+    for note in table.notes:
+        say(note, options)

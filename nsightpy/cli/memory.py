@@ -6,18 +6,54 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show, top_option
+from nsightpy.cli.options import common_of, common_options, deliver, say, show, top_option
 
 
 @click.command("memory")
 @common_options
+@click.option(
+    "--by",
+    metavar="LIST",
+    default="",
+    help="Split by rank, device, process, stream, memory (pageable, pinned, managed).",
+)
+@click.option(
+    "--usage",
+    is_flag=True,
+    help="Allocated memory instead: peaks, and who allocated them; -o FILE.png draws it.",
+)
 @top_option
 def command(**options: Any) -> None:
     """Rank copies and memory sets by time, with sizes and throughput.
 
-    Figures are those of `nsys stats` cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum;
-    MB is 10^6 bytes.
+    Figures are those of `nsys stats` cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum; MB is 10^6
+    bytes. --by adds splits in front, and at the end how long no kernel ran beside the copies.
+    --usage shows device memory over time where the capture has it; -o FILE.png, .svg or .pdf
+    draws it.
     """
+    if options["usage"]:
+        _usage(options)
+        return
     from nsightpy.verbs.memory import memory
 
-    show(memory(options["reports"], top=options["top"], **common_of(options)), options)
+    table = memory(options["reports"], by=options["by"], top=options["top"], **common_of(options))
+    show(table, options)
+
+
+def _usage(options: dict[str, Any]) -> None:
+    from nsightpy.errors import UsageError
+    from nsightpy.render.plots import is_picture
+    from nsightpy.verbs.memory_usage import memory_usage
+
+    if options["by"]:
+        raise UsageError("--by splits copies; --usage has rows of its own")
+    table = memory_usage(options["reports"], top=options["top"], **common_of(options))
+    if not is_picture(options["output"]):
+        show(table, options)
+        return
+    from nsightpy.render.memory_plot import memory_figure
+    from nsightpy.render.plots import picture
+
+    deliver(picture(memory_figure(table), options["output"]), options)
+    for note in table.notes:
+        say(note, options)

@@ -1,0 +1,99 @@
+"""Memory over time from allocations and frees: how much was live, the peak, and whose it was.
+
+A free belongs to the last allocation at its address (same process and kind of memory). Memory
+that was allocated before the capture is not known; frees of it change nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.frames import Frame, Ints
+
+NEVER = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Live bytes of one kind of memory: `live[i]` from `times[i]` (ns) on.
+
+    `rows` are the allocations among the events and `freed` when each was given back, NEVER if not.
+    `unknown_frees` gave back what was allocated before the capture.
+    """
+
+    times: Ints
+    live: Ints
+    rows: Ints
+    start: Ints
+    freed: Ints
+    bytes: Ints
+    unknown_frees: int
+
+    @property
+    def peak_bytes(self) -> int:
+        return int(self.live.max()) if len(self.live) else 0
+
+    @property
+    def peak_ns(self) -> int | None:
+        """When the peak was reached first."""
+        return int(self.times[int(np.argmax(self.live))]) if len(self.live) else None
+
+    @property
+    def left_bytes(self) -> int:
+        """What was never given back during the capture."""
+        return int(self.live[-1]) if len(self.live) else 0
+
+    @property
+    def at_peak(self) -> Ints:
+        """The places (in `rows`) of the allocations that were live at the peak."""
+        peak = self.peak_ns
+        if peak is None:
+            return np.empty(0, dtype=np.int64)
+        return np.flatnonzero((self.start <= peak) & (self.freed > peak))
+
+
+def usage(events: Frame) -> Usage:
+    """The memory of one process, device and kind of memory; events by start.
+
+    Columns start_ns, address, bytes and operation (allocate, free).
+    """
+    takes = events.labels("operation").equals(["allocate"])
+    start, size = events.ints("start_ns"), events.ints("bytes")
+    order = np.lexsort((np.arange(events.rows), events.ints("address")))
+    address, taken = events.ints("address")[order], takes[order]
+    follows = (address[1:] == address[:-1]) & taken[:-1] & ~taken[1:]
+    given_by = np.full(events.rows, -1, dtype=np.int64)
+    given_by[order[1:][follows]] = order[:-1][follows]
+    frees = np.flatnonzero(given_by >= 0)
+    freed = np.full(events.rows, NEVER, dtype=np.int64)
+    freed[given_by[frees]] = start[frees]
+    change = np.where(takes, size, 0)
+    change[frees] = -size[given_by[frees]]
+    rows = np.flatnonzero(takes)
+    counted = np.flatnonzero(takes | (given_by >= 0))
+    times, live = start[counted], np.cumsum(change[counted])
+    last = np.append(np.diff(times) != 0, True) if len(times) else np.empty(0, dtype=np.bool_)
+    return Usage(
+        times[last],
+        live[last],
+        rows,
+        start[rows],
+        freed[rows],
+        size[rows],
+        int(np.count_nonzero(~takes & (given_by < 0))),
+    )
+
+
+def innermost(start: Ints, end: Ints, parent: Ints, times: Ints) -> Ints:
+    """The row of the innermost of one thread's ranges around each time; -1 for none.
+
+    Ranges by start; `parent` is the row of the range around each one, -1 for none.
+    """
+    found = np.searchsorted(start, times, side="right") - 1
+    while True:
+        over = (found >= 0) & (end[found] < times)
+        if not over.any():
+            return found
+        found[over] = parent[found[over]]
