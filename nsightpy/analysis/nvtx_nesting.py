@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
+_BEYOND = 2**63
 ROOT = -1
 PUSH_POP = "PushPop"
 SEPARATOR = "\x1f"
@@ -38,7 +39,8 @@ def nest(ranges: Frame) -> Nesting:
     rows = np.flatnonzero(ranges.labels("style").equals([PUSH_POP]))
     if len(rows) == 0:
         return Nesting(level, parent)
-    start, end = ranges.ints("start_ns")[rows], ranges.ints("end_ns")[rows]
+    start = ranges.ints("start_ns")[rows]
+    end = np.maximum(ranges.ints("end_ns")[rows], start)
     track = _tracks(ranges)[rows]
     order = np.lexsort((-end, start, track))
     rows, start, end, track = rows[order], start[order], end[order], track[order]
@@ -87,6 +89,11 @@ def _open_before(start: Ints, end: Ints, track: Ints) -> Ints:
     """
     base, width = int(start.min()), int(end.max()) - int(start.min()) + 2
     code = distinct(track)[1].astype(np.int64)
+    if 2 * (int(code.max()) + 1) * width >= _BEYOND:
+        # too far apart to lay the tracks end to end; only their order counts
+        moments = np.unique(np.concatenate([start, end]))
+        start, end = np.searchsorted(moments, start), np.searchsorted(moments, end)
+        base, width = 0, len(moments) + 1
     opens = 2 * (code * width + (start - base))
     closes = 2 * (code * width + (end - base)) + (start == end)
     closes.sort()

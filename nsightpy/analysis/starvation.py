@@ -71,6 +71,8 @@ def _drained(gaps: ComputeGaps, syncs: Frame) -> NDArray[np.bool_]:
     if not syncs.rows:
         return np.zeros(len(known), dtype=np.bool_)
     waits = union(syncs.ints("start_ns"), syncs.ints("end_ns"))
+    if not len(waits):
+        return np.zeros(len(known), dtype=np.bool_)
     at = np.searchsorted(waits.starts, gaps.opened, side="right") - 1
     inside = (at >= 0) & (gaps.opened <= waits.ends[np.maximum(at, 0)])
     return known & inside & (gaps.launched > gaps.opened)

@@ -88,7 +88,7 @@ def collectives(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
 def _kernels(export: NsysExport, names: Mapping[int, tuple[str, KernelName]]) -> list[_Kernel]:
     """NCCL's kernels in order of launch."""
     table = export.file.tables.get(KERNEL)
-    if table is None or not names:
+    if table is None or _NAME not in table.c or not names:
         return []
     expressions = {
         **SPAN,
@@ -127,6 +127,8 @@ def _launches(
     """(thread, start) of the API call behind each (pid, correlation id) of NCCL's kernels."""
     table, kernels = export.file.tables.get(RUNTIME), export.file.tables.get(KERNEL)
     if table is None or kernels is None or "correlationId" not in table.c:
+        return {}
+    if not {"correlationId", _NAME} <= set(kernels.c.keys()):
         return {}
     wanted = sa.select(kernels.c.correlationId).where(kernels.c[_NAME].in_(names))
     selected = [

@@ -25,6 +25,7 @@ from nsightpy.readers.nccl_names import (
 )
 from nsightpy.readers.nccl_payload import NOTHING_TOLD, UNTOLD, BlobLayouts, Payload, json_fields
 from nsightpy.readers.nsys_tables import (
+    NO_BYTES,
     NO_END,
     SPAN,
     NsysExport,
@@ -34,7 +35,7 @@ from nsightpy.readers.nsys_tables import (
     text,
     thread_of,
 )
-from nsightpy.readers.nvtx import NVTX, domain_names
+from nsightpy.readers.nvtx import domain_names, events
 
 NCCL_DOMAIN = "NCCL"
 _PUSH_POP = (59, 70)
@@ -143,7 +144,7 @@ def nccl_calls(export: NsysExport) -> Calls:
 
 
 def _ranges(export: NsysExport) -> Iterator[tuple[int, int, Range]]:
-    table = export.file.tables.get(NVTX)
+    table = events(export)
     if table is None:
         return
     registered = _registered(export)
@@ -152,6 +153,8 @@ def _ranges(export: NsysExport) -> Iterator[tuple[int, int, Range]]:
         named.append(table.c.textId.in_(registered))
     if "text" in table.c:
         named += [table.c.text.in_(RANGE_TEXTS), table.c.text.startswith("ncclComm")]
+    if not named:
+        return
     query = sa.select(
         *(number(table, name, SPAN[name], 0) for name in SPAN),
         number(table, "pid", process_of("globalTid"), 0),
@@ -186,7 +189,7 @@ def _ranges(export: NsysExport) -> Iterator[tuple[int, int, Range]]:
 def _hexadecimal(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
     """A column of raw bytes as hexadecimal digits, which no decoding can damage."""
     if name not in table.c:
-        return sa.literal_column("x''").label(name)
+        return NO_BYTES.label(name)
     digits = sa.func.hex(sa.cast(table.c[name], sa.LargeBinary))
     return sa.cast(digits, sa.LargeBinary).label(name)
 

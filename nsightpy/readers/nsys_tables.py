@@ -20,6 +20,8 @@ from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.readers.strings import Strings
 
 NO_END = -(2**63)
+# The empty text as SQL; its type says so where a query finds no row to tell it.
+NO_BYTES: sa.ColumnElement[bytes] = sa.literal_column("x''", sa.LargeBinary)
 # How the tables of an export begin; `nsys export --tables` may leave any of them out.
 EXPORT_TABLES = (
     *("StringIds", "META_DATA_", "EXPORT_META_DATA", "TARGET_INFO_", "ANALYSIS_", "ENUM_"),
@@ -224,9 +226,9 @@ def number(
 def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
     """A text column as bytes, so that no encoding can fail; NULL or absent is the empty text."""
     if name not in table.c:
-        return sa.literal_column("x''").label(name)
+        return NO_BYTES.label(name)
     blob = sa.cast(table.c[name], sa.LargeBinary)
-    return sa.func.coalesce(blob, sa.literal_column("x''")).label(name)
+    return sa.func.coalesce(blob, NO_BYTES).label(name)
 
 
 def finished(export: NsysExport, table: str, frame: Frame) -> Frame:

@@ -137,7 +137,7 @@ def _slow(
 ) -> SlowCollectives | None:
     """Collectives beyond their size class; the class is the payload's, else the kernel's name."""
     own = kernels.take(is_communication(kernels.labels("name")))
-    if not own.rows:
+    if not own.rows or not len(window):
         return None
     if own.rows <= MOST_PAYLOADS:
         wanted = ("start_ns", "end_ns", "pid", "device", *_CLASS)

@@ -171,7 +171,7 @@ def _bounds(report: NsysReport, names: Sequence[str]) -> tuple[int, int] | None:
             continue
         query = sa.select(sa.func.min(table.c.start), sa.func.max(table.c.end))
         query = query.where(table.c.end.is_not(None))
-        if name == NVTX:
+        if name == NVTX and "eventType" in table.c:
             query = query.where(table.c.eventType.in_(tuple(STYLES)))
         low, high = report.export.file.rows(query)[0]
         if low is not None and high is not None:
