@@ -30,6 +30,9 @@ _HOMES = {
     "RankSet": "nsightpy.rank_set",
     "open_ranks": "nsightpy.rank_set",
     "timeline_figure": "nsightpy.pictures",
+    "breakdown_figure": "nsightpy.pictures",
+    "memory_figure": "nsightpy.pictures",
+    "memory_usage": "nsightpy.verbs.memory_usage",
 }
 _VERBS = (
     "summarize",

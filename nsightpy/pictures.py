@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Unpack
 
 from nsightpy.analysis.picture import picture
 from nsightpy.rank_set import Paths
-from nsightpy.render import timeline_plot
+from nsightpy.render import budget_plot, memory_plot, timeline_plot
+from nsightpy.verbs.breakdown import breakdown
+from nsightpy.verbs.memory_usage import memory_usage
 from nsightpy.verbs.request import Common
 from nsightpy.verbs.timeline import timeline
 
@@ -38,3 +40,15 @@ def timeline_figure(
         **common,
     )
     return timeline_plot.draw(picture(tracks, timeline_plot.columns_of(width)), width=width)
+
+
+def breakdown_figure(
+    reports: Paths, *, communication: Iterable[str] = (), **common: Unpack[Common]
+) -> Figure:
+    """The budget of every device as a bar, and beside it why it had no compute."""
+    return budget_plot.breakdown_figure(breakdown(reports, communication=communication, **common))
+
+
+def memory_figure(reports: Paths, **common: Unpack[Common]) -> Figure:
+    """Allocated memory over time, a panel per kind of memory, the peak marked."""
+    return memory_plot.memory_figure(memory_usage(reports, **common))

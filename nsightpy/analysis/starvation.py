@@ -12,6 +12,9 @@ from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, un
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame, Ints
 
+LEAST_COVERED = 0.5
+MOST_LASTED = 0.9
+
 
 @dataclass(frozen=True, slots=True)
 class Starvation:
@@ -53,7 +56,7 @@ def starvation(
     launching_ns = overlap_total(launching, rest) + overlap_total(launching, after_sync)
     elsewhere = rest - launching
     after_sync = after_sync - launching
-    name, share = ("", 0.0) if ranges is None else covering_range(elsewhere, ranges)
+    name, share = ("", 0.0) if ranges is None else covering_range(elsewhere, ranges, window)
     return Starvation(
         launching_ns,
         after_sync.total,
@@ -78,8 +81,11 @@ def _drained(gaps: ComputeGaps, syncs: Frame) -> NDArray[np.bool_]:
     return known & inside & (gaps.launched > gaps.opened)
 
 
-def covering_range(time: Spans, ranges: Frame, least: float = 0.5) -> tuple[str, float]:
-    """The shortest kind of range that covers at least that share of a set of time, if any."""
+def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, float]:
+    """The shortest kind of range that covers at least half of a set of time, if any.
+
+    Ranges that cover most of the whole window tell nothing.
+    """
     if not time.total or not ranges.rows:
         return "", 0.0
     start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
@@ -88,7 +94,8 @@ def covering_range(time: Spans, ranges: Frame, least: float = 0.5) -> tuple[str,
     count = len(names.values)
     by_name = np.bincount(names.codes, weights=covered, minlength=count)
     lasted = np.bincount(names.codes, weights=(end - start).astype(np.float64), minlength=count)
-    enough = np.flatnonzero(by_name >= least * time.total)
+    tells = (by_name >= LEAST_COVERED * time.total) & (lasted <= MOST_LASTED * window.total)
+    enough = np.flatnonzero(tells)
     if not len(enough):
         return "", 0.0
     best = int(enough[np.argmin(lasted[enough])])
