@@ -166,7 +166,7 @@ def _refined(
     seen = Observations(
         clock,
         instance,
-        (times - courses.center_ns).astype(np.float64),
+        first[instance],
         aligned - first[instance],
         len(courses.offsets),
     )

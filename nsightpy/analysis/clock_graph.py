@@ -13,7 +13,7 @@ from nsightpy.analysis.collectives import UNKNOWN, Codes, Ledger
 from nsightpy.frames import Ints
 
 PAIRS_PER_CLOCK = 24
-# Ties this good are taken as they come; of weaker ones the best that are needed.
+# Ties of one communicator this good are taken as they come; of others the best that are needed.
 SURE_TIE = 0.8
 # Ends agree within this many usual scatters.
 SCATTERS, LEAST_TOLERANCE_NS, MOST_TOLERANCE_NS = 6.0, 3_000, 50_000
@@ -53,7 +53,7 @@ def courses_of(ledger: Ledger, clocks: int, hosts: Sequence[str]) -> Courses:
     tree = _Forest(clocks)
     doubtful: list[tuple[float, int, int, Line]] = []
     known: dict[tuple[str, str], float] = {}
-    for a, b in _pairs(ledger, ends):
+    for a, b, known_group in _pairs(ledger):
         if tree.joined(a, b):
             continue
         between = (hosts[a] or f"clock {a}", hosts[b] or f"clock {b}")
@@ -61,10 +61,10 @@ def courses_of(ledger: Ledger, clocks: int, hosts: Sequence[str]) -> Courses:
         if line is None:
             continue
         known[between], known[between[::-1]] = line.offset_ns, -line.offset_ns
-        if line.score >= SURE_TIE:
+        if line.score >= SURE_TIE and known_group:
             tree.join(a, b, line)
         else:
-            doubtful.append((line.score, a, b, line))
+            doubtful.append((line.support, a, b, line))
     for _, a, b, line in sorted(doubtful, key=lambda tie: (-tie[0], tie[1], tie[2])):
         if not tree.joined(a, b):
             tree.join(a, b, line)
@@ -90,15 +90,15 @@ def clock_ends(ledger: Ledger, clocks: int) -> list[Ends]:
     ]
 
 
-def _pairs(ledger: Ledger, ends: Sequence[Ends]) -> Iterator[tuple[int, int]]:
-    """Pairs of clocks worth comparing: members of one communicator, then whoever looks alike."""
+def _pairs(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
+    """Pairs of clocks worth comparing: members of one communicator (True), then whoever else."""
     owner, known = ledger.clock, ledger.synchronising & (ledger.channel != UNKNOWN)
     channels, counts = np.unique(ledger.channel[known], return_counts=True)
     for channel in channels[np.argsort(-counts, kind="stable")].tolist():
         members, sizes = np.unique(owner[known & (ledger.channel == channel)], return_counts=True)
         ordered = members[np.argsort(-sizes, kind="stable")].tolist()
-        yield from ((ordered[0], other) for other in ordered[1:])
-        yield from pairwise(ordered[1:])
+        yield from ((ordered[0], other, True) for other in ordered[1:])
+        yield from ((one, other, True) for one, other in pairwise(ordered[1:]))
     alone = ledger.synchronising & (ledger.channel == UNKNOWN)
     clocks = np.unique(owner[alone]).tolist()
     budget = PAIRS_PER_CLOCK * len(clocks)
@@ -108,7 +108,7 @@ def _pairs(ledger: Ledger, ends: Sequence[Ends]) -> Iterator[tuple[int, int]]:
             if budget == 0:
                 return
             budget -= 1
-            yield clocks[first], clocks[first + stride]
+            yield clocks[first], clocks[first + stride], False
 
 
 class _Forest:

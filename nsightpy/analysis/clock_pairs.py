@@ -62,14 +62,15 @@ class Ends:
 class Line:
     """Clock b minus clock a: offset_ns at time center_ns of clock a, growing by drift (ns per ns).
 
-    `score` is the share of a's collectives that agree, as a weight from 0 to 1; `scatter_ns` is
-    how far those that do are apart (median).
+    `score` is the share of a's collectives that agree, as a weight from 0 to 1, `support` their
+    number over all lanes that agree, `scatter_ns` how far those that do are apart (median).
     """
 
     offset_ns: float
     drift: float
     center_ns: int
     score: float = 0.0
+    support: float = 0.0
     scatter_ns: float = 0.0
 
     def at(self, times: Ints) -> Floats:
@@ -87,16 +88,16 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
     lanes, sizes = np.unique(a.lanes, return_counts=True)
     parts = [a.take(a.lanes == lane) for lane in lanes[sizes >= 2].tolist()]
     finder = _Nearest(b)
-    best: tuple[float, Line, Ends] | None = None
+    best: tuple[Line, Ends] | None = None
     for own in parts:
         line = _lane_offset(own, b, finder, guesses) if len(own) >= LEAST_SHARED else None
         if line is not None:
             support = sum(_support(part, finder, line) for part in parts)
-            if best is None or support > best[0]:
-                best = support, line, own
-    if best is None or best[0] < (0 if int(lanes[0]) == KNOWN_GROUP else LEAST_SUPPORT):
+            if best is None or support > best[0].support:
+                best = replace(line, support=support), own
+    if best is None or best[0].support < (LEAST_SUPPORT if lanes[0] != KNOWN_GROUP else 0.0):
         return None
-    return _grown(best[2], finder, best[1])
+    return _grown(best[1], finder, best[0])
 
 
 def _support(lane: Ends, finder: _Nearest, line: Line) -> float:

@@ -28,7 +28,8 @@ NORMAL = 1.4826
 class Observations:
     """Rows (clock, instance, time, end) of synchronising collectives; numbers from 0 on, ns.
 
-    `errors` are ends minus anything common to a whole instance.
+    `errors` are ends minus anything common to a whole instance, and `times` are common to it as
+    well: an own time would carry the noise that is to be explained.
     """
 
     clock: Codes
