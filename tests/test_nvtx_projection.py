@@ -136,7 +136,8 @@ def test_groups_of_ranges_add_up_as_the_definition_says(seed: int) -> None:
     case = program(seed)
     if not case.ranges:
         return
-    found = range_tallies(*case.frames())
+    ranges, operations, calls = case.frames()
+    found = range_tallies(ranges, operations, launched(operations, calls))
     projected = found.projected.statistics()
     whole = dict(zip(projected.keys, projected.total.tolist(), strict=True))
     assert found.whole_busy_ns == busy(case.operations)
@@ -218,11 +219,7 @@ def test_extremes_of_many_stretches(values: list[int], data: st.DataObject) -> N
         ("aten::mm, op_id = 12", "aten::mm"),
         ("aten::mm, seq = 7", "aten::mm"),
         ("AllToAll4D, seq = 46286, op_id = 994184", "AllToAll4D"),
-        (
-            "aten::copy_, seq = 1, op_id = 2, sizes = [[768, 768], []], "
-            "input_op_ids = [(16,0), (102731,0)]",
-            "aten::copy_",
-        ),
+        ("a::copy_, seq = 1, op_id = 2, sizes = [[7], []], input_op_ids = [(16,0)]", "a::copy_"),
         ("aten::relu, stashed seq=4", "aten::relu"),
         ("Optimizer.step#AdamW.step, op_id = 102729", "Optimizer.step#AdamW.step"),
         ("load, then seq", "load, then seq"),

@@ -11,7 +11,7 @@ import numpy as np
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx_busy import busy_by_group
 from nsightpy.analysis.nvtx_nesting import nest, paths
-from nsightpy.analysis.nvtx_projection import launched, project
+from nsightpy.analysis.nvtx_projection import Launched, project
 from nsightpy.analysis.tally import Key, Tally, merge, tally
 from nsightpy.frames import Frame, Labels
 
@@ -61,17 +61,16 @@ def tally_ranges(ranges: Frame) -> Tally:
 
 
 def range_tallies(
-    ranges: Frame, operations: Frame, calls: Frame, *, tree: bool = False
+    ranges: Frame, operations: Frame, done: Launched, *, tree: bool = False
 ) -> RangeTallies:
     """Ranges (RANGE_COLUMNS) and what they launched, by name or by path in the tree of ranges.
 
-    `operations` and `calls` carry OPERATION_COLUMNS and CALL_COLUMNS.
+    `done` says which calls launched the operations (OPERATION_COLUMNS).
     """
     names = folded(ranges.labels("name"))
     if tree:
         names = paths(names, nest(ranges))
     groups = group_by(Frame({**ranges, "name": names}), BY)
-    done = launched(operations, calls)
     found = project(ranges, done)
     some = found.found
     lengths = ranges.ints("end_ns") - ranges.ints("start_ns")

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
+from nsightpy.analysis.launches import NO_LAUNCH, launch_rows, matched
 from nsightpy.frames import Frame, Ints, distinct
 
 OPERATION_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id")
@@ -68,18 +68,19 @@ class Projection:
 def launched(operations: Frame, calls: Frame) -> Launched:
     """The calls (CALL_COLUMNS, by start) that launched the operations (OPERATION_COLUMNS).
 
-    Process and correlation id must agree; operations without a recorded call are left out.
+    Process and correlation id must agree; operations without a recorded call are left out. Without
+    event_class all calls are runtime or driver calls.
     """
-    call_of = launch_rows(operations, calls)
+    if "event_class" in calls:
+        call_of = launch_rows(operations, calls)
+    else:
+        keys = (calls.ints("pid"), calls.ints("correlation_id"))
+        wanted = (operations.ints("pid"), operations.ints("correlation_id"))
+        call_of = matched(keys, np.arange(calls.rows), wanted, NO_LAUNCH)
     rows = np.flatnonzero(call_of != NO_LAUNCH)
     call_of = call_of[rows]
-    thread = thread_key(calls)
-    if len(rows) and np.any(thread != thread[0]):
-        order = np.lexsort((call_of, thread[call_of]))
-        rows, call_of = rows[order], call_of[order]
-    elif np.any(call_of[1:] < call_of[:-1]):
-        order = np.argsort(call_of, kind="stable")
-        rows, call_of = rows[order], call_of[order]
+    order = _by_thread_and_call(calls, call_of)
+    rows, call_of = rows[order], call_of[order]
     fresh = np.ones(len(rows), dtype=np.bool_)
     fresh[1:] = call_of[1:] != call_of[:-1]
     first = np.flatnonzero(fresh)
@@ -88,7 +89,7 @@ def launched(operations: Frame, calls: Frame) -> Launched:
     if len(first) < len(rows):
         start, end = np.minimum.reduceat(start, first), np.maximum.reduceat(end, first)
     return Launched(
-        thread[call],
+        (calls.ints("pid")[call] << 24) | calls.ints("tid")[call],
         calls.ints("start_ns")[call],
         calls.ints("end_ns")[call],
         start,
@@ -96,6 +97,16 @@ def launched(operations: Frame, calls: Frame) -> Launched:
         np.append(first, len(rows)),
         rows,
     )
+
+
+def _by_thread_and_call(calls: Frame, call_of: Ints) -> Ints:
+    """The order of operations by the thread that launched them, then by call."""
+    threads, thread = distinct(calls.ints("tid")[call_of])
+    processes, process = distinct(calls.ints("pid")[call_of])
+    if len(threads) * len(processes) > 1:
+        code = process.astype(np.int64) * len(threads) + thread
+        return np.argsort(code * calls.rows + call_of, kind="stable")
+    return np.argsort(call_of, kind="stable")
 
 
 def project(ranges: Frame, done: Launched) -> Projection:

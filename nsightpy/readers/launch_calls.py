@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import sqlalchemy as sa
 
-from nsightpy.frames import API_CALLS, Frame
+from nsightpy.frames import API_CALLS, ColumnData, Frame
 from nsightpy.readers.nsys import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
 from nsightpy.readers.nsys_tables import NsysExport, column, number, ordered, process_of
 
@@ -22,15 +22,22 @@ _FEW = 6
 
 
 def launch_calls(
-    export: NsysExport, alone: int | None, *, usual: bool, ends: bool = False
+    export: NsysExport,
+    alone: int | None,
+    *,
+    usual: bool,
+    ends: bool = False,
+    threads: bool = False,
 ) -> Frame:
-    """start_ns, pid and correlation_id of runtime and driver calls, by start; end_ns on request.
+    """start_ns, pid and correlation_id of runtime and driver calls, by start; more on request.
 
     Either the `usual` ones that launch or record something, or all others. `alone` is the global
-    id of the one process whose calls are wanted; None for all processes.
+    id of the one process whose calls are wanted; None for all processes. `ends` adds end_ns,
+    `threads` adds tid.
     """
     if not export.has(RUNTIME):
-        return Frame.empty(API_CALLS, (*LAUNCH_COLUMNS, *(["end_ns"] * ends)))
+        more = (*(["end_ns"] * ends), *(["tid"] * threads))
+        return Frame.empty(API_CALLS, (*LAUNCH_COLUMNS, *more))
     table = export.file.tables[RUNTIME]
     wanted: list[sa.ColumnElement[Any]] = [
         number(table, "start_ns", column("start"), 0),
@@ -39,7 +46,9 @@ def launch_calls(
     if ends:
         wanted.append(number(table, "end_ns", column("end"), 0))
     alone = alone if "globalTid" in table.c else None
-    if alone is None:
+    if threads:
+        wanted.append(number(table, "thread", column("globalTid"), 0))
+    elif alone is None:
         wanted.append(number(table, "pid", process_of("globalTid"), 0))
     query = sa.select(*wanted)
     if "nameId" in table.c:
@@ -51,11 +60,21 @@ def launch_calls(
         query = query.where(table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS)
     if "eventClass" in table.c:
         query = query.where(table.c.eventClass <= _LAST_LAUNCH_CLASS)
-    found = Frame(export.file.arrays(query, split=table))
+    raw = export.file.arrays(query, split=table)
+    if threads:
+        raw |= _thread_columns(raw.pop("thread"), alone)
+    found = Frame(raw)
     if alone is None:
         return ordered(found)
     pid = np.broadcast_to(np.int64((alone >> 24) & 0xFFFFFF), found.rows)
     return ordered(Frame({**found, "pid": pid}))
+
+
+def _thread_columns(thread: ColumnData, alone: int | None) -> dict[str, ColumnData]:
+    """Process and thread of serialized thread ids."""
+    ids = Frame({"thread": thread}).ints("thread")
+    found: dict[str, ColumnData] = {"tid": ids & (_THREADS - 1)}
+    return found if alone is not None else {**found, "pid": (ids >> 24) & (_THREADS - 1)}
 
 
 def only_process(export: NsysExport) -> int | None:

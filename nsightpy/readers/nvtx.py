@@ -11,7 +11,6 @@ from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
 from nsightpy.readers.nsys_tables import (
     SPAN,
-    Expression,
     NsysExport,
     coded,
     column,
@@ -20,12 +19,12 @@ from nsightpy.readers.nsys_tables import (
     ordered,
     process_of,
     text,
-    thread_of,
 )
 
 NVTX = "NVTX_EVENTS"
 DEFAULT_DOMAIN = ""
 DOMAIN_CREATE = 75
+_LOW_BITS = 0xFFFFFF
 STYLES = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
 
 
@@ -41,32 +40,58 @@ def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     table = events(export)
     if table is None:
         return Frame.empty(frames.NVTX_RANGES, wanted)
-    expressions: dict[str, Expression] = {
-        **SPAN,
-        "pid": process_of("globalTid"),
-        "tid": thread_of("globalTid"),
-        "end_tid": thread_of("endGlobalTid", "globalTid"),
-    }
-    selected = [number(table, name, expressions[name], 0) for name in expressions if name in wanted]
+    # a thread's serialized id holds pid and tid: read once, taken apart later
+    selected = [number(table, name, SPAN[name], 0) for name in SPAN if name in wanted]
+    if {"pid", "tid", "end_tid", "domain"} & set(wanted):
+        selected.append(number(table, "thread", column("globalTid"), 0))
+    if "end_tid" in wanted:
+        selected.append(number(table, "end_thread", column("endGlobalTid"), 0))
     if "name" in wanted:
-        selected += [text(table, "text"), number(table, "text_id", column("textId"), 0)]
-    if "domain" in wanted:
+        where = "text" if _has_texts(export, table) else ""
         selected += [
-            number(table, "domain_id", column("domainId"), 0),
-            number(table, "domain_pid", process_of("globalTid"), 0),
+            text(table, where).label("text"),
+            number(table, "text_id", column("textId"), 0),
         ]
+    if "domain" in wanted:
+        selected.append(number(table, "domain_id", column("domainId"), 0))
     if "style" in wanted:
         selected.append(number(table, "event_type", column("eventType"), 0))
-    query = sa.select(*selected).where(table.c.eventType.in_(tuple(STYLES)))
+    query = sa.select(*selected).where(_is_range(table))
     raw = Frame(export.file.arrays(query, split=table))
-    made: dict[str, ColumnData] = {name: raw[name] for name in expressions if name in wanted}
+    made: dict[str, ColumnData] = {name: raw[name] for name in SPAN if name in wanted}
+    if "thread" in raw:
+        made |= _thread_columns(raw)
     if "name" in wanted:
         made["name"] = _names(export, raw.labels("text"), raw.ints("text_id"))
     if "domain" in wanted:
-        made["domain"] = _domains(export, raw.ints("domain_id"), raw.ints("domain_pid"))
+        pid = (raw.ints("thread") >> 24) & _LOW_BITS
+        made["domain"] = _domains(export, raw.ints("domain_id"), pid)
     if "style" in wanted:
         made["style"] = coded(raw.ints("event_type"), STYLES)
     return ordered(finished(export, NVTX, Frame({name: made[name] for name in wanted})))
+
+
+def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
+    """The rows that are ranges; a few comparisons are faster than a list."""
+    return sa.or_(*(table.c.eventType == style for style in STYLES))
+
+
+def _has_texts(export: NsysExport, table: sa.TableClause) -> bool:
+    """Whether any range has a text of its own: a scan is cheaper than carrying a column of none."""
+    if "text" not in table.c:
+        return False
+    query = sa.select(sa.literal(1)).where(table.c.text.is_not(None), _is_range(table)).limit(1)
+    return bool(export.file.rows(query))
+
+
+def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
+    """Process and thread of the ranges, and the thread on which they end."""
+    thread = raw.ints("thread")
+    found: dict[str, ColumnData] = {"pid": (thread >> 24) & _LOW_BITS, "tid": thread & _LOW_BITS}
+    if "end_thread" in raw:
+        end = raw.ints("end_thread")
+        found["end_tid"] = np.where(end != 0, end, thread) & _LOW_BITS
+    return found
 
 
 def _names(export: NsysExport, texts: Labels, text_id: Ints) -> Labels:

@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Unpack
 
+import numpy as np
+
 from nsightpy.analysis.nvtx import RangeTallies, merged, range_tallies
 from nsightpy.analysis.nvtx_nesting import SEPARATOR
-from nsightpy.analysis.nvtx_projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
+from nsightpy.analysis.nvtx_projection import (
+    CALL_COLUMNS,
+    OPERATION_COLUMNS,
+    RANGE_COLUMNS,
+    Launched,
+    launched,
+)
 from nsightpy.analysis.tally import Key
-from nsightpy.frames import Frame
+from nsightpy.frames import API_CALLS, ColumnData, Frame
 from nsightpy.rank_set import Paths
+from nsightpy.readers.launch_calls import launch_calls, only_process
+from nsightpy.readers.nsys import RUNTIME
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.verbs.request import Common, Request
@@ -27,6 +38,7 @@ FIELDS = (
     Field("gpu_ops"),
     Field("share_of_busy", "ratio", 4),
 )
+NO_CALLS = Frame.empty(API_CALLS, CALL_COLUMNS)
 GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 
 
@@ -52,12 +64,47 @@ def nvtx(
 
 
 def _tallies(report: NsysReport, *, tree: bool, scope: Scope) -> tuple[RangeTallies, bool]:
-    ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
-    frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
-    operations = Frame.concatenate(frames)
-    calls = report.frame("api_calls", CALL_COLUMNS)
-    known = bool(calls.rows) or not operations.rows
-    return range_tallies(ranges, operations, calls, tree=tree), known
+    # what reads the ranges waits for SQLite while what joins the launches computes
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(report.frame, "nvtx_ranges", RANGE_COLUMNS)
+        frames = [report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
+        operations = _together([scope.narrow(report, frame) for frame in frames])
+        done = launches_of(report, operations)
+        ranges = scope.narrow(report, reading.result())
+    known = done is not None or not operations.rows
+    done = done or launched(operations, NO_CALLS)
+    return range_tallies(ranges, operations, done, tree=tree), known
+
+
+def _together(frames: list[Frame]) -> Frame:
+    """The rows of frames; one value everywhere stays one value."""
+    filled = [frame for frame in frames if frame.rows] or frames[:1]
+    if len(filled) == 1:
+        return filled[0]
+    columns = {name: [frame.ints(name) for frame in filled] for name in filled[0]}
+    rows = sum(frame.rows for frame in filled)
+    made: dict[str, ColumnData] = {}
+    for name, parts in columns.items():
+        same = all(part.strides == (0,) and part[0] == parts[0][0] for part in parts)
+        made[name] = np.broadcast_to(parts[0][0], rows) if same else np.concatenate(parts)
+    return Frame(made)
+
+
+def launches_of(report: NsysReport, operations: Frame) -> Launched | None:
+    """The calls that launched the operations (OPERATION_COLUMNS); None without any recorded call.
+
+    Calls that usually launch something are read first, the others only where that is not enough.
+    """
+    if not report.export.has(RUNTIME):
+        return None
+    alone = only_process(report.export)
+    calls = launch_calls(report.export, alone, usual=True, ends=True, threads=True)
+    done = launched(operations, calls)
+    if len(done.rows) == operations.rows:
+        return done
+    others = launch_calls(report.export, alone, usual=False, ends=True, threads=True)
+    calls = Frame.concatenate([calls, Frame({name: others[name] for name in calls})])
+    return launched(operations, calls.take(np.argsort(calls.ints("start_ns"), kind="stable")))
 
 
 def _rows(found: RangeTallies, known: bool) -> dict[tuple[str, str, str], tuple[Value, ...]]:
