@@ -149,6 +149,39 @@ def test_metrics_have_their_gpu_and_name(simulated: Path) -> None:
     }
 
 
+def test_metrics_over_ranges_say_how_many_samples_they_rest_on(tmp_path: Path) -> None:
+    """Two instances of a range; their kernels run at [500, 800) and [1000, 1200) on GPU 0."""
+    export = Export(tmp_path / "job.sqlite")
+    export.gpu(0)
+    export.nvtx_push_pop(0, 100, "step")
+    export.nvtx_push_pop(200, 300, "step")
+    export.nvtx_push_pop(400, 420, "nothing launched")
+    export.kernel(500, 800, "k", launch=(10, 20))
+    export.kernel(1_000, 1_200, "k", launch=(210, 220))
+    for time in range(0, 2_000, 100):
+        export.gpu_metric(time, "SM Active", time // 100)
+        export.gpu_metric(time, "SM Active", 99, gpu=1)
+    export.write()
+    found = rows("nvtx", tmp_path / "job.sqlite", "--metrics")
+    whole, step = found
+    assert (whole["range"], whole["samples"]) == ("(whole capture)", 40)
+    wanted = [5, 6, 7, 10, 11]
+    assert step == {
+        "range": "step",
+        "domain": "",
+        "metric": "SM Active",
+        "samples": 5,
+        "mean": sum(wanted) / 5,
+        "minimum": 5,
+        "maximum": 11,
+    }
+
+
+def test_without_metrics_the_command_says_how_to_sample_them() -> None:
+    sample = Path(__file__).parent.parent / "sample_reports" / "single_process.sqlite"
+    assert "--gpu-metrics-devices" in ask("nvtx", sample, "--metrics").stderr
+
+
 def test_a_library_that_was_not_traced_is_named_with_what_to_do() -> None:
     sample = Path(__file__).parent.parent / "sample_reports" / "single_process.sqlite"
     assert "nsys profile -t mpi" in ask("api", sample, "--library", "mpi").stderr

@@ -55,6 +55,7 @@ class Catalogue:
             self._nsightpy(f"kernels, {scale} x", kernels * scale, "kernels", *top),
             self._nsightpy("summarize", kernels, "summarize"),
             self._nsightpy("breakdown", kernels, "breakdown"),
+            self._nsightpy("nvtx", kernels, "nvtx", *top),
             self._nsightpy("kernels, half", kernels // 2, "kernels", *top),
             self._page(kernels // 2),
             Command("--help", (sys.executable, "-m", "nsightpy", "--help")),

@@ -84,6 +84,7 @@ def comparisons(kernels: int, scale: int) -> list[Comparison]:
         faster("summarize", "summarize", "nsys-ai summary, again", 1.0),
         memory_per_kernel("kernels", "kernels, tiny", kernels, 200.0),
         within("idle causes", "breakdown", "kernels", 2.5),
+        within("nvtx", "nvtx", "kernels", 2.5),
         within("timeline", "timeline page", "kernels, half", 10.0),
         smaller("timeline", "timeline page", 60.0),
         within("scale", f"kernels, {scale} x", "kernels", 6.0),

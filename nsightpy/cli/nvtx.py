@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 @click.command("nvtx", short_help="Code ranges by host time and by the GPU time they caused.")
 @common_options
 @click.option("--tree", is_flag=True, help="Ranges inside ranges, outer ones first.")
+@click.option("--metrics", is_flag=True, help="GPU metrics sampled over each range instead.")
 @top_option
 def command(**options: Any) -> None:
     """Rank NVTX ranges by the GPU time of what they launched.
@@ -22,8 +23,14 @@ def command(**options: Any) -> None:
     A GPU operation belongs to a range when its launch call lies inside the range on the same
     thread. The projected time of an instance runs from the first start to the last end of its
     operations, as in `nsys stats` nvtx_gpu_proj_sum. Instances that frameworks number (`, op_id =
-    12`, `, seq = 7`, sizes) are counted together.
+    12`, `, seq = 7`, sizes) are counted together. --metrics shows the GPU metrics that nsys sampled
+    (--gpu-metrics-devices) during the projected intervals, with the number of samples.
     """
+    if options["metrics"]:
+        from nsightpy.verbs.range_metrics import range_metrics
+
+        show(range_metrics(options["reports"], top=options["top"], **common_of(options)), options)
+        return
     from nsightpy.verbs.nvtx import nvtx
 
     table = nvtx(options["reports"], tree=options["tree"], top=options["top"], **common_of(options))
