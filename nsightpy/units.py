@@ -59,9 +59,8 @@ def format_bytes(size: float | None) -> str:
     """A size in decimal units (MB = 10^6 bytes, as nsys): 45.6 MB."""
     if size is None:
         return "-"
-    name, scale = next(
-        (step for step in reversed(_BYTE_STEPS) if abs(size) >= _ROUNDS_UP * step[1]), _BYTE_STEPS[0]
-    )
+    reached = (step for step in reversed(_BYTE_STEPS) if abs(size) >= _ROUNDS_UP * step[1])
+    name, scale = next(reached, _BYTE_STEPS[0])
     return f"{significant(size / scale)} {name}"
 
 

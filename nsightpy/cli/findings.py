@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show, top_option
+from nsightpy.cli.options import common_of, common_options, deliver_text, show, tell, top_option
 
 
 @click.command("findings", short_help="What stands out, and what it could give back at most.")
@@ -32,4 +32,10 @@ def command(**options: Any) -> None:
         communication=options["communication"],
         **common_of(options),
     )
-    show(table, options)
+    if options["format_"] != "table":
+        show(table, options)
+        return
+    from nsightpy.render.terminal import print_cards
+
+    deliver_text(lambda out: print_cards(table, out), options)
+    tell(table, options)

@@ -122,7 +122,7 @@ def show(table: Table, options: dict[str, Any]) -> None:
 
         deliver_text(lambda out: print_table(table, out), options)
         if not table.rows:
-            say("no rows: the capture holds nothing of this kind", options)
+            say("no rows: the reports hold nothing that matches", options)
     tell(table, options)
 
 
@@ -172,16 +172,22 @@ def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
             continue
 
 
+PICTURES = (".png", ".svg", ".pdf", ".html", ".pftrace")
+
+
 def deliver_text(write: Callable[[Any], None], options: dict[str, Any]) -> None:
     """Print what is for people, on stdout or, uncut, into the wanted file."""
     import io
 
+    from nsightpy.errors import UsageError
     from nsightpy.render.output import STDOUT
     from nsightpy.render.terminal import console
 
     if options["output"] == STDOUT:
         write(console())
         return
+    if options["output"].lower().endswith(PICTURES):
+        raise UsageError(f"{options['output']}: this command writes tables and does not draw")
     text = io.StringIO()
     write(console(text))
     deliver(text.getvalue().encode("utf-8", "backslashreplace"), options)

@@ -84,9 +84,10 @@ def evidence_for(found: Iterable[Evidence], pid: int) -> list[Evidence]:
 def decide_ranks(told: Mapping[Unit, Sequence[Evidence]]) -> dict[Unit, Decision]:
     """The rank of every unit (report path, pid), and the evidence that decided.
 
-    What the user says holds wherever it says anything. Of the rest the strongest kind of evidence that tells all units apart wins; else each unit takes its own
-    strongest, leaving out kinds that call several units the same; what nothing tells apart is
-    numbered by the order of the files or processes, and called a guess.
+    What the user says holds wherever it says anything. Of the rest, the strongest kind of evidence
+    that tells all units apart wins; else each unit takes its own strongest, leaving out kinds that
+    call several units the same; what nothing tells apart is numbered by the order of the files or
+    processes, and called a guess.
     """
     said = {unit: one for unit, found in told.items() for one in found if one.source == BY_REGEX}
     if said:

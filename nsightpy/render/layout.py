@@ -27,6 +27,20 @@ _EXPENDABLE = (
     "residual p95",
     "rank source",
     "drift",
+    "residual p50",
+    "alignment",
+    "host",
+    "unattributed",
+    "other wait",
+    "kernel wait",
+    "host wait",
+    "overlap",
+    "memory (",
+    "communication (",
+    "busy (",
+    "queued count",
+    "queue max",
+    "api med",
     "Med",
     "Avg",
 )
@@ -50,6 +64,11 @@ class Shown:
         """The cells it takes uncut, with its heading's words below each other."""
         words = self.heading.split() or [""]
         return max(display_width(cell) for cell in (*words, *self.cells))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether every cell says nothing: zero or absent."""
+        return len(self.cells) > 0 and set(self.cells) <= {"0", "0.0", "0.000", "-", ""}
 
     @property
     def is_name(self) -> bool:
@@ -83,6 +102,8 @@ def lines(
 def fitted(columns: Sequence[Shown], width: int) -> tuple[list[Shown], list[Shown]]:
     """The columns to show and those to leave out, so that names keep a readable width."""
     kept = list(columns)
+    if not _fits(kept, width):
+        kept = [column for column in kept if not column.is_empty]
     for prefix in _EXPENDABLE:
         if _fits(kept, width):
             break

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING
 from nsightpy.render.escape import display_width, printable
 from nsightpy.render.layout import GAP, UNLIMITED, Shown, fitted, lines
 from nsightpy.results import Field, Table, Value
-from nsightpy.units import TIME_UNITS, format_time, time_unit_for
+from nsightpy.units import TIME_UNITS, format_time, significant, time_unit_for
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,7 +82,8 @@ def number(value: Value, field: Field, scale: int = 1) -> str:
     if field.unit == "id":
         return str(value)
     if scale != 1:
-        return f"{value / scale:,.3f}"
+        shown = value / scale
+        return f"{shown:,.3f}" if shown == 0 or abs(shown) >= 0.1 else significant(shown, 2)
     if isinstance(value, float):
         return f"{value:,.{1 if field.decimals is None else field.decimals}f}"
     return f"{value:,}"

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypedDict, TypeVar, Unpack
 
+from nsightpy.errors import NsightpyError
 from nsightpy.rank_set import Mapped, Paths, RankSet, open_ranks
 from nsightpy.reports import NsysReport, Progress
 from nsightpy.results import Table, with_notes
@@ -70,7 +71,19 @@ class Request:
     ) -> Mapped[T]:
         """The work on every report; ranks are found first, or after where the work needs none."""
         first = not identified and (ranked or self.scope.needs_ranks)
+        if self.scope.ranks is not None:
+            self._check_ranks(self.scope.ranks)
         return self.ranks.map(work, ranked=first, identified=identified)
+
+    def _check_ranks(self, wanted: frozenset[int]) -> None:
+        """Raise NsightpyError when no process has any of the wanted ranks."""
+        self.ranks.find_ranks()
+        decided = (decision for report in self.ranks for decision in report.ranks.values())
+        known = sorted({rank for rank, _ in decided if rank is not None})
+        if not wanted & set(known):
+            there = f"there are {', '.join(map(str, known[:16]))}" if known else "none is known"
+            asked = ", ".join(map(str, sorted(wanted)[:16]))
+            raise NsightpyError(f"no process has rank {asked}; {there}. See nsightpy info.")
 
     def finish(self, table: Table, *notes: str) -> Table:
         """The table with the inputs and everything that has to be said about them."""

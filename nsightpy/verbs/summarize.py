@@ -234,6 +234,8 @@ def _next_steps(
     steps = [(one.next_command, one.name) for one in found if one.next_command]
     if not any(len(table) for table in sections.values()):
         steps.append((f"nsightpy info {shown}", "what the report holds"))
+    elif len({row[0] for row in sections["ranks"] if row[0] is not None}) > 1:
+        steps.insert(1, (f"nsightpy ranks {shown}", "who waits for whom"))
     elif sections["kernels"]:
         steps.append((f"nsightpy kernels {shown}", "all kernels, as nsys stats counts them"))
     unique = {command: (command, why) for command, why in reversed(steps)}
