@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from reports import ask
 from simulator import PRESETS, Export
 
-from nsightpy.errors import UsageError
+from nsightpy.errors import NsightpyError
 from nsightpy.render.budget_plot import MOST, breakdown_figure
 from nsightpy.render.memory_plot import memory_figure
 from nsightpy.render.plots import picture
@@ -73,7 +73,7 @@ def test_many_devices_show_the_most_idle_ones() -> None:
 
 
 def test_no_rows_cannot_be_drawn() -> None:
-    with pytest.raises(UsageError):
+    with pytest.raises(NsightpyError):
         breakdown_figure(Table("breakdown", FIELDS, ()))
 
 
@@ -137,10 +137,10 @@ def test_usage_without_a_capture_of_it(tmp_path: Path) -> None:
     table = memory_usage([str(path) for path in paths])
     assert table.rows == ()
     assert any("--cuda-memory-usage=true" in note for note in table.notes)
-    with pytest.raises(UsageError, match="cuda-memory-usage"):
+    with pytest.raises(NsightpyError, match="cuda-memory-usage"):
         memory_figure(table)
     answer = ask("memory", "--usage", paths[0], "-o", tmp_path / "a.png", expect=None)
-    assert answer.code == 2
+    assert answer.code == 1
     assert not (tmp_path / "a.png").exists()
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
-from nsightpy.errors import UsageError
+from nsightpy.errors import NsightpyError
 from nsightpy.render.plots import (
     FAINT,
     LARGE,
@@ -51,9 +51,9 @@ CAUSES: tuple[Part, ...] = (
 
 
 def breakdown_figure(table: Table) -> Figure:
-    """Draw the table of `nsightpy.breakdown`. Raises UsageError when it has no rows."""
+    """Draw the table of `nsightpy.breakdown`. Raises NsightpyError when it has no rows."""
     if not table.rows:
-        raise UsageError("there are no devices to draw")
+        raise NsightpyError("there are no devices to draw")
     from matplotlib.figure import Figure
 
     records, left_out = _shown(table.records())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.errors import UsageError
+from nsightpy.errors import NsightpyError
 from nsightpy.render.plots import FAINT, INK, LARGE, QUIET, SMALL, drawing, inch_axes, short_name
 from nsightpy.results import MemorySeries, MemoryUsage
 from nsightpy.units import format_bytes, time_unit_for
@@ -21,9 +21,9 @@ STYLES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 
 
 def memory_figure(table: MemoryUsage) -> Figure:
-    """Draw the result of `nsightpy.memory_usage`. Raises UsageError when there is nothing."""
+    """Draw the result of `nsightpy.memory_usage`. Raises NsightpyError when there is nothing."""
     if not table.series:
-        raise UsageError("there is no memory to draw" + "".join(f"\n  {n}" for n in table.notes))
+        raise NsightpyError("there is no memory to draw" + "".join(f"\n  {n}" for n in table.notes))
     from matplotlib.figure import Figure
 
     kinds: dict[str, list[MemorySeries]] = {}
