@@ -14,6 +14,7 @@ from nsightpy.results import Finding, Value
 from nsightpy.units import format_count, format_time
 
 DOMINANT_SHARE = 0.30
+MATERIAL_SHARE = 0.01
 OPAQUE_SHARE = 0.01
 TINY_NS = 5_000
 TINY_LAUNCHES = 1_000
@@ -31,7 +32,8 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
         return []
     top = max(groups, key=lambda group: int(stats.total[group]))
     total, count = int(stats.total[top]), int(stats.instances[top])
-    if total < DOMINANT_SHARE * whole:
+    busy = sum(one.budget.busy_ns for one in facts.devices)
+    if total < max(DOMINANT_SHARE * whole, MATERIAL_SHARE * busy):
         return []
     name = names[top]
     text = (
@@ -109,4 +111,5 @@ WORK_CHECKS: tuple[Callable[[Facts], list[Finding]], ...] = (
 
 
 def _share(part: float, whole: float) -> str:
-    return f"{100 * part / whole:.0f} %"
+    share = 100 * part / whole
+    return f"{share:.1f} %" if 99.5 <= share < 100 else f"{share:.0f} %"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.frames import Frame, Labels
 
 PAGEABLE, PINNED, MANAGED = "pageable", "pinned", "managed"
@@ -17,17 +17,21 @@ UNIFIED = "[CUDA memcpy Unified "
 
 @dataclass(frozen=True, slots=True)
 class CopyTime:
-    """Time of one set of copies inside a window, in ns: united, and not beside any kernel."""
+    """Time of the copies that touch a window, in ns: united, and not beside any kernel.
+
+    busy and exposed are cut at the window; copying_ns, bytes and count are of the whole copies.
+    """
 
     busy_ns: int
     exposed_ns: int
+    copying_ns: int
     bytes: int
     count: int
 
     @property
     def gb_per_s(self) -> float | None:
         """Achieved rate while copying, in decimal GB/s; overlapping copies count together."""
-        return self.bytes / self.busy_ns if self.busy_ns else None
+        return self.bytes / self.copying_ns if self.copying_ns else None
 
 
 def host_memory(operations: Frame) -> Labels:
@@ -42,12 +46,16 @@ def host_memory(operations: Frame) -> Labels:
 
 def copy_time(operations: Frame, kernels: Spans, window: Spans) -> CopyTime:
     """The time of some memory operations of one device, and the part with no kernel beside it."""
-    busy = union(operations.ints("start_ns"), operations.ints("end_ns")) & window
+    starts, ends = operations.ints("start_ns"), operations.ints("end_ns")
+    inside = measure_before(window, ends) > measure_before(window, starts)
+    copying = union(starts[inside], ends[inside])
+    busy = copying & window
     return CopyTime(
         busy.total,
         (busy - kernels).total,
-        int(operations.ints("bytes").sum()),
-        operations.rows,
+        copying.total,
+        int(operations.ints("bytes")[inside].sum()),
+        int(np.count_nonzero(inside)),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,15 +11,16 @@ from numpy.typing import NDArray
 from nsightpy.analysis.idle import ComputeGaps
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, Labels
 
+_NUMBER = re.compile(r"\d+")
 LEAST_COVERED = 0.5
 MOST_LASTED = 0.9
 
 
 @dataclass(frozen=True, slots=True)
 class Starvation:
-    """The launch-starved time of one device by what the host did, in ns; parts are disjoint.
+    """The launch-starved time in which a device did nothing at all, in ns; parts are disjoint.
 
     launching: inside launch-bound stretches. after_sync: a synchronising call was in progress when
     the device ran dry, so nothing could be launched ahead. elsewhere: all the rest, the host was
@@ -51,8 +53,9 @@ def starvation(
     drained = _drained(gaps, syncs)
     known = gaps.launched != NO_TIME
     waits = union(syncs.ints("start_ns"), syncs.ints("end_ns"))
-    after_sync = union(gaps.opened[drained], gaps.launched[drained]) & window
-    rest = union(gaps.opened[known & ~drained], gaps.launched[known & ~drained]) & window
+    dry = idle & window
+    after_sync = union(gaps.opened[drained], gaps.launched[drained]) & dry
+    rest = union(gaps.opened[known & ~drained], gaps.launched[known & ~drained]) & dry
     launching_ns = overlap_total(launching, rest) + overlap_total(launching, after_sync)
     elsewhere = rest - launching
     after_sync = after_sync - launching
@@ -62,7 +65,7 @@ def starvation(
         after_sync.total,
         elsewhere.total,
         overlap_total(waits & window, idle),
-        int(np.count_nonzero(drained)),
+        counted(gaps.opened[drained], gaps.launched[drained], after_sync),
         name,
         share,
     )
@@ -90,6 +93,8 @@ def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, floa
         return "", 0.0
     start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
     names = ranges.labels("name")
+    # ranges that differ in a number only, step 1 and step 2, are of one kind
+    names = Labels(names.codes, tuple(_NUMBER.sub("#", name) for name in names.values)).merged()
     covered = (measure_before(time, end) - measure_before(time, start)).astype(np.float64)
     count = len(names.values)
     by_name = np.bincount(names.codes, weights=covered, minlength=count)

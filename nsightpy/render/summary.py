@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy.render.escape import printable
 from nsightpy.render.layout import UNLIMITED, Shown, lines, shorten
-from nsightpy.results import Summary, Table, Value
+from nsightpy.results import Finding, Summary, Table, Value
 from nsightpy.units import (
     format_bytes,
     format_count,
@@ -64,7 +64,7 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
         table = summary.sections[name]
         if table.rows:
             yield _SECTION_TITLES[name], build(table, width)
-    if summary.findings:
+    if _telling(summary):
         yield "What stands out", _findings(summary, width)
     if summary.notes:
         yield "About this capture", _notes(summary, width)
@@ -290,9 +290,14 @@ def _figure(heading: str, key: str, values: Sequence[Value]) -> Shown:
 def _findings(summary: Summary, width: int) -> list[object]:
     return [
         line
-        for one in summary.findings[:MOST_FINDINGS]
+        for one in _telling(summary)[:MOST_FINDINGS]
         for line in _wrapped(f"{printable(one.name)}: {printable(one.text)}", width, "  ! ", "    ")
     ]
+
+
+def _telling(summary: Summary) -> list[Finding]:
+    """The findings but for problems of the capture, which have a section of their own."""
+    return [one for one in summary.findings if one.name != "capture problems"]
 
 
 def _notes(summary: Summary, width: int) -> list[object]:
