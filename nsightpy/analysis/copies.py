@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.frames import Frame, Labels
 
@@ -57,16 +56,3 @@ def copy_time(operations: Frame, kernels: Spans, window: Spans) -> CopyTime:
         int(operations.ints("bytes")[inside].sum()),
         int(np.count_nonzero(inside)),
     )
-
-
-def copy_times(operations: Frame, kernels: Spans, window: Spans) -> dict[tuple[str, str], CopyTime]:
-    """The same per operation and kind of host memory."""
-    frame = Frame({**operations, "host_memory": host_memory(operations)})
-    groups = group_by(frame, ("operation", "host_memory"))
-    return {
-        (str(key[0]), str(key[1])): copy_time(
-            operations.take(groups.codes == code), kernels, window
-        )
-        for code, key in enumerate(groups.keys)
-        if np.any(groups.codes == code)
-    }
