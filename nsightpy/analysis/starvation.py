@@ -105,3 +105,8 @@ def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, floa
         return "", 0.0
     best = int(enough[np.argmin(lasted[enough])])
     return names.values[best], min(float(by_name[best]) / time.total, 1.0)
+
+
+def counted(starts: Ints, ends: Ints, window: Spans) -> int:
+    """How many intervals share a moment with a window."""
+    return int(np.count_nonzero(measure_before(window, ends) > measure_before(window, starts)))
