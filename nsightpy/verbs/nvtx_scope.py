@@ -114,7 +114,7 @@ def _find(report: NsysReport, text: str) -> NamedRanges:
 
 def _advice(text: str, ranges: Frame) -> str:
     names = list(dict.fromkeys(folded(ranges.labels("name")).values))
-    if not names:
+    if not ranges.rows:
         return "the capture holds no NVTX ranges; profile with `-t cuda,nvtx`."
     lower = {name.lower(): name for name in reversed(names)}
     wanted = text.lower()
