@@ -15,12 +15,18 @@ from nsightpy.analysis.clock_pairs import Floats
 from nsightpy.analysis.collectives import Codes, Mask
 from nsightpy.frames import Ints
 
-# A straggler is last in most of its collectives, far beyond chance, waits less than the others,
-# and without it the others would save at least this share of the time they were observed.
+# A straggler is last in most of its collectives, this many deviations beyond what the unluckiest
+# of all ranks reaches by chance, and costs the others at least this share of the time observed. Who
+# waited for a neighbour for this part of what it costs others is held up itself.
 MOSTLY_LAST = 0.5
-BEYOND_CHANCE = 4.0
+BEYOND_CHANCE = 1.8
 MATERIAL = 0.005
-LEAST_INSTANCES = 8
+HELD_UP = 0.2
+LEAST_INSTANCES = 6
+# Arrivals within this are one.
+TOGETHER_NS = 2_000
+# The part of the collectives, from the first on, that may be warm-up.
+WARM_UP = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -149,41 +155,71 @@ def _caused(arrivals: Arrivals) -> Ints:
 def straggler_of(alignment: Alignment, arrivals: Arrivals) -> int | None:
     """The unit that the others wait for, or None where there is none.
 
-    It arrives last most often and waits least (definition of docs/definitions), both beyond what
-    chance does. A late start alone (a long first wait that ends together) names nobody.
+    It is last in most of its synchronising collectives, far beyond chance, so that it usually
+    waits for nobody there, and it costs the others a material share of the time. Of several it is
+    the one that is last most often; but not one that is late because a neighbour kept it waiting.
+    A late start is no lateness: the first part of the capture, warm-up, does not count.
     """
-    keep = arrivals.synchronising
+    if len(arrivals.rows) == 0:
+        return None
+    counts = _steady(alignment, arrivals) & _waited_for(arrivals)
+    keep = arrivals.synchronising & counts[arrivals.instance]
     if not keep.any():
         return None
     units = len(alignment.ledger.units)
-    sizes = arrivals.sizes[arrivals.instance]
-    unit = arrivals.unit[keep]
+    unit, rows, last = arrivals.unit[keep], arrivals.rows[keep], arrivals.last[keep]
     counted = np.bincount(unit, minlength=units)
-    last = np.bincount(unit, arrivals.last[keep], minlength=units)
-    chance = 1.0 / sizes[keep]
-    expected = np.bincount(unit, chance, minlength=units)
+    chance = 1.0 / arrivals.sizes[arrivals.instance[keep]]
+    beyond = np.bincount(unit, last - chance, minlength=units)
     spread = np.sqrt(np.bincount(unit, chance * (1.0 - chance), minlength=units))
-    share = last / np.maximum(counted, 1)
-    candidate = int(np.argmax(np.where(counted >= LEAST_INSTANCES, share, -1.0)))
-    waits = _usual_waits(arrivals.waits[keep], unit, units)
-    rivals = np.where(counted >= LEAST_INSTANCES, waits, np.inf)
-    rows = arrivals.rows[keep]
-    caused = int(_caused(arrivals)[keep][unit == candidate].sum())
+    share = np.bincount(unit, last, minlength=units) / np.maximum(counted, 1)
+    caused = _lasting(_caused(arrivals)[keep], unit, units)
     observed = int(alignment.ends[rows].max() - alignment.starts[rows].min())
-    named = (
-        counted[candidate] >= LEAST_INSTANCES
-        and share[candidate] > MOSTLY_LAST
-        and last[candidate] - expected[candidate] > BEYOND_CHANCE * spread[candidate]
-        and rivals[candidate] <= rivals.min()
-        and caused >= MATERIAL * observed
+    late = (
+        (counted >= LEAST_INSTANCES)
+        & (share > MOSTLY_LAST)
+        & (beyond > (BEYOND_CHANCE + (2.0 * np.log(units)) ** 0.5) * spread)
+        & (caused >= MATERIAL * observed)
+        & (_kept_waiting(arrivals, units) < HELD_UP * caused)
     )
-    return candidate if named else None
+    candidates = np.flatnonzero(late)
+    return int(candidates[np.argmax(share[candidates])]) if len(candidates) else None
 
 
-def _usual_waits(waits: Ints, unit: Codes, units: int) -> Floats:
-    """Each unit's mean wait without its longest tenth, in which a late start shows."""
+def _steady(alignment: Alignment, arrivals: Arrivals) -> Mask:
+    """The instances after the first part of the capture."""
+    ends = alignment.ends[arrivals.rows[arrivals.first]]
+    found: Mask = ends >= np.quantile(ends, WARM_UP)
+    return found
+
+
+def _waited_for(arrivals: Arrivals) -> Mask:
+    """The instances in which somebody waited; collectives queued behind another begin together."""
+    found: Mask = np.maximum.reduceat(arrivals.waits, arrivals.first) >= TOGETHER_NS
+    return found
+
+
+def _lasting(caused: Ints, unit: Codes, units: int) -> Floats:
+    """What each unit cost the others, in ns, without the worst single time."""
+    worst = np.zeros(units)
+    np.maximum.at(worst, unit, caused)
+    found: Floats = np.bincount(unit, caused, minlength=units) - worst
+    return found
+
+
+def _kept_waiting(arrivals: Arrivals, units: int) -> Floats:
+    """How much longer each unit waits for neighbours (point to point) than its peers do, in ns.
+
+    Its peers are those of the group, of all that it meets in, in which it stands out least.
+    """
+    neighbours = ~arrivals.synchronising
+    waited = np.bincount(
+        arrivals.unit[neighbours], arrivals.waits[neighbours], minlength=units
+    ).astype(np.float64)
+    group = np.bincount(arrivals.instance, waited[arrivals.unit]) / arrivals.sizes
+    keep = arrivals.synchronising
     found = np.full(units, np.inf)
-    for one in np.unique(unit).tolist():
-        own = np.sort(waits[unit == one])
-        found[one] = float(own[: max(1, len(own) - len(own) // 10)].mean())
+    np.minimum.at(
+        found, arrivals.unit[keep], (waited[arrivals.unit] - group[arrivals.instance])[keep]
+    )
     return found

@@ -108,7 +108,7 @@ def _wait_values(waits: UnitWaits, unit: int | None, straggler: int | None) -> t
 
 
 def _notes(alignment: Alignment, waits: UnitWaits, straggler: int | None) -> list[str]:
-    if len(alignment.ledger.units) < 2:
+    if len(alignment.clocks) < 2 and len(alignment.ledger.units) < 2:
         return []
     if not waits.instances.any():
         return ["No collectives were found on two ranks: who waits for whom is not known."]
