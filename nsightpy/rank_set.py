@@ -172,6 +172,7 @@ class RankSet:
                 values[report.path] = outcome.value
             if progress is not None and len(reports) > 1:
                 progress(done / len(reports), f"reading reports, {done} of {len(reports)}")
+        self._raise_wanted()
         return values
 
     def find_ranks(self) -> None:
@@ -232,9 +233,12 @@ class RankSet:
         return notes
 
     def _failed(self, report: NsysReport, error: ReportError) -> None:
-        if self.on_error == "raise" or len(self.reports) == 1:
-            raise error
         self._failures[report.path] = error
+
+    def _raise_wanted(self) -> None:
+        """Raise the first failure, in the order of the reports, where failures end the work."""
+        if self._failures and (self.on_error == "raise" or len(self.reports) == 1):
+            raise self.failures[0]
 
 
 def open_ranks(

@@ -83,7 +83,7 @@ class Request:
         if not wanted & set(known):
             there = f"there are {', '.join(map(str, known[:16]))}" if known else "none is known"
             asked = ", ".join(map(str, sorted(wanted)[:16]))
-            raise NsightpyError(f"no process has rank {asked}; {there}. See nsightpy info.")
+            raise NsightpyError(f"--rank {asked}: no process has it; {there}. See nsightpy info.")
 
     def finish(self, table: Table, *notes: str) -> Table:
         """The table with the inputs and everything that has to be said about them."""
