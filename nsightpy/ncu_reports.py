@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame
-from nsightpy.readers.ncu_file import MAGIC
-from nsightpy.readers.ncu_tables import NcuTables
+from nsightpy.readers.ncu.file import MAGIC
+from nsightpy.readers.ncu.tables import NcuTables
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,10 +50,10 @@ class NcuReport:
     def tables(self) -> NcuTables:
         """Everything in the file, in nsightpy's own columnar form."""
         if self.path.suffix in NCU_SUFFIXES or _has_magic(self.path):
-            from nsightpy.readers import ncu_rep
+            from nsightpy.readers.ncu import ncu_rep
 
             return ncu_rep.read(self.path)
-        from nsightpy.readers import ncu_csv
+        from nsightpy.readers.ncu import ncu_csv
 
         return ncu_csv.read(self.path)
 
@@ -133,7 +133,7 @@ def is_ncu_file(path: Path) -> bool:
         return True
     if path.suffix.lower() not in CSV_SUFFIXES:
         return False
-    from nsightpy.readers.ncu_csv import looks_like_csv
+    from nsightpy.readers.ncu.ncu_csv import looks_like_csv
 
     return looks_like_csv(path)
 

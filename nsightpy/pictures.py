@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Unpack
 
-from nsightpy.analysis.picture import picture
+from nsightpy.analysis.timeline.picture import picture
 from nsightpy.rank_set import Paths
 from nsightpy.render import budget_plot, memory_plot, timeline_plot
 from nsightpy.verbs.breakdown import breakdown

@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.ncu_reports import NCU_SUFFIXES, NcuReport, is_ncu_file
-from nsightpy.readers.identity import (
+from nsightpy.readers.nsys.identity import (
     GUESS,
     decide_ranks,
     evidence_for,

@@ -15,11 +15,11 @@ from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Labels
 from nsightpy.ncu_reports import NcuReport, is_ncu_file
-from nsightpy.readers import gpu_metrics, host_tables, memory_usage, nccl, nsys, nvtx, streams
-from nsightpy.readers.capture_notes import capture_notes
-from nsightpy.readers.identity import Evidence, decide_ranks, evidence, evidence_for
-from nsightpy.readers.nsys_tables import NsysExport
-from nsightpy.readers.session import (
+from nsightpy.readers.nccl.collectives import collectives
+from nsightpy.readers.nsys import events, gpu_metrics, host_tables, memory_usage, nvtx, streams
+from nsightpy.readers.nsys.capture_notes import capture_notes
+from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
+from nsightpy.readers.nsys.session import (
     Session,
     active_pids,
     capture_version,
@@ -28,6 +28,7 @@ from nsightpy.readers.session import (
     process_names,
     session,
 )
+from nsightpy.readers.nsys.tables import NsysExport
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,12 +50,12 @@ NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
 _READERS: Mapping[str, Callable[[NsysExport, Sequence[str] | None], Frame]] = {
-    "kernels": nsys.kernels,
-    "graph_launches": nsys.graph_launches,
-    "memory_operations": nsys.memory_operations,
-    "api_calls": nsys.api_calls,
+    "kernels": events.kernels,
+    "graph_launches": events.graph_launches,
+    "memory_operations": events.memory_operations,
+    "api_calls": events.api_calls,
     "nvtx_ranges": nvtx.nvtx_ranges,
-    "collectives": nccl.collectives,
+    "collectives": collectives,
     "synchronizations": streams.synchronizations,
     "cuda_events": streams.cuda_events,
     "memory_usage": memory_usage.memory_usage,
@@ -113,7 +114,7 @@ class NsysReport:
         """The SQLite export behind the report; made with nsys when the report is binary."""
         if self.path.suffix not in NSYS_SUFFIXES:
             return NsysExport(self.path)
-        from nsightpy.readers.nsys_export import sqlite_of
+        from nsightpy.readers.export.nsys_export import sqlite_of
 
         made = sqlite_of(self.path, use_cache=self.use_cache, progress=self._progress)
         self._export_notes = made.notes
@@ -289,7 +290,7 @@ class NsysReport:
             "host": self.session.host,
             "GPU": ", ".join(gpus),
             "tool": self.tool_version,
-            "kernels": f"{self.export.count(nsys.KERNEL):,}",
+            "kernels": f"{self.export.count(events.KERNEL):,}",
             "notes": " ".join(self.notes),
         }
         cells = "".join(

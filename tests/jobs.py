@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from simulator import TrainingJob
 
-from nsightpy.analysis.alignment import Alignment, ClockFit
+from nsightpy.analysis.ranks.alignment import Alignment, ClockFit
 from nsightpy.rank_set import open_ranks
 from nsightpy.verbs.aligning import alignment_of
 

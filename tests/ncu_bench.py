@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from nsightpy.analysis.roofline import launch_rooflines
+from nsightpy.analysis.roofline.points import launch_rooflines
 from nsightpy.frames import RULES, Frame
-from nsightpy.readers.ncu_tables import Launch, MetricColumns, launches_frame
+from nsightpy.readers.ncu.tables import Launch, MetricColumns, launches_frame
 from nsightpy.rooflines import RooflineLaunch
 
 ROOT = Path(__file__).resolve().parent.parent

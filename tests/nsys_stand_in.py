@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 import nsightpy
-from nsightpy.readers import nsys_export, nvidia_tools
+from nsightpy.readers.export import nsys_export
+from nsightpy.readers.tools import nvidia_tools
 
 STAND_IN = Path(__file__).parent / "stand_ins" / "nsys"
 ROOT = Path(nsightpy.__file__).parent.parent
@@ -55,7 +56,7 @@ class Bench:
     def start(self, code: str) -> subprocess.Popen[bytes]:
         """Another Python process; it finds `report`, `sqlite_of` and the bench's environment."""
         head = (
-            "from pathlib import Path; from nsightpy.readers.nsys_export import sqlite_of; "
+            "from pathlib import Path; from nsightpy.readers.export.nsys_export import sqlite_of; "
             f"report = Path({str(self.report)!r})\n"
         )
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}

@@ -12,7 +12,7 @@ from jobs import Edit, begin_late, change, lose_collectives, simulate, split_by_
 from reports import DDP, NSYS, needs_reports
 from simulator import PRESETS, TrainingJob
 
-from nsightpy.analysis.alignment import (
+from nsightpy.analysis.ranks.alignment import (
     COLLECTIVES,
     ONE_SESSION,
     SYSTEM_CLOCK,
@@ -21,7 +21,7 @@ from nsightpy.analysis.alignment import (
     ClockFit,
     level_zero,
 )
-from nsightpy.analysis.clock_pairs import Ends, offset_between
+from nsightpy.analysis.ranks.clock_pairs import Ends, offset_between
 from nsightpy.rank_set import open_ranks
 from nsightpy.verbs.aligning import alignment_of
 from nsightpy.verbs.ranks import align

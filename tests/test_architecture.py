@@ -76,7 +76,7 @@ def test_imports_run_one_way(path: Path) -> None:
 
 
 def test_analyses_touch_no_files_and_no_pandas() -> None:
-    for path in (ROOT / "analysis").glob("*.py"):
+    for path in (ROOT / "analysis").rglob("*.py"):
         modules = set(imported_modules(ast.parse(path.read_text(encoding="utf-8"))))
         assert not {"pandas", "sqlite3", "sqlalchemy", "pathlib", "matplotlib"} & modules, path
 

@@ -18,7 +18,7 @@ import pytest
 from reports import COMMANDS, Answer, ask, refused, state
 from simulator import Export
 
-from nsightpy.readers.nsys_tables import EXPORT_TABLES
+from nsightpy.readers.nsys.tables import EXPORT_TABLES
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 

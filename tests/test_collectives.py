@@ -13,8 +13,8 @@ from reports import DDP, NSYS, ask, needs_reports
 from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy import open_report
-from nsightpy.readers.nccl_names import parse_kernel
-from nsightpy.readers.nccl_payload import Payload, json_fields
+from nsightpy.readers.nccl.names import parse_kernel
+from nsightpy.readers.nccl.payload import Payload, json_fields
 from nsightpy.verbs.collectives import collectives
 
 BIG = 0xFEDC_BA98_7654_3210

@@ -11,8 +11,8 @@ import pytest
 from nsys_stand_in import Bench, set_up
 
 from nsightpy.errors import UsageError
-from nsightpy.readers import export_cache, file_lock
-from nsightpy.readers.export_cache import (
+from nsightpy.readers.export import export_cache
+from nsightpy.readers.export.export_cache import (
     CacheUsage,
     cache_folder,
     cache_limit,
@@ -20,7 +20,8 @@ from nsightpy.readers.export_cache import (
     clear_cache,
     trim_cache,
 )
-from nsightpy.readers.nsys_export import sqlite_of
+from nsightpy.readers.export.nsys_export import sqlite_of
+from nsightpy.readers.tools import file_lock
 
 
 @pytest.fixture

@@ -11,8 +11,8 @@ import pytest
 from reports import ask
 from simulator import PRESETS, Export
 
-from nsightpy.analysis.outliers import slow_collectives
-from nsightpy.analysis.queues import launch_bound, queue_length
+from nsightpy.analysis.findings.outliers import slow_collectives
+from nsightpy.analysis.idle.queues import launch_bound, queue_length
 from nsightpy.results import Value
 from nsightpy.verbs.findings import FIELDS, findings
 from nsightpy.verbs.summarize import summarize
@@ -241,7 +241,7 @@ def test_every_format(form: str, tmp_path: Path) -> None:
 def test_queue_lengths_and_launch_bound_stretches() -> None:
     from test_idle import Action, placed
 
-    from nsightpy.analysis.gpu_work import gpu_work
+    from nsightpy.analysis.idle.gpu_work import gpu_work
     from nsightpy.frames import Frame, Labels
 
     # launched at 0, 2, 4; run 5-6, 6-7, 30-50: the third runs longer than its call

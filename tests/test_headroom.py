@@ -13,9 +13,9 @@ from reports import REPORTS, ROOT, ask
 from simulator.ncu_page import MeasuredKernel, raw_page
 
 import nsightpy
-from nsightpy.analysis.headroom import nearest_roof, unlike
-from nsightpy.analysis.headroom_join import match, plain_signature
-from nsightpy.analysis.launch_places import Variant
+from nsightpy.analysis.selection.headroom import nearest_roof, unlike
+from nsightpy.analysis.selection.headroom_join import match, plain_signature
+from nsightpy.analysis.selection.launch_places import Variant
 from nsightpy.render.headroom_plot import headroom_figure, spots_of
 from nsightpy.render.plots import picture
 from nsightpy.rooflines import Machine, Point, RooflineLaunch, RooflineVariant, SpeedOfLight
@@ -128,7 +128,7 @@ def variant(name: str, mangled: str = "", base: str = "", grid: int = 1) -> Vari
 
 
 def matched(wanted: Variant, *launches: RooflineLaunch) -> tuple[int, str] | None:
-    from nsightpy.analysis.headroom_join import measurements
+    from nsightpy.analysis.selection.headroom_join import measurements
 
     found = match(wanted, measurements(RooflineVariant((one,)) for one in launches))
     return None if found is None else (found.measured.number, found.way)

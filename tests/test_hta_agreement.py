@@ -23,8 +23,8 @@ from kineto import Trace, load
 from reports import REPORTS
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.gpu_work import gpu_work
-from nsightpy.analysis.idle import KERNEL_WAIT_NS, stream_waits
+from nsightpy.analysis.idle.causes import KERNEL_WAIT_NS, stream_waits
+from nsightpy.analysis.idle.gpu_work import gpu_work
 from nsightpy.analysis.intervals import union
 from nsightpy.analysis.time_budget import TimeBudget, activity, time_budget
 

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulator import Export
 
-from nsightpy.analysis.event_waits import event_waits
-from nsightpy.analysis.gpu_work import gpu_work
-from nsightpy.analysis.idle import compute_gaps, idle_causes, stream_waits
+from nsightpy.analysis.idle.causes import compute_gaps, idle_causes, stream_waits
+from nsightpy.analysis.idle.event_waits import event_waits
+from nsightpy.analysis.idle.gpu_work import gpu_work
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.frames import Frame, Labels
 from nsightpy.results import Value

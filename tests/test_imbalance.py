@@ -10,7 +10,7 @@ from jobs import begin_late, simulate
 from reports import ask
 from simulator import PRESETS
 
-from nsightpy.analysis.imbalance import imbalance_of
+from nsightpy.analysis.ranks.imbalance import imbalance_of
 from nsightpy.verbs.imbalance import imbalance
 
 COLUMNS = "name,ranks,total_med_ns,total_max_ns,slowest_rank,max_over_mean"

@@ -14,22 +14,22 @@ from reports import NSYS, ask, needs_reports
 from simulator import TrainingJob
 from simulator.presets import SMALL, TRAINING_4RANK
 
-from nsightpy.analysis.iteration_sources import (
+from nsightpy.analysis.iterations.repetition import anchors, find_repetition
+from nsightpy.analysis.iterations.sources import (
     KERNELS,
     Work,
     from_collectives,
     from_kernels,
     work_of,
 )
-from nsightpy.analysis.iterations import (
+from nsightpy.analysis.iterations.steady import (
     STEADY,
     WARM_UP,
     Iterations,
     find_iterations,
     steady_state,
 )
-from nsightpy.analysis.nvtx_projection import CALL_COLUMNS, RANGE_COLUMNS
-from nsightpy.analysis.repetition import anchors, find_repetition
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.frames import Frame, Labels
 from nsightpy.reports import open_report
 from nsightpy.results import Table

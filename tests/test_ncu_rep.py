@@ -15,9 +15,9 @@ from ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
 from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError
 from nsightpy.frames import NCU_SCHEMAS
 from nsightpy.ncu_reports import NcuReport, map_reports
-from nsightpy.readers import ncu_import, ncu_rep
-from nsightpy.readers.ncu_tables import base_of, nvtx_text, plain_message
-from nsightpy.readers.nvidia_tools import forget_tools
+from nsightpy.readers.ncu import ncu_import, ncu_rep
+from nsightpy.readers.ncu.tables import base_of, nvtx_text, plain_message
+from nsightpy.readers.tools.nvidia_tools import forget_tools
 
 NCU = """#!{python}
 import sys

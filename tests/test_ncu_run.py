@@ -13,8 +13,8 @@ from ncu_stand_in import STAND_INS, Bench, Scripted, write_export
 from reports import ask
 
 from nsightpy.errors import ToolFailedError, ToolNotFoundError
-from nsightpy.readers import nvidia_tools
-from nsightpy.readers.ncu_run import Listener, available, remedy
+from nsightpy.readers.ncu.run import Listener, available, remedy
+from nsightpy.readers.tools import nvidia_tools
 from nsightpy.verbs.select import select
 from nsightpy.verbs.select_run import own_rank, run_plan
 

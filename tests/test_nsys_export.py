@@ -14,8 +14,8 @@ import pytest
 from nsys_stand_in import ROOT, STAND_IN, Bench, set_up
 
 from nsightpy.errors import ReportError, ToolNotFoundError
-from nsightpy.readers.nsys_export import export_fault, sqlite_of
-from nsightpy.readers.nsys_run import last_words, percentages
+from nsightpy.readers.export.nsys_export import export_fault, sqlite_of
+from nsightpy.readers.export.nsys_run import last_words, percentages
 
 
 @pytest.fixture
@@ -288,7 +288,7 @@ def test_exports_are_private(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_import_is_light() -> None:
     code = (
-        "import sys, nsightpy.readers.nsys_export; "
+        "import sys, nsightpy.readers.export.nsys_export; "
         "sys.exit(len({'pandas', 'sqlalchemy', 'numpy'} & sys.modules.keys()))"
     )
     assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0

@@ -13,8 +13,8 @@ import pytest
 from nsys_stand_in import Bench, set_up
 
 from nsightpy.errors import ReportError, ToolFailedError, UsageError
-from nsightpy.readers import file_lock, tool_run
-from nsightpy.readers.nsys_export import export_fault, sqlite_of
+from nsightpy.readers.export.nsys_export import export_fault, sqlite_of
+from nsightpy.readers.tools import file_lock, tool_run
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from nsightpy.errors import ToolNotFoundError
-from nsightpy.readers import nvidia_tools
-from nsightpy.readers.nvidia_tools import KINDS, find_tool
-from nsightpy.readers.tool_run import run_tool
+from nsightpy.readers.tools import nvidia_tools
+from nsightpy.readers.tools.nvidia_tools import KINDS, find_tool
+from nsightpy.readers.tools.tool_run import run_tool
 
 STAND_IN = Path(__file__).parent / "stand_ins" / "nsys"
 NSYS_BANNER = "NVIDIA Nsight Systems version {}"

@@ -13,7 +13,7 @@ from reports import NSYS, ask, needs_reports, select
 from test_nvtx_projection import Case, program
 
 from nsightpy.analysis.intervals import union
-from nsightpy.analysis.nvtx_membership import (
+from nsightpy.analysis.nvtx.membership import (
     RangeName,
     belongs,
     call_keys,

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsightpy.analysis.nvtx import folded, plain_name, range_tallies
-from nsightpy.analysis.nvtx_nesting import ROOT, SEPARATOR, nest, paths
-from nsightpy.analysis.nvtx_projection import extreme, launched, project
+from nsightpy.analysis.nvtx.nesting import ROOT, SEPARATOR, nest, paths
+from nsightpy.analysis.nvtx.projection import extreme, launched, project
+from nsightpy.analysis.nvtx.ranges import folded, plain_name, range_tallies
 from nsightpy.frames import Frame, Labels
 
 Range = tuple[int, int, int, int, int, str, str, str]  # start, end, pid, tid, end tid, name, ...

@@ -20,11 +20,11 @@ from ncu_bench import (
     roofline_of,
 )
 
-from nsightpy.analysis.roofline import launch_rooflines, stored_titles, variants
-from nsightpy.analysis.speed_of_light import classify
-from nsightpy.analysis.tensor import type_name
+from nsightpy.analysis.roofline.points import launch_rooflines, stored_titles, variants
+from nsightpy.analysis.roofline.speed_of_light import classify
+from nsightpy.analysis.roofline.tensor import type_name
 from nsightpy.ncu_reports import NcuReport
-from nsightpy.readers.ncu_tables import Rule, rules_frame
+from nsightpy.readers.ncu.tables import Rule, rules_frame
 from nsightpy.rooflines import Point, RooflineLaunch
 
 TITLES = {  # launches with a verdict of NVIDIA's own

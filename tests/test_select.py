@@ -12,8 +12,8 @@ from ncu_stand_in import STEP_NS, Scripted, write_export
 from reports import ROOT, ask
 
 import nsightpy
-from nsightpy.analysis.launch_places import Portion, Variant, launches_of, portions
-from nsightpy.analysis.selection import Unit, choose
+from nsightpy.analysis.selection.coverage import Unit, choose
+from nsightpy.analysis.selection.launch_places import Portion, Variant, launches_of, portions
 from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.reports import open_report
 from nsightpy.verbs.select import select

@@ -14,8 +14,8 @@ from simulator.presets import PRESETS
 
 import nsightpy
 from nsightpy.analysis.intervals import union
-from nsightpy.analysis.levels import by_start, is_nested, levels_of
-from nsightpy.analysis.picture import picture
+from nsightpy.analysis.timeline.levels import by_start, is_nested, levels_of
+from nsightpy.analysis.timeline.picture import picture
 from nsightpy.frames import Labels
 from nsightpy.render.timeline_plot import caption, draw
 from nsightpy.tracks import (

@@ -9,7 +9,7 @@ import click
 @click.option("--clear", is_flag=True, help="Remove them all.")
 def command(clear: bool) -> None:
     """Show where exports of binary reports are kept and how much room they take, or clear them."""
-    from nsightpy.readers.export_cache import cache_usage, clear_cache
+    from nsightpy.readers.export.export_cache import cache_usage, clear_cache
     from nsightpy.units import format_bytes
 
     if clear:

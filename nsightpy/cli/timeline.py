@@ -78,7 +78,7 @@ def _writer(output: str | None) -> Callable[[Timeline, BinaryIO], None]:
 
 def _picture(suffix: str) -> Callable[[Timeline, BinaryIO], None]:
     def write(timeline: Timeline, file: BinaryIO) -> None:
-        from nsightpy.analysis.picture import picture
+        from nsightpy.analysis.timeline.picture import picture
         from nsightpy.render import plots, timeline_plot
 
         figure = timeline_plot.draw(picture(timeline, timeline_plot.columns_of()))

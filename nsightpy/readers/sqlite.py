@@ -25,7 +25,7 @@ from sqlalchemy.pool import StaticPool
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Ints, Labels, joined
-from nsightpy.readers.file_check import check_file
+from nsightpy.readers.tools.file_check import check_file
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nsightpy.analysis.alignment import Alignment, Clock, align
-from nsightpy.analysis.collectives import CollectiveLog, log_of
+from nsightpy.analysis.ranks.alignment import Alignment, Clock, align
+from nsightpy.analysis.ranks.collectives import CollectiveLog, log_of
 from nsightpy.analysis.time_budget import device_budgets
 from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame
 from nsightpy.rank_set import RankSet

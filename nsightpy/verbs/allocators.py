@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.allocations import innermost
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
-from nsightpy.analysis.nvtx import plain_name
-from nsightpy.analysis.nvtx_nesting import nest
+from nsightpy.analysis.memory.allocations import innermost
+from nsightpy.analysis.nvtx.nesting import nest
+from nsightpy.analysis.nvtx.ranges import plain_name
 from nsightpy.frames import Frame
 from nsightpy.reports import NsysReport
 

@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication, suspects
-from nsightpy.analysis.gpu_work import WORK_COLUMNS
+from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.time_budget import TimeBudget, device_budgets
 from nsightpy.frames import Frame, Labels

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nsightpy.analysis.alignment import (
+from nsightpy.analysis.ranks.alignment import (
     COLLECTIVES,
     ONE_SESSION,
     SYSTEM_CLOCK,

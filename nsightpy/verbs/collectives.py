@@ -8,9 +8,9 @@ from typing import Unpack
 
 import numpy as np
 
-from nsightpy.analysis.alignment import Alignment
-from nsightpy.analysis.arrivals import arrivals_of
-from nsightpy.analysis.collective_groups import GroupedCollective, grouped_collectives
+from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.ranks.arrivals import arrivals_of
+from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
 from nsightpy.rank_set import Paths
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_bytes, format_time

@@ -8,18 +8,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.copies import INPUT, PAGEABLE, UNIFIED, CopyTime, copy_time, host_memory
-from nsightpy.analysis.facts import DeviceFacts
+from nsightpy.analysis.findings.facts import DeviceFacts
+from nsightpy.analysis.findings.outliers import SlowCollectives, slow_collectives
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.idle.queues import LaunchBound, launch_bound
+from nsightpy.analysis.idle.starvation import Starvation, starvation
 from nsightpy.analysis.intervals import Spans, difference, overlap_total, union
 from nsightpy.analysis.launches import NO_TIME, launch_lengths
-from nsightpy.analysis.outliers import SlowCollectives, slow_collectives
-from nsightpy.analysis.queues import LaunchBound, launch_bound
-from nsightpy.analysis.starvation import Starvation, starvation
+from nsightpy.analysis.memory.copies import (
+    INPUT,
+    PAGEABLE,
+    UNIFIED,
+    CopyTime,
+    copy_time,
+    host_memory,
+)
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import API_CALLS, Frame
-from nsightpy.readers.sync_calls import COLUMNS as SYNC_COLUMNS
-from nsightpy.readers.sync_calls import sync_calls
+from nsightpy.readers.nsys.sync_calls import COLUMNS as SYNC_COLUMNS
+from nsightpy.readers.nsys.sync_calls import sync_calls
 from nsightpy.reports import NsysReport
 from nsightpy.verbs.breakdown import RankedBudget, attributed
 from nsightpy.verbs.idleness import LaunchReader, ReportIdle, Work

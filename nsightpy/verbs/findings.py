@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Unpack
 
-from nsightpy.analysis.facts import Facts
-from nsightpy.analysis.findings import findings as checked
+from nsightpy.analysis.findings.checks import findings as checked
+from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.ranking import tally_durations
 from nsightpy.analysis.tally import Tally, merge
 from nsightpy.rank_set import Paths

@@ -8,11 +8,18 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.headroom import APART, Roof, StepParts, nearest_roof, step_parts, unlike
-from nsightpy.analysis.headroom_join import LOOSE, Match, Measured, match, measurements
 from nsightpy.analysis.intervals import Spans, clip, union
-from nsightpy.analysis.iterations import SteadyState
-from nsightpy.analysis.launch_places import COLUMNS, Variant, variant_of
+from nsightpy.analysis.iterations.steady import SteadyState
+from nsightpy.analysis.selection.headroom import (
+    APART,
+    Roof,
+    StepParts,
+    nearest_roof,
+    step_parts,
+    unlike,
+)
+from nsightpy.analysis.selection.headroom_join import LOOSE, Match, Measured, match, measurements
+from nsightpy.analysis.selection.launch_places import COLUMNS, Variant, variant_of
 from nsightpy.analysis.tally import merge
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import Frame

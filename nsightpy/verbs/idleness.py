@@ -11,14 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.event_waits import (
-    EVENT_COLUMNS,
-    SYNCHRONIZATION_COLUMNS,
-    EventWaits,
-    event_waits,
-)
-from nsightpy.analysis.gpu_work import GpuWork, gpu_work
-from nsightpy.analysis.idle import (
+from nsightpy.analysis.idle.causes import (
     ComputeGaps,
     IdleCauses,
     StreamWaits,
@@ -26,12 +19,19 @@ from nsightpy.analysis.idle import (
     idle_causes,
     stream_waits,
 )
+from nsightpy.analysis.idle.event_waits import (
+    EVENT_COLUMNS,
+    SYNCHRONIZATION_COLUMNS,
+    EventWaits,
+    event_waits,
+)
+from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
 from nsightpy.analysis.intervals import Spans, overlap_total, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
-from nsightpy.readers.launch_calls import launch_calls, only_process
-from nsightpy.readers.nsys import RUNTIME
-from nsightpy.readers.nsys_tables import NsysExport, ordered
+from nsightpy.readers.nsys.events import RUNTIME
+from nsightpy.readers.nsys.launch_calls import launch_calls, only_process
+from nsightpy.readers.nsys.tables import NsysExport, ordered
 from nsightpy.reports import NsysReport
 from nsightpy.units import format_count, format_time
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import TypeAlias, Unpack
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.imbalance import Imbalance, KernelImbalance, imbalance_of
 from nsightpy.analysis.ranking import tally_durations
+from nsightpy.analysis.ranks.imbalance import Imbalance, KernelImbalance, imbalance_of
 from nsightpy.errors import UsageError
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys import KERNEL
-from nsightpy.readers.nsys_tables import column, number, process_of
-from nsightpy.readers.session import GPU_TABLES
+from nsightpy.readers.nsys.events import KERNEL
+from nsightpy.readers.nsys.session import GPU_TABLES
+from nsightpy.readers.nsys.tables import column, number, process_of
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.verbs.ncu_info import AnyPaths, ncu_rows, split_by_tool

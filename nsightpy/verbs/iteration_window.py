@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from nsightpy.analysis.iterations import Iterations
+from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.errors import MissingDataError, UsageError
 from nsightpy.reports import NsysReport
 from nsightpy.tracks import Place

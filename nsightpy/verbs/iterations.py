@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.iteration_budgets import (
+from nsightpy.analysis.iterations.budgets import (
     IterationBudgets,
     SlowIteration,
     Spread,
@@ -18,10 +18,10 @@ from nsightpy.analysis.iteration_budgets import (
     slow_iterations,
     spread,
 )
-from nsightpy.analysis.iterations import Iterations, find_iterations
+from nsightpy.analysis.iterations.steady import Iterations, find_iterations
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
-from nsightpy.analysis.nvtx_membership import inside
-from nsightpy.analysis.nvtx_projection import CALL_COLUMNS, RANGE_COLUMNS
+from nsightpy.analysis.nvtx.membership import inside
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name

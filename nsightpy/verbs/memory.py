@@ -10,9 +10,9 @@ from typing import Unpack
 import numpy as np
 
 from nsightpy.analysis import ranking
-from nsightpy.analysis.copies import host_memory
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import difference, union
+from nsightpy.analysis.memory.copies import host_memory
 from nsightpy.analysis.tally import Key, Tally, merge
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.errors import UsageError

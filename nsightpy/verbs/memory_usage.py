@@ -9,11 +9,11 @@ from typing import Unpack
 
 import numpy as np
 
-from nsightpy.analysis.allocations import Usage, usage
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.memory.allocations import Usage, usage
 from nsightpy.frames import Frame
 from nsightpy.rank_set import Paths
-from nsightpy.readers.memory_usage import MEMORY_USAGE
+from nsightpy.readers.nsys.memory_usage import MEMORY_USAGE
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, MemorySeries, MemoryUsage, Value
 from nsightpy.units import format_count

@@ -8,20 +8,20 @@ from typing import Unpack
 
 import numpy as np
 
-from nsightpy.analysis.nvtx import RangeTallies, merged, range_tallies
-from nsightpy.analysis.nvtx_nesting import SEPARATOR
-from nsightpy.analysis.nvtx_projection import (
+from nsightpy.analysis.nvtx.nesting import SEPARATOR
+from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
     RANGE_COLUMNS,
     Launched,
     launched,
 )
+from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
 from nsightpy.analysis.tally import Key
 from nsightpy.frames import API_CALLS, ColumnData, Frame
 from nsightpy.rank_set import Paths
-from nsightpy.readers.launch_calls import launch_calls, only_process
-from nsightpy.readers.nsys import RUNTIME
+from nsightpy.readers.nsys.events import RUNTIME
+from nsightpy.readers.nsys.launch_calls import launch_calls, only_process
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.verbs.request import Common, Request

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, union, union_of
-from nsightpy.analysis.nvtx import folded
-from nsightpy.analysis.nvtx_membership import (
+from nsightpy.analysis.nvtx.membership import (
     Place,
     belongs,
     call_keys,
@@ -21,7 +20,8 @@ from nsightpy.analysis.nvtx_membership import (
     named,
     windows,
 )
-from nsightpy.analysis.nvtx_projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
+from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints
 from nsightpy.reports import NsysReport

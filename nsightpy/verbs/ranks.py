@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Unpack
 
-from nsightpy.analysis.alignment import Alignment, ClockFit
-from nsightpy.analysis.arrivals import UnitWaits, arrivals_of, straggler_of, unit_waits
-from nsightpy.analysis.collectives import Unit
+from nsightpy.analysis.ranks.alignment import Alignment, ClockFit
+from nsightpy.analysis.ranks.arrivals import UnitWaits, arrivals_of, straggler_of, unit_waits
+from nsightpy.analysis.ranks.collectives import Unit
 from nsightpy.rank_set import Paths, RankSet
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value

@@ -12,7 +12,7 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.roofline import MAXIMUM, PROFILED, launch_rooflines, variants
+from nsightpy.analysis.roofline.points import MAXIMUM, PROFILED, launch_rooflines, variants
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Labels
 from nsightpy.ncu_reports import NcuReport, map_reports

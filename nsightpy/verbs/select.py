@@ -10,8 +10,10 @@ from typing import Unpack
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.iterations import SteadyState
-from nsightpy.analysis.launch_places import (
+from nsightpy.analysis.iterations.steady import SteadyState
+from nsightpy.analysis.ranking import durations
+from nsightpy.analysis.selection.coverage import Choice, Selection, Unit, choose, passes_of
+from nsightpy.analysis.selection.launch_places import (
     COLUMNS,
     Launches,
     Mask,
@@ -20,9 +22,7 @@ from nsightpy.analysis.launch_places import (
     portions,
     warm,
 )
-from nsightpy.analysis.launch_window import shortest_window
-from nsightpy.analysis.ranking import durations
-from nsightpy.analysis.selection import Choice, Selection, Unit, choose, passes_of
+from nsightpy.analysis.selection.launch_window import shortest_window
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Frame
 from nsightpy.ncu_command import APPLICATION, Options

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nsightpy.analysis.launch_places import Places, Sample, Variant
-from nsightpy.analysis.launch_window import Window
-from nsightpy.analysis.selection import Choice, Selection, Unit
+from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
+from nsightpy.analysis.selection.launch_places import Places, Sample, Variant
+from nsightpy.analysis.selection.launch_window import Window
 from nsightpy.errors import UsageError
 from nsightpy.ncu_command import NameFilter, Options, Run, argv, response_file, shell_line
 from nsightpy.ncu_command.filters import BASES

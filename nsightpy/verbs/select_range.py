@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.nvtx_membership import belongs, call_keys, launch_key, named
+from nsightpy.analysis.nvtx.membership import belongs, call_keys, launch_key, named
 from nsightpy.errors import MissingDataError, UsageError
 from nsightpy.frames import Frame
 from nsightpy.ncu_command.filters import nvtx_filter

@@ -11,9 +11,9 @@ from pathlib import Path
 from nsightpy.errors import ToolFailedError
 from nsightpy.ncu_command import Options, argv
 from nsightpy.ncu_command.scripts import MPI_RANKS
-from nsightpy.readers.ncu_run import NcuOutcome, available, failure, remedy, run_ncu
-from nsightpy.readers.nvidia_tools import Tool, find_tool
-from nsightpy.readers.tool_run import run_tool, termination_raises
+from nsightpy.readers.ncu.run import NcuOutcome, available, failure, remedy, run_ncu
+from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
+from nsightpy.readers.tools.tool_run import run_tool, termination_raises
 from nsightpy.results import Field, Table, Value
 from nsightpy.verbs.select_plan import Plan, PlannedRun
 

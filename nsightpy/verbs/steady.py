@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.intervals import Spans, union
-from nsightpy.analysis.iterations import steady_state
+from nsightpy.analysis.iterations.steady import steady_state
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.reports import NsysReport
 from nsightpy.verbs.idleness import Work

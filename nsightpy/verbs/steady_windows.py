@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from nsightpy.analysis.iterations import SteadyState, steady_state
-from nsightpy.analysis.launch_places import Mask
+from nsightpy.analysis.iterations.steady import SteadyState, steady_state
+from nsightpy.analysis.selection.launch_places import Mask
 from nsightpy.frames import Frame
 from nsightpy.reports import NsysReport
 from nsightpy.units import format_time

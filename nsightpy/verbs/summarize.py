@@ -9,10 +9,10 @@ from typing import Unpack
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
-from nsightpy.analysis.findings import findings as checked
+from nsightpy.analysis.findings.checks import findings as checked
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.nvtx import tally_ranges
-from nsightpy.analysis.nvtx_projection import RANGE_COLUMNS
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
+from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.frames import Frame, Labels
 from nsightpy.rank_set import Paths

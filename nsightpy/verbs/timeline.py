@@ -10,13 +10,13 @@ from typing import Any, Unpack
 import sqlalchemy as sa
 
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.analysis.timeline import call_lanes, range_lanes, stream_lanes
+from nsightpy.analysis.timeline.lanes import call_lanes, range_lanes, stream_lanes
 from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.frames import Frame, Ints
 from nsightpy.rank_set import Paths, natural
-from nsightpy.readers.nsys import RUNTIME
-from nsightpy.readers.nvtx import NVTX, STYLES
-from nsightpy.readers.session import GPU_TABLES
+from nsightpy.readers.nsys.events import RUNTIME
+from nsightpy.readers.nsys.nvtx import NVTX, STYLES
+from nsightpy.readers.nsys.session import GPU_TABLES
 from nsightpy.reports import NsysReport
 from nsightpy.tracks import Lane, Place, Timeline, Track
 from nsightpy.verbs.clock import Clocks, clocks_of

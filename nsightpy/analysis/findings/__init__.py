@@ -1,0 +1,1 @@
+"""Findings: small checks on plain figures."""

@@ -1,0 +1,1 @@
+"""Iterations: found, cut to the steady state, accounted for."""

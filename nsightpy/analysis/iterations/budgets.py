@@ -1,0 +1,150 @@
+"""What a device did in each iteration, how iterations spread, and what grew in the slow ones."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.intervals import Spans, measure_before, union_of
+from nsightpy.analysis.iterations.steady import Iterations
+from nsightpy.analysis.time_budget import Activity
+from nsightpy.frames import Frame, Ints
+
+SLOW_SHARE = 0.05
+SLOW_DEVIATIONS = 3.0
+PARTS = ("compute", "exposed communication", "copies", "idle")
+
+
+@dataclass(frozen=True)
+class IterationBudgets:
+    """The time of each iteration on one device, in ns; one entry an iteration.
+
+    Copies are what is busy and neither compute nor exposed communication.
+    """
+
+    duration: Ints
+    busy: Ints
+    compute: Ints
+    exposed_communication: Ints
+
+    @property
+    def idle(self) -> Ints:
+        return self.duration - self.busy
+
+    @property
+    def copies(self) -> Ints:
+        return self.busy - self.compute - self.exposed_communication
+
+    def parts(self) -> dict[str, Ints]:
+        """The partition of each iteration, under the names of PARTS."""
+        figures = (self.compute, self.exposed_communication, self.copies, self.idle)
+        return dict(zip(PARTS, figures, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How long the steady iterations last, in ns."""
+
+    count: int
+    median: float
+    minimum: int
+    maximum: int
+    p95: float
+
+
+@dataclass(frozen=True, slots=True)
+class SlowIteration:
+    """A steady iteration far above the median: what grew most against it, in ns."""
+
+    iteration: int
+    duration_ns: int
+    ratio: float
+    part: str
+    grew_ns: int
+    kernel: str = ""
+    kernel_grew_ns: int = 0
+
+
+def iteration_budgets(found: Iterations, done: Activity) -> IterationBudgets:
+    """The budget of each iteration from what one device did (sets of time, in ns)."""
+    exposed = done.communication - union_of((done.compute, done.memory))
+    return IterationBudgets(
+        found.duration,
+        _within(found, done.busy),
+        _within(found, done.compute),
+        _within(found, exposed),
+    )
+
+
+def _within(found: Iterations, time: Spans) -> Ints:
+    return measure_before(time, found.end) - measure_before(time, found.start)
+
+
+def spread(found: Iterations) -> Spread | None:
+    """The spread of the steady iterations; None without any."""
+    steady = found.duration[found.steady]
+    if len(steady) == 0:
+        return None
+    return Spread(
+        len(steady),
+        float(np.median(steady)),
+        int(steady.min()),
+        int(steady.max()),
+        float(np.quantile(steady, 0.95)),
+    )
+
+
+def slow_iterations(
+    found: Iterations, budgets: IterationBudgets, kernels: Frame, most: int = 3
+) -> list[SlowIteration]:
+    """The slowest steady iterations that stand out, slowest first.
+
+    One stands out from 5 % and three deviations (1.4826 x the median deviation) above the median.
+    kernels: start_ns, end_ns and name of the device.
+    """
+    steady = found.steady
+    duration = found.duration[steady]
+    if len(steady) < 3:
+        return []
+    median = float(np.median(duration))
+    deviation = 1.4826 * float(np.median(np.abs(duration - median)))
+    limit = median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)
+    slow = steady[duration > limit]
+    order = slow[np.argsort(-found.duration[slow], kind="stable")][:most]
+    return [_grown(found, budgets, kernels, place, median) for place in order.tolist()]
+
+
+def _grown(
+    found: Iterations, budgets: IterationBudgets, kernels: Frame, place: int, median: float
+) -> SlowIteration:
+    steady = found.steady
+    grew = {
+        name: int(figure[place] - np.median(figure[steady]))
+        for name, figure in budgets.parts().items()
+    }
+    part = max(grew, key=lambda name: grew[name])
+    kernel, kernel_grew = "", 0
+    if part in PARTS[:2]:
+        kernel, kernel_grew = _grown_kernel(found, kernels, place)
+    duration = int(found.duration[place])
+    return SlowIteration(place, duration, duration / median, part, grew[part], kernel, kernel_grew)
+
+
+def _grown_kernel(found: Iterations, kernels: Frame, place: int) -> tuple[str, int]:
+    """The kernel whose work in an iteration exceeds its mean over the steady ones most, and by
+    how many ns."""
+    names = kernels.labels("name").merged()
+    start, lengths = kernels.ints("start_ns"), kernels.ints("end_ns") - kernels.ints("start_ns")
+    if len(names) == 0:
+        return "", 0
+    steady = found.steady
+    inside = Spans(found.start[steady], found.end[steady])
+    owner = np.searchsorted(inside.starts, start, side="right") - 1
+    usual = (owner >= 0) & (start < inside.ends[np.maximum(owner, 0)])
+    mine = (start >= found.start[place]) & (start < found.end[place])
+    size = len(names.values)
+    mean = np.bincount(names.codes[usual], lengths[usual], size) / len(steady)
+    grew = np.bincount(names.codes[mine], lengths[mine], size) - mean
+    most = int(np.argmax(grew))
+    return names.values[most], int(grew[most])

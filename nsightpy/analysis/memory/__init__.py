@@ -1,0 +1,1 @@
+"""Memory: copies, and what was allocated."""

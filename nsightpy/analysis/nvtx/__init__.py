@@ -1,0 +1,1 @@
+"""NVTX ranges: how they nest, what they launched, what is theirs."""

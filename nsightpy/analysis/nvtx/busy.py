@@ -1,0 +1,143 @@
+"""For how long anything that a group of ranges launched was running, many groups at once.
+
+Operations that overlap no other are summed; only the rest is united, group by group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.grouping import Groups
+from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.nvtx.projection import Launched, Projection
+from nsightpy.frames import Frame, Ints, distinct
+
+# Groups are laid one after another on the axis of time, as many at once as int64 holds.
+_AXIS_BITS = 62
+_SMALL = 32_767
+_PAIRS = 500_000
+
+
+def busy_by_group(
+    groups: Groups, found: Projection, done: Launched, operations: Frame
+) -> tuple[Ints, int]:
+    """For how long any operation of each group of ranges ran, and any operation at all, in ns.
+
+    Instances may nest and repeat; the times of several devices add up.
+    """
+    busy = np.zeros(len(groups.keys), dtype=np.int64)
+    if operations.rows == 0:
+        return busy, 0
+    starts, ends = _on_one_axis(operations)
+    order = np.argsort(starts, kind="stable")
+    begins, finishes = starts[order], ends[order]
+    reach = np.maximum.accumulate(finishes)
+    whole = int(_fresh(begins, finishes, reach).sum())
+    rows = np.flatnonzero(found.found)
+    if len(rows) == 0:
+        return busy, whole
+    mine = _stretches(groups.codes[rows], found.low[rows], found.high[rows], len(done))
+    group, low = np.divmod(mine.starts, len(done) + 1)
+    first, last = done.first[low], done.first[low + (mine.ends - mine.starts)]
+    shared = np.empty(len(order), dtype=np.bool_)
+    shared[order] = ~_alone(begins, reach)
+    shared = shared[done.rows]
+    before = _running(np.where(shared, 0, (ends - starts)[done.rows]))
+    busy += _sums(group, before[last] - before[first], len(busy))
+    crowd = _running(shared)
+    chosen = done.rows[shared]
+    busy += _united(group, crowd[first], crowd[last], starts[chosen], ends[chosen], len(busy))
+    return busy, whole
+
+
+def _on_one_axis(operations: Frame) -> tuple[Ints, Ints]:
+    """Starts and ends from 0, every device's time after another's."""
+    starts, ends = operations.ints("start_ns"), operations.ints("end_ns")
+    base = int(starts.min())
+    pids, devices = operations.ints("pid"), operations.ints("device")
+    if not pids.strides == devices.strides == (0,):
+        place = distinct((pids << 16) | devices)[1]
+        shift = place.astype(np.int64) * (int(ends.max()) - base + 1) - base
+        return starts + shift, ends + shift
+    return starts - base, ends - base
+
+
+def _fresh(begins: Ints, finishes: Ints, reach: Ints) -> Ints:
+    """What each interval adds to the union of those before it; rows by start."""
+    added = finishes - begins
+    added[1:] = finishes[1:] - np.maximum(begins[1:], reach[:-1])
+    added[added < 0] = 0
+    return added
+
+
+def _alone(begins: Ints, reach: Ints) -> NDArray[np.bool_]:
+    """Which operations, by start, overlap no other: their times simply add up."""
+    clear = np.ones(len(begins), dtype=np.bool_)
+    clear[1:] = begins[1:] >= reach[:-1]
+    clear[:-1] &= clear[1:]
+    return clear
+
+
+def _stretches(group: NDArray[np.int32], low: Ints, high: Ints, calls: int) -> Spans:
+    """The calls of each group as disjoint stretches; group g's are shifted by g * (calls + 1)."""
+    small = group.astype(np.int16) if int(group.max()) <= _SMALL else group
+    order = np.argsort(small, kind="stable")
+    shift = group[order].astype(np.int64) * (calls + 1)
+    return union(low[order] + shift, high[order] + shift)
+
+
+def _united(group: Ints, first: Ints, last: Ints, starts: Ints, ends: Ints, groups: int) -> Ints:
+    """Per group the measure of the union of intervals first:last of each of its stretches."""
+    total = np.zeros(groups, dtype=np.int64)
+    some = last > first
+    group, first, last = group[some], first[some], last[some]
+    if len(group) == 0:
+        return total
+    order = np.argsort(starts, kind="stable")
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    begins, finishes = starts[order], ends[order]
+    places = len(order).bit_length()
+    width = int(finishes.max()).bit_length()
+    at_once = max((1 << _AXIS_BITS) >> max(width, places), 1)
+    for low, high in _portions(_sums(group, last - first, groups), at_once):
+        part = slice(*np.searchsorted(group, (low, high)).tolist())
+        count = last[part] - first[part]
+        member = np.arange(int(count.sum()))
+        member += np.repeat(first[part] - (np.cumsum(count) - count), count)
+        packed = rank[member]
+        packed |= np.repeat((group[part] - low) << places, count)
+        packed.sort(kind="stable")
+        place = packed & ((1 << places) - 1)
+        packed >>= places
+        shift = packed << width
+        start, end = begins[place] + shift, finishes[place] + shift
+        total[low:high] = _sums(packed, _fresh(start, end, np.maximum.accumulate(end)), high - low)
+    return total
+
+
+def _portions(sizes: Ints, at_once: int) -> Iterator[tuple[int, int]]:
+    """Groups low to high (exclusive), as many at a time as fit; a large one alone."""
+    before, low = _running(sizes), 0
+    while low < len(sizes):
+        fitting = int(np.searchsorted(before, before[low] + _PAIRS, side="right")) - 1
+        high = min(max(fitting, low + 1), low + at_once, len(sizes))
+        yield low, high
+        low = high
+
+
+def _sums(group: Ints, values: Ints, groups: int) -> Ints:
+    """Exact sums per group; groups ascend."""
+    before = _running(values)
+    edges = np.searchsorted(group, np.arange(groups + 1))
+    return before[edges[1:]] - before[edges[:-1]]
+
+
+def _running(values: NDArray[np.generic]) -> Ints:
+    """Sums of everything before each place, one longer than the values."""
+    sums = np.zeros(len(values) + 1, dtype=np.int64)
+    np.cumsum(values, dtype=np.int64, out=sums[1:])
+    return sums

@@ -1,0 +1,132 @@
+"""What belongs to named NVTX ranges: their calls, their operations, their time on each device."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.intervals import Spans, measure_before, union
+from nsightpy.analysis.nvtx.projection import launched, project, thread_key
+from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.frames import Frame, Ints, Labels, distinct
+
+Place = tuple[int, int]  # process, device
+WILD = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class RangeName:
+    """Which ranges are meant: a name, `*` standing for anything, and a domain (None: any)."""
+
+    name: str
+    domain: str | None = None
+
+    def matches(self, ranges: Frame) -> NDArray[np.bool_]:
+        """Mask of the ranges meant, framework suffixes given or left out."""
+        names = ranges.labels("name")
+        mask = _alike(names, self.name) | _alike(folded(names), self.name)
+        return mask if self.domain is None else mask & _alike(ranges.labels("domain"), self.domain)
+
+
+def named(text: str, ranges: Frame) -> RangeName | None:
+    """The meaning of RANGE[@DOMAIN]: a range of that whole name, else a name and a domain."""
+    name, mark, domain = text.rpartition("@")
+    for meant in (RangeName(text), *([RangeName(name, domain)] if mark else [])):
+        if meant.matches(ranges).any():
+            return meant
+    return None
+
+
+def _alike(labels: Labels, pattern: str) -> NDArray[np.bool_]:
+    if WILD not in pattern:
+        return labels.equals([pattern])
+    wanted = re.compile(".*".join(map(re.escape, pattern.split(WILD))), re.DOTALL)
+    hits = np.asarray([bool(wanted.fullmatch(v)) for v in labels.values], dtype=np.bool_)
+    return hits[labels.codes] if len(hits) else np.zeros(len(labels), dtype=np.bool_)
+
+
+def inside(rows: Frame, ranges: Frame) -> NDArray[np.bool_]:
+    """Mask of what lies inside one of the ranges, ends included, on the same thread.
+
+    Both frames carry start_ns, end_ns, pid and tid; ranges may overlap.
+    """
+    if rows.rows == 0 or ranges.rows == 0:
+        return np.zeros(rows.rows, dtype=np.bool_)
+    threads, code = distinct(thread_key(ranges))
+    base = int(ranges.ints("start_ns").min())
+    width = int(max(ranges.ints("end_ns").max(), rows.ints("end_ns").max())) - base + 2
+    shift = code.astype(np.int64) * width - base
+    begin = ranges.ints("start_ns") + shift
+    order = np.argsort(begin, kind="stable")
+    # how far the ranges of a thread reach that began so far
+    reach = np.maximum.accumulate((ranges.ints("end_ns") + shift)[order])
+    own = thread_key(rows)
+    place = np.minimum(np.searchsorted(threads, own), len(threads) - 1)
+    moved = place * width - base
+    # what begins before all ranges is held out of the thread before
+    start = np.maximum(rows.ints("start_ns") + moved, place * width - 1)
+    finish = np.maximum(rows.ints("end_ns") + moved, place * width - 1)
+    before = np.searchsorted(begin[order], start, side="right") - 1
+    covers = reach[np.maximum(before, 0)] >= finish
+    mask: NDArray[np.bool_] = (threads[place] == own) & (before >= 0) & covers
+    return mask
+
+
+def call_keys(calls: Frame, ranges: Frame) -> Ints:
+    """The calls inside the ranges as sorted keys (process and correlation id as one number)."""
+    mine = calls.take(inside(calls, ranges) & (calls.ints("correlation_id") > 0))
+    return np.unique(launch_key(mine))
+
+
+def calls_beside(calls: Frame, ranges: Frame) -> int:
+    """How many calls other threads of the same processes made while one of the ranges was open."""
+    count = 0
+    for pid in np.unique(ranges.ints("pid")).tolist():
+        mine = ranges.ints("pid") == pid
+        time = union(ranges.ints("start_ns")[mine], ranges.ints("end_ns")[mine])
+        others = ~np.isin(calls.ints("tid"), ranges.ints("tid")[mine]) & (calls.ints("pid") == pid)
+        start, end = calls.ints("start_ns")[others], calls.ints("end_ns")[others]
+        count += int(np.count_nonzero(measure_before(time, end) > measure_before(time, start)))
+    return count
+
+
+def launch_key(frame: Frame) -> Ints:
+    """Process and correlation id of each row as one number."""
+    return (frame.ints("pid") << 36) | frame.ints("correlation_id")
+
+
+def belongs(frame: Frame, keys: Ints) -> NDArray[np.bool_]:
+    """Mask of the rows (pid, correlation_id) that one of the calls launched or is."""
+    if len(keys) == 0:
+        return np.zeros(frame.rows, dtype=np.bool_)
+    own = launch_key(frame)
+    place = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
+    hits: NDArray[np.bool_] = keys[place] == own
+    return hits
+
+
+def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans]:
+    """For each device the union of the ranges' projected intervals on it, in ns."""
+    found: dict[Place, Spans] = {}
+    places, code = distinct((operations.ints("pid") << 16) | operations.ints("device"))
+    for number, place in enumerate(places.tolist()):
+        done = project(ranges, launched(operations.take(code == number), calls))
+        some = done.found
+        if some.any():
+            found[divmod(place, 1 << 16)] = union(done.start[some], done.end[some])
+    return found
+
+
+def end_to_end(frame: Frame, window: Spans) -> Frame:
+    """The rows that a window meets, in the window's own time: its parts laid end to end from 0.
+
+    What lies between the parts vanishes, so whatever crosses an edge is clipped.
+    """
+    start = measure_before(window, frame.ints("start_ns"))
+    end = measure_before(window, frame.ints("end_ns"))
+    laid = Frame({**frame, "start_ns": start, "end_ns": end})
+    met = end > start
+    return laid if met.all() else laid.take(met)

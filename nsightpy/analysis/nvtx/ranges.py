@@ -1,0 +1,106 @@
+"""NVTX ranges grouped by what they name: host time, projected GPU time, share of the busy time."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.nvtx.busy import busy_by_group
+from nsightpy.analysis.nvtx.nesting import nest, paths
+from nsightpy.analysis.nvtx.projection import Launched, project
+from nsightpy.analysis.tally import Key, Tally, merge, tally
+from nsightpy.frames import Frame, Labels
+
+BY = ("name", "domain", "style")
+
+# What PyTorch (emit_nvtx) appends to tell instances of one operator apart:
+# "aten::mm, seq = 12, op_id = 7, sizes = [[2, 3]], input_op_ids = [(5,0)]".
+_SUFFIX = re.compile(
+    r",\s*(?:(?:stashed )?seq ?= ?-?\d+|op_id = \d+|sizes = \[|input_op_ids = \[|thread = \d+)"
+)
+
+
+def plain_name(name: str) -> str:
+    """A range's name without what frameworks append to tell its instances apart."""
+    found = _SUFFIX.search(name)
+    return name[: found.start()] if found else name
+
+
+def folded(names: Labels) -> Labels:
+    """Names without framework suffixes, equal ones sharing a code."""
+    return Labels(names.codes, tuple(map(plain_name, names.values))).merged()
+
+
+@dataclass(frozen=True, slots=True)
+class RangeTallies:
+    """Ranges by (name or path, domain, style); what several reports merge. Times in ns.
+
+    `ranges` and `projected` tally lengths; the latter only of instances with operations.
+    `operations` and `busy_ns` by key: how many there are, and for how long any of them ran.
+    `whole_busy_ns`: for how long anything ran. `unlaunched`: operations without a recorded call;
+    `crossing`: ranges that end on another thread.
+    """
+
+    ranges: Tally
+    projected: Tally
+    operations: dict[Key, int]
+    busy_ns: dict[Key, int]
+    whole_busy_ns: int
+    unlaunched: int
+    crossing: int
+
+
+def tally_ranges(ranges: Frame) -> Tally:
+    """Durations (ns) per (name, domain, style), framework suffixes folded."""
+    groups = group_by(Frame({**ranges, "name": folded(ranges.labels("name"))}), BY)
+    return tally(groups.codes, ranges.ints("end_ns") - ranges.ints("start_ns"), groups.keys)
+
+
+def range_tallies(
+    ranges: Frame, operations: Frame, done: Launched, *, tree: bool = False
+) -> RangeTallies:
+    """Ranges (RANGE_COLUMNS) and what they launched, by name or by path in the tree of ranges.
+
+    `done` says which calls launched the operations (OPERATION_COLUMNS).
+    """
+    names = folded(ranges.labels("name"))
+    if tree:
+        names = paths(names, nest(ranges))
+    groups = group_by(Frame({**ranges, "name": names}), BY)
+    found = project(ranges, done)
+    some = found.found
+    lengths = ranges.ints("end_ns") - ranges.ints("start_ns")
+    counts = np.bincount(groups.codes, found.operations, len(groups.keys)).astype(np.int64)
+    busy, whole = busy_by_group(groups, found, done, operations)
+    return RangeTallies(
+        tally(groups.codes, lengths, groups.keys),
+        tally(groups.codes[some], found.length[some], groups.keys),
+        dict(zip(groups.keys, counts.tolist(), strict=True)),
+        dict(zip(groups.keys, busy.tolist(), strict=True)),
+        whole,
+        operations.rows - len(done.rows),
+        int(np.count_nonzero(ranges.ints("tid") != ranges.ints("end_tid"))),
+    )
+
+
+def merged(parts: Sequence[RangeTallies]) -> RangeTallies:
+    """The tallies of several reports as one."""
+    operations: dict[Key, int] = {}
+    busy: dict[Key, int] = {}
+    for part in parts:
+        for key, count in part.operations.items():
+            operations[key] = operations.get(key, 0) + count
+            busy[key] = busy.get(key, 0) + part.busy_ns[key]
+    return RangeTallies(
+        merge([part.ranges for part in parts]),
+        merge([part.projected for part in parts]),
+        operations,
+        busy,
+        sum(part.whole_busy_ns for part in parts),
+        sum(part.unlaunched for part in parts),
+        sum(part.crossing for part in parts),
+    )

@@ -1,0 +1,382 @@
+"""Putting the clocks of many reports on one time line.
+
+Level 0 is what the reports say themselves: one session, one host's system clock, or the wall
+clock (UTC). Level 1 is what their collectives say: ranks leave a synchronising collective
+together, so the ends tell how far each clock is off. A fit carries its own error bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nsightpy.analysis.ranks.clock_graph import Courses, courses_of
+from nsightpy.analysis.ranks.clock_solve import NORMAL, Observations, solve
+from nsightpy.analysis.ranks.collectives import CollectiveLog, Ledger, Mask, ledger_of
+from nsightpy.analysis.ranks.groups import with_groups
+from nsightpy.analysis.ranks.matching import Instances, instances_of
+from nsightpy.frames import Ints
+
+COLLECTIVES = "collectives"
+ONE_SESSION, SYSTEM_CLOCK, WALL_CLOCK, UNKNOWN = "one session", "system clock", "wall clock", "none"
+# A host's reports whose wall and system clocks disagree by more belong to different boots.
+SAME_BOOT_NS = 1_000_000_000
+# With fewer instances, or a larger error of the median end, level 0 stays.
+LEAST_INSTANCES = 4
+FAR_ERROR_NS, NEAR_ERROR_NS = 100_000.0, 5_000.0
+ENOUGH = 1_000
+PASSES, MOVED_NS = 3, 1_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFit:
+    """How the times of one process of one report become times on the common clock.
+
+    Positive `offset_ns`: this clock was ahead of the first rank's when the session began, beyond
+    what level 0 corrects (`epoch_ns`: the UTC of the report's time 0). `drift_ppm` adds to it from
+    `zero_ns` on, the session's start in the report's own time. `residual_*` are percentiles of
+    own end - median end over the `instances` collectives compared; None without any.
+    """
+
+    report: str
+    pid: int
+    rank: int | None
+    offset_ns: int = 0
+    drift_ppm: float = 0.0
+    method: str = WALL_CLOCK
+    instances: int = 0
+    residual_p05_ns: float | None = None
+    residual_p50_ns: float | None = None
+    residual_p95_ns: float | None = None
+    epoch_ns: int = 0
+    zero_ns: int = 0
+
+    def to_aligned(self, times: Ints) -> Ints:
+        """Times of this report (ns) as ns of the common clock, UTC of the first rank's host."""
+        moved: Ints = times + (self.epoch_ns - self.offset_ns)
+        if not self.drift_ppm:
+            return moved
+        moved -= np.rint((times - self.zero_ns) * (self.drift_ppm * 1e-6)).astype(np.int64)
+        return moved
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What one process of one report says about its clock; None where it does not tell."""
+
+    report: str
+    pid: int
+    rank: int | None = None
+    host: str = ""
+    utc_ns: int | None = None
+    system_clock_ns: int | None = None
+    shift_ns: int = 0
+    session: str = ""
+
+    @property
+    def name(self) -> str:
+        """How people call it: its rank, else its report and process."""
+        return f"{self.report}:{self.pid}" if self.rank is None else f"rank {self.rank}"
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """All ranks' collectives on the common clock: starts and ends in ns since `base_ns` (UTC).
+
+    `fits` are those of the clocks, and `hosts` names what shares a host's clock; `instances` says
+    which rows of the ledger are one collective.
+    """
+
+    clocks: tuple[Clock, ...]
+    fits: tuple[ClockFit, ...]
+    ledger: Ledger
+    instances: Instances
+    starts: Ints
+    ends: Ints
+    base_ns: int
+    hosts: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
+    """Put clocks on one time line by the collectives of their reports.
+
+    logs[i] holds the collectives of clocks[i]'s process (a report's log may stand there for all
+    its processes). The first clock is the reference: offset and drift 0.
+    """
+    level0 = level_zero(clocks)
+    base = min((fit.epoch_ns + fit.zero_ns for fit in level0), default=0)
+    ledger = ledger_of(_by_log(clocks, logs), [fit.epoch_ns - base for fit in level0])
+    hosts = _hosts(clocks)
+    courses = courses_of(ledger, len(clocks), hosts)
+    ledger, instances, courses = _settled(ledger, courses, hosts)
+    evidence = _evidence(ledger, instances, courses)
+    told = [_convincing(fit, seen) for fit, seen in zip(level0, evidence, strict=True)]
+    courses = _gauged(courses, np.asarray(told, dtype=np.bool_), hosts)
+    evidence = _evidence(ledger, instances, courses)
+    fits = tuple(
+        _fit_of(fit, base, courses, clock, seen, told=told[clock])
+        for clock, (fit, seen) in enumerate(zip(level0, evidence, strict=True))
+    )
+    return Alignment(
+        tuple(clocks),
+        fits,
+        ledger,
+        instances,
+        courses.aligned(ledger.clock, ledger.starts),
+        courses.aligned(ledger.clock, ledger.ends),
+        base,
+        tuple(hosts),
+        tuple(_notes(clocks, fits, courses)),
+    )
+
+
+def _settled(
+    ledger: Ledger, courses: Courses, hosts: Sequence[str]
+) -> tuple[Ledger, Instances, Courses]:
+    """Groups, instances and courses that agree with each other."""
+    untold = ledger
+    for _ in range(PASSES):
+        ends = courses.aligned(untold.clock, untold.ends)
+        ledger = with_groups(untold, ends, courses.tolerance_ns)
+        instances = instances_of(ledger, ends)
+        refined = _refined(ledger, instances, courses, hosts)
+        moved = np.max(np.abs(refined.offsets - courses.offsets), initial=0.0)
+        courses = refined
+        if moved < MOVED_NS:
+            break
+    return ledger, instances, courses
+
+
+def _refined(
+    ledger: Ledger, instances: Instances, courses: Courses, hosts: Sequence[str]
+) -> Courses:
+    """The courses that fit all instances at once."""
+    rows = _telling(ledger, instances, courses)
+    if len(rows) == 0:
+        return courses
+    rows = rows[_enough(ledger, instances)[instances.number[rows]]]
+    clock, times = ledger.clock[rows], ledger.ends[rows]
+    _, instance = np.unique(instances.number[rows], return_inverse=True)
+    aligned = (times - courses.center_ns).astype(np.float64) - courses.errors(clock, times)
+    first = np.full(int(instance.max()) + 1, np.inf)
+    np.minimum.at(first, instance, aligned)
+    seen = Observations(
+        clock,
+        instance,
+        first[instance],
+        aligned - first[instance],
+        len(courses.offsets),
+    )
+    offsets, drifts = solve(seen, hosts)
+    return replace(courses, offsets=courses.offsets + offsets, drifts=courses.drifts + drifts)
+
+
+def _enough(ledger: Ledger, instances: Instances) -> Mask:
+    """Some of the instances of every channel, evenly spread: more would tell nothing new."""
+    rows = np.flatnonzero(instances.matched)
+    number, first = np.unique(instances.number[rows], return_index=True)
+    channel = ledger.channel[rows[first]]
+    found = np.zeros(instances.count, dtype=np.bool_)
+    for one in np.unique(channel).tolist():
+        own = number[channel == one]
+        found[own[:: max(1, len(own) // ENOUGH)]] = True
+    return found
+
+
+def _telling(ledger: Ledger, instances: Instances, courses: Courses) -> Ints:
+    """The rows of synchronising instances in which clocks of one component met."""
+    rows = np.flatnonzero(instances.matched & ledger.synchronising)
+    number, clock = instances.number[rows], ledger.clock[rows]
+    if len(rows) == 0:
+        return rows
+    low = np.full(instances.count, len(courses.offsets), dtype=np.int64)
+    high, torn = np.full(instances.count, -1, dtype=np.int64), np.zeros(instances.count, np.bool_)
+    np.minimum.at(low, number, clock)
+    np.maximum.at(high, number, clock)
+    torn[number[courses.components[clock] != courses.components[low[number]]]] = True
+    good = (high > low) & ~torn
+    return rows[good[number]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What the collectives tell of one clock: how many, percentiles, error of the median (ns)."""
+
+    instances: int = 0
+    percentiles: tuple[float, float, float] | None = None
+    error_ns: float = float("inf")
+
+
+def _evidence(ledger: Ledger, instances: Instances, courses: Courses) -> list[_Seen]:
+    """Residuals of every clock: own end minus the median end of the instance."""
+    rows = _telling(ledger, instances, courses)
+    clocks = len(courses.offsets)
+    if len(rows) == 0:
+        return [_Seen()] * clocks
+    clock = ledger.clock[rows]
+    _, instance = np.unique(instances.number[rows], return_inverse=True)
+    ends = courses.aligned(clock, ledger.ends[rows]).astype(np.float64)
+    view = Observations(clock, instance, ends, ends, clocks)
+    residuals = view.against_median(ends)
+    found = []
+    for place in range(clocks):
+        own, met = residuals[clock == place], np.unique(instance[clock == place])
+        if len(own) == 0:
+            found.append(_Seen())
+            continue
+        low, middle, high = np.percentile(own, (5, 50, 95)).tolist()
+        scatter = NORMAL * float(np.median(np.abs(own - middle)))
+        found.append(_Seen(len(met), (low, middle, high), 1.25 * scatter / len(met) ** 0.5))
+    return found
+
+
+def _convincing(fit: ClockFit, seen: _Seen) -> bool:
+    """Whether collectives tell more about a clock than level 0 does."""
+    limit = NEAR_ERROR_NS if fit.method in (ONE_SESSION, SYSTEM_CLOCK) else FAR_ERROR_NS
+    return seen.instances >= LEAST_INSTANCES and seen.error_ns <= limit
+
+
+def _gauged(courses: Courses, told: Mask, hosts: Sequence[str]) -> Courses:
+    """Offsets relative to the first clock; clocks of which nothing is told stay at level 0.
+
+    Components that no collective ties are tied by a host that they share, else by level 0.
+    """
+    offsets, drifts = np.where(told, courses.offsets, 0.0), np.where(told, courses.drifts, 0.0)
+    placed = np.zeros(len(offsets), dtype=np.bool_)
+    for component in np.unique(courses.components).tolist():
+        members = told & (courses.components == component)
+        if not members.any():
+            continue
+        first = int(np.flatnonzero(members)[0])
+        drifts[members] -= drifts[first]
+        shared = [
+            offsets[one] - offsets[other]
+            for one in np.flatnonzero(members).tolist()
+            for other in np.flatnonzero(placed).tolist()
+            if hosts[one] and hosts[one] == hosts[other]
+        ]
+        if members[0]:
+            shift = offsets[0]
+        else:
+            shift = float(np.median(shared)) if shared else float(np.median(offsets[members]))
+        offsets[members] -= shift
+        placed |= members
+    return replace(courses, offsets=offsets, drifts=drifts)
+
+
+def _fit_of(
+    fit: ClockFit, base: int, courses: Courses, clock: int, seen: _Seen, *, told: bool
+) -> ClockFit:
+    """The published fit of one clock: its offset is taken back to the session's start."""
+    start = fit.epoch_ns + fit.zero_ns - base - courses.center_ns
+    low, middle, high = seen.percentiles or (None, None, None)
+    offset = float(courses.offsets[clock] + courses.drifts[clock] * start)
+    return replace(
+        fit,
+        offset_ns=round(offset),
+        drift_ppm=float(courses.drifts[clock]) * 1e6,
+        method=COLLECTIVES if told else fit.method,
+        instances=seen.instances,
+        residual_p05_ns=low,
+        residual_p50_ns=middle,
+        residual_p95_ns=high,
+    )
+
+
+def _notes(clocks: Sequence[Clock], fits: Sequence[ClockFit], courses: Courses) -> list[str]:
+    """What a reader must know about the common clock."""
+    if len(clocks) < 2:
+        return []
+    notes = []
+    left = [c.name for c, f in zip(clocks, fits, strict=True) if f.method != COLLECTIVES]
+    if left:
+        methods = {fit.method for fit in fits} - {COLLECTIVES}
+        notes.append(
+            f"{_few(left)}: fewer than {LEAST_INSTANCES} synchronising collectives with others, or "
+            f"ends too far apart, so their clocks are not aligned by them ({_level(methods)} only)."
+        )
+    parts = {
+        int(component)
+        for component, fit in zip(courses.components, fits, strict=True)
+        if fit.method == COLLECTIVES
+    }
+    if len(parts) > 1:
+        notes.append(
+            f"{len(parts)} sets of ranks share no synchronising collective: between them only "
+            "the wall clock holds, which may be wrong by milliseconds."
+        )
+    return notes
+
+
+def _level(methods: set[str]) -> str:
+    return ", ".join(sorted(methods)).replace(UNKNOWN, "no clock")
+
+
+def _few(names: Sequence[str]) -> str:
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
+def _by_log(
+    clocks: Sequence[Clock], logs: Sequence[CollectiveLog]
+) -> list[tuple[CollectiveLog, dict[int, int]]]:
+    """Each log once, with the clocks of its processes."""
+    owners: dict[int, tuple[CollectiveLog, dict[int, int]]] = {}
+    for place, (clock, log) in enumerate(zip(clocks, logs, strict=True)):
+        owners.setdefault(id(log), (log, {}))[1][clock.pid] = place
+    return list(owners.values())
+
+
+def _hosts(clocks: Sequence[Clock]) -> list[str]:
+    """What shares one host clock: host and boot where the report tells them, else the session."""
+    return [
+        clock.session or clock.report if boot is None else f"{clock.host} since {boot}"
+        for clock, boot in zip(clocks, _boots(clocks), strict=True)
+    ]
+
+
+def level_zero(clocks: Sequence[Clock]) -> list[ClockFit]:
+    """The fits that need no collectives: system clock within a host, wall clock between hosts."""
+    boots = _boots(clocks)
+    sessions = {clock.session or clock.report for clock in clocks}
+    fits = []
+    for clock, boot in zip(clocks, boots, strict=True):
+        if boot is not None and clock.system_clock_ns is not None:
+            zero = boot + clock.system_clock_ns
+        else:
+            zero = clock.utc_ns or 0
+        method = WALL_CLOCK if clock.utc_ns is not None else UNKNOWN
+        if boot is not None and (clock.host, boot) == (clocks[0].host, boots[0]):
+            method = SYSTEM_CLOCK
+        fits.append(
+            ClockFit(
+                clock.report,
+                clock.pid,
+                clock.rank,
+                method=ONE_SESSION if len(sessions) == 1 else method,
+                epoch_ns=zero - clock.shift_ns,
+                zero_ns=clock.shift_ns,
+            )
+        )
+    return fits
+
+
+def _boots(clocks: Sequence[Clock]) -> list[int | None]:
+    """UTC minus system clock of each clock's host and boot; None where that cannot be known."""
+    hosts: dict[str, list[tuple[int, int]]] = {}
+    for place, clock in enumerate(clocks):
+        if clock.host and clock.utc_ns is not None and clock.system_clock_ns is not None:
+            hosts.setdefault(clock.host, []).append((clock.utc_ns - clock.system_clock_ns, place))
+    boots: list[int | None] = [None] * len(clocks)
+    for found in hosts.values():
+        boot: list[tuple[int, int]] = []
+        for offset, place in [*sorted(found), (2**63, -1)]:
+            if boot and offset - boot[0][0] > SAME_BOOT_NS:
+                shared = boot[len(boot) // 2][0]
+                for _, member in boot:
+                    boots[member] = shared
+                boot = []
+            boot.append((offset, place))
+    return boots

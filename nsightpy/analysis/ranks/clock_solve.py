@@ -1,0 +1,157 @@
+"""The clocks of all ranks at once: offset and drift from every instance that they share.
+
+Minimises the absolute differences own end - offset - drift x time - the instance's common end
+over all instances of all groups, by reweighted least squares and conjugate gradients. So one
+outlier moves nothing, and groups that overlap only in part hold the whole graph together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.ranks.clock_pairs import Floats
+from nsightpy.analysis.ranks.collectives import Codes
+from nsightpy.frames import Ints
+
+ROUNDS = 12
+STEPS, PRECISION = 60, 1e-9
+FLOOR_NS = 20.0
+# A drift counts when it is this many of its standard errors away from none.
+SIGNIFICANT = 4.0
+NORMAL = 1.4826
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Rows (clock, instance, time, end) of synchronising collectives; numbers from 0 on, ns.
+
+    `errors` are ends minus anything common to a whole instance, and `times` are common to it as
+    well: an own time would carry the noise that is to be explained.
+    """
+
+    clock: Codes
+    instance: Ints
+    times: Floats
+    errors: Floats
+    clocks: int
+
+    def centred(self, values: Floats, weights: Floats) -> Floats:
+        """Values minus the weighted mean of their instance."""
+        whole = np.bincount(self.instance, weights)
+        mean = np.bincount(self.instance, weights * values) / np.maximum(whole, 1e-300)
+        found: Floats = values - mean[self.instance]
+        return found
+
+    def against_median(self, values: Floats) -> Floats:
+        """Values minus the median of their instance."""
+        order = np.lexsort((values, self.instance))
+        counts = np.bincount(self.instance)
+        first = np.cumsum(counts) - counts
+        ascending = values[order]
+        low = ascending[np.minimum(first + (counts - 1) // 2, len(values) - 1)]
+        high = ascending[np.minimum(first + counts // 2, len(values) - 1)]
+        found: Floats = values - ((low + high) / 2)[self.instance]
+        return found
+
+
+def solve(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, Floats]:
+    """Offsets (ns, at time 0) and drifts (ns per ns) of the clocks; what is common is free.
+
+    A clock has a drift where the data show one; clocks of one host share theirs if they can.
+    """
+    drifts = _settled_drifts(seen, hosts)
+    rest = Observations(
+        seen.clock, seen.instance, seen.times, seen.errors - drifts[seen.clock] * seen.times,
+        seen.clocks,
+    )  # fmt: skip
+    return _fit(rest, with_drift=False)[0], drifts
+
+
+def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> Floats:
+    """The drifts that stand out of the scatter, relative to the first clock with data."""
+    drifts = np.zeros(seen.clocks)
+    present = np.unique(seen.clock)
+    if len(present) < 2 or len(seen.times) < 4 * len(present):
+        return drifts
+    offsets, fitted = _fit(seen, with_drift=True)
+    residuals = seen.against_median(
+        seen.errors - offsets[seen.clock] - fitted[seen.clock] * seen.times
+    )
+    errors = np.full(seen.clocks, np.inf)
+    for clock in present.tolist():
+        rows = seen.clock == clock
+        scatter = NORMAL * float(np.median(np.abs(residuals[rows]))) + FLOOR_NS
+        lever = float(np.sum((seen.times[rows] - seen.times[rows].mean()) ** 2)) ** 0.5
+        errors[clock] = 2.0 * scatter / lever if lever > 0 else np.inf
+    fitted, errors = _pooled(fitted, errors, present, hosts)
+    anchor = int(present[0])
+    for clock in present.tolist():
+        step = fitted[clock] - fitted[anchor]
+        if abs(step) > SIGNIFICANT * float(np.hypot(errors[clock], errors[anchor])):
+            drifts[clock] = step
+    return drifts
+
+
+def _pooled(
+    fitted: Floats, errors: Floats, present: Codes, hosts: Sequence[str]
+) -> tuple[Floats, Floats]:
+    """Drifts and their errors with clocks of one host put together where they agree."""
+    fitted, errors = fitted.copy(), errors.copy()
+    by_host: dict[str, list[int]] = {}
+    for clock in present.tolist():
+        by_host.setdefault(hosts[clock] or f"clock {clock}", []).append(clock)
+    for members in by_host.values():
+        weights = 1.0 / np.maximum(errors[members], 1e-300) ** 2
+        mean = float(np.sum(weights * fitted[members]) / np.sum(weights))
+        if np.all(np.abs(fitted[members] - mean) <= SIGNIFICANT * errors[members]):
+            fitted[members], errors[members] = mean, float(np.sum(weights)) ** -0.5
+    return fitted, errors
+
+
+def _fit(seen: Observations, *, with_drift: bool) -> tuple[Floats, Floats]:
+    """Reweighted fits until every difference counts by its size, not by its square."""
+    scale = float(np.max(np.abs(seen.times))) if len(seen.times) else 1.0
+    scaled = seen.times / (scale or 1.0)
+    unknowns = np.zeros(2 * seen.clocks)
+    weights = np.ones(len(seen.errors))
+    for _ in range(ROUNDS):
+        unknowns = _weighted(seen, scaled, weights, unknowns, with_drift=with_drift)
+        own = unknowns[: seen.clocks][seen.clock] + unknowns[seen.clocks :][seen.clock] * scaled
+        residuals = seen.against_median(seen.errors - own)
+        floor = max(FLOOR_NS, 0.1 * float(np.median(np.abs(residuals))))
+        weights = floor / np.maximum(np.abs(residuals), floor)
+    return unknowns[: seen.clocks], unknowns[seen.clocks :] / (scale or 1.0)
+
+
+def _weighted(
+    seen: Observations, scaled: Floats, weights: Floats, start: Floats, *, with_drift: bool
+) -> Floats:
+    """One weighted least-squares fit by conjugate gradients from `start`."""
+
+    def gathered(rows: Floats) -> Floats:
+        tilt = rows * scaled if with_drift else np.zeros(len(rows))
+        parts = [np.bincount(seen.clock, part, minlength=seen.clocks) for part in (rows, tilt)]
+        return np.concatenate(parts).astype(np.float64)
+
+    def applied(unknowns: Floats) -> Floats:
+        own = unknowns[: seen.clocks][seen.clock] + unknowns[seen.clocks :][seen.clock] * scaled
+        return gathered(weights * seen.centred(own, weights))
+
+    found = start.copy()
+    wanted = gathered(weights * seen.centred(seen.errors, weights))
+    residual = wanted - applied(found)
+    direction, size = residual.copy(), float(residual @ residual)
+    goal = PRECISION**2 * float(wanted @ wanted)
+    for _ in range(STEPS):
+        pushed = applied(direction)
+        slope = float(direction @ pushed)
+        if slope <= 0 or size <= goal:
+            break
+        found += size / slope * direction
+        residual -= size / slope * pushed
+        before, size = size, float(residual @ residual)
+        direction = residual + size / before * direction
+    return found

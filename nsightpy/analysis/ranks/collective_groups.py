@@ -1,0 +1,227 @@
+"""Collectives by operation, size and group: durations, bandwidths, who is late, what is abnormal.
+
+algbw = S / t with t the shortest participant's duration and S the bytes of the whole operation
+(AllGather, ReduceScatter: n times a rank's part); busbw = algbw x the factor of nccl-tests, so
+that it is the speed of the wire whatever the operation: AllReduce 2(n-1)/n; AllGather,
+ReduceScatter and AllToAll (n-1)/n; Broadcast, Reduce and SendRecv 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.ranks.arrivals import Arrivals
+from nsightpy.analysis.ranks.clock_solve import NORMAL
+from nsightpy.analysis.ranks.collectives import UNKNOWN, Ledger, Mask, Token
+from nsightpy.frames import Ints
+
+PER_RANK = frozenset({"AllGather", "AllGatherV", "ReduceScatter"})
+SHARED = frozenset({*PER_RANK, "AllToAll"})
+# An instance is abnormal beyond median + this many (normalised) median deviations, and this ratio.
+DEVIATIONS = 8.0
+LEAST_RATIO = 2.0
+LEAST_INSTANCES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Abnormal:
+    """One instance far beyond the median of its kind; times in ns of the common clock."""
+
+    start_ns: int
+    duration_ns: int
+    ratio: float
+    late_unit: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedCollective:
+    """The instances of one operation and size in one group of units; times are medians in ns.
+
+    `size` is the group's true size (0: not known), `bytes` one rank's buffer (-1: not told).
+    Without a counterpart in another report only durations are known.
+    """
+
+    token: Token
+    units: tuple[int, ...]
+    size: int
+    instances: int
+    duration_ns: float
+    transfer_ns: float | None
+    jitter_ns: float | None
+    last_unit: int | None
+    last_share: float | None
+    abnormal: tuple[Abnormal, ...]
+
+    @property
+    def ranks(self) -> int:
+        return self.size or len(self.units)
+
+    @property
+    def total_bytes(self) -> int | None:
+        """The bytes of the whole operation; None where the payload does not tell."""
+        if self.token.bytes < 0:
+            return None
+        return self.token.bytes * (self.ranks if self.token.operation in SHARED else 1)
+
+    @property
+    def algbw(self) -> float | None:
+        """Bytes per ns, that is GB/s."""
+        if self.total_bytes is None or not self.transfer_ns:
+            return None
+        return self.total_bytes / self.transfer_ns
+
+    @property
+    def busbw(self) -> float | None:
+        """The bandwidth of the bus, as nccl-tests counts it, in GB/s."""
+        return None if self.algbw is None else self.algbw * bus_factor(self.token, self.ranks)
+
+
+def bus_factor(token: Token, ranks: int) -> float:
+    """Bytes over the bus per byte of the operation (nccl-tests, doc/PERFORMANCE.md)."""
+    if token.operation == "AllReduce":
+        return 2.0 * (ranks - 1) / ranks
+    return (ranks - 1) / ranks if token.operation in SHARED else 1.0
+
+
+def grouped_collectives(alignment: Alignment, arrivals: Arrivals) -> list[GroupedCollective]:
+    """All groups, the one with most time first; collectives without counterpart by their unit."""
+    ledger = alignment.ledger
+    members = _members(ledger, arrivals)
+    kinds: dict[tuple[int, int], list[int]] = {}
+    tokens = ledger.token[arrivals.rows[arrivals.first]]
+    for instance, (token, group) in enumerate(zip(tokens.tolist(), members.codes, strict=True)):
+        kinds.setdefault((token, group), []).append(instance)
+    rows_of = np.append(arrivals.first, len(arrivals.rows))
+    found = []
+    for (token, group), instances in kinds.items():
+        picked = np.asarray(instances, dtype=np.int64)
+        rows = np.concatenate([np.arange(rows_of[i], rows_of[i + 1]) for i in instances])
+        found.append(
+            _summed(alignment, arrivals, ledger.tokens[token], members.of(group), picked, rows)
+        )
+    found += _alone(alignment)
+    return sorted(
+        found,
+        key=lambda one: (-one.duration_ns * one.instances * len(one.units), one.token, one.units),
+    )
+
+
+@dataclass(frozen=True)
+class _Members:
+    """Which group each instance belongs to: units and true size by code."""
+
+    codes: list[int]
+    groups: list[tuple[tuple[int, ...], int]]
+
+    def of(self, code: int) -> tuple[tuple[int, ...], int]:
+        return self.groups[code]
+
+
+def _members(ledger: Ledger, arrivals: Arrivals) -> _Members:
+    """Groups are sets of units: all that any instance of a channel brought together."""
+    channels = ledger.channel[arrivals.rows]
+    pairs = np.unique(np.stack([channels.astype(np.int64), arrivals.unit]), axis=1)
+    units: dict[int, list[int]] = {}
+    for channel, unit in pairs.T.tolist():
+        units.setdefault(channel, []).append(unit)
+    places: dict[tuple[tuple[int, ...], int], int] = {}
+    of_channel = {
+        channel: places.setdefault((tuple(own), ledger.group_sizes[channel]), len(places))
+        for channel, own in units.items()
+    }
+    codes = [of_channel[channel] for channel in channels[arrivals.first].tolist()]
+    return _Members(codes, list(places))
+
+
+def _summed(
+    alignment: Alignment,
+    arrivals: Arrivals,
+    token: Token,
+    group: tuple[tuple[int, ...], int],
+    instances: Ints,
+    rows: Ints,
+) -> GroupedCollective:
+    units, size = group
+    shortest = arrivals.shortest()
+    whole = arrivals.sizes[instances] == len(units)
+    counted = instances[whole] if whole.any() else instances
+    jitter = arrivals.durations[rows] - shortest[arrivals.instance[rows]]
+    last = arrivals.unit[rows[arrivals.last[rows]]]
+    names, votes = np.unique(last, return_counts=True)
+    often = int(names[np.argmax(votes)]) if len(names) else None
+    return GroupedCollective(
+        token,
+        units,
+        size,
+        len(instances),
+        float(np.median(arrivals.durations[rows])),
+        float(np.median(shortest[counted])),
+        float(np.median(jitter)),
+        often,
+        int(votes.max()) / len(instances) if len(names) else None,
+        _abnormal(alignment, arrivals, instances),
+    )
+
+
+def _abnormal(alignment: Alignment, arrivals: Arrivals, instances: Ints) -> tuple[Abnormal, ...]:
+    """The instances far beyond the usual, the worst first.
+
+    An instance lasts as long as its middle participant: one early bird alone is no slow instance.
+    """
+    if len(instances) < LEAST_INSTANCES:
+        return ()
+    edges = np.append(arrivals.first, len(arrivals.rows))
+    spans = [slice(int(edges[i]), int(edges[i + 1])) for i in instances.tolist()]
+    lengths = np.asarray([np.median(arrivals.durations[span]) for span in spans])
+    usual = float(np.median(lengths))
+    deviation = NORMAL * float(np.median(np.abs(lengths - usual)))
+    beyond = (lengths > usual + DEVIATIONS * deviation) & (lengths > LEAST_RATIO * usual)
+    found = []
+    for place in np.flatnonzero(beyond).tolist():
+        span = spans[place]
+        late = arrivals.unit[span][arrivals.last[span]]
+        waited = float(np.median(arrivals.waits[span]))
+        by_wait = len(late) > 0 and waited > 0.5 * (lengths[place] - usual)
+        start = int(alignment.starts[arrivals.rows[span]].min())
+        found.append(
+            Abnormal(
+                start + alignment.base_ns,
+                round(float(lengths[place])),
+                float(lengths[place]) / usual if usual else float("inf"),
+                int(late[0]) if by_wait else None,
+            )
+        )
+    return tuple(sorted(found, key=lambda one: (-one.ratio, one.start_ns)))
+
+
+def _alone(alignment: Alignment) -> list[GroupedCollective]:
+    """What has no counterpart, where nothing of its unit and kind has one: one report, one rank."""
+    ledger, matched = alignment.ledger, alignment.instances.matched
+    rows = np.flatnonzero(~matched)
+    keys = np.stack([ledger.unit, ledger.token, ledger.channel]).astype(np.int64)
+    met = set(map(tuple, np.unique(keys[:2, matched], axis=1).T.tolist()))
+    found = []
+    for unit, token, channel in np.unique(keys[:, rows], axis=1).T.tolist():
+        if (unit, token) in met:
+            continue
+        own: Mask = (keys[:, rows] == np.asarray([[unit], [token], [channel]])).all(axis=0)
+        durations = (alignment.ends - alignment.starts)[rows[own]]
+        size = ledger.group_sizes[channel] if channel != UNKNOWN else 0
+        found.append(
+            GroupedCollective(
+                ledger.tokens[token],
+                (unit,),
+                size,
+                int(np.count_nonzero(own)),
+                float(np.median(durations)),
+                None,
+                None,
+                None,
+                None,
+                (),
+            )
+        )
+    return found

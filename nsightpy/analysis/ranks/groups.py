@@ -1,0 +1,185 @@
+"""Who communicates with whom, where no payload tells: ranks whose collectives end together.
+
+A lane is one unit's collectives of one look on one stream. Lanes belong to one group when most of
+their ends agree. A stream that serves several groups is peeled, group by group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nsightpy.analysis.ranks.collectives import UNKNOWN, Channel, Codes, Ledger, Mask
+from nsightpy.frames import Ints
+
+ROUNDS = 3
+SAMPLE = 64
+LEAST_SHARE = 0.5
+LOCKSTEP, CLOSE_NS = 2.5, 100.0
+LEAST_SHARED = 3
+# Ends of operations that do not synchronise agree less.
+LOOSE_NS = 50_000
+NO_LANE = -1
+
+
+def with_groups(ledger: Ledger, ends: Ints, tolerance_ns: int) -> Ledger:
+    """The ledger with a channel for every row whose group shows; ends on the common clock."""
+    open_rows = ledger.channel == UNKNOWN
+    if not open_rows.any():
+        return ledger
+    finder = _Finder(ledger, ends, tolerance_ns)
+    for token in np.unique(ledger.token[open_rows]).tolist():
+        finder.find(np.flatnonzero(open_rows & (ledger.token == token)))
+    return replace(
+        ledger,
+        channel=finder.channel,
+        channels=(*ledger.channels, *finder.channels),
+        group_sizes=(*ledger.group_sizes, *(0 for _ in finder.channels)),
+    )
+
+
+class _Finder:
+    """Groups found so far: `channel` of every row, and the new channels."""
+
+    def __init__(self, ledger: Ledger, ends: Ints, tolerance_ns: int) -> None:
+        self.ledger = ledger
+        self.ends = ends
+        self.tolerance_ns = tolerance_ns
+        self.channel: Codes = ledger.channel.copy()
+        self.channels: list[Channel] = []
+
+    def find(self, rows: Ints) -> None:
+        """Find the groups of rows of one token."""
+        ledger = self.ledger
+        sync = bool(ledger.synchronising[rows[0]])
+        tolerance = self.tolerance_ns if sync else max(self.tolerance_ns, LOOSE_NS)
+        lanes = ledger.unit[rows].astype(np.int64) << 32 | ledger.stream[rows]
+        _, lanes = np.unique(lanes, return_inverse=True)
+        first_channel: dict[int, int] = {}
+        left = rows[np.argsort(self.ends[rows], kind="stable")]
+        lane_of = dict(zip(rows.tolist(), lanes.tolist(), strict=True))
+        for _ in range(ROUNDS):
+            codes = np.asarray([lane_of[row] for row in left.tolist()], dtype=np.int64)
+            grouped = self._round(left, codes, tolerance)
+            if grouped is None:
+                break
+            done, channels = grouped
+            for lane, channel in channels.items():
+                first_channel.setdefault(lane, channel)
+            left = left[~done]
+        for row in left.tolist():
+            self.channel[row] = first_channel.get(lane_of[row], UNKNOWN)
+
+    def _round(self, rows: Ints, lanes: Ints, tolerance: int) -> tuple[Mask, dict[int, int]] | None:
+        """Group lanes; returns which rows found their partners, and the channel of each lane."""
+        if len(rows) < 2:
+            return None
+        units = dict(zip(lanes.tolist(), self.ledger.unit[rows].tolist(), strict=True))
+        groups = _grouped(self.ends[rows], lanes, tolerance, units)
+        if not groups:
+            return None
+        channels: dict[int, int] = {}
+        for group in groups:
+            number = len(self.ledger.channels) + len(self.channels)
+            self.channels.append(Channel("", tuple(sorted(units[lane] for lane in group))))
+            channels |= dict.fromkeys(group, number)
+        own = np.asarray([channels.get(lane, UNKNOWN) for lane in lanes.tolist()], dtype=np.int64)
+        done = _has_partner(self.ends[rows], own, lanes, tolerance)
+        self.channel[rows[done]] = own[done]
+        return done, channels
+
+
+@dataclass(frozen=True, slots=True)
+class _Tie:
+    """Two lanes, the share of their ends that agree, and how far apart those are (median, ns)."""
+
+    share: float
+    apart_ns: float
+    a: int
+    b: int
+    seen: int
+
+    def nearly(self, best: float) -> bool:
+        """Whether the share is as good as the best, but for chance."""
+        chance = max(1.5 / self.seen, 3.0 * (best * (1.0 - best) / self.seen) ** 0.5)
+        return bool(self.share >= best - chance)
+
+
+def _grouped(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> list[list[int]]:
+    """Lanes put together by how often, and how well, their ends agree; ends ascending.
+
+    Groups that work in lockstep end almost together as well: a tie counts only when it is nearly
+    as good as the best that either lane has.
+    """
+    ties = _ties(ends, lanes, tolerance, units)
+    best: dict[int, float] = {}
+    closest: dict[int, float] = {}
+    for tie in ties:
+        for lane in (tie.a, tie.b):
+            best[lane] = max(best.get(lane, 0.0), tie.share)
+    for tie in ties:
+        for lane in (tie.a, tie.b):
+            if tie.nearly(best[lane]):
+                closest[lane] = min(closest.get(lane, tolerance), tie.apart_ns)
+    members = {lane: [lane] for lane in units}
+    for tie in ties:
+        one, other = members[tie.a], members[tie.b]
+        if not tie.nearly(max(best[tie.a], best[tie.b])) or one is other:
+            continue
+        if tie.apart_ns > LOCKSTEP * min(closest[tie.a], closest[tie.b]) + CLOSE_NS:
+            continue
+        if {units[lane] for lane in one} & {units[lane] for lane in other}:
+            continue
+        one += other
+        members |= dict.fromkeys(other, one)
+    unique = {id(group): group for group in members.values() if len(group) > 1}
+    return sorted(sorted(group) for group in unique.values())
+
+
+def _ties(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> list[_Tie]:
+    """The ties that are worth it, best first; the share is that of the lane that has fewer."""
+    sampled: dict[int, int] = {}
+    apart: dict[tuple[int, int], list[int]] = {}
+    for lane, row in _samples(lanes):
+        sampled[lane] = sampled.get(lane, 0) + 1
+        low = np.searchsorted(ends, ends[row] - tolerance)
+        high = np.searchsorted(ends, ends[row] + tolerance, side="right")
+        nearest: dict[int, int] = {}
+        distances = np.abs(ends[low:high] - ends[row]).tolist()
+        for other, distance in zip(lanes[low:high].tolist(), distances, strict=True):
+            nearest[other] = min(nearest.get(other, distance), distance)
+        for other, distance in nearest.items():
+            if units[other] != units[lane]:
+                apart.setdefault((lane, other), []).append(distance)
+    found = []
+    for (a, b), distances in apart.items():
+        back = apart.get((b, a), [])
+        least = min(LEAST_SHARED, sampled[a], sampled[b])
+        if a < b and max(len(distances), len(back)) >= least:
+            share = max(len(distances) / sampled[a], len(back) / sampled[b])
+            both = float(np.median([*distances, *back]))
+            found.append(_Tie(share, both, a, b, min(sampled[a], sampled[b])))
+    kept = (tie for tie in found if tie.share >= LEAST_SHARE)
+    return sorted(kept, key=lambda tie: (-round(tie.share, 2), tie.apart_ns, tie.a, tie.b))
+
+
+def _samples(lanes: Ints) -> Iterator[tuple[int, int]]:
+    """(lane, row) of some rows of every lane, evenly spread."""
+    order = np.argsort(lanes, kind="stable")
+    present, bounds = np.unique(lanes[order], return_index=True)
+    for lane, rows in zip(present.tolist(), np.split(order, bounds[1:]), strict=True):
+        step = max(1, len(rows) // SAMPLE)
+        yield from ((lane, row) for row in rows[::step].tolist())
+
+
+def _has_partner(ends: Ints, channels: Ints, lanes: Ints, tolerance: int) -> Mask:
+    """Whether another lane of the same channel has an end within the tolerance; ends ascending."""
+    found = np.zeros(len(ends), dtype=np.bool_)
+    for channel in np.unique(channels[channels != UNKNOWN]).tolist():
+        rows = np.flatnonzero(channels == channel)
+        close = (np.diff(ends[rows]) <= tolerance) & (np.diff(lanes[rows]) != 0)
+        found[rows[1:][close]] = True
+        found[rows[:-1][close]] = True
+    return found

@@ -1,0 +1,1 @@
+"""Rooflines and speed of light from the metrics of Nsight Compute."""

@@ -1,0 +1,211 @@
+"""Rooflines: each launch's work per precision against its traffic per memory level.
+
+Intensity = work / traffic, roof = min(peak work, intensity x peak traffic), as the roofline charts
+of Nsight Compute. Peaks are at the profiled clock unless another is wanted; achieved rates are
+never rescaled.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from nsightpy.analysis.roofline.chips import Chip
+from nsightpy.analysis.roofline.readings import Readings, readings
+from nsightpy.analysis.roofline.speed_of_light import speed_of_light
+from nsightpy.analysis.roofline.tensor import ACTIVE_PCT, tensor_active_pct, tensor_work
+from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, Traffic, traffic
+from nsightpy.analysis.roofline.verdicts import verdict
+from nsightpy.analysis.roofline.work import Work, scalar_work
+from nsightpy.frames import Frame
+from nsightpy.rooflines import (
+    ALMOST_NO_TRAFFIC,
+    SCALAR,
+    Machine,
+    Point,
+    RooflineLaunch,
+    RooflineVariant,
+)
+
+PROFILED, MAXIMUM = "profiled", "max"
+TITLES = "SOLBottleneck"
+ABSURD = 1e24
+_NO_FLOPS = (
+    "FLOPs were not collected: no roofline. Collect them with ncu --set roofline, or "
+    "--section SpeedOfLight_RooflineChart."
+)
+_NO_TIME = "no duration: FLOPs cannot become rates. Collect gpu__time_duration.sum with them."
+_NO_LEVELS = (
+    "L2 and L1 traffic was not collected: their rooflines are absent. Collect it with ncu "
+    "--set roofline, or --section SpeedOfLight_HierarchicalSingleRooflineChart."
+)
+_NO_DRAM = (
+    "DRAM traffic was not collected: no DRAM roofline. Collect it with ncu "
+    "--section SpeedOfLight_RooflineChart, or --section MemoryWorkloadAnalysis."
+)
+_INTEGRATED = "this GPU shares the system's memory and counts no DRAM traffic: no DRAM roofline."
+_TENSOR = (
+    "the tensor pipe was active, and its FLOPs were not collected: the other points are lower "
+    "bounds, and no verdict rests on them. ncu 2025.1 or later collects them with --set roofline."
+)
+_NO_SPEED = (
+    "speed of light was not collected: no class. Collect it with ncu --section SpeedOfLight."
+)
+_FLOP_COUNT = re.compile(
+    r"sm(?:sp)?__sass_thread_inst_executed_op_[dfh](?:add|mul|fma)_pred_on\.sum\b"
+)
+
+
+def launch_rooflines(
+    launches: Frame, metrics: Frame, rules: Frame, *, clock: str | float = PROFILED
+) -> list[RooflineLaunch]:
+    """The rooflines of a report's launches; clock is "profiled", "max" or Hz."""
+    titles = stored_titles(rules)
+    found = []
+    for row, each in enumerate(readings(launches, metrics)):
+        number = int(launches.ints("launch")[row])
+        found.append(_launch(launches, row, each, titles.get(number), clock))
+    return found
+
+
+def stored_titles(rules: Frame) -> dict[int, str]:
+    """NVIDIA's own class by launch, where the report has one."""
+    wanted, titles = rules.labels("rule").equals([TITLES]), rules.labels("title")
+    rows = wanted.nonzero()[0].tolist()
+    return {int(rules.ints("launch")[row]): titles[row] for row in rows if titles[row]}
+
+
+def variants(launches: Iterable[RooflineLaunch]) -> tuple[RooflineVariant, ...]:
+    """Launches grouped by kernel, shape and GPU, the longest total first."""
+    groups: dict[tuple[object, ...], list[RooflineLaunch]] = {}
+    for one in launches:
+        machine = one.machine
+        key = (one.mangled_name or one.name, one.grid, one.block, machine.gpu, machine.capability)
+        groups.setdefault(key, []).append(one)
+    found = [RooflineVariant(tuple(group)) for group in groups.values()]
+    told = [RooflineVariant(one.launches, verdict(one)) for one in found]
+    return tuple(sorted(told, key=lambda one: -(one.total_ns or 0)))
+
+
+def points(works: Sequence[Work], levels: Sequence[Traffic]) -> tuple[Point, ...]:
+    """One point per precision and level; a precision alone where no traffic is known."""
+    works = [work for work in works if _possible(work.flops_per_s, work.peak_flops_per_s)]
+    levels = [one for one in levels if _possible(one.bytes_per_s, one.peak_bytes_per_s)]
+    if not levels:
+        return tuple(Point(w.precision, "", w.flops_per_s, w.peak_flops_per_s) for w in works)
+    return tuple(
+        Point(
+            work.precision,
+            level.level,
+            work.flops_per_s,
+            work.peak_flops_per_s,
+            level.bytes_per_s,
+            level.peak_bytes_per_s,
+        )
+        for work in works
+        for level in levels
+    )
+
+
+def _possible(*rates: float | None) -> bool:
+    """Whether rates can be of a machine, and are not what a damaged file left."""
+    return all(rate is None or 0 <= rate < ABSURD for rate in rates)
+
+
+def _launch(
+    launches: Frame, row: int, r: Readings, title: str | None, clock: str | float
+) -> RooflineLaunch:
+    machine, factor = _machine(launches, row, r, clock)
+    works = [*scalar_work(r, factor), *tensor_work(r, factor)]
+    levels = traffic(r, factor)
+    own = speed_of_light(r)
+    speed = own if own.classification else replace(own, classification=title)
+    active = tensor_active_pct(r)
+    uncounted = active is not None and active > ACTIVE_PCT and not _has_tensor(works)
+    device = int(launches.ints("device")[row])
+    return RooflineLaunch(
+        launch=int(launches.ints("launch")[row]),
+        name=launches.labels("name")[row],
+        base_name=launches.labels("base_name")[row],
+        mangled_name=launches.labels("mangled_name")[row],
+        grid=_shape(launches, row, "grid", "blocks"),
+        block=_shape(launches, row, "block", "threads_per_block"),
+        device=device if device >= 0 else None,
+        duration_ns=r.duration_ns,
+        machine=machine,
+        speed=speed,
+        points=points(works, levels),
+        missing=_missing(r, works, levels, uncounted, speed.classification is None),
+        remarks=_remarks(works, levels, title, own.classification),
+        tensor_pct=active if uncounted else None,
+    )
+
+
+def _machine(launches: Frame, row: int, r: Readings, clock: str | float) -> tuple[Machine, float]:
+    """The machine, and the factor from the profiled SM clock to the one wanted."""
+    profiled, wanted, label = r.sm_hz, r.sm_hz, PROFILED
+    if clock != PROFILED and profiled:
+        khz = r.get("device__attribute_max_gpu_frequency_khz", "device__attribute_clock_rate")
+        chosen = (khz and khz * 1e3) if isinstance(clock, str) else clock
+        if chosen:
+            wanted, label = chosen, MAXIMUM if isinstance(clock, str) else "chosen"
+    machine = Machine(launches.labels("gpu")[row], r.capability, profiled, wanted, label)
+    return machine, wanted / profiled if wanted and profiled else 1.0
+
+
+def _missing(
+    r: Readings, works: Sequence[Work], levels: Sequence[Traffic], tensor: bool, no_class: bool
+) -> tuple[str, ...]:
+    """Why points are absent, and what would collect them."""
+    found = []
+    if not works:
+        counted = any(_FLOP_COUNT.match(name) for name in r.numbers)
+        found.append(_NO_TIME if counted and not r.duration_ns else _NO_FLOPS)
+    else:
+        known = {level.level for level in levels}
+        if "dram" not in known:
+            found.append(_NO_DRAM if Chip(r.capability).has_dram_roofline else _INTEGRATED)
+        if not known & {"l2", "l1"}:
+            found.append(_NO_LEVELS)
+    if tensor:
+        found.append(_TENSOR)
+    if no_class:
+        found.append(_NO_SPEED)
+    return tuple(found)
+
+
+def _remarks(
+    works: Sequence[Work], levels: Sequence[Traffic], title: str | None, own: str | None
+) -> tuple[str, ...]:
+    """What to know about the points that are there."""
+    found = [work.remark for work in works if work.remark]
+    for level in levels:
+        if level.level == "dram" and level.peak_bytes_per_s and works:
+            share = level.bytes_per_s / level.peak_bytes_per_s
+            if share < ALMOST_NO_TRAFFIC:
+                found.append(
+                    f"DRAM was hardly used (below {100 * ALMOST_NO_TRAFFIC:.0f} % of its peak): "
+                    "the caches held the data, and the DRAM roofline says little."
+                )
+        if level.level in ("l2", "l1") and works:
+            what = "reads and writes" if level.counted == ALL_TRAFFIC else "read returns only"
+            found.append(f"{level.level.upper()} traffic counts {what} in this version of ncu.")
+    if any(work.precision == "fp16" and work.flops_per_s > 0 for work in works):
+        found.append("fp16 counts every instruction as a pair (half2): an upper bound.")
+    if title and own and title != own:
+        found.append(f"ncu's own rule calls it {title!r}.")
+    return tuple(found)
+
+
+def _has_tensor(works: Sequence[Work]) -> bool:
+    return any(work.precision not in SCALAR for work in works)
+
+
+def _shape(launches: Frame, row: int, shape: str, whole: str) -> str:
+    """Dimensions as 128x1x1; the total alone where ncu told no more; "" where nothing is known."""
+    sizes = [int(launches.ints(f"{shape}_{axis}")[row]) for axis in "xyz"]
+    if all(sizes):
+        return "x".join(map(str, sizes))
+    total = int(launches.ints(whole)[row])
+    return str(total) if total else ""

@@ -1,0 +1,118 @@
+"""Speed of light, occupancy and stalls of a launch, and its class in NVIDIA's words.
+
+Thresholds are those of the rule SOLBottleneck, the same from ncu 2022.3 to 2025.3 at least.
+"""
+
+from __future__ import annotations
+
+import re
+
+from nsightpy.analysis.roofline.readings import Readings
+from nsightpy.rooflines import SpeedOfLight
+
+BOUND_PCT = 80.0
+LATENCY_PCT = 60.0
+BALANCE_POINTS = 10.0
+HIGH, SMALL, LATENCY = "High Throughput", "Small Grid", "Latency Issue"
+COMPUTE, MEMORY = "High Compute Throughput", "High Memory Throughput"
+BALANCED = "Balanced Throughput"
+
+_COMPUTE_PCT = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+_MEMORY_PCT = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+_LEVELS = {
+    "dram": (
+        "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+        "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    ),
+    "l2": (
+        "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+        "lts__t_throughput.avg.pct_of_peak_sustained_elapsed",
+    ),
+    "l1": (
+        "l1tex__throughput.avg.pct_of_peak_sustained_active",
+        "l1tex__throughput.avg.pct_of_peak_sustained_elapsed",
+    ),
+}
+_UNITS = {"dram": "DRAM", "fbp": "DRAM", "fbpa": "DRAM", "l1tex": "L1", "lts": "L2", "ltc": "L2"}
+_LIMITS = {
+    "registers": "registers",
+    "shared_mem": "shared memory",
+    "warps": "warps per block",
+    "blocks": "blocks per SM",
+    "barriers": "barriers",
+}
+_STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
+_NO_STALL = ("selected", "not_selected")
+
+
+def speed_of_light(readings: Readings) -> SpeedOfLight:
+    """Everything that the sections SpeedOfLight, Occupancy and WarpStateStats would tell."""
+    compute, memory = readings.get(_COMPUTE_PCT), readings.get(_MEMORY_PCT)
+    waves = readings.get("launch__waves_per_multiprocessor")
+    levels = {name: readings.get(*metrics) for name, metrics in _LEVELS.items()}
+    return SpeedOfLight(
+        compute_pct=compute,
+        memory_pct=memory,
+        dram_pct=levels["dram"],
+        l2_pct=levels["l2"],
+        l1_pct=levels["l1"],
+        waves=waves,
+        theoretical_occupancy_pct=readings.get("sm__maximum_warps_per_active_cycle_pct"),
+        achieved_occupancy_pct=readings.get("sm__warps_active.avg.pct_of_peak_sustained_active"),
+        limiters=_limiters(readings),
+        stalls=_stalls(readings),
+        latency_cycles=readings.get("smsp__average_warp_latency_per_inst_issued.ratio"),
+        busiest=_busiest(readings, levels),
+        classification=classify(compute, memory, waves),
+    )
+
+
+def classify(
+    compute_pct: float | None, memory_pct: float | None, waves: float | None
+) -> str | None:
+    """NVIDIA's title for a launch; None where one of the figures that decide is missing."""
+    if compute_pct is None or memory_pct is None:
+        return None
+    if max(compute_pct, memory_pct) >= BOUND_PCT:
+        return HIGH
+    if max(compute_pct, memory_pct) < LATENCY_PCT:
+        if waves is None:
+            return None
+        return SMALL if waves < 1 else LATENCY
+    if abs(compute_pct - memory_pct) >= BALANCE_POINTS:
+        return COMPUTE if compute_pct > memory_pct else MEMORY
+    return BALANCED
+
+
+def _limiters(readings: Readings) -> tuple[str, ...]:
+    """What keeps more blocks from an SM: the smallest of the limits, all of them on ties."""
+    limits = {
+        word: value
+        for name, word in _LIMITS.items()
+        if (value := readings.get(f"launch__occupancy_limit_{name}")) is not None
+    }
+    least = min(limits.values(), default=None)
+    return tuple(word for word, value in limits.items() if value == least)
+
+
+def _stalls(readings: Readings) -> tuple[tuple[str, float], ...]:
+    """Reasons and cycles per issued instruction, longest first."""
+    found = [
+        (match[1].replace("_", " "), value)
+        for name, value in readings.numbers.items()
+        if (match := _STALL.fullmatch(name)) and match[1] not in _NO_STALL and value > 0
+    ]
+    return tuple(sorted(found, key=lambda stall: (-stall[1], stall[0])))
+
+
+def _busiest(readings: Readings, levels: dict[str, float | None]) -> str:
+    """The memory unit that the memory percentage comes from: DRAM, L2 or L1; "" if not known."""
+    parts = readings.texts.get(f"breakdown:{_MEMORY_PCT}", "").split(",")
+    known = [(value, part) for part in parts if (value := readings.get(part.strip())) is not None]
+    if known:
+        unit = max(known)[1].strip().partition("__")[0]
+        return _UNITS.get(unit, "")
+    busiest = max(
+        ((value, name) for name, value in levels.items() if value is not None), default=(0.0, "")
+    )
+    return {"dram": "DRAM", "l2": "L2", "l1": "L1"}.get(busiest[1], "")

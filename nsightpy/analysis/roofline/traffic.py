@@ -1,0 +1,126 @@
+"""Bytes per second of each memory level, and how many the machine could move.
+
+Formulas: SpeedOfLight_(Hierarchical)RooflineChart of Nsight Compute 2020 to 2026. L2 and L1
+counted stores until 2022 and count read returns only since: levels are not comparable across
+that change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsightpy.analysis.roofline.chips import Chip
+from nsightpy.analysis.roofline.readings import Readings
+
+L2_BYTES_PER_CYCLE = 32
+L1_BYTES_PER_CYCLE = 128
+SECTOR_BYTES = 32
+READ_RETURNS = "read returns only"
+ALL_TRAFFIC = "reads and writes"
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Achieved and peak bytes/s of a level, and what was counted."""
+
+    level: str
+    bytes_per_s: float
+    peak_bytes_per_s: float | None
+    counted: str = ""
+
+
+def traffic(readings: Readings, clock_factor: float = 1.0) -> list[Traffic]:
+    """The levels whose traffic was measured; the factor scales the peak of L1, in the SM's domain.
+
+    L2 and DRAM have clocks of their own, and keep those of the profile.
+    """
+    found = (_dram(readings), _l2(readings), _l1(readings, clock_factor))
+    return [level for level in found if level is not None]
+
+
+def peak_dram(readings: Readings) -> float | None:
+    """Peak bytes/s of device memory: at the profiled clock, else 2 x maximum clock x bus width."""
+    if not Chip(readings.capability).has_dram_roofline:
+        return None
+    measured = readings.product(
+        "dram__bytes.sum.peak_sustained", "dram__cycles_elapsed.avg.per_second"
+    )
+    if measured is not None:
+        return measured
+    clock = readings.get(
+        "device__attribute_max_mem_frequency_khz", "device__attribute_memory_clock_rate"
+    )
+    width = readings.get(
+        "device__attribute_fb_bus_width", "device__attribute_global_memory_bus_width"
+    )
+    return 2 * clock * 1e3 * width / 8 if clock and width else None
+
+
+def _dram(r: Readings) -> Traffic | None:
+    peak = peak_dram(r)
+    rate = r.get("dram__bytes.sum.per_second")
+    if rate is None:
+        rate = r.total("dram__bytes_read.sum.per_second", "dram__bytes_write.sum.per_second")
+    if rate is None:
+        rate = r.rate(_dram_bytes(r))
+    if rate is None and peak is not None:
+        share = r.get(
+            "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed",
+            "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+        )
+        rate = None if share is None else share / 100 * peak
+    return None if rate is None else Traffic("dram", rate, peak, ALL_TRAFFIC)
+
+
+def _dram_bytes(r: Readings) -> float | None:
+    for names in (
+        ("dram__bytes.sum",),
+        ("dram__bytes_read.sum", "dram__bytes_write.sum"),
+        ("dram__bytes_op_read.sum", "dram__bytes_op_write.sum"),
+    ):
+        if (amount := r.total(*names)) is not None:
+            return amount
+    for names in (("dram__sectors.sum",), ("dram__sectors_read.sum", "dram__sectors_write.sum")):
+        if (amount := r.total(*names)) is not None:
+            return amount * SECTOR_BYTES
+    return None
+
+
+def _l2(r: Readings) -> Traffic | None:
+    clock = r.get("lts__cycles_elapsed.avg.per_second")
+    ways = (
+        ("derived__lts__lts2xbar_bytes", 1, READ_RETURNS),
+        ("lts__lts2xbar_cycles_active", L2_BYTES_PER_CYCLE, READ_RETURNS),
+        ("l1tex__m_xbar2l1tex_read_bytes", 1, READ_RETURNS),
+        ("lts__t_bytes", 1, ALL_TRAFFIC),
+    )
+    return _cache(r, "l2", clock, ways)
+
+
+def _l1(r: Readings, clock_factor: float) -> Traffic | None:
+    clock = r.get("l1tex__cycles_elapsed.avg.per_second")
+    writeback = Chip(r.capability).l1_writeback
+    derived = writeback.replace(
+        "l1tex__lsu_writeback_active", "derived__l1tex__lsu_writeback_bytes"
+    )
+    ways = (
+        (derived, 1, READ_RETURNS),
+        (writeback, L1_BYTES_PER_CYCLE, READ_RETURNS),
+        ("l1tex__t_bytes", 1, ALL_TRAFFIC),
+    )
+    return _cache(r, "l1", clock and clock * clock_factor, ways)
+
+
+def _cache(
+    r: Readings, level: str, clock: float | None, ways: tuple[tuple[str, int, str], ...]
+) -> Traffic | None:
+    """The first counter with both its rate and its peak; the amount per time for the last one."""
+    for counter, size, counted in ways:
+        rate, width = r.get(f"{counter}.sum.per_second"), r.get(f"{counter}.sum.peak_sustained")
+        if rate is not None and width is not None and clock:
+            return Traffic(level, rate * size, width * size * clock, counted)
+    counter, size, counted = ways[-1]
+    rate = r.get(f"{counter}.sum.per_second")
+    if rate is None:
+        rate = r.rate(r.get(f"{counter}.sum"))
+    return None if rate is None else Traffic(level, rate * size, None, counted)

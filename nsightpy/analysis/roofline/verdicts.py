@@ -1,0 +1,168 @@
+"""A verdict in plain words: what limits a kernel, how far it is from the roof, what to try.
+
+The class of the speed of light comes first; the side of the roofline second: kernels bound by a
+cache make the two disagree.
+"""
+
+from __future__ import annotations
+
+from nsightpy.analysis.roofline import speed_of_light as sol
+from nsightpy.rooflines import ALMOST_NO_TRAFFIC, Point, RooflineLaunch, RooflineVariant
+from nsightpy.units import format_time, significant
+
+_STALLS = {
+    "long scoreboard": "waiting for global or local memory: more loads in flight, better locality",
+    "short scoreboard": "waiting for shared memory or special functions: fewer bank conflicts",
+    "barrier": "waiting at __syncthreads(): balance the warps, or use smaller blocks",
+    "mio throttle": "shared memory and special instructions queue up: use wider accesses",
+    "lg throttle": "too many small global accesses: use wider loads and stores",
+    "math pipe throttle": "a math pipe is full: shift work to another one, or do less of it",
+    "wait": "fixed instruction latencies: more independent instructions per thread",
+    "no instruction": "instructions are not there in time: shorter code, longer runs",
+    "imc miss": "constants are not there in time: fewer different constants",
+    "drain": "waiting for stores at the end: coalesce the last writes",
+    "tex throttle": "the texture queue is full: fewer texture fetches at once",
+    "sleeping": "warps sleep: fewer nanosleep calls",
+    "membar": "waiting at memory fences: fewer or narrower ones",
+}
+
+
+def verdict(variant: RooflineVariant) -> str:
+    """One to three sentences about the launch of median duration."""
+    launch = variant.typical
+    parts = [_limit(launch), _distance(launch), _spread(variant), _advice(launch)]
+    return " ".join(part for part in parts if part)
+
+
+def _limit(launch: RooflineLaunch) -> str:
+    """What limits it, by NVIDIA's class."""
+    speed = launch.speed
+    compute, memory = _percent(speed.compute_pct), _percent(speed.memory_pct)
+    unit = f"memory, {speed.busiest}" if speed.busiest else "memory"
+    if speed.classification == sol.HIGH:
+        if (speed.memory_pct or 0) > (speed.compute_pct or 0):
+            return f"Runs near the limit of {unit} ({memory}; compute {compute})."
+        return f"Runs near the limit of compute ({compute}; memory {memory})."
+    if speed.classification == sol.COMPUTE:
+        return f"Limited by compute ({compute}; memory {memory})."
+    if speed.classification == sol.MEMORY:
+        return f"Limited by {unit} ({memory}; compute {compute})."
+    if speed.classification == sol.BALANCED:
+        return f"Compute ({compute}) and memory ({memory}) are used about alike."
+    if speed.classification == sol.LATENCY:
+        return f"Limited by latency: neither compute ({compute}) nor memory ({memory}) is busy."
+    if speed.classification == sol.SMALL:
+        waves = significant(speed.waves or 0.0, 2)
+        used = f"compute {compute}, memory {memory}"
+        return f"The grid is too small for this GPU ({waves} waves; {used})."
+    if speed.compute_pct is not None:
+        return f"Compute is busy to {compute}; memory was not measured."
+    return "What limits it was not measured."
+
+
+def _distance(launch: RooflineLaunch) -> str:
+    """How far from the roof, at the level that says most."""
+    if launch.tensor_pct is not None:
+        busy = _percent(launch.tensor_pct)
+        return f"The tensor pipe is {busy} busy, its FLOPs are not in this report."
+    point = launch.judged
+    if point is None or point.roof_fraction is None:
+        return _no_work(launch)
+    intensity = significant(point.arithmetic_intensity or 0.0, 2)
+    if point.is_memory_side:
+        roof = f"its {point.level.upper()} roof (memory side, {intensity} FLOP/B)."
+    else:
+        roof = f"its peak (compute side, {intensity} FLOP/B of {point.level.upper()} traffic)."
+    text = (
+        f"{point.precision} does {flops(point.flops_per_s)} of {flops(point.roof_flops_per_s)}, "
+        f"{100 * point.roof_fraction:.3g} % of {roof}"
+    )
+    if any(p.level == "dram" and (p.traffic_share or 1) < ALMOST_NO_TRAFFIC for p in launch.work):
+        text += " DRAM is hardly used."
+    return text
+
+
+def _spread(variant: RooflineVariant) -> str:
+    """How far the launches are from each other, where it matters."""
+    times = [one.duration_ns for one in variant.launches if one.duration_ns]
+    if len(times) < 2 or max(times) < 1.05 * min(times):
+        return ""
+    low, high = format_time(min(times)), format_time(max(times))
+    return f"Its {len(times)} launches take {low} to {high}."
+
+
+def _no_work(launch: RooflineLaunch) -> str:
+    if not launch.points:
+        return ""
+    dram = next((point for point in launch.points if point.level == "dram"), None)
+    if any(point.flops_per_s > 0 for point in launch.points):
+        return _without_roof(launch.work[0])
+    share = dram.traffic_share if dram else None
+    moved = f"; it moves {100 * share:.0f} % of the DRAM peak" if share is not None else ""
+    return f"It did no floating point work that was counted{moved}."
+
+
+def _without_roof(point: Point) -> str:
+    peak = point.peak_flops_per_s
+    text = f"{point.precision} does {flops(point.flops_per_s)}"
+    return f"{text}, {100 * point.flops_per_s / peak:.3g} % of the peak." if peak else f"{text}."
+
+
+def _advice(launch: RooflineLaunch) -> str:
+    """What to try first."""
+    speed = launch.speed
+    kind = speed.classification
+    if kind == sol.SMALL:
+        return "Try more blocks, or run it beside other kernels."
+    if kind == sol.LATENCY:
+        return _latency_advice(launch)
+    if kind == sol.HIGH and (speed.memory_pct or 0) > (speed.compute_pct or 0):
+        if speed.busiest in ("L1", "L2"):
+            return _memory_advice(speed.busiest)
+        return "Only moving less data helps: fuse kernels, reuse, smaller types."
+    if kind == sol.HIGH:
+        return "Only doing less work helps: other algorithm, tensor cores, cheaper types."
+    if kind == sol.MEMORY:
+        return _memory_advice(speed.busiest)
+    if kind == sol.COMPUTE:
+        return "Look at the busiest pipe; fuse multiply and add; do redundant work once."
+    if kind == sol.BALANCED:
+        return "Gains need both less work and less traffic."
+    return ""
+
+
+def _latency_advice(launch: RooflineLaunch) -> str:
+    speed = launch.speed
+    if stall := speed.leading_stall:
+        reason, share = stall
+        hint = _STALLS.get(reason)
+        why = f" ({hint})" if hint else ""
+        return f"Warps wait mostly on {reason}, {100 * share:.0f} % of the time{why}."
+    theoretical, achieved = speed.theoretical_occupancy_pct, speed.achieved_occupancy_pct
+    if theoretical is not None and theoretical < 50 and speed.limiters:
+        return f"Occupancy is capped at {theoretical:.0f} % by {' and '.join(speed.limiters)}."
+    if theoretical is not None and achieved is not None and theoretical - achieved > 10:
+        return f"Occupancy is {achieved:.0f} % of possible {theoretical:.0f} %: balance the blocks."
+    return "Try more work in flight: independent instructions, more warps."
+
+
+def _memory_advice(busiest: str) -> str:
+    return {
+        "DRAM": "Try coalesced, wider accesses and more reuse in caches or shared memory.",
+        "L2": "Try more reuse in L1 and shared memory, and fewer atomics.",
+        "L1": "Try coalesced accesses, fewer bank conflicts, and more reuse in registers.",
+    }.get(busiest, "Try moving less data, and in whole sectors.")
+
+
+def flops(rate: float | None) -> str:
+    """A rate of work with three digits: 1.66 TFLOP/s."""
+    if rate is None:
+        return "-"
+    for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3)):
+        if rate >= size:
+            return f"{significant(rate / size)} {prefix}FLOP/s"
+    return f"{significant(rate)} FLOP/s"
+
+
+def _percent(value: float | None) -> str:
+    return "-" if value is None else f"{value:.0f} %"

@@ -1,0 +1,171 @@
+"""Which kernels are worth ncu's hours: the fewest variants that cover the GPU time, and the cost.
+
+Shares are of the GPU time of the kernels that may be chosen, over all reports. Variants by time,
+most first: the fewest whose times together reach the coverage.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from nsightpy.analysis.selection.launch_places import Portion, Sample, Variant
+
+# Passes over a kernel per set, as seen on GPUs from Volta to Hopper; newer chips and tools differ.
+PASSES = {"basic": 9, "default": 9, "detailed": 25, "roofline": 30, "full": 45}
+PASSES_OTHERWISE = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A process that can be profiled: its report, rank (None: not known) and pid."""
+
+    report: str
+    rank: int | None
+    pid: int
+    rank_source: str = ""
+
+    @property
+    def order(self) -> tuple[bool, int, str, int]:
+        return (self.rank is None, self.rank or 0, self.report, self.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A variant worth profiling: where to profile it, which launches, and its weight over all."""
+
+    variant: Variant
+    unit: Unit
+    samples: tuple[Sample, ...]
+    instances: int
+    total_ns: int
+    units: int = 1
+    from_graph: bool = False
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The chosen variants, most time first, and what they are a part of.
+
+    `whole_ns`: GPU time of all variants that might have been chosen, in `variants` of them.
+    `unreachable`: variants that the coverage asks for, but no launch of which ncu could find.
+    `over_budget`: variants left out because of the budget. `passes`: assumed, for one launch.
+    """
+
+    choices: tuple[Choice, ...]
+    whole_ns: int
+    variants: int
+    passes: int
+    unreachable: tuple[Variant, ...] = ()
+    over_budget: tuple[Choice, ...] = field(default=())
+
+    @property
+    def launches(self) -> int:
+        return sum(len(choice.samples) for choice in self.choices)
+
+    @property
+    def cost(self) -> int:
+        """Passes over kernels: passes of one launch x launches."""
+        return self.passes * self.launches
+
+    @property
+    def covered_ns(self) -> int:
+        return sum(choice.total_ns for choice in self.choices)
+
+    @property
+    def replayed_ns(self) -> int:
+        """GPU time of the passes alone, at the speed the launches had."""
+        return self.passes * sum(s.duration_ns for c in self.choices for s in c.samples)
+
+    def share(self, part_ns: int) -> float:
+        """A part of the whole, from 0 to 1."""
+        return part_ns / self.whole_ns if self.whole_ns else 0.0
+
+
+def passes_of(metric_set: str, given: int | None = None) -> int:
+    """The passes assumed for one launch with this set of sections, unless they are given."""
+    return PASSES.get(metric_set, PASSES_OTHERWISE) if given is None else given
+
+
+def choose(
+    found: Iterable[tuple[Unit, Portion]],
+    *,
+    coverage: float = 0.8,
+    top: int | None = None,
+    passes: int = PASSES_OTHERWISE,
+    budget: int | None = None,
+) -> Selection:
+    """The fewest variants that cover that share of the time, or the top N; within the budget.
+
+    Every variant is profiled in one process: as few processes as possible, those with the most
+    chosen time first, lower ranks before higher ones.
+    """
+    by_variant: dict[Variant, list[tuple[Unit, Portion]]] = defaultdict(list)
+    for unit, portion in found:
+        by_variant[portion.variant].append((unit, portion))
+    totals = {v: sum(p.total_ns for _, p in parts) for v, parts in by_variant.items()}
+    ranked = sorted(by_variant, key=lambda variant: (-totals[variant], variant.order))
+    whole = sum(totals.values())
+    wanted = ranked[: _enough([totals[v] for v in ranked], whole, coverage, top)]
+    lost = tuple(v for v in wanted if not any(p.samples for _, p in by_variant[v]))
+    homes = _homes({v: by_variant[v] for v in wanted if v not in lost}, totals)
+    choices = [_choice(v, homes[v], by_variant[v]) for v in wanted if v in homes]
+    kept = _within(choices, passes, budget)
+    return Selection(tuple(choices[:kept]), whole, len(ranked), passes, lost, tuple(choices[kept:]))
+
+
+def _enough(totals: Sequence[int], whole: int, coverage: float, top: int | None) -> int:
+    """How many of the largest are wanted; those that took no time never are."""
+    some = sum(total > 0 for total in totals)
+    if top is not None:
+        return min(top, some)
+    covered = 0
+    for count, total in enumerate(totals[:some]):
+        if covered >= coverage * whole:
+            return count
+        covered += total
+    return some
+
+
+def _homes(
+    parts: dict[Variant, list[tuple[Unit, Portion]]], totals: dict[Variant, int]
+) -> dict[Variant, Unit]:
+    """The process in which each variant is profiled."""
+    left = {v: {u for u, p in own if p.samples} for v, own in parts.items()}
+    homes: dict[Variant, Unit] = {}
+    while left:
+        weight: dict[Unit, int] = defaultdict(int)
+        for variant, units in left.items():
+            for unit in units:
+                weight[unit] += totals[variant]
+        best = min(weight, key=lambda unit: (-weight[unit], unit.order))
+        here = [variant for variant, units in left.items() if best in units]
+        homes |= dict.fromkeys(here, best)
+        left = {v: units for v, units in left.items() if v not in homes}
+    return homes
+
+
+def _choice(variant: Variant, home: Unit, parts: Sequence[tuple[Unit, Portion]]) -> Choice:
+    samples = next(p.samples for unit, p in parts if unit == home)
+    return Choice(
+        variant,
+        home,
+        samples,
+        sum(portion.instances for _, portion in parts),
+        sum(portion.total_ns for _, portion in parts),
+        len(parts),
+        any(portion.from_graph for _, portion in parts),
+    )
+
+
+def _within(choices: Sequence[Choice], passes: int, budget: int | None) -> int:
+    """How many of the first choices the budget of passes allows."""
+    if budget is None:
+        return len(choices)
+    spent = 0
+    for count, choice in enumerate(choices):
+        spent += passes * len(choice.samples)
+        if spent > budget:
+            return count
+    return len(choices)

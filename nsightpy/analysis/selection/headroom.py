@@ -1,0 +1,138 @@
+"""What a kernel could gain: its share of the step x its distance to the nearest roof; a ceiling.
+
+The step is the time of the devices, window by window; a variant's share is the union of its
+launches in it. The nearest roof is the largest of: work against the roofs of every precision and
+memory level, NVIDIA's compute and memory throughput (speed of light). Ceilings of disjoint time
+add up: an instant in which several kernels ran counts once, for the one farthest from its roof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.intervals import Spans, difference, union, union_of
+from nsightpy.analysis.ranking import durations
+from nsightpy.analysis.selection.launch_places import VARIANT, Variant, variant_of
+from nsightpy.analysis.tally import Tally, tally
+from nsightpy.frames import Frame
+from nsightpy.rooflines import RooflineLaunch
+
+SPEED_OF_LIGHT = "speed of light"
+# Beyond this the two durations are not of the same thing.
+APART = 1.5
+_CLOCKS_APART = 1.1
+_UNEXPLAINED = 1.2
+
+
+@dataclass(frozen=True, slots=True)
+class Roof:
+    """The roof that a launch came nearest to: achieved / roof, and which one it is."""
+
+    fraction: float
+    name: str
+
+    @property
+    def distance(self) -> float:
+        """What is left up to the roof, from 0 to 1."""
+        return min(max(1.0 - self.fraction, 0.0), 1.0)
+
+
+def nearest_roof(launch: RooflineLaunch) -> Roof | None:
+    """The roof nearest above what was achieved; None where nothing tells.
+
+    Points are left out where tensor work was not counted: they are lower bounds.
+    """
+    found = []
+    for point in launch.work if launch.tensor_pct is None else ():
+        if point.roof_fraction is not None:
+            found.append(Roof(point.roof_fraction, f"{point.precision} {point.level}".strip()))
+    for what, percent in (
+        ("compute", launch.speed.compute_pct),
+        ("memory", launch.speed.memory_pct),
+    ):
+        if percent is not None:
+            found.append(Roof(percent / 100, f"{what} {SPEED_OF_LIGHT}"))
+    return max(found, key=lambda roof: roof.fraction, default=None)
+
+
+@dataclass(frozen=True)
+class StepParts:
+    """The kernels of one report against its step, ns; what reports add up.
+
+    `step_ns` sums the windows of all devices, `covered_ns` is by variant the union of its launches,
+    `disjoint_ns` the part of that in which no matched variant farther from its roof ran.
+    """
+
+    times: Tally
+    variants: Mapping[Variant, int] = field(default_factory=dict)
+    disjoint: Mapping[Variant, int] = field(default_factory=dict)
+    step_ns: int = 0
+
+
+def step_parts(
+    kernels: Frame,
+    windows: Mapping[tuple[int, int], Spans],
+    distance: Callable[[Variant], float | None],
+) -> StepParts:
+    """The parts of one report's kernels (launch_places.COLUMNS, pid and device).
+
+    `windows` are by (pid, device) the time that counts; `distance` is a variant's distance to its
+    roof, None where it was not measured.
+    """
+    found = group_by(kernels, VARIANT)
+    groups, variants = found.codes, [variant_of(key) for key in found.keys]
+    times = tally(groups, durations(kernels), found.keys)
+    covered: dict[Variant, int] = dict.fromkeys(variants, 0)
+    disjoint: dict[Variant, int] = {}
+    far = sorted(
+        (
+            (-known, variant.order, place)
+            for place, variant in enumerate(variants)
+            if (known := distance(variant)) is not None
+        ),
+    )
+    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
+    step = 0
+    for (pid, device), window in windows.items():
+        step += window.total
+        here = np.flatnonzero((kernels.ints("pid") == pid) & (kernels.ints("device") == device))
+        here = here[np.argsort(groups[here], kind="stable")]
+        edges = np.searchsorted(groups[here], np.arange(len(variants) + 1)).tolist()
+        spans = {}
+        for place, (low, high) in enumerate(pairwise(edges)):
+            if low < high:
+                rows = here[low:high]
+                spans[place] = union(start[rows], end[rows]) & window
+                covered[variants[place]] += spans[place].total
+        taken: list[Spans] = []
+        for _, _, place in far:
+            if place in spans:
+                own = difference(spans[place], union_of(taken)) if taken else spans[place]
+                disjoint[variants[place]] = disjoint.get(variants[place], 0) + own.total
+                taken.append(spans[place])
+    return StepParts(times, covered, disjoint, step)
+
+
+def unlike(nsys_ns: float, ncu_ns: float, profiled_hz: float | None, usual_hz: float | None) -> str:
+    """Why the durations of a kernel are apart, as far as clocks tell; empty where they agree."""
+    if not nsys_ns or not ncu_ns:
+        return ""
+    ratio = ncu_ns / nsys_ns
+    if 1 / APART <= ratio <= APART:
+        return ""
+    if ratio < 1:
+        return "slower in nsys: other work shared the GPU, or another launch was measured"
+    clocks = usual_hz / profiled_hz if usual_hz and profiled_hz else 1.0
+    reasons = []
+    if clocks >= _CLOCKS_APART and usual_hz and profiled_hz:
+        reasons.append(
+            f"locked clocks ({profiled_hz / 1e6:.0f} of {usual_hz / 1e6:.0f} MHz: x{clocks:.2f})"
+        )
+    if ratio / clocks >= _UNEXPLAINED or not reasons:
+        reasons.append("cold caches (ncu flushes them before every pass)")
+    return " and ".join(reasons)

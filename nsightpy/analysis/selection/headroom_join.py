@@ -1,0 +1,135 @@
+"""Which measurement of ncu belongs to which kernel of nsys: by name and geometry, else loosely.
+
+Names are compared as the reports have them; where the styles of their versions differ, without
+return type, parameters, casts and blanks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from nsightpy.analysis.selection.launch_places import Extent, Variant
+from nsightpy.names import function_name
+from nsightpy.rooflines import RooflineLaunch, RooflineVariant
+
+MANGLED, FUNCTION, LOOSE = "mangled", "function", "loose"
+WAYS = (MANGLED, FUNCTION, LOOSE)
+_NOISE = re.compile(r"\((?:unsigned |signed )?(?:int|bool|char|short|long|long long)\)|\s+")
+_UNNAMED = re.compile(r"(?:\(anonymous namespace\)|<unnamed>|unnamed>)::")
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """Launches of one kernel and geometry as ncu saw them; `typical` is that of median duration."""
+
+    number: int
+    mangled: str
+    base: str
+    name: str
+    grid: str
+    block: str
+    count: int
+    typical: RooflineLaunch
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The measurement of a kernel, and what they have in common."""
+
+    measured: Measured
+    way: str
+
+
+def measurements(variants: Iterable[RooflineVariant]) -> tuple[Measured, ...]:
+    """What ncu measured, numbered in the order given."""
+    return tuple(
+        Measured(
+            number,
+            one.first.mangled_name,
+            one.first.base_name,
+            one.first.name,
+            one.first.grid,
+            one.first.block,
+            len(one.launches),
+            one.typical,
+        )
+        for number, one in enumerate(variants)
+    )
+
+
+def match(variant: Variant, measured: Sequence[Measured]) -> Match | None:
+    """The measurement of a kernel: by mangled name and geometry; by function and geometry; loosely.
+
+    Loosely is the same function under another geometry, that with the nearest number of threads.
+    Other template arguments make another kernel, as far as the names have any.
+    """
+    shaped = [one for one in measured if _same_shape(variant, one)]
+    same = [one for one in shaped if variant.mangled and one.mangled == variant.mangled]
+    if same:
+        return Match(same[0], MANGLED)
+    related = [one for one in measured if _same_function(variant, one)]
+    related = [one for one in related if _same_instance(variant, one)]
+    exact = [one for one in related if one in shaped]
+    if exact:
+        return Match(exact[0], FUNCTION)
+    if not related:
+        return None
+    wanted = _threads(variant)
+    return Match(min(related, key=lambda one: (_apart(one, wanted), one.number)), LOOSE)
+
+
+def plain_signature(name: str) -> str:
+    """Function and template arguments alone, in the style of no version."""
+    short = _UNNAMED.sub("", name.removeprefix("void "))
+    if short.endswith(")"):
+        depth = 0
+        for place in range(len(short) - 1, 0, -1):
+            depth += (short[place] == ")") - (short[place] == "(")
+            if depth == 0:
+                short = short[:place]
+                break
+    return _NOISE.sub("", short)
+
+
+def _same_function(variant: Variant, one: Measured) -> bool:
+    return bool({variant.base or function_name(variant.name)} & {_function(one)} - {""})
+
+
+def _function(one: Measured) -> str:
+    return one.base or function_name(one.name).rpartition("::")[2]
+
+
+def _same_instance(variant: Variant, one: Measured) -> bool:
+    """Whether template arguments agree, as far as both names have any."""
+    if not (variant.name and one.name):
+        return True
+    own, other = plain_signature(variant.name), plain_signature(one.name)
+    return own == other or "<" not in own or "<" not in other
+
+
+def _same_shape(variant: Variant, one: Measured) -> bool:
+    return _agrees(variant.grid, one.grid) and _agrees(variant.block, one.block)
+
+
+def _agrees(extent: Extent, text: str) -> bool:
+    """Whether the size is that of a text: 128x1x1, or the total where ncu told no more."""
+    if "x" in text:
+        return text == "x".join(map(str, extent))
+    return not text or text == str(extent[0] * extent[1] * extent[2])
+
+
+def _threads(variant: Variant) -> int:
+    total = 1
+    for size in (*variant.grid, *variant.block):
+        total *= size
+    return total
+
+
+def _apart(one: Measured, wanted: int) -> float:
+    sizes = [int(size) for text in (one.grid, one.block) for size in re.findall(r"\d+", text)]
+    total = 1
+    for size in sizes:
+        total *= max(size, 1)
+    return max(total, wanted) / max(min(total, wanted), 1)

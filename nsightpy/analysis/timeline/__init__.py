@@ -1,0 +1,1 @@
+"""Timelines: events on lanes, lanes in columns."""

@@ -1,0 +1,238 @@
+"""A timeline reduced to as many columns as a picture has: exact shares of each column's time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.communication import operation_of
+from nsightpy.analysis.intervals import (
+    Spans,
+    clip,
+    complement,
+    difference,
+    measure_before,
+    union,
+    union_of,
+)
+from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.analysis.timeline.levels import by_start, levels_of
+from nsightpy.frames import Ints, Labels, joined
+from nsightpy.tracks import (
+    CATEGORIES,
+    COMMUNICATION,
+    COMPUTE,
+    COPY,
+    GRAPH,
+    RANGE,
+    RANGES,
+    STREAM,
+    Band,
+    Boxes,
+    Join,
+    Lane,
+    Picture,
+    Row,
+    Timeline,
+    Track,
+)
+
+MOST_UNSTACKED = 8
+RANGE_LEVELS = 3
+MOST_JOINS = 60
+_WIDE = 3  # columns that an event must cover to be drawn on its own
+IDLE = "idle"
+
+
+class _Grid:
+    """The columns of a picture: equal parts of its window."""
+
+    def __init__(self, start_ns: int, end_ns: int, columns: int) -> None:
+        self.start, self.end, self.columns = start_ns, end_ns, columns
+        parts = np.arange(columns + 1, dtype=np.float64) / columns
+        self.edges = start_ns + np.rint(parts * (end_ns - start_ns)).astype(np.int64)
+
+    def shares(self, spans: Spans) -> NDArray[np.float64]:
+        """The share of each column's time that is in the set; above 0 where the set is met."""
+        covered = np.diff(measure_before(spans, self.edges))
+        widths: Ints = np.maximum(np.diff(self.edges), 1)
+        return covered / widths
+
+    def is_wide(self, starts: Ints, ends: Ints) -> NDArray[np.bool_]:
+        """The events that cover some columns whole, as far as they lie inside."""
+        inside = np.minimum(ends, self.end) - np.maximum(starts, self.start)
+        wide: NDArray[np.bool_] = inside * self.columns >= _WIDE * (self.end - self.start)
+        return wide
+
+    def peak(self, starts: Ints, ends: Ints) -> int:
+        """The largest number of events in one column."""
+        if not len(starts):
+            return 0
+        begun = np.searchsorted(np.sort(starts), self.edges[1:], side="left")
+        over = np.searchsorted(np.sort(ends), self.edges[:-1], side="right")
+        return int((begun - over).max())
+
+
+def picture(timeline: Timeline, columns: int = 1500) -> Picture:
+    """The timeline's window in that many columns; more than a few rows are stacked, one band each.
+
+    No event is left out but NVTX ranges nested deeper than is drawn; those are counted.
+    """
+    grid = _Grid(timeline.start_ns, timeline.end_ns, columns)
+    stacked = len(timeline.places) > MOST_UNSTACKED
+    rows: dict[int, Row] = {}
+    parts: dict[int, list[tuple[int, int, int]]] = {}
+    left_out = 0
+    for track in timeline:
+        place = timeline.places.index(track.place)
+        row, missing = _row(track, grid, stacked)
+        rows[place] = row
+        left_out += missing
+        for lane in track.lanes_of(STREAM):
+            for number, start, end in _collectives(lane, grid):
+                parts.setdefault(number, []).append((place, start, end))
+    shared = [sorted(found) for found in parts.values() if len(found) > 1]
+    shared.sort(key=lambda found: (-max(end - start for _, start, end in found), found))
+    return Picture(
+        start_ns=grid.start,
+        end_ns=grid.end,
+        columns=columns,
+        rows=tuple(rows[place] for place in sorted(rows)),
+        stacked=stacked,
+        joins=() if stacked else tuple(Join(tuple(found)) for found in shared[:MOST_JOINS]),
+        collectives=len(shared),
+        ranges_left_out=left_out,
+        clock=timeline.clock,
+        inputs=timeline.inputs,
+        notes=tuple(timeline.notes),
+    )
+
+
+def _row(track: Track, grid: _Grid, stacked: bool) -> tuple[Row, int]:
+    """A row, and the number of its ranges that it has no room for."""
+    lanes = [lane.within(grid.start, grid.end) for lane in track.lanes_of(STREAM)]
+    sets = {category: _spans(lanes, category, grid) for category in _DEVICE}
+    busy = union_of(sets.values())
+    work = union_of((sets[COMPUTE], sets[GRAPH]))
+    exposed = difference(sets[COMMUNICATION], union_of((work, sets[COPY])))
+    ranges: list[Band] = []
+    left_out = 0
+    if stacked:
+        bands = _stacked_bands(lanes, grid, work, exposed, union_of((work, sets[COMMUNICATION])))
+        left_out = sum(len(lane.within(grid.start, grid.end)) for lane in track.lanes_of(RANGES))
+    else:
+        ranges, left_out = _range_bands(track, grid)
+        idle = complement(busy, grid.start, grid.end)
+        bands = [_band(lanes, category, sets[category], grid) for category in _DEVICE]
+        bands = [band for band in bands if band.events or band.kind != CATEGORIES[GRAPH]]
+        bands.append(Band(IDLE, grid.shares(idle), None, 0, 0))
+    whole = max(grid.end - grid.start, 1)
+    row = Row(track.place, (*ranges, *bands), busy.total / whole, exposed.total / whole)
+    return row, left_out
+
+
+_DEVICE = (COMPUTE, GRAPH, COMMUNICATION, COPY)
+
+
+def _spans(lanes: Iterable[Lane], category: int, grid: _Grid) -> Spans:
+    """When anything of a category ran, inside the window."""
+    found = [(lane, lane.categories == category) for lane in lanes]
+    return clip(
+        union_of(union(lane.starts[mask], lane.ends[mask]) for lane, mask in found),
+        grid.start,
+        grid.end,
+    )
+
+
+def _stacked_bands(
+    lanes: list[Lane], grid: _Grid, work: Spans, exposed: Spans, kernels: Spans
+) -> list[Band]:
+    """Compute, then communication on its own, then copies on their own: together at most 1."""
+    copies = difference(_spans(lanes, COPY, grid), kernels)
+    starts, ends = _times(lanes)
+    peak = grid.peak(starts, ends)
+    sets = ((COMPUTE, work), (COMMUNICATION, exposed), (COPY, copies))
+    return [
+        Band(CATEGORIES[category], grid.shares(spans), None, len(starts) * (category == 0), peak)
+        for category, spans in sets
+    ]
+
+
+def _times(lanes: list[Lane]) -> tuple[Ints, Ints]:
+    none = np.empty(0, dtype=np.int64)
+    return (
+        np.concatenate([none, *(lane.starts for lane in lanes)]),
+        np.concatenate([none, *(lane.ends for lane in lanes)]),
+    )
+
+
+def _band(lanes: list[Lane], category: int, spans: Spans, grid: _Grid) -> Band:
+    """Events of some width one by one, the rest as shares of the time that these leave."""
+    chosen = [lane.take(lane.categories == category) for lane in lanes]
+    starts, ends = _times(chosen)
+    peak = grid.peak(starts, ends)
+    wide = [lane.take(grid.is_wide(lane.starts, lane.ends)) for lane in chosen]
+    wide = [lane for lane in wide if len(lane)]
+    if not wide:
+        return Band(CATEGORIES[category], grid.shares(spans), None, len(starts), peak)
+    names = _joined([lane.names for lane in wide])
+    if category == COMMUNICATION:
+        names = Labels(names.codes, tuple(map(operation_of, names.values)))
+    boxes = _boxes(*_times(wide), names, grid)
+    rest = difference(spans, union(boxes.starts, boxes.ends))
+    return Band(CATEGORIES[category], grid.shares(rest), boxes, len(starts), peak)
+
+
+def _joined(parts: list[Labels]) -> Labels:
+    names = joined(parts)
+    if not isinstance(names, Labels):
+        raise TypeError("names are labels")
+    return names
+
+
+def _boxes(starts: Ints, ends: Ints, names: Labels, grid: _Grid) -> Boxes:
+    order = by_start(starts, ends)
+    starts, ends = starts[order], ends[order]
+    levels = levels_of(starts, ends)
+    depth = int(levels.max()) + 1 if len(levels) else 1
+    inside = np.maximum(starts, grid.start), np.minimum(ends, grid.end)
+    return Boxes(*inside, names.take(order), levels, depth)
+
+
+def _range_bands(track: Track, grid: _Grid) -> tuple[list[Band], int]:
+    """The outermost levels of NVTX ranges, from the threads whose ranges cover most."""
+    lanes = [lane.within(grid.start, grid.end) for lane in track.lanes_of(RANGES)]
+    lanes = [lane for lane in lanes if len(lane)]
+    covered = {id(lane): clip(union(lane.starts, lane.ends), grid.start, grid.end).total
+               for lane in lanes}  # fmt: skip
+    lanes.sort(key=lambda lane: (-covered[id(lane)], lane.label))
+    levels = [(lane, level) for lane in lanes for level in range(lane.depth)][:RANGE_LEVELS]
+    bands = [_range_band(lane, level, grid) for lane, level in levels]
+    drawn = sum(band.events for band in bands)
+    return bands, sum(map(len, lanes)) - drawn
+
+
+def _range_band(lane: Lane, level: int, grid: _Grid) -> Band:
+    """One level: ranges of some width one by one, the rest as shares."""
+    own = lane.take(lane.levels == level)
+    wide = grid.is_wide(own.starts, own.ends)
+    single, rest = own.take(wide), own.take(~wide)
+    return Band(
+        CATEGORIES[RANGE],
+        grid.shares(clip(union(rest.starts, rest.ends), grid.start, grid.end)),
+        _boxes(single.starts, single.ends, folded(single.names), grid),
+        len(own),
+        grid.peak(own.starts, own.ends),
+    )
+
+
+def _collectives(lane: Lane, grid: _Grid) -> list[tuple[int, int, int]]:
+    if lane.collectives is None:
+        return []
+    rows = np.flatnonzero(
+        (lane.collectives >= 0) & (lane.ends > grid.start) & (lane.starts < grid.end)
+    )
+    columns = (lane.collectives[rows], lane.starts[rows], lane.ends[rows])
+    return list(zip(*(column.tolist() for column in columns), strict=True))

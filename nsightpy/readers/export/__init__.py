@@ -1,0 +1,1 @@
+"""From a .nsys-rep to its SQLite export."""

@@ -1,0 +1,203 @@
+"""The cache of exports: where they lie, whose they are, how many stay."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.readers.tools.file_lock import acquire, is_locked
+
+DEFAULT_LIMIT_BYTES = 20 * 2**30
+GRACE_S = 600.0
+_EDGE_BYTES = 64 * 1024
+_ORPHAN_S = 24 * 3600.0
+_ENTRY = re.compile(r".+-[0-9a-f]{24}\.sqlite")
+_PART = re.compile(r"(.+-[0-9a-f]{24}\.sqlite)\..*\.part")
+_SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
+_handed_out: set[Path] = set()
+
+
+@dataclass(frozen=True)
+class CacheUsage:
+    """What the cache holds; sizes in bytes."""
+
+    folder: Path
+    files: int
+    bytes: int
+    limit_bytes: int
+
+
+def cache_folder() -> Path:
+    """Where exports are kept: NSIGHTPY_CACHE_DIR or the user's cache directory."""
+    chosen = os.environ.get("NSIGHTPY_CACHE_DIR", "")
+    if chosen:
+        return Path(chosen).expanduser().absolute() / "exports"
+    import platformdirs
+
+    return platformdirs.user_cache_path("nsightpy") / "exports"
+
+
+def cache_limit() -> int:
+    """Bytes that the cache may hold: NSIGHTPY_CACHE_SIZE (`50G`, powers of 1024) or 20 GiB.
+
+    Raises UsageError when the variable is no size.
+    """
+    text = os.environ.get("NSIGHTPY_CACHE_SIZE", "")
+    if not text:
+        return DEFAULT_LIMIT_BYTES
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise UsageError(f"NSIGHTPY_CACHE_SIZE is {text!r}: give a size such as 50G or 800M")
+    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+
+
+def entry_name(report: Path, options: str) -> str:
+    """The file name of a report's export: changes with the report's identity and the options.
+
+    Raises OSError when the report cannot be read.
+    """
+    state = report.stat()
+    key = hashlib.sha256(os.fsencode(report.resolve()))
+    key.update(f"|{state.st_size}|{state.st_mtime_ns}|{state.st_ino}|{options}|".encode())
+    with report.open("rb") as file:
+        key.update(file.read(_EDGE_BYTES))
+        file.seek(max(0, state.st_size - _EDGE_BYTES))
+        key.update(file.read(_EDGE_BYTES))
+    return f"{report.stem[:24]}-{key.hexdigest()[:24]}.sqlite"
+
+
+def mark_used(entry: Path) -> Path:
+    """Note that an export is in use now; its time of change stays. Returns it."""
+    _handed_out.add(entry)
+    with suppress(OSError):
+        os.utime(entry, ns=(time.time_ns(), entry.stat().st_mtime_ns))
+    return entry
+
+
+@contextmanager
+def building(entry: Path, waiting: Callable[[], None]) -> Iterator[Path]:
+    """Alone among all processes, an empty private folder on the file system of the entry.
+
+    The folder is gone afterwards, whatever happens. Raises ReportError when it cannot be made.
+    """
+    folder = entry.parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = acquire(_lock_of(entry), waiting)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    try:
+        _remove_orphans(folder, entry.name, surely=lock.sure)
+        try:
+            part = Path(tempfile.mkdtemp(prefix=f"{entry.name}.", suffix=".part", dir=folder))
+        except OSError as error:
+            raise unwritable(folder, error) from error
+        try:
+            yield part
+        finally:
+            shutil.rmtree(part, ignore_errors=True)
+    finally:
+        lock.release()
+
+
+def publish(made: Path, entry: Path) -> None:
+    """Put a finished export in its place at once. Raises ReportError when that is impossible."""
+    try:
+        with suppress(PermissionError):
+            made.chmod(0o600)
+        made.replace(entry)
+    except OSError as error:
+        raise unwritable(entry.parent, error) from error
+
+
+def unwritable(folder: Path, error: OSError) -> ReportError:
+    """The error for a folder of exports that cannot be written."""
+    return ReportError(
+        folder,
+        f"exports cannot be written there: {error.strerror or error}",
+        "Free some space there, or set NSIGHTPY_CACHE_DIR (TMPDIR when the cache is off) to "
+        "another folder.",
+    )
+
+
+def cache_usage() -> CacheUsage:
+    """How many exports the cache holds and how large they are. Raises UsageError."""
+    entries = _entries(cache_folder())
+    return CacheUsage(
+        cache_folder(), len(entries), sum(size for _, size, _ in entries), cache_limit()
+    )
+
+
+def clear_cache() -> tuple[int, int]:
+    """Remove every export that is not being made now; returns how many, and their bytes."""
+    folder = cache_folder()
+    removed = [size for _, size, path in _entries(folder) if _remove(path)]
+    for part in folder.glob("*.part"):
+        match = _PART.fullmatch(part.name)
+        if match and not is_locked(_lock_of(folder / match[1])):
+            shutil.rmtree(part, ignore_errors=True)
+    for lock in folder.glob("*.sqlite.lock"):
+        is_locked(lock)
+    return len(removed), sum(removed)
+
+
+def trim_cache(keep: Path) -> tuple[int, int]:
+    """Remove the exports unused for longest until the cache is within its limit.
+
+    `keep`, exports that this process uses, and what was used in the last minutes stay.
+    Returns how many were removed, and their bytes. Raises UsageError.
+    """
+    entries, limit = _entries(keep.parent), cache_limit()
+    total, removed = sum(size for _, size, _ in entries), []
+    for used, size, path in entries:
+        if total <= limit:
+            break
+        in_use = path == keep or path in _handed_out or time.time() - used < GRACE_S
+        if not in_use and _remove(path):
+            total -= size
+            removed.append(size)
+    return len(removed), sum(removed)
+
+
+def _entries(folder: Path) -> list[tuple[float, int, Path]]:
+    """(last use in seconds, bytes, path) of every export, the one unused for longest first."""
+    entries = []
+    with suppress(FileNotFoundError, NotADirectoryError):
+        for path in folder.iterdir():
+            if _ENTRY.fullmatch(path.name):
+                with suppress(FileNotFoundError):
+                    state = path.stat()
+                    entries.append((max(state.st_atime, state.st_mtime), state.st_size, path))
+    return sorted(entries)
+
+
+def _lock_of(entry: Path) -> Path:
+    return entry.with_name(f"{entry.name}.lock")
+
+
+def _remove(entry: Path) -> bool:
+    if is_locked(_lock_of(entry)):
+        return False
+    with suppress(OSError):
+        entry.unlink()
+        return True
+    return False
+
+
+def _remove_orphans(folder: Path, name: str, *, surely: bool) -> None:
+    """Remove what killed processes left of an export; without locks only what is a day old."""
+    for part in folder.glob("*.part"):
+        match = _PART.fullmatch(part.name)
+        if match and match[1] == name:
+            with suppress(OSError):
+                if surely or time.time() - part.stat().st_mtime > _ORPHAN_S:
+                    shutil.rmtree(part, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""Collectives: NCCL's kernels, calls, names and payloads."""

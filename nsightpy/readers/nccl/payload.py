@@ -1,0 +1,190 @@
+"""Payloads that NCCL attaches to its NVTX ranges, as JSON or as the bytes of a C structure.
+
+Communicator ids need all 64 bits: they are kept as decimal text, never as a float.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+
+from nsightpy.readers.nsys.tables import NsysExport, column, number, text
+
+UNTOLD = -1
+_HEADER = struct.Struct("<4Q")
+_FIRST_SCHEMA = 1 << 24
+# Codes of NVTX's integer entry types (nvToolsExtPayload.h), as formats of struct on 64-bit Linux.
+_FORMATS = {
+    1: "<b", 2: "<B", 3: "<h", 4: "<H", 5: "<i", 6: "<I", 7: "<q", 8: "<Q", 9: "<q", 10: "<Q",
+    11: "<b", 12: "<B", 13: "<h", 14: "<H", 15: "<i", 16: "<I", 17: "<q", 18: "<Q", 22: "<Q",
+}  # fmt: skip
+_COMMUNICATOR = ("NCCL communicator ID", "commHash")
+_SIZES = {
+    "int8": 1, "uint8": 1, "char": 1, "float8e4m3": 1, "float8e5m2": 1, "float16": 2, "half": 2,
+    "bfloat16": 2, "int32": 4, "uint32": 4, "int": 4, "float32": 4, "float": 4, "int64": 8,
+    "uint64": 8, "float64": 8, "double": 8,
+}  # fmt: skip
+_TYPE_CODES = (1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1)
+
+Fields: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """What one NCCL call was told; -1 and "" where the payload does not say.
+
+    `bytes` is the size of the one buffer that was passed (AllGather and ReduceScatter: one rank's
+    part); `ranks`, `rank` and `device` describe the communicator in the call that creates it.
+    """
+
+    communicator: str = ""
+    bytes: int = UNTOLD
+    root: int = UNTOLD
+    peer: int = UNTOLD
+    reduction: str = ""
+    ranks: int = UNTOLD
+    rank: int = UNTOLD
+    device: int = UNTOLD
+    sequence: int = UNTOLD
+
+    @classmethod
+    def of(cls, fields: Fields) -> Payload:
+        """The payload of named fields, whichever generation of names they use."""
+        return cls(
+            communicator=_id(_first(fields, *_COMMUNICATOR)),
+            bytes=_bytes(fields),
+            root=_whole(_first(fields, "Root", "root")),
+            peer=_whole(_first(fields, "Peer rank", "peer")),
+            reduction=str(_first(fields, "Reduction operation", "redOp") or ""),
+            ranks=_whole(_first(fields, "No. of ranks", "nRanks", "commNRanks")),
+            rank=_whole(_first(fields, "Rank", "commRank", "rank")),
+            device=_whole(_first(fields, "CUDA device", "cudaDev")),
+            sequence=_whole(_first(fields, "seqNumber")),
+        )
+
+
+NOTHING_TOLD = Payload()
+
+
+def json_fields(payload: str) -> Fields:
+    """The fields of a payload exported as JSON; empty when there is none or it is no object."""
+    try:
+        value = json.loads(payload) if payload else {}
+    except ValueError:
+        return {}
+    if not isinstance(value, dict):
+        return {}
+    parts = value.get("data")
+    if not isinstance(parts, list):
+        return value
+    generic: dict[str, Any] = {}
+    for part in parts:
+        if isinstance(part, dict):
+            generic |= {name: _plain(inner) for name, inner in part.items()}
+    return generic
+
+
+class BlobLayouts:
+    """How the bytes of payloads are read: by the names of the entries of their schema."""
+
+    def __init__(self, export: NsysExport) -> None:
+        self._entries = _entries(export)
+        self._enums = _enumerations(export)
+
+    def fields(self, blob: bytes) -> Fields:
+        """The fields of one payload; empty when its schema is not in the export."""
+        if len(blob) < _HEADER.size:
+            return {}
+        domain, schema, size, _ = _HEADER.unpack_from(blob)
+        body = blob[_HEADER.size : _HEADER.size + size]
+        found: dict[str, Any] = {}
+        for name, kind, offset in self._entries.get((domain, schema), ()):
+            form = _FORMATS.get(kind, "<i" if kind >= _FIRST_SCHEMA else None)
+            if form is not None and offset + struct.calcsize(form) <= len(body):
+                value = struct.unpack_from(form, body, offset)[0]
+                found[name] = self._enums.get((domain, kind, value), value)
+        return found
+
+
+def _entries(export: NsysExport) -> dict[tuple[int, int], tuple[tuple[str, int, int], ...]]:
+    """(name, type, offset) of the entries of each (domain, schema); ambiguous schemas are left out.
+
+    Rows repeat once per process, and domain ids are per process.
+    """
+    table = export.file.tables.get("NVTX_PAYLOAD_SCHEMA_ENTRIES")
+    if table is None:
+        return {}
+    names = ("domainId", "schemaId", "type", "offset")
+    query = sa.select(*(number(table, n, column(n), 0) for n in names), text(table, "name"))
+    found: dict[tuple[int, int], dict[str, tuple[str, int, int]]] = {}
+    torn: set[tuple[int, int]] = set()
+    for domain, schema, kind, offset, raw in export.file.rows(query):
+        key, entry = (int(domain), int(schema)), (_text(raw), int(kind), int(offset))
+        if found.setdefault(key, {}).setdefault(entry[0], entry) != entry:
+            torn.add(key)
+    return {key: tuple(entries.values()) for key, entries in found.items() if key not in torn}
+
+
+def _enumerations(export: NsysExport) -> dict[tuple[int, int, int], str]:
+    """Names of enumerated values by (domain, schema, value)."""
+    table = export.file.tables.get("NVTX_PAYLOAD_ENUM_ENTRIES")
+    if table is None:
+        return {}
+    names = ("domainId", "schemaId", "value")
+    query = sa.select(*(number(table, n, column(n), 0) for n in names), text(table, "name"))
+    return {
+        (int(domain), int(schema), int(value)): _text(raw)
+        for domain, schema, value, raw in export.file.rows(query)
+    }
+
+
+def _text(raw: object) -> str:
+    return raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
+
+
+def _plain(value: Any) -> Any:
+    """The value inside {"uint64": value}."""
+    return next(iter(value.values())) if isinstance(value, dict) and len(value) == 1 else value
+
+
+def _first(fields: Fields, *names: str) -> Any:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int):
+        return value
+    try:
+        return int(str(value), 0)
+    except ValueError:
+        return None
+
+
+def _whole(value: Any) -> int:
+    found = _number(value)
+    return UNTOLD if found is None else found
+
+
+def _id(value: Any) -> str:
+    found = _number(value)
+    return str(found & 0xFFFFFFFFFFFFFFFF) if found else ""
+
+
+def _bytes(fields: Fields) -> int:
+    told = _number(_first(fields, "Message size [bytes]"))
+    if told is not None:
+        return told
+    count, kind = _number(fields.get("count")), _first(fields, "dataType", "datatype")
+    code = _number(kind)
+    if code is not None:
+        size = _TYPE_CODES[code] if 0 <= code < len(_TYPE_CODES) else None
+    else:
+        size = _SIZES.get(str(kind).removeprefix("nccl").lower())
+    return UNTOLD if count is None or size is None else count * size

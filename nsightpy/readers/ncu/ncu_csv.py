@@ -1,0 +1,310 @@
+"""Read what `ncu --csv` printed: raw (wide) and details (long) pages, ncu 2020 to 2026.
+
+Before, between and after the rows may stand ==PROF== lines, output of the program and more than
+one header; only rows whose first cell is a number count. Labels become metric names, units base
+units.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from nsightpy.errors import ReportError
+from nsightpy.readers.ncu.labels import metric_of
+from nsightpy.readers.ncu.numbers import MISSING, base_unit, is_german, number
+from nsightpy.readers.ncu.tables import (
+    GPU,
+    Launch,
+    MetricColumns,
+    NcuTables,
+    Rule,
+    launches_frame,
+    nvtx_text,
+    rules_frame,
+    stable_unit,
+)
+
+HEADER = re.compile(r'"?ID"?,"?Process ID"?,')
+SUMMARY = re.compile(r'"?Process ID"?,"?Process Name"?,')
+HEADER_WITHIN = 1 << 20
+_ROW = re.compile(r'"?\d{1,9}"?,')
+_MOST_LINES_OF_A_ROW = 50
+LONGEST_WHOLE = 18
+_TUPLE = re.compile(r"\(\s*(\d{1,10}),\s*(\d{1,10}),\s*(\d{1,10})\s*\)")
+_QUOTED = re.compile(r'"((?:[^"\\]|\\.)*)"')
+_RANGE = re.compile(r"(.*):[^:]*:[^:]*:[^:]*:[^:]*:[^:]*:\1")
+_ROUNDED = re.compile(r"-?[\d,]*\d\.\d\d")
+_PUSH_POP = "thread Domain:Push/Pop_Range"
+_START_STOP = "Id:Domain:Start/Stop_Range"
+_LONG = {"Section Name", "Metric Name", "Metric Unit", "Metric Value"}
+_RULE = {"Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type"}
+_ABOUT = {"ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Kernel Time"}
+_ABOUT |= {"Context", "Stream", "Block Size", "Grid Size", "Device", "CC", "Estimated Speedup"}
+_TYPES = {"INF": "ok", "OPT": "optimization", "WRN": "warning", "ERR": "error"}
+_RAW = "print it with `ncu --import REPORT --csv --page raw`."
+_PERMISSION = (
+    "the driver did not let ncu read the counters (ERR_NVGPUCTRPERM): profile as an administrator, "
+    "or load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0."
+)
+
+
+@dataclass
+class _Result:
+    """One result: who it is, and its metrics as numbers."""
+
+    launch: Launch
+    values: dict[str, float] = field(default_factory=dict)
+    gpu: str = ""
+
+
+def looks_like_csv(path: Path) -> bool:
+    """Whether the header of an `ncu --csv` page stands near the beginning of a file."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(HEADER_WITHIN)
+    except OSError:
+        return False
+    return any(HEADER.match(line) or SUMMARY.match(line) for line in _decoded(start).splitlines())
+
+
+def read(path: Path) -> NcuTables:
+    """The frames of a CSV file. Raises ReportError for what is no such page, or an empty one."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise ReportError(path, "no such file", "check the path.") from None
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror}"
+        raise ReportError(path, problem, "check its permissions.") from error
+    if not data:
+        raise ReportError(path, "is empty", _RAW)
+    return parse(path, _decoded(data))
+
+
+def parse(path: Path, text: str) -> NcuTables:
+    """The frames of the text of a page; `path` is for the messages."""
+    try:
+        pages = list(_pages(text))
+    except csv.Error as error:
+        raise ReportError(path, f"has a line that is no CSV: {error}", _RAW) from error
+    if not pages:
+        raise _no_page(path, text)
+    if not any(rows for _, rows in pages):
+        raise _no_results(path, text)
+    german = is_german(_commas(pages))
+    reader = _Reader(german)
+    for header, rows in pages:
+        reader.read(header, rows)
+    return reader.tables()
+
+
+def _decoded(data: bytes) -> str:
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return data.decode("utf-16", "replace")
+    return data.decode("utf-8-sig", "replace")
+
+
+def _pages(text: str) -> Iterator[tuple[list[str], list[list[str]]]]:
+    """Each header with the rows after it, the units row of a wide page first."""
+    lines = iter(text.splitlines())
+    header: list[str] | None = None
+    rows: list[list[str]] = []
+    for line in lines:
+        if HEADER.match(line):
+            if header is not None:
+                yield header, rows
+            header, rows = _cells(line), []
+        elif header is not None and (
+            _ROW.match(line) or (not rows and line.startswith(('"",', ",")))
+        ):
+            rows.append(_cells(_completed(line, lines)))
+    if header is not None:
+        yield header, rows
+
+
+def _completed(line: str, lines: Iterator[str]) -> str:
+    """The line, with those that follow while a quoted cell is open."""
+    for _ in range(_MOST_LINES_OF_A_ROW):
+        if line.count('"') % 2 == 0:
+            break
+        line = f"{line} {next(lines, '')}"
+    return line
+
+
+def _cells(line: str) -> list[str]:
+    return next(csv.reader([line]), [])
+
+
+def _commas(pages: Iterable[tuple[list[str], list[list[str]]]]) -> Iterator[str]:
+    """The cells whose commas or points could be either decimals or grouping."""
+    for header, rows in pages:
+        long = "Metric Value" in header
+        first = header.index("Metric Value") if long else 0
+        names = [False if long else name not in _ABOUT for name in header]
+        for row in rows:
+            cells = row[first : first + 1] if long else [c for c, m in zip(row, names) if m]  # noqa: B905
+            yield from (cell for cell in cells if "," in cell or cell.count(".") > 1)
+
+
+def _no_page(path: Path, text: str) -> ReportError:
+    if any(SUMMARY.match(line) for line in text.splitlines()):
+        return ReportError(path, "is a summary page of ncu, without single launches", _RAW)
+    problem = 'holds no `ncu --csv` page: no line begins with "ID","Process ID"'
+    return ReportError(path, problem, _PERMISSION if "ERR_NVGPUCTRPERM" in text else _RAW)
+
+
+def _no_results(path: Path, text: str) -> ReportError:
+    advice = _RAW
+    if "ERR_NVGPUCTRPERM" in text:
+        advice = _PERMISSION
+    elif "No kernels were profiled" in text:
+        advice = "ncu says that no kernel matched; check its -k and --nvtx-include."
+    return ReportError(path, "has a header but no results", advice)
+
+
+class _Reader:
+    """Collects the results of all pages of a file."""
+
+    def __init__(self, german: bool) -> None:
+        self._german = german
+        self._metrics = MetricColumns()
+        self._rules: list[Rule] = []
+        self._results: dict[int, _Result] = {}
+        self._decimals: set[bool] = set()
+
+    def read(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """One page; results that are numbered as earlier ones get numbers of their own."""
+        first = max(self._results, default=-1) + 1
+        taken = {int(row[0]) for row in rows if row[0]} & set(self._results)
+        shift = first if taken else 0
+        if "Metric Name" in header:
+            self._read_long(header, rows, shift)
+        else:
+            self._read_wide(header, rows, shift)
+
+    def tables(self) -> NcuTables:
+        """The frames of everything read."""
+        results = [self._results[number] for number in sorted(self._results)]
+        notes = []
+        if self._decimals == {True}:
+            notes.append(
+                "ncu printed these numbers with two decimals; a .ncu-rep has all of them. Rates "
+                "per cycle that were rounded to 0.00 are left out."
+            )
+        return NcuTables(
+            launches_frame([(one.launch, one.values, one.gpu) for one in results]),
+            self._metrics.frame(),
+            rules_frame(self._rules),
+            notes=tuple(notes),
+        )
+
+    def _read_long(self, header: Sequence[str], rows: Sequence[Sequence[str]], shift: int) -> None:
+        for cells in rows:
+            row = dict(zip(header, cells))  # rows may be short  # noqa: B905
+            if not row.get("ID"):
+                continue
+            result = self._result(row, int(row["ID"]) + shift)
+            if row.get("Metric Name"):
+                metric = metric_of(row.get("Section Name", ""), row["Metric Name"])
+                self._value(result, metric, row.get("Metric Unit", ""), row.get("Metric Value", ""))
+            elif row.get("Rule Name"):
+                self._rules.append(_rule(result.launch.number, row, self._german))
+
+    def _read_wide(self, header: Sequence[str], rows: Sequence[Sequence[str]], shift: int) -> None:
+        units: Mapping[str, str] = {}
+        metrics = [
+            name
+            for name in header
+            if name not in _ABOUT and not name.startswith((_PUSH_POP, _START_STOP))
+        ]
+        for cells in rows:
+            row = dict(zip(header, cells))  # rows may be short  # noqa: B905
+            if not row.get("ID"):
+                units = row
+                continue
+            result = self._result(row, int(row["ID"]) + shift)
+            for name in metrics:
+                self._value(result, name, units.get(name, ""), row.get(name, ""))
+
+    def _result(self, row: Mapping[str, str], number: int) -> _Result:
+        if number not in self._results:
+            self._results[number] = _Result(_launch(row, number))
+        return self._results[number]
+
+    def _value(self, result: _Result, metric: str, unit: str, cell: str) -> None:
+        if cell.strip().lower() in MISSING:
+            return
+        value = number(cell, german=self._german)
+        if value is None:
+            if metric == GPU:
+                result.gpu = cell
+            self._metrics.add(result.launch.number, metric, float("nan"), "", cell)
+            return
+        if "." in cell:
+            self._decimals.add(_ROUNDED.fullmatch(cell) is not None)
+            if "per_cycle" in metric and cell.strip() == "0.00":
+                return
+        base, factor = base_unit(unit)
+        if metric not in result.values:
+            result.values[metric] = value * factor
+            unit = stable_unit(metric, base)
+            self._metrics.add(result.launch.number, metric, value * factor, unit)
+
+
+def _launch(row: Mapping[str, str], number: int) -> Launch:
+    return Launch(
+        number,
+        row.get("Kernel Name", ""),
+        grid=_dimensions(row.get("Grid Size", "")),
+        block=_dimensions(row.get("Block Size", "")),
+        device=_whole(row.get("Device", "")),
+        context=_whole(row.get("Context", "")),
+        stream=_whole(row.get("Stream", "")),
+        pid=_whole(row.get("Process ID", "")) or 0,
+        process=row.get("Process Name", ""),
+        capability=row.get("CC", "")
+        if re.fullmatch(r"\d{1,3}\.\d{1,3}", row.get("CC", ""))
+        else "",
+        nvtx=_nvtx(row),
+    )
+
+
+def _rule(number_: int, row: Mapping[str, str], german: bool) -> Rule:
+    speedup = number(row.get("Estimated Speedup", "") or "", german=german)
+    kind = row.get("Rule Type", "")
+    return Rule(
+        number_,
+        row["Rule Name"],
+        row.get("Section Name", ""),
+        _TYPES.get(kind, kind.lower()),
+        "",
+        " ".join(row.get("Rule Description", "").split()),
+        float("nan") if speedup is None else speedup,
+        row.get("Estimated Speedup Type", ""),
+    )
+
+
+def _nvtx(row: Mapping[str, str]) -> str:
+    """The push/pop ranges of a row; "<default domain>:run_test:none:none:..." is one of them."""
+    stacks: dict[str, list[str]] = {}
+    for name, cell in row.items():
+        if name.startswith(_PUSH_POP):
+            for entry in _QUOTED.findall(cell or ""):
+                domain, _, rest = entry.partition(":")
+                match = _RANGE.fullmatch(rest)
+                stacks.setdefault(domain, []).append(match[1] if match else rest.split(":")[0])
+    return nvtx_text(stacks)
+
+
+def _dimensions(cell: str) -> tuple[int, int, int] | None:
+    match = _TUPLE.fullmatch(cell.strip())
+    return (int(match[1]), int(match[2]), int(match[3])) if match else None
+
+
+def _whole(cell: str) -> int | None:
+    text = cell.strip()
+    return int(text) if text.isdecimal() and len(text) < LONGEST_WHOLE else None

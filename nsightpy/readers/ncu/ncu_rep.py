@@ -1,0 +1,238 @@
+"""Read .ncu-rep through NVIDIA's ncu_report: the PyPI package, or that of an Nsight Compute.
+
+The library leaks what it loads and holds the GIL: a report is loaded once per process, and many
+reports are read in many processes. It does not say when a file is cut short: ncu_file does.
+"""
+
+from __future__ import annotations
+
+import functools
+import glob
+import importlib
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from nsightpy.errors import ReportError, ToolNotFoundError
+from nsightpy.readers.ncu.file import FileFacts, Process, file_facts
+from nsightpy.readers.ncu.tables import (
+    GPU,
+    Launch,
+    MetricColumns,
+    NcuTables,
+    Rule,
+    launches_frame,
+    nvtx_text,
+    plain_message,
+    rules_frame,
+    stable_unit,
+)
+
+MODULE = "ncu_report"
+INSTALLED = (
+    "/opt/nvidia/nsight-compute/*/extras/python",
+    "/usr/local/cuda*/nsight-compute-*/extras/python",
+    "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/extras/python",
+    "/usr/lib/python3/dist-packages",
+    r"C:\Program Files\NVIDIA Corporation\Nsight Compute *\extras\python",
+)
+_STRING, _NUMBERS = 2, (3, 4, 5, 6)
+_RULE_TYPES = {1: "ok", 2: "optimization", 3: "warning", 4: "error"}
+_SPEEDUPS = {1: "local", 2: "global"}
+
+
+def read(path: Path) -> NcuTables:
+    """All frames of a report; missing values have no row.
+
+    Raises ReportError when it is no whole report, ToolNotFoundError when nothing here reads it.
+    """
+    facts = file_facts(path)
+    module = find_module()
+    if module is None:
+        from nsightpy.readers.ncu.ncu_import import read_with_ncu
+
+        return read_with_ncu(path, facts)
+    try:
+        return _tables(path, facts, _load(module, path))
+    except (TypeError, ValueError, RuntimeError, SystemError) as error:
+        # what the library does when the inside of a report is damaged
+        raise ReportError(path, f"is damaged: {error}", _newer()) from error
+
+
+@functools.cache
+def find_module() -> Any | None:
+    """The ncu_report module: the package, else the one of an installed Nsight Compute."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for folder in (None, *_folders()):
+            with _importable_from(folder):
+                try:
+                    return importlib.import_module(MODULE)
+                except (ImportError, OSError):
+                    sys.modules.pop(MODULE, None)
+    return None
+
+
+def _folders() -> Iterator[str]:
+    """Folders of installed Nsight Computes: next to the ncu in use first, then newest first."""
+    from nsightpy.readers.tools.nvidia_tools import find_tool
+
+    try:
+        ncu = Path(os.path.realpath(find_tool("ncu").path))
+        yield from (str(parent / "extras" / "python") for parent in ncu.parents[:4])
+    except ToolNotFoundError:
+        pass
+    for pattern in INSTALLED:
+        yield from sorted(glob.glob(pattern), reverse=True)  # noqa: PTH207
+
+
+@contextmanager
+def _importable_from(folder: str | None) -> Iterator[None]:
+    if folder is None:
+        yield
+        return
+    sys.path.insert(0, folder)
+    try:
+        yield
+    finally:
+        sys.path.remove(folder)
+
+
+def _load(module: Any, path: Path) -> list[Any]:
+    """The results of a report in ncu's order, loaded once per process and state of the file."""
+    state = path.stat()
+    try:
+        return _loaded(module, str(path.absolute()), state.st_mtime_ns, state.st_size)
+    except Exception as error:  # whatever the library raises
+        raise ReportError(path, f"cannot be loaded: {error}", _newer()) from error
+
+
+@functools.lru_cache(maxsize=64)
+def _loaded(module: Any, path: str, _time: int, _size: int) -> list[Any]:
+    context = module.load_report(path)
+    return [part[place] for part in context for place in range(len(part))]
+
+
+def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> NcuTables:
+    if not actions:
+        raise ReportError(
+            path,
+            "holds no results: nothing was profiled, or it is no Nsight Compute report",
+            "profile again; `ncu` names the kernels that it profiles.",
+        )
+    metrics = MetricColumns()
+    rules: list[Rule] = []
+    launches, empty = [], 0
+    reader = _MetricReader(metrics)
+    for number, action in enumerate(actions):
+        values, gpu = reader.read(number, action)
+        empty += not values
+        process = facts.processes[number] if number < len(facts.processes) else Process(0, "")
+        launches.append((_launch(number, action, process), values, gpu))
+        rules += _rules(number, action)
+    if empty == len(actions):
+        raise ReportError(path, "has results without a single metric: it is damaged", _newer())
+    notes = []
+    if empty:
+        notes.append(f"{empty} of {len(actions)} results hold no metrics")
+    return NcuTables(
+        launches_frame(launches),
+        metrics.frame(),
+        rules_frame(rules),
+        facts.tool_version,
+        tuple(notes),
+    )
+
+
+class _MetricReader:
+    """Reads the metrics of one result after the other; kinds and units are asked for once."""
+
+    def __init__(self, columns: MetricColumns) -> None:
+        self._columns = columns
+        self._known: dict[str, tuple[int, str]] = {}
+
+    def read(self, number: int, action: Any) -> tuple[Mapping[str, float], str]:
+        """The numbers of a result by metric, and the name of its GPU."""
+        values: dict[str, float] = {}
+        gpu = ""
+        known, add, by_name = self._known, self._columns.add, action.metric_by_name
+        for name in action.metric_names():
+            metric = by_name(name)
+            if metric is None or not metric.has_value():
+                continue
+            kind, unit = known.get(name) or known.setdefault(name, _kind_and_unit(name, metric))
+            if kind in _NUMBERS:
+                value = metric.as_double()
+                if not isnan(value):
+                    values[name] = value
+                    add(number, name, value, unit)
+            elif kind == _STRING:
+                text = metric.as_string()
+                if name == GPU:
+                    gpu = text
+                add(number, name, float("nan"), "", text)
+        return values, gpu
+
+
+def _kind_and_unit(name: str, metric: Any) -> tuple[int, str]:
+    return metric.kind(), stable_unit(name, metric.unit())
+
+
+def _launch(number: int, action: Any, process: Process) -> Launch:
+    demangled, function, mangled = (
+        action.name(base) or ""
+        for base in (
+            action.NameBase_DEMANGLED,
+            action.NameBase_FUNCTION,
+            action.NameBase_MANGLED,
+        )
+    )
+    return Launch(
+        number,
+        demangled or function or mangled or "(unnamed)",
+        base_name=function,
+        mangled_name=mangled,
+        pid=process.pid,
+        process=process.name,
+        nvtx=_nvtx(action),
+    )
+
+
+def _nvtx(action: Any) -> str:
+    state = action.nvtx_state()
+    if state is None:
+        return ""
+    domains = (state.domain_by_id(each) for each in state.domains())
+    return nvtx_text({d.name(): list(d.push_pop_ranges()) for d in domains})
+
+
+def _rules(number: int, action: Any) -> Iterator[Rule]:
+    try:
+        results = action.rule_results_as_dicts()
+    except AttributeError:  # ncu_report before 2024
+        return
+    for result in results:
+        message = result["rule_message"] or {}
+        speedup = result.get("speedup_estimation") or {}
+        yield Rule(
+            number,
+            result["rule_identifier"],
+            result["section_identifier"],
+            _RULE_TYPES.get(int(message.get("type", 0)), ""),
+            message.get("title", ""),
+            plain_message(message.get("message", "")),
+            float(speedup.get("speedup", "nan")),
+            _SPEEDUPS.get(int(speedup.get("type", 0)), ""),
+        )
+
+
+def _newer() -> str:
+    return (
+        "copy it again; if it was made by a newer Nsight Compute, "
+        "`pip install --upgrade ncu-report`."
+    )

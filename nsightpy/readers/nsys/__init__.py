@@ -1,0 +1,1 @@
+"""Tables of an export as frames."""

@@ -1,0 +1,78 @@
+"""What a reader of any figure must know about the capture: gaps, opaque parts, warnings."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from nsightpy.frames import Frame
+from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, RUNTIME
+from nsightpy.readers.nsys.session import GPU_TABLES, diagnostics
+from nsightpy.readers.nsys.tables import NsysExport
+
+_LONGEST = 200
+_WORTH = ("warning", "error")
+# Warnings that bear on GPU figures; those of CPU sampling, OpenGL and the like do not.
+_RELEVANT = re.compile(r"CUDA|CUPTI|NVTX|GPU|NCCL|MPI|lost|dropped|overflow|buffer", re.IGNORECASE)
+# Says only that a process did not use a library.
+_NOT_USED = re.compile(r"Does the process use")
+
+
+def capture_notes(export: NsysExport, pids: Callable[[], Sequence[int]]) -> list[str]:
+    """Notes on one export, most important first; each is one line.
+
+    `pids` finds the active processes; it is asked only when a warning is about some process.
+    """
+    notes = []
+    if not any(export.has(table) for table in GPU_TABLES):
+        notes.append(
+            "The capture holds no GPU work: no kernel, copy or graph tables. Profile with "
+            "`-t cuda`, and check that the program ran on a GPU during the capture."
+        )
+    elif not export.holds_rows(KERNEL):
+        notes.append("The capture holds no kernels of their own.")
+    notes += _graph_note(export)
+    if any(export.has(table) for table in GPU_TABLES):
+        if not export.has(RUNTIME):
+            notes.append("No CUDA API calls were recorded: launches cannot be analysed.")
+        if not any(export.has(name) for name in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU")):
+            notes.append("The export does not describe its GPUs: model and limits are unknown.")
+    if not export.has("StringIds"):
+        notes.append("The export has no StringIds table: names are shown by number.")
+    return notes + diagnostic_notes(diagnostics(export), pids)
+
+
+def diagnostic_notes(said: Frame, pids: Callable[[], Sequence[int]]) -> list[str]:
+    """The profiler's own warnings and errors that bear on GPU figures, each once, on one line."""
+    severity, text, about = said.labels("severity"), said.labels("text"), said.ints("pid")
+    lines = [" ".join(value.split()) for value in text.values]
+    worth = severity.equals(_WORTH) & text.equals(
+        [v for v, line in zip(text.values, lines, strict=True) if _is_relevant(line)]
+    )
+    if not worth.any():
+        return []
+    active = [0, *pids()] if about[worth].any() else [0]
+    rows = np.flatnonzero(worth & np.isin(about, active)).tolist()
+    return list(dict.fromkeys(f"nsys {severity[r]}: {_short(lines[text.codes[r]])}" for r in rows))
+
+
+def _is_relevant(line: str) -> bool:
+    return bool(_RELEVANT.search(line)) and not _NOT_USED.search(line)
+
+
+def _short(line: str) -> str:
+    return line if len(line) <= _LONGEST else line[: _LONGEST - 1] + "…"
+
+
+def _graph_note(export: NsysExport) -> list[str]:
+    launches = export.count(GRAPH_TRACE)
+    if not launches:
+        return []
+    return [
+        (
+            f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not "
+            "recorded one by one. `nsys profile --cuda-graph-trace=node` opens them."
+        )
+    ]

@@ -1,0 +1,181 @@
+"""Nsight Systems event tables as frames: GPU work and the API calls that launched it.
+
+Schema facts: the Nsight Systems User Guide, "SQLite schema reference".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nsightpy import frames
+from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.readers.nsys.tables import (
+    SPAN,
+    Expression,
+    NsysExport,
+    Source,
+    coded,
+    column,
+    ordered,
+    process_of,
+    read,
+    thread_of,
+)
+
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+GRAPH_TRACE = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"
+MEMCPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
+MEMSET = "CUPTI_ACTIVITY_KIND_MEMSET"
+RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
+
+COPY_KINDS = (
+    "Unknown",
+    "Host-to-Device",
+    "Device-to-Host",
+    "Host-to-Array",
+    "Array-to-Host",
+    "Array-to-Array",
+    "Array-to-Device",
+    "Device-to-Array",
+    "Device-to-Device",
+    "Host-to-Host",
+    "Peer-to-Peer",
+    "Unified Host-to-Device",
+    "Unified Device-to-Host",
+    "Unified Device-to-Device",
+)
+MEMORY_KINDS = (
+    "Pageable",
+    "Pinned",
+    "Device",
+    "Array",
+    "Managed",
+    "Device Static",
+    "Managed Static",
+    "Unknown",
+)
+
+PLACE: dict[str, Expression] = {
+    "pid": process_of("globalPid"),
+    "device": column("deviceId"),
+    "context": column("contextId"),
+    "stream": column("streamId"),
+    "correlation_id": column("correlationId"),
+}
+_KERNELS = Source(
+    KERNEL,
+    {
+        **SPAN,
+        **PLACE,
+        **{
+            f"{shape}_{axis}": column(f"{shape}{axis.upper()}")
+            for shape in ("grid", "block")
+            for axis in "xyz"
+        },
+        "registers_per_thread": column("registersPerThread"),
+        "static_shared_bytes": column("staticSharedMemory"),
+        "dynamic_shared_bytes": column("dynamicSharedMemory"),
+        "local_bytes_per_thread": column("localMemoryPerThread"),
+        "graph_node_id": column("graphNodeId"),
+    },
+    {"name": "demangledName", "base_name": "shortName", "mangled_name": "mangledName"},
+)
+_GRAPH_LAUNCHES = Source(
+    GRAPH_TRACE,
+    {
+        **SPAN,
+        **PLACE,
+        "graph_id": column("graphId"),
+        "graph_exec_id": column("graphExecId"),
+    },
+)
+_API_CALLS = Source(
+    RUNTIME,
+    {
+        **SPAN,
+        "pid": process_of("globalTid"),
+        "tid": thread_of("globalTid"),
+        "correlation_id": column("correlationId"),
+        "return_value": column("returnValue"),
+        "event_class": column("eventClass"),
+    },
+    {"name": "nameId"},
+)
+
+
+def _copy_operation(codes: Ints) -> Labels:
+    return _enumerated(codes, tuple(f"[CUDA memcpy {kind}]" for kind in COPY_KINDS))
+
+
+def _memory_kind(codes: Ints) -> Labels:
+    return _enumerated(codes, MEMORY_KINDS)
+
+
+def _memset_operation(codes: Ints) -> Labels:
+    return Labels.constant("[CUDA memset]", len(codes))
+
+
+def _nothing(codes: Ints) -> Labels:
+    return Labels.constant("", len(codes))
+
+
+_OPERATION: dict[str, Expression] = {
+    **SPAN,
+    **PLACE,
+    "bytes": column("bytes"),
+    "graph_node_id": column("graphNodeId"),
+}
+_COPIES = Source(
+    MEMCPY,
+    _OPERATION,
+    codes={
+        "operation": ("copyKind", _copy_operation),
+        "source_memory": ("srcKind", _memory_kind),
+        "target_memory": ("dstKind", _memory_kind),
+    },
+)
+_SETS = Source(
+    MEMSET,
+    _OPERATION,
+    codes={
+        "operation": ("start", _memset_operation),
+        "source_memory": ("start", _nothing),
+        "target_memory": ("memKind", _memory_kind),
+    },
+)
+
+
+def kernels(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The kernels frame, or some of its columns."""
+    return ordered(read(export, frames.KERNELS, _KERNELS, columns))
+
+
+def graph_launches(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of CUDA graph launches that were traced as a whole."""
+    return ordered(read(export, frames.GRAPH_LAUNCHES, _GRAPH_LAUNCHES, columns))
+
+
+def memory_operations(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of copies and memory sets."""
+    parts = [read(export, frames.MEMORY_OPERATIONS, source, columns) for source in (_COPIES, _SETS)]
+    return ordered(Frame.concatenate(parts))
+
+
+def api_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of CUDA API calls, names without their version suffix."""
+    frame = read(export, frames.API_CALLS, _API_CALLS, columns)
+    if "name" in frame:
+        names = frame.labels("name")
+        plain = Labels(names.codes, tuple(without_version(value) for value in names.values))
+        frame = Frame({**frame, "name": plain.merged()})
+    return ordered(frame)
+
+
+def without_version(name: str) -> str:
+    """An API name without exactly one `_v` and four digits at its end, as nsys stats prints it."""
+    stem, mark, digits = name[:-6], name[-6:-4], name[-4:]
+    return stem if mark == "_v" and digits.isdecimal() and digits.isascii() and stem else name
+
+
+def _enumerated(codes: Ints, values: tuple[str, ...]) -> Labels:
+    return coded(codes, dict(enumerate(values)))

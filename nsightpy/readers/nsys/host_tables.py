@@ -1,0 +1,150 @@
+"""Calls of the host beside CUDA's, as frames: MPI, cuBLAS, cuDNN, the operating system.
+
+Made from the Nsight Systems User Guide, "SQLite schema reference". No public capture with rows in
+MPI_*, CUBLAS_EVENTS or CUDNN_EVENTS was at hand: those are tested on simulated exports only;
+OSRT_API and MPI as NVTX ranges on real ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy import frames
+from nsightpy.frames import ColumnData, Frame, Ints, Labels
+from nsightpy.readers.nsys.events import without_version
+from nsightpy.readers.nsys.nvtx import nvtx_ranges
+from nsightpy.readers.nsys.tables import (
+    SPAN,
+    Expression,
+    NsysExport,
+    Source,
+    column,
+    ordered,
+    process_of,
+    read,
+    thread_of,
+)
+
+OSRT = "OSRT_API"
+MPI_DOMAIN = "MPI"
+MPI_TABLES = {
+    "MPI_P2P_EVENTS": "point-to-point",
+    "MPI_COLLECTIVES_EVENTS": "collective",
+    "MPI_START_WAIT_EVENTS": "wait",
+    "MPI_OTHER_EVENTS": "other",
+}
+LIBRARY_TABLES = {"CUBLAS_EVENTS": "cuBLAS", "CUDNN_EVENTS": "cuDNN"}
+_THREAD: dict[str, Expression] = {
+    **SPAN,
+    "pid": process_of("globalTid"),
+    "tid": thread_of("globalTid"),
+}
+# Rows that only say when the tracing of a process began and finished.
+_NO_CALLS = (31, 32)
+
+
+def _is_call(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+    return table.c.eventClass.not_in(_NO_CALLS) if "eventClass" in table.c else None
+
+
+_OS_CALLS = Source(
+    OSRT,
+    {**_THREAD, "return_value": column("returnValue"), "nesting_level": column("nestingLevel")},
+    {"name": "nameId"},
+    where=_is_call,
+)
+
+
+def os_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of calls into the operating system's libraries."""
+    return ordered(read(export, frames.OS_CALLS, _OS_CALLS, columns))
+
+
+def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of cuBLAS and cuDNN calls."""
+    parts = [
+        read(
+            export,
+            frames.LIBRARY_CALLS,
+            Source(table, _THREAD, {"name": "nameId"}, {"library": ("start", _constant(library))}),
+            columns,
+        )
+        for table, library in LIBRARY_TABLES.items()
+    ]
+    return ordered(_plain(Frame.concatenate(parts)))
+
+
+def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of MPI calls, from the MPI tables, else from NVTX ranges of domain MPI."""
+    if not any(export.has(table) for table in MPI_TABLES):
+        return _from_nvtx(export, columns)
+    parts = [
+        read(
+            export,
+            frames.MPI_CALLS,
+            Source(
+                table,
+                {
+                    **_THREAD,
+                    "bytes": column("size"),
+                    "peer": _peer,
+                    "communicator": column("commHandle"),
+                },
+                {"name": "textId"},
+                {"kind": ("start", _constant(kind))},
+            ),
+            columns,
+        )
+        for table, kind in MPI_TABLES.items()
+    ]
+    return ordered(Frame.concatenate(parts))
+
+
+def _peer(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+    name = next((name for name in ("remoteRank", "rootRank") if name in table.c), None)
+    found = None if name is None else column(name)(table)
+    return None if found is None else sa.func.coalesce(found, -1)
+
+
+def _from_nvtx(export: NsysExport, columns: Sequence[str] | None) -> Frame:
+    """MPI calls of an export that has them as NVTX ranges only (2022 and before)."""
+    wanted = tuple(columns or frames.MPI_CALLS.names)
+    ranges = nvtx_ranges(export, ("start_ns", "end_ns", "pid", "tid", "name", "domain"))
+    mine = ranges.take(ranges.labels("domain").equals([MPI_DOMAIN]))
+    kinds = tuple(_kind_of(name) for name in mine.labels("name").values)
+    made: dict[str, ColumnData] = {
+        **{name: mine[name] for name in ("start_ns", "end_ns", "pid", "tid", "name")},
+        "kind": Labels(mine.labels("name").codes, kinds).merged(),
+        "bytes": np.zeros(mine.rows, dtype=np.int64),
+        "peer": np.full(mine.rows, -1, dtype=np.int64),
+        "communicator": np.zeros(mine.rows, dtype=np.int64),
+    }
+    return Frame({name: made[name] for name in wanted})
+
+
+def _kind_of(name: str) -> str:
+    """The kind of an MPI function, as the tables of later exports sort them."""
+    plain = name.removeprefix("MPI_").lower()
+    if plain.startswith(("wait", "test", "start")):
+        return "wait"
+    if plain.lstrip("i").startswith(("send", "recv", "bsend", "ssend", "rsend", "probe", "mrecv")):
+        return "point-to-point"
+    words = ("bcast", "reduce", "gather", "scatter", "alltoall", "barrier", "scan")
+    return "collective" if any(word in plain for word in words) else "other"
+
+
+def _constant(text: str) -> Callable[[Ints], Labels]:
+    return lambda rows: Labels.constant(text, len(rows))
+
+
+def _plain(frame: Frame) -> Frame:
+    """Names without their version suffix."""
+    if "name" not in frame:
+        return frame
+    names = frame.labels("name")
+    plain = Labels(names.codes, tuple(map(without_version, names.values))).merged()
+    return Frame({**frame, "name": plain})

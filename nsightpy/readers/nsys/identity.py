@@ -1,0 +1,230 @@
+"""Which rank a report, and each process in it, belongs to; and the evidence for it.
+
+Evidence, strongest first: MPI's own word (MPI_RANKS, thread names "MPI Rank N"), the payload of
+NCCL communicator creation, the launcher's environment inside the report, the file name. Of the
+environment only the rank keys below are ever read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import sqlalchemy as sa
+
+from nsightpy.errors import UsageError
+from nsightpy.readers.nsys.nvtx import NVTX, events
+from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of
+
+# In the order of trust: an inner launcher (mpirun in an srun step) knows better than an outer one.
+RANK_KEYS = (
+    "RANK",
+    "OMPI_COMM_WORLD_RANK",
+    "PMIX_RANK",
+    "PMI_RANK",
+    "MV2_COMM_WORLD_RANK",
+    "PALS_RANKID",
+    "FLUX_TASK_RANK",
+    "ALPS_APP_PE",
+    "SLURM_PROCID",
+)
+THREAD_NAME = 39
+GUESS = "guess: order of"
+BY_REGEX = "--rank-regex"
+
+Unit: TypeAlias = tuple[str, int]
+Decision: TypeAlias = tuple[int | None, str]
+
+# Longer numbers are times and hashes, and need not fit int64.
+_LONGEST_RANK = 9
+_MPI_THREAD = re.compile(r"MPI Rank (\d{1,9})")
+_RANK_WORD = re.compile(r"rank[-_.=]?(\d{1,9})(?!\d)", re.IGNORECASE)
+_RANK_LETTER = re.compile(r"(?:^|[-_.])r(\d{1,9})(?=[-_.]|$)", re.IGNORECASE)
+_ENVIRONMENT = re.compile(r'(?:^|[;\x00])([A-Z0-9_]+)="?(\d{1,9})"?(?=[;\x00]|$)')
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One reason to believe that a process (pid 0: the whole report) has a rank."""
+
+    rank: int
+    source: str
+    pid: int = 0
+
+
+def evidence(
+    export: NsysExport, name: str, pids: list[int], rank_regex: str | None = None
+) -> list[Evidence]:
+    """All evidence that a report holds, strongest first.
+
+    The launcher's environment and the file name (also through the user's expression) speak for the
+    whole report, and so only when one process of it did GPU work.
+    """
+    found: list[Evidence] = []
+    if rank_regex is not None and len(pids) <= 1:
+        found += rank_by_regex(name, rank_regex)
+    found += _mpi_ranks(export)
+    found += _mpi_thread_names(export)
+    found += _nccl_ranks(export)
+    if len(pids) <= 1:
+        found += _environment_ranks(export)
+        found += rank_in_name(name)
+    return found
+
+
+def evidence_for(found: Iterable[Evidence], pid: int) -> list[Evidence]:
+    """The evidence that concerns one process."""
+    return [one for one in found if one.pid in (0, pid)]
+
+
+def decide_ranks(told: Mapping[Unit, Sequence[Evidence]]) -> dict[Unit, Decision]:
+    """The rank of every unit (report path, pid), and the evidence that decided.
+
+    What the user says holds wherever it says anything. Of the rest, the strongest kind of evidence
+    that tells all units apart wins; else each unit takes its own strongest, leaving out kinds that
+    call several units the same; what nothing tells apart is numbered by the order of the files or
+    processes, and called a guess.
+    """
+    said = {unit: one for unit, found in told.items() for one in found if one.source == BY_REGEX}
+    if said:
+        rest = {unit: found for unit, found in told.items() if unit not in said}
+        ruled = {unit: (one.rank, BY_REGEX) for unit, one in said.items()}
+        return {unit: (ruled | decide_ranks(rest))[unit] for unit in told}
+    for kind in dict.fromkeys(one.source for found in told.values() for one in found):
+        ranks = [_rank_by(found, kind) for found in told.values()]
+        if None not in ranks and len(set(ranks)) == len(ranks):
+            return {unit: (rank, kind) for unit, rank in zip(told, ranks, strict=True)}
+    useless = _indifferent_kinds(told.values())
+    decided: dict[Unit, Decision] = {}
+    for unit, found in told.items():
+        best = next((one for one in found if one.source not in useless), None)
+        decided[unit] = (best.rank, best.source) if best else (None, "")
+    if len(told) > 1 and all(rank is None for rank, _ in decided.values()):
+        what = "files" if len({path for path, _ in told}) == len(told) else "processes"
+        return {unit: (rank, f"{GUESS} {what}") for rank, unit in enumerate(told)}
+    return decided
+
+
+def _rank_by(found: Sequence[Evidence], kind: str) -> int | None:
+    return next((one.rank for one in found if one.source == kind), None)
+
+
+def _indifferent_kinds(told: Iterable[Sequence[Evidence]]) -> set[str]:
+    """Kinds of evidence that give every one of several units the same rank."""
+    ranks: dict[str, list[int]] = {}
+    for found in told:
+        for one in found:
+            ranks.setdefault(one.source, []).append(one.rank)
+    return {kind for kind, values in ranks.items() if len(values) > 1 and len(set(values)) == 1}
+
+
+def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
+    """The rank that the user's expression finds in a file name: its first group, else its match."""
+    match = rank_expression(pattern).search(name)
+    if match is None:
+        return []
+    text = match[1] if match.re.groups else match[0]
+    if not text or not text.isdecimal() or len(text) > _LONGEST_RANK:
+        raise UsageError(f"--rank-regex {pattern!r} finds {text!r} in {name}, which is no rank")
+    return [Evidence(int(text), BY_REGEX)]
+
+
+def rank_expression(pattern: str) -> re.Pattern[str]:
+    """The user's expression, compiled; raises UsageError when it is none."""
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--rank-regex {pattern!r} is no regular expression: {error}") from None
+
+
+def rank_in_name(name: str) -> list[Evidence]:
+    """The rank in a file name: rank_3, rank3, _r3; a bare number could be anything."""
+    stem = Path(name).name
+    match = _RANK_WORD.search(stem) or _RANK_LETTER.search(stem.rsplit(".", 1)[0])
+    return [Evidence(int(match[1]), "file name")] if match else []
+
+
+def _mpi_ranks(export: NsysExport) -> list[Evidence]:
+    table = export.file.tables.get("MPI_RANKS")
+    if table is None or not {"globalTid", "rank"} <= set(table.c.keys()):
+        return []
+    pid = number(table, "pid", process_of("globalTid"), 0)
+    found = export.file.rows(sa.select(pid, number(table, "rank", column("rank"), 0)))
+    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(found)]
+
+
+def _mpi_thread_names(export: NsysExport) -> list[Evidence]:
+    if events(export) is None:
+        return []
+    found = _nvtx_texts(export, sa.column("eventType") == THREAD_NAME)
+    return [
+        Evidence(int(match[1]), "MPI thread name", pid)
+        for pid, text, _ in found
+        if (match := _MPI_THREAD.fullmatch(text))
+    ]
+
+
+def _nccl_ranks(export: NsysExport) -> list[Evidence]:
+    """Rank in the largest communicator that each process created, if any payload tells."""
+    table = export.file.tables.get(NVTX)
+    ids = export.strings.matching("ncclCommInit") + export.strings.matching("CommInit")
+    if table is None or not {"jsonText", "textId"} <= set(table.c.keys()) or not ids:
+        return []
+    best: dict[int, tuple[int, int]] = {}
+    for pid, _, payload in _nvtx_texts(export, sa.column("textId").in_(ids)):
+        fields = _json_object(payload)
+        rank, size = fields.get("Rank"), fields.get("No. of ranks")
+        if isinstance(rank, int) and isinstance(size, int):
+            best[pid] = max(best.get(pid, (0, 0)), (size, rank), key=lambda pair: pair[0])
+    return [Evidence(rank, "NCCL communicator", pid) for pid, (_, rank) in sorted(best.items())]
+
+
+def _environment_ranks(export: NsysExport) -> list[Evidence]:
+    texts: list[str] = []
+    capture = export.file.tables.get("META_DATA_CAPTURE")
+    if capture is not None and {"name", "value"} <= set(capture.c.keys()):
+        wanted = sa.or_(*(capture.c.value.startswith(f"{key}=") for key in RANK_KEYS))
+        query = sa.select(capture.c.value).where(
+            capture.c.name.endswith("ENVIRONMENT_VARIABLE"), wanted
+        )
+        texts += [str(row[0]) for row in export.file.rows(query)]
+    system = export.file.tables.get("TARGET_INFO_SYSTEM_ENV")
+    if system is not None and {"name", "value"} <= set(system.c.keys()):
+        query = sa.select(system.c.value).where(system.c.name == "DeviceEnvironment")
+        texts += [str(row[0]) for row in export.file.rows(query)]
+    values: dict[str, int] = {}
+    for text in texts:
+        for key, value in _ENVIRONMENT.findall(text):
+            if key in RANK_KEYS:
+                values.setdefault(key, int(value))
+    return [Evidence(values[key], f"environment {key}") for key in RANK_KEYS if key in values]
+
+
+def _nvtx_texts(
+    export: NsysExport, condition: sa.ColumnElement[bool]
+) -> list[tuple[int, str, str]]:
+    """(pid, text, payload as JSON) of the NVTX events that meet a condition."""
+    table = export.file.tables.get(NVTX)
+    if table is None or "text" not in table.c:
+        return []
+    payload = table.c.jsonText if "jsonText" in table.c else sa.literal("")
+    query = sa.select(
+        number(table, "pid", process_of("globalTid"), 0),
+        number(table, "start", column("start"), 0),
+        table.c.text,
+        payload,
+    ).where(condition)
+    found = sorted(export.file.rows(query), key=lambda row: (row[0], row[1]))
+    return [(int(pid), str(text or ""), str(data or "")) for pid, _, text, data in found]
+
+
+def _json_object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if text else {}
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}

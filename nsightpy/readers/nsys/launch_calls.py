@@ -1,0 +1,93 @@
+"""When each launch call began: the few columns of the API table that idle time is judged by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy.frames import API_CALLS, ColumnData, Frame
+from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
+from nsightpy.readers.nsys.tables import NsysExport, column, number, ordered, process_of
+
+LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
+# Calls that launch work or record events. Others may, too; but most calls of a report do neither.
+LAUNCHING = ("Launch", "Memcpy", "Memset", "GraphLaunch", "EventRecord")
+_PREFIXES = tuple(f"{api}{what}" for api in ("cuda", "cu") for what in LAUNCHING)
+_LAST_LAUNCH_CLASS = 1
+_THREADS = 1 << 24
+_FEW = 6
+
+
+def launch_calls(
+    export: NsysExport,
+    alone: int | None,
+    *,
+    usual: bool,
+    ends: bool = False,
+    threads: bool = False,
+) -> Frame:
+    """start_ns, pid and correlation_id of runtime and driver calls, by start; more on request.
+
+    Either the `usual` ones that launch or record something, or all others. `alone` is the global
+    id of the one process whose calls are wanted; None for all processes. `ends` adds end_ns,
+    `threads` adds tid.
+    """
+    if not export.has(RUNTIME):
+        more = (*(["end_ns"] * ends), *(["tid"] * threads))
+        return Frame.empty(API_CALLS, (*LAUNCH_COLUMNS, *more))
+    table = export.file.tables[RUNTIME]
+    wanted: list[sa.ColumnElement[Any]] = [
+        number(table, "start_ns", column("start"), 0),
+        number(table, "correlation_id", column("correlationId"), 0),
+    ]
+    if ends:
+        wanted.append(number(table, "end_ns", column("end"), 0))
+    alone = alone if "globalTid" in table.c else None
+    if threads:
+        wanted.append(number(table, "thread", column("globalTid"), 0))
+    elif alone is None:
+        wanted.append(number(table, "pid", process_of("globalTid"), 0))
+    query = sa.select(*wanted)
+    if "nameId" in table.c:
+        ids = sorted({i for prefix in _PREFIXES for i in export.strings.matching(prefix)})
+        query = query.where(_among(table.c.nameId, ids, usual=usual))
+    elif not usual:
+        query = query.where(sa.false())
+    if alone is not None:
+        query = query.where(table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS)
+    if "eventClass" in table.c:
+        query = query.where(table.c.eventClass <= _LAST_LAUNCH_CLASS)
+    raw = export.file.arrays(query, split=table)
+    if threads:
+        raw |= _thread_columns(raw.pop("thread"), alone)
+    found = Frame(raw)
+    if alone is None:
+        return ordered(found)
+    pid = np.broadcast_to(np.int64((alone >> 24) & 0xFFFFFF), found.rows)
+    return ordered(Frame({**found, "pid": pid}))
+
+
+def _thread_columns(thread: ColumnData, alone: int | None) -> dict[str, ColumnData]:
+    """Process and thread of serialized thread ids."""
+    ids = Frame({"thread": thread}).ints("thread")
+    found: dict[str, ColumnData] = {"tid": ids & (_THREADS - 1)}
+    return found if alone is not None else {**found, "pid": (ids >> 24) & (_THREADS - 1)}
+
+
+def only_process(export: NsysExport) -> int | None:
+    """The global id of the one process that owns all GPU work; None when there are several."""
+    tables = [t for t in (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE) if export.holds_rows(t)]
+    owners = {export.steady(table).get("globalPid") for table in tables}
+    return owners.pop() if len(owners) == 1 else None
+
+
+def _among(
+    name: sa.ColumnClause[Any], ids: Sequence[int], *, usual: bool
+) -> sa.ColumnElement[bool]:
+    """Rows of these names, or all others; a few comparisons are faster than a list."""
+    if not usual:
+        return name.is_(None) | name.not_in(ids)
+    return sa.or_(*(name == i for i in ids)) if 0 < len(ids) <= _FEW else name.in_(ids)

@@ -1,0 +1,64 @@
+"""Allocations of device and pinned memory (CUDA_GPU_MEMORY_USAGE_EVENTS) as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import sqlalchemy as sa
+
+from nsightpy import frames
+from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.readers.nsys.events import MEMORY_KINDS, PLACE
+from nsightpy.readers.nsys.tables import (
+    NsysExport,
+    Source,
+    coded,
+    column,
+    ordered,
+    read,
+    text,
+)
+
+MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
+_OPERATIONS = ("allocate", "free")
+
+
+def _memory_kind(codes: Ints) -> Labels:
+    return coded(codes, dict(enumerate(MEMORY_KINDS)))
+
+
+def _operation(codes: Ints) -> Labels:
+    return coded(codes, dict(enumerate(_OPERATIONS)))
+
+
+_USAGE = Source(
+    MEMORY_USAGE,
+    {
+        "start_ns": column("start"),
+        **{name: PLACE[name] for name in ("pid", "device", "context", "correlation_id")},
+        "address": column("address"),
+        "bytes": column("bytes"),
+    },
+    codes={
+        "memory": ("memKind", _memory_kind),
+        "operation": ("memoryOperationType", _operation),
+    },
+)
+
+
+def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of allocations and frees; static variables are allocated when they are loaded."""
+    wanted = tuple(columns or frames.MEMORY_USAGE.names)
+    plain = tuple(name for name in wanted if name != "variable")
+    frame = read(export, frames.MEMORY_USAGE, _USAGE, plain)
+    if "variable" not in wanted or not export.has(MEMORY_USAGE):
+        return ordered(Frame({**frame, **_blank(wanted)}))
+    table = export.file.tables[MEMORY_USAGE]
+    names = export.file.arrays(sa.select(text(table, "name").label("variable")).select_from(table))
+    every = {**frame, **names}
+    return ordered(Frame({name: every[name] for name in wanted}))
+
+
+def _blank(wanted: tuple[str, ...]) -> Frame:
+    empty = Frame.empty(frames.MEMORY_USAGE, ["variable"])
+    return empty if "variable" in wanted else Frame({})

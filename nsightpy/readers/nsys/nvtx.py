@@ -1,0 +1,131 @@
+"""NVTX: ranges with their text, registered text and domain, as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy import frames
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
+from nsightpy.readers.nsys.tables import (
+    SPAN,
+    NsysExport,
+    coded,
+    column,
+    finished,
+    number,
+    ordered,
+    process_of,
+    text,
+)
+
+NVTX = "NVTX_EVENTS"
+DEFAULT_DOMAIN = ""
+DOMAIN_CREATE = 75
+_LOW_BITS = 0xFFFFFF
+STYLES = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
+
+
+def events(export: NsysExport) -> sa.TableClause | None:
+    """The table of NVTX events; None where there is none, or none that says what its events are."""
+    table = export.file.tables.get(NVTX)
+    return table if table is not None and "eventType" in table.c else None
+
+
+def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of NVTX ranges, with text, registered text and domain resolved per process."""
+    wanted = tuple(columns or frames.NVTX_RANGES.names)
+    table = events(export)
+    if table is None:
+        return Frame.empty(frames.NVTX_RANGES, wanted)
+    # a thread's serialized id holds pid and tid: read once, taken apart later
+    selected = [number(table, name, SPAN[name], 0) for name in SPAN if name in wanted]
+    if {"pid", "tid", "end_tid", "domain"} & set(wanted):
+        selected.append(number(table, "thread", column("globalTid"), 0))
+    if "end_tid" in wanted:
+        selected.append(number(table, "end_thread", column("endGlobalTid"), 0))
+    if "name" in wanted:
+        where = "text" if _has_texts(export, table) else ""
+        selected += [
+            text(table, where).label("text"),
+            number(table, "text_id", column("textId"), 0),
+        ]
+    if "domain" in wanted:
+        selected.append(number(table, "domain_id", column("domainId"), 0))
+    if "style" in wanted:
+        selected.append(number(table, "event_type", column("eventType"), 0))
+    query = sa.select(*selected).where(_is_range(table))
+    raw = Frame(export.file.arrays(query, split=table))
+    made: dict[str, ColumnData] = {name: raw[name] for name in SPAN if name in wanted}
+    if "thread" in raw:
+        made |= _thread_columns(raw)
+    if "name" in wanted:
+        made["name"] = _names(export, raw.labels("text"), raw.ints("text_id"))
+    if "domain" in wanted:
+        pid = (raw.ints("thread") >> 24) & _LOW_BITS
+        made["domain"] = _domains(export, raw.ints("domain_id"), pid)
+    if "style" in wanted:
+        made["style"] = coded(raw.ints("event_type"), STYLES)
+    return ordered(finished(export, NVTX, Frame({name: made[name] for name in wanted})))
+
+
+def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
+    """The rows that are ranges; a few comparisons are faster than a list."""
+    return sa.or_(*(table.c.eventType == style for style in STYLES))
+
+
+def _has_texts(export: NsysExport, table: sa.TableClause) -> bool:
+    """Whether any range has a text of its own: a scan is cheaper than carrying a column of none."""
+    if "text" not in table.c:
+        return False
+    query = sa.select(sa.literal(1)).where(table.c.text.is_not(None), _is_range(table)).limit(1)
+    return bool(export.file.rows(query))
+
+
+def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
+    """Process and thread of the ranges, and the thread on which they end."""
+    thread = raw.ints("thread")
+    found: dict[str, ColumnData] = {"pid": (thread >> 24) & _LOW_BITS, "tid": thread & _LOW_BITS}
+    if "end_thread" in raw:
+        end = raw.ints("end_thread")
+        found["end_tid"] = np.where(end != 0, end, thread) & _LOW_BITS
+    return found
+
+
+def _names(export: NsysExport, texts: Labels, text_id: Ints) -> Labels:
+    registered = export.strings.labels(text_id)
+    has_text = ~texts.equals([""])
+    codes = np.where(has_text, texts.codes, registered.codes + np.int32(len(texts.values)))
+    return Labels(codes.astype(np.int32), texts.values + registered.values).merged()
+
+
+def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
+    known = domain_names(export)
+    owners, owner_codes = distinct(pid)
+    domains, domain_codes = distinct(domain_id)
+    keys, codes = distinct(owner_codes.astype(np.int64) * len(domains) + domain_codes)
+    values = []
+    for key in keys.tolist():
+        owner, domain = int(owners[key // len(domains)]), int(domains[key % len(domains)])
+        fallback = f"domain {domain}" if domain else DEFAULT_DOMAIN
+        values.append(known.get((owner, domain), fallback))
+    return Labels(codes, tuple(values)).merged()
+
+
+def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
+    """Domain names by (pid, domain id); ids are per process."""
+    table = events(export)
+    if table is None:
+        return {}
+    query = sa.select(
+        number(table, "pid", process_of("globalTid"), 0),
+        number(table, "domain", column("domainId"), 0),
+        text(table, "text"),
+        number(table, "text_id", column("textId"), 0),
+    ).where(table.c.eventType == DOMAIN_CREATE)
+    raw = Frame(export.file.arrays(query))
+    names = _names(export, raw.labels("text"), raw.ints("text_id"))
+    owners = zip(raw.ints("pid").tolist(), raw.ints("domain").tolist(), strict=True)
+    return {owner: names[row] for row, owner in enumerate(owners)}

@@ -1,0 +1,268 @@
+"""What an export says about its capture: times, versions, host, processes, GPUs, diagnostics.
+
+Exports carry the whole environment of the profiled job; none of it is read here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy import frames
+from nsightpy.frames import Frame, Labels
+from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
+from nsightpy.readers.nsys.nvtx import NVTX
+from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of
+
+NO_UUID = re.compile(r"^[0\-]*$")
+SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}
+DIAGNOSTIC_SOURCES = {1: "injection", 2: "daemon", 3: "analysis"}
+MOST_KILO = 2**53
+GPU_TABLES = (KERNEL, GRAPH_TRACE, MEMCPY, MEMSET)
+_EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
+_EXPORT_KEYS = (
+    "EXPORT_PRODUCT_VERSION",
+    "EXPORT_SCHEMA_VERSION",
+    "EXPORT_CONFIG_TIME_SHIFT",
+)
+_CAPTURE_KEYS = ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "PROFILING_SESSION_UUID")
+_GPU_TEXTS = ("name", "uuid", "busLocation")
+_GPU_NUMBERS = (
+    *("id", "deviceId", "gpuId", "cudaId", "cuDevice", "pid"),
+    *("smCount", "numMultiprocessors", "totalMemory", "globalMemorySize"),
+    *("memoryBandwidth", "globalMemoryBandwidth", "clockRate", "coreClockRate"),
+    *("computeMajor", "computeCapabilityMajor", "computeMinor", "computeCapabilityMinor"),
+)
+_VERSION_IN_PATH = re.compile(r"nsight-systems(?:-cli)?[-/\\](\d{4}\.\d+\.\d+)", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Session:
+    """One capture. Times in ns; None where the export does not tell.
+
+    `utc_ns` is the UTC time at the report's time zero; an event's UTC time is
+    utc_ns + start - shift_ns.
+    """
+
+    host: str
+    export_version: str
+    schema_version: str
+    utc_ns: int | None
+    shift_ns: int
+    system_clock_ns: int | None
+    duration_ns: int | None
+    graph_mode: str
+    uuid: str
+
+    @property
+    def start_utc(self) -> str | None:
+        """UTC at the start of the session, ISO 8601 with microseconds."""
+        if self.utc_ns is None:
+            return None
+        epoch = datetime(1970, 1, 1, tzinfo=UTC)
+        moment = epoch + timedelta(microseconds=self.utc_ns // 1000)
+        return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def session(export: NsysExport) -> Session:
+    """The capture's own description, from whichever of its tables exist."""
+    made = next(
+        (found for name in _EXPORT_TABLES if (found := _settings(export, name, _EXPORT_KEYS))), {}
+    )
+    capture = _settings(export, "META_DATA_CAPTURE", _CAPTURE_KEYS)
+    clock = _first_row(export, "TARGET_INFO_SESSION_START_TIME", ("utcEpochNs", "systemClockNs"))
+    details = _first_row(export, "ANALYSIS_DETAILS", ("duration",))
+    return Session(
+        host=_settings(export, "TARGET_INFO_SYSTEM_ENV", ("Hostname",)).get("Hostname", ""),
+        export_version=made.get("EXPORT_PRODUCT_VERSION", ""),
+        schema_version=made.get("EXPORT_SCHEMA_VERSION", ""),
+        utc_ns=clock.get("utcEpochNs"),
+        shift_ns=_whole(made.get("EXPORT_CONFIG_TIME_SHIFT")) or 0,
+        system_clock_ns=clock.get("systemClockNs"),
+        duration_ns=details.get("duration"),
+        graph_mode=capture.get("CUDA_GRAPH_TRACE_OPTIONS:MODE", ""),
+        uuid=capture.get("PROFILING_SESSION_UUID", ""),
+    )
+
+
+def capture_version(export: NsysExport) -> str:
+    """The version of the nsys that captured, where a profiler message names its folder."""
+    for text in _diagnostic_texts(export):
+        if match := _VERSION_IN_PATH.search(text):
+            return match[1]
+    return ""
+
+
+def active_pids(export: NsysExport) -> list[int]:
+    """The processes with GPU work; without any, those with CUDA calls, then with NVTX events."""
+    for tables in (GPU_TABLES, (RUNTIME,), (NVTX,)):
+        found = set().union(*(export.pids_of(table) for table in tables)) - {0}
+        if found:
+            return sorted(found)
+    return []
+
+
+def process_names(export: NsysExport, pids: Iterable[int]) -> dict[int, str]:
+    """The executable of each process, where the export knows it."""
+    wanted = set(pids)
+    table = export.file.tables.get("PROCESSES")
+    if table is None or not {"pid", "name"} <= set(table.c.keys()):
+        return {}
+    query = sa.select(table.c.pid, table.c.name).where(table.c.pid.in_(sorted(wanted)))
+    return {pid: str(name or "") for pid, name in export.file.rows(query) if pid in wanted}
+
+
+def devices(export: NsysExport) -> Frame:
+    """The devices frame: one row per process and CUDA ordinal, or per ordinal in older exports."""
+    gpus = _rows(export, "TARGET_INFO_GPU")
+    by_id = {gpu.get("id", gpu.get("deviceId")): gpu for gpu in gpus}
+    mapped = _rows(export, "TARGET_INFO_CUDA_DEVICE")
+    if mapped:
+        rows = [(m.get("pid"), m.get("cudaId"), by_id.get(m.get("gpuId"), {}), m) for m in mapped]
+    elif cuda := _rows(export, "TARGET_INFO_CUDA_GPU"):
+        rows = [
+            (c.get("pid"), c.get("deviceId"), by_id.get(c.get("deviceId"), {}), c) for c in cuda
+        ]
+    else:
+        # graphics adapters that run no CUDA have no multiprocessors
+        gpus = [gpu for gpu in gpus if gpu.get("smCount")] or gpus
+        ordinals = [_ordinal(gpu.get("cuDevice")) for gpu in gpus]
+        only = len(gpus) == 1
+        rows = [
+            (0, 0 if ordinal is None else ordinal, gpu, {})
+            for gpu, ordinal in zip(gpus, ordinals, strict=True)
+            if ordinal is not None or only
+        ]
+    facts = sorted(
+        (_device(pid, ordinal, gpu, extra) for pid, ordinal, gpu, extra in rows),
+        key=lambda fact: (fact["pid"], fact["device"], fact["gpu_id"]),
+    )
+    return _frame(frames.DEVICES, facts)
+
+
+def diagnostics(export: NsysExport) -> Frame:
+    """The diagnostics frame: what the profiler said, in order."""
+    table = export.file.tables.get("DIAGNOSTIC_EVENT")
+    if table is None or "text" not in table.c:
+        return Frame.empty(frames.DIAGNOSTICS)
+    names = ("timestamp", "severity", "source")
+    selected = [number(table, name, column(name), 0) for name in names]
+    selected.append(number(table, "pid", process_of("globalPid"), 0))
+    found = export.file.rows(sa.select(*selected, table.c.text))
+    facts = [
+        {
+            "time_ns": time,
+            "pid": pid,
+            "severity": SEVERITIES.get(severity, f"severity {severity}"),
+            "source": DIAGNOSTIC_SOURCES.get(source, f"source {source}"),
+            "text": str(text or ""),
+        }
+        for time, severity, source, pid, text in found
+    ]
+    return _frame(frames.DIAGNOSTICS, sorted(facts, key=lambda fact: fact["time_ns"]))
+
+
+def _device(
+    pid: int | None, ordinal: int | None, gpu: Mapping[str, Any], extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    uuid = str(extra.get("uuid") or gpu.get("uuid") or "")
+    old_bandwidth, old_clock = (
+        1000 * kilo if (kilo := extra.get(name) or 0) < MOST_KILO else 0
+        for name in ("globalMemoryBandwidth", "coreClockRate")
+    )
+    multiprocessors = extra.get("numMultiprocessors") or gpu.get("smCount")
+    return {
+        "pid": pid or 0,
+        "device": ordinal or 0,
+        "gpu_id": _given(gpu.get("id"), gpu.get("deviceId"), extra.get("gpuId"), -1),
+        "name": str(gpu.get("name") or extra.get("name") or ""),
+        "uuid": "" if NO_UUID.match(uuid) else uuid,
+        "bus": str(gpu.get("busLocation") or ""),
+        "sm_count": multiprocessors or 0,
+        "memory_bytes": gpu.get("totalMemory") or extra.get("globalMemorySize") or 0,
+        "memory_bytes_per_s": gpu.get("memoryBandwidth") or old_bandwidth,
+        "clock_hz": gpu.get("clockRate") or old_clock,
+        "compute_major": gpu.get("computeMajor") or extra.get("computeCapabilityMajor") or 0,
+        "compute_minor": gpu.get("computeMinor") or extra.get("computeCapabilityMinor") or 0,
+    }
+
+
+def _ordinal(value: Any) -> int | None:
+    """A CUDA ordinal; the sentinels of "no CUDA device" (-1 as 32 bits, absent) are None."""
+    return int(value) if isinstance(value, int) and 0 <= value < 2**31 else None
+
+
+def _given(*values: Any) -> int:
+    return next(int(value) for value in values if value is not None)
+
+
+def _frame(schema: frames.Schema, facts: list[dict[str, Any]]) -> Frame:
+    if not facts:
+        return Frame.empty(schema)
+    return Frame(
+        {
+            c.name: Labels.of(str(fact[c.name]) for fact in facts)
+            if c.kind == "label"
+            else np.asarray([int(fact[c.name]) for fact in facts], dtype=np.int64)
+            for c in schema.columns
+        }
+    )
+
+
+def _settings(export: NsysExport, name: str, keys: tuple[str, ...]) -> dict[str, str]:
+    """The wanted keys, and no others, of a name and value table."""
+    table = export.file.tables.get(name)
+    if table is None or not {"name", "value"} <= set(table.c.keys()):
+        return {}
+    query = sa.select(table.c.name, table.c.value).where(table.c.name.in_(keys))
+    return {str(key): str(value) for key, value in export.file.rows(query) if value is not None}
+
+
+def _first_row(export: NsysExport, name: str, keys: tuple[str, ...]) -> dict[str, int]:
+    """The smallest value of each wanted integer column; absent ones are left out."""
+    table = export.file.tables.get(name)
+    present = [key for key in keys if table is not None and key in table.c]
+    if table is None or not present:
+        return {}
+    row = export.file.rows(sa.select(*(sa.func.min(table.c[key]) for key in present)))[0]
+    values = zip(present, map(_whole, row), strict=True)
+    return {key: value for key, value in values if value is not None}
+
+
+def _rows(export: NsysExport, name: str) -> list[dict[str, Any]]:
+    """The rows of a table about GPUs: those of their columns that devices have."""
+    table = export.file.tables.get(name)
+    wanted = (*_GPU_NUMBERS, *_GPU_TEXTS)
+    columns = [] if table is None else [c for c in table.c if c.name in wanted]
+    if not columns:
+        return []
+    return [
+        {
+            c.name: value if c.name in _GPU_TEXTS else _whole(value)
+            for c, value in zip(columns, row, strict=True)
+        }
+        for row in export.file.rows(sa.select(*columns))
+    ]
+
+
+def _diagnostic_texts(export: NsysExport) -> list[str]:
+    table = export.file.tables.get("DIAGNOSTIC_EVENT")
+    if table is None or "text" not in table.c:
+        return []
+    return [str(row[0] or "") for row in export.file.rows(sa.select(table.c.text))]
+
+
+def _whole(value: object) -> int | None:
+    """A value as a whole number; None for anything else: SQLite keeps any type in any column."""
+    if isinstance(value, int):
+        return value
+    try:
+        return int(value) if isinstance(value, str | float) else None
+    except (ValueError, OverflowError):
+        return None

@@ -1,0 +1,62 @@
+"""What orders work across streams: synchronizations and recorded CUDA events, as frames.
+
+The numbers of ENUM_CUPTI_SYNC_TYPE changed their meaning between exporters, so the kind of a row
+is read from what it names: a stream and an event make a stream wait, and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nsightpy import frames
+from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.readers.nsys.events import PLACE
+from nsightpy.readers.nsys.tables import SPAN, NsysExport, Source, column, ordered, read
+
+SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
+CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
+# by (names a stream) + 2 x (names an event)
+KINDS = ("context", "stream", "event", "stream wait")
+_NONE = 0xFFFFFFFF
+
+_SYNCHRONIZATIONS = Source(
+    SYNCHRONIZATION,
+    {
+        **SPAN,
+        **PLACE,
+        "event_id": column("eventId"),
+        "event_sync_id": column("eventSyncId"),
+    },
+)
+_CUDA_EVENTS = Source(
+    CUDA_EVENT,
+    {
+        **PLACE,
+        "time_ns": column("timestamp"),
+        "event_id": column("eventId"),
+        "event_sync_id": column("eventSyncId"),
+    },
+)
+
+
+def synchronizations(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of synchronizations; a stream or event that a row does not name is -1."""
+    wanted = tuple(columns or frames.SYNCHRONIZATIONS.names)
+    needed = tuple(dict.fromkeys((*(c for c in wanted if c != "kind"), "stream", "event_id")))
+    raw = read(export, frames.SYNCHRONIZATIONS, _SYNCHRONIZATIONS, needed)
+    stream, event = _or_none(raw.ints("stream")), _or_none(raw.ints("event_id"))
+    kind = Labels(((stream >= 0) + 2 * (event >= 0)).astype(np.int32), KINDS)
+    every = {**raw, "stream": stream, "event_id": event, "kind": kind}
+    return ordered(Frame({name: every[name] for name in wanted}))
+
+
+def cuda_events(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of recorded CUDA events, in the order of the file."""
+    return read(export, frames.CUDA_EVENTS, _CUDA_EVENTS, columns)
+
+
+def _or_none(ids: Ints) -> Ints:
+    """Ids with -1 for the profiler's "invalid"."""
+    return np.where((ids == _NONE) | (ids < 0), -1, ids)

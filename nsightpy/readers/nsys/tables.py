@@ -1,0 +1,260 @@
+"""Event tables as columns: the probed SQLAlchemy selects that every frame is made of.
+
+Tables and columns are asked for, never assumed, and no version is ever looked at. A table that
+the capture did not produce gives the empty frame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy.errors import ReportError
+from nsightpy.frames import Frame, Ints, Labels, Schema
+from nsightpy.readers.nsys.strings import Strings
+from nsightpy.readers.sqlite import SqliteFile
+
+NO_END = -(2**63)
+# The empty text as SQL; its type says so where a query finds no row to tell it.
+NO_BYTES: sa.ColumnElement[bytes] = sa.literal_column("x''", sa.LargeBinary)
+# How the tables of an export begin; `nsys export --tables` may leave any of them out.
+EXPORT_TABLES = (
+    *("StringIds", "META_DATA_", "EXPORT_META_DATA", "TARGET_INFO_", "ANALYSIS_", "ENUM_"),
+    *("CUPTI_ACTIVITY_", "CUDA_", "CUDNN_", "CUBLAS_", "NVTX_", "MPI_", "UCX_", "NVSHMEM_"),
+    *("OSRT_", "SCHED_EVENTS", "COMPOSITE_EVENTS", "GENERIC_EVENT", "GPU_", "DIAGNOSTIC_EVENT"),
+    *("ThreadNames", "ProcessStreams", "PROFILER_OVERHEAD"),
+)
+# Columns that often hold one value: a report with one process on one device.
+STEADY_COLUMNS = ("globalPid", "deviceId", "contextId")
+
+Expression: TypeAlias = Callable[[sa.TableClause], "sa.ColumnElement[Any] | None"]
+
+
+class NsysExport:
+    """One SQLite export: its tables, its strings, and what had to be said while reading it."""
+
+    def __init__(self, path: Path) -> None:
+        self.file = SqliteFile(path)
+        self.strings = Strings(self.file)
+        self.notes: dict[str, None] = {}
+        self._steady: dict[str, dict[str, int]] = {}
+        if not any(name.startswith(EXPORT_TABLES) for name in self.file.tables):
+            raise ReportError(
+                path,
+                "is an SQLite file, but no Nsight Systems export: it has none of its tables",
+                "give what `nsys export --type sqlite REPORT` writes; if it was exported with "
+                "--tables, no table matched.",
+            )
+
+    def has(self, table: str) -> bool:
+        return table in self.file.tables
+
+    def count(self, table: str) -> int:
+        """The number of rows of a table; 0 when it does not exist."""
+        if not self.has(table):
+            return 0
+        query = sa.select(sa.func.count()).select_from(self.file.tables[table])
+        return int(self.file.rows(query)[0][0])
+
+    def holds_rows(self, table: str) -> bool:
+        """Whether a table exists and has any row."""
+        if not self.has(table):
+            return False
+        query = sa.select(sa.literal(1)).select_from(self.file.tables[table]).limit(1)
+        return bool(self.file.rows(query))
+
+    def steady(self, table: str) -> Mapping[str, int]:
+        """The columns of STEADY_COLUMNS that hold one integer in every row of a table.
+
+        One scan that stops at the first other value is cheaper than carrying such a column.
+        """
+        if table not in self._steady:
+            self._steady[table] = self._one_valued(self.file.tables[table])
+        return self._steady[table]
+
+    def _one_valued(self, source: sa.TableClause) -> dict[str, int]:
+        names = [name for name in STEADY_COLUMNS if name in source.c]
+        if not names:
+            return {}
+        first = self.file.rows(sa.select(*(source.c[n] for n in names)).limit(1))
+        values = dict(zip(names, first[0], strict=True)) if first else {}
+        values = {name: value for name, value in values.items() if isinstance(value, int)}
+        while values:
+            other = sa.or_(*(source.c[name].is_not(value) for name, value in values.items()))
+            if self._never(source, other):
+                break
+            query = sa.select(*(source.c[name] for name in values)).where(other).limit(1)
+            pairs = zip(values.items(), self.file.rows(query)[0], strict=True)
+            values = {name: value for (name, value), seen in pairs if seen == value}
+        return values
+
+    def _never(self, source: sa.TableClause, condition: sa.ColumnElement[bool]) -> bool:
+        """Whether no row of a table meets a condition; the rows are read side by side."""
+        query = sa.select(sa.func.count().label("rows")).select_from(source).where(condition)
+        counts = self.file.arrays(query, split=source)["rows"]
+        return not isinstance(counts, Labels) and not np.any(counts)
+
+    def pids_of(self, table: str) -> set[int]:
+        """The processes that own rows of a table."""
+        if not self.has(table):
+            return set()
+        if (steady := self.steady(table).get("globalPid")) is not None:
+            return {(steady >> 24) & 0xFFFFFF}
+        source = self.file.tables[table]
+        pid = process_of("globalPid" if "globalPid" in source.c else "globalTid")(source)
+        if pid is None:
+            return set()
+        low, high = self.file.rows(sa.select(sa.func.min(pid), sa.func.max(pid)))[0]
+        if low is None:
+            return set()
+        if low == high:
+            return {int(low)}
+        return {int(row[0] or 0) for row in self.file.rows(sa.select(pid).distinct())}
+
+
+@dataclass(frozen=True)
+class Source:
+    """How the columns of a frame are made from one table."""
+
+    table: str
+    numbers: Mapping[str, Expression]
+    names: Mapping[str, str] = field(default_factory=dict)
+    codes: Mapping[str, tuple[str, Callable[[Ints], Labels]]] = field(default_factory=dict)
+    where: Expression | None = None
+
+
+def column(name: str) -> Expression:
+    """A table's column as an integer; None where the table lacks it."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        return sa.cast(table.c[name], sa.Integer) if name in table.c else None
+
+    return expression
+
+
+def process_of(global_id: str) -> Expression:
+    """The process inside a serialized global id: bits 24 to 47."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        if global_id not in table.c:
+            return None
+        return sa.cast(table.c[global_id], sa.Integer).op(">>")(24).op("&")(0xFFFFFF)
+
+    return expression
+
+
+def thread_of(*global_ids: str) -> Expression:
+    """The thread inside the first of these global ids that is set: bits 0 to 23."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        present = [sa.cast(table.c[name], sa.Integer) for name in global_ids if name in table.c]
+        if not present:
+            return None
+        return (sa.func.coalesce(*present) if len(present) > 1 else present[0]).op("&")(0xFFFFFF)
+
+    return expression
+
+
+SPAN: Mapping[str, Expression] = {"start_ns": column("start"), "end_ns": column("end")}
+
+
+def read(
+    export: NsysExport, schema: Schema, source: Source, columns: Sequence[str] | None
+) -> Frame:
+    """The wanted columns of one table's frame, in the table's order."""
+    wanted = tuple(columns or schema.names)
+    if not export.has(source.table):
+        return Frame.empty(schema, wanted)
+    table = export.file.tables[source.table]
+    fixed = _fixed(export, source, wanted)
+    selected = []
+    for name in wanted:
+        if name in fixed:
+            continue
+        if name in source.numbers:
+            expression = source.numbers[name]
+        else:
+            expression = column(source.names.get(name) or source.codes[name][0])
+        selected.append(number(table, name, expression, schema[name].missing))
+    query = sa.select(*selected)
+    condition = None if source.where is None else source.where(table)
+    raw = export.file.arrays(query if condition is None else query.where(condition), split=table)
+    rows = len(next(iter(raw.values())))
+    raw.update({name: np.broadcast_to(np.int64(value), rows) for name, value in fixed.items()})
+    found = Frame(raw)
+    for name in wanted:
+        if isinstance(raw[name], Labels):
+            continue
+        ids = found.ints(name)
+        if name in source.names:
+            raw[name] = export.strings.labels(ids)
+        elif name in source.codes:
+            raw[name] = source.codes[name][1](ids)
+    return finished(export, source.table, Frame({name: raw[name] for name in wanted}))
+
+
+def _fixed(export: NsysExport, source: Source, wanted: Sequence[str]) -> dict[str, int]:
+    """The wanted columns that hold one value, where at least one column varies."""
+    read_as = {"pid": "globalPid", "device": "deviceId", "context": "contextId"}
+    asked = [name for name in wanted if name in read_as and name in source.numbers]
+    if not asked or len(asked) == len(wanted):
+        return {}
+    steady = export.steady(source.table)
+    found = {name: steady[read_as[name]] for name in asked if read_as[name] in steady}
+    return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in found.items()}
+
+
+def number(
+    table: sa.TableClause, name: str, expression: Expression, missing: int | float | str
+) -> sa.ColumnElement[Any]:
+    """An integer column under its frame's name: NULL means 0 there, but for an end."""
+    found = expression(table)
+    absent = missing if isinstance(missing, int) else 0
+    if found is None:
+        return sa.literal_column(str(absent)).label(name)
+    null = NO_END if name == "end_ns" else 0
+    # -2**63 is no SQLite integer literal
+    literal: sa.ColumnElement[Any] = sa.literal_column(f"({NO_END + 1} - 1)" if null else "0")
+    return sa.func.coalesce(found, literal).label(name)
+
+
+def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
+    """A text column as bytes, so that no encoding can fail; NULL or absent is the empty text."""
+    if name not in table.c:
+        return NO_BYTES.label(name)
+    blob = sa.cast(table.c[name], sa.LargeBinary)
+    return sa.func.coalesce(blob, NO_BYTES).label(name)
+
+
+def finished(export: NsysExport, table: str, frame: Frame) -> Frame:
+    """The rows that have an end; those that have none are counted in a note."""
+    if "end_ns" not in frame:
+        return frame
+    ended = frame.ints("end_ns") != NO_END
+    open_rows = int(frame.rows - np.count_nonzero(ended))
+    if not open_rows:
+        return frame
+    export.notes[f"{open_rows:,} rows of {table} have no end and are left out."] = None
+    return frame.take(ended)
+
+
+def ordered(frame: Frame) -> Frame:
+    """Rows by start; those that start together in their order in the file."""
+    if "start_ns" not in frame:
+        return frame
+    start = frame.ints("start_ns")
+    if bool(np.all(start[1:] >= start[:-1])):
+        return frame
+    return frame.take(np.argsort(start, kind="stable"))
+
+
+def coded(codes: Ints, names: Mapping[int, str]) -> Labels:
+    """Labels of enumerated values; an unknown value is named by its number."""
+    unique, places = np.unique(codes, return_inverse=True)
+    values = tuple(names.get(code, f"Unknown ({code})") for code in unique.tolist())
+    return Labels(places.astype(np.int32), values)

@@ -1,0 +1,169 @@
+"""Finding NVIDIA's command-line tools: their variable, PATH and the usual install folders."""
+
+from __future__ import annotations
+
+import functools
+import glob
+import os
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from nsightpy.errors import ToolNotFoundError
+from nsightpy.readers.tools.tool_run import run_tool
+
+VERSION_TIMEOUT_S = 20.0
+_VERSION = re.compile(r"version (\d+)\.(\d+)\.(\d+)(?:\.(\d+))?(?:-(\S+))?", re.IGNORECASE)
+_FOLDER_VERSION = re.compile(r"(?<!\d)20\d\d(?:\.\d+)+")
+
+
+@dataclass(frozen=True)
+class ToolKind:
+    """A tool by name: its product, the variable that chooses it and its usual places (globs)."""
+
+    name: str
+    product: str
+    variable: str
+    linux: tuple[str, ...]
+    windows: tuple[str, ...]
+
+    @property
+    def installs(self) -> tuple[str, ...]:
+        return self.windows if os.name == "nt" else self.linux
+
+
+KINDS = {
+    "nsys": ToolKind(
+        "nsys",
+        "Nsight Systems",
+        "NSIGHTPY_NSYS",
+        linux=(
+            "/usr/local/bin/nsys",
+            "/usr/bin/nsys",
+            "/usr/local/cuda*/bin/nsys",
+            "/opt/nvidia/nsight-systems/*/bin/nsys",
+            "/opt/nvidia/nsight-systems-cli/*/bin/nsys",
+            "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Systems/bin/nsys",
+        ),
+        windows=(
+            r"C:\Program Files\NVIDIA Corporation\Nsight Systems *\target-windows-x64\nsys.exe",
+        ),
+    ),
+    "ncu": ToolKind(
+        "ncu",
+        "Nsight Compute",
+        "NSIGHTPY_NCU",
+        linux=(
+            "/usr/local/bin/ncu",
+            "/usr/bin/ncu",
+            "/usr/local/cuda*/bin/ncu",
+            "/opt/nvidia/nsight-compute/*/ncu",
+            "/opt/nvidia/hpc_sdk/Linux_*/*/profilers/Nsight_Compute/ncu",
+        ),
+        windows=(r"C:\Program Files\NVIDIA Corporation\Nsight Compute *\target\windows-*\ncu.exe",),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool that can be run; the version is empty where neither it nor its folder tells."""
+
+    path: Path
+    version: tuple[int, ...]
+
+    @property
+    def version_text(self) -> str:
+        return ".".join(map(str, self.version)) or "(unknown version)"
+
+
+def find_tool(kind: str, install_globs: Sequence[str] | None = None) -> Tool:
+    """The tool that its variable names, else the newest in PATH and the install folders.
+
+    Found once per process and environment. Raises ToolNotFoundError.
+    """
+    spec = KINDS[kind]
+    globs = spec.installs if install_globs is None else tuple(install_globs)
+    chosen = os.environ.get(spec.variable, "")
+    return _find(spec, chosen, os.environ.get("PATH", ""), globs)
+
+
+def forget_tools() -> None:
+    """Look for the tools afresh the next time."""
+    _find.cache_clear()
+
+
+@functools.cache
+def _find(spec: ToolKind, chosen: str, search_path: str, globs: tuple[str, ...]) -> Tool:
+    if chosen:
+        return _chosen_tool(spec, chosen)
+    candidates = _candidates(spec, search_path, globs)
+    with ThreadPoolExecutor(8) as pool:
+        probes = list(pool.map(functools.partial(_probe, spec), candidates))
+    ranked = [
+        (not trouble, version, path)
+        for path, (version, trouble) in zip(candidates, probes, strict=True)
+        if version is not None
+    ]
+    if not ranked:
+        broken = "".join(
+            f"; {path} {trouble}" for path, (_, trouble) in zip(candidates, probes, strict=True)
+        )
+        raise ToolNotFoundError(
+            spec.name,
+            f"{spec.name} was not found (looked in PATH, {', '.join(globs)}{broken})",
+            f"Install {spec.product}, or set {spec.variable} to the path of its {spec.name}.",
+        )
+    # One that answers goes before one that does not; PATH comes first and max keeps the first.
+    _, version, path = max(ranked, key=lambda entry: entry[:2])
+    return Tool(path, version)
+
+
+def _chosen_tool(spec: ToolKind, chosen: str) -> Tool:
+    path = Path(chosen).expanduser().absolute()
+    if _runnable(path):
+        version, trouble = _probe(spec, path)
+        if version is not None:
+            return Tool(path, version)
+    else:
+        trouble = "is not an executable file" if path.exists() else "does not exist"
+    raise ToolNotFoundError(
+        spec.name,
+        f"{spec.variable} is set to {chosen!r}, which {trouble}",
+        f"Set {spec.variable} to the path of the {spec.name} of {spec.product}, or unset it.",
+    )
+
+
+def _candidates(spec: ToolKind, search_path: str, globs: tuple[str, ...]) -> list[Path]:
+    """Executables, each once: PATH in its order, then the install folders; never a relative one."""
+    name = spec.name + (".exe" if os.name == "nt" else "")
+    folders = [Path(folder) for folder in search_path.split(os.pathsep) if folder]
+    found = [folder / name for folder in folders if folder.is_absolute()]
+    found += [Path(hit) for pattern in globs for hit in sorted(glob.glob(pattern))]  # noqa: PTH207
+    unique: dict[str, Path] = {}
+    for path in filter(_runnable, found):
+        unique.setdefault(os.path.realpath(path), path)
+    return list(unique.values())
+
+
+def _runnable(path: Path) -> bool:
+    return path.is_file() and os.access(path, os.X_OK)
+
+
+def _probe(spec: ToolKind, path: Path) -> tuple[tuple[int, ...] | None, str]:
+    """Version, and why it did not tell: from the folder's name then, None where it is unusable."""
+    from_folder = _FOLDER_VERSION.findall(f"{path} {os.path.realpath(path)}")
+    fallback = tuple(map(int, from_folder[-1].split("."))) if from_folder else ()
+    try:
+        run = run_tool([path, "--version"], timeout_s=VERSION_TIMEOUT_S)
+    except TimeoutError:
+        return fallback, "does not answer --version"
+    except OSError as error:
+        return None, f"cannot be run: {error.strerror}"
+    match = _VERSION.search(run.output)
+    if run.returncode == 0 and match and spec.product in run.output:
+        return tuple(int(part) for part in match.groups()[:4] if part), ""
+    trouble = f"does not answer --version as {spec.product} does"
+    return (fallback, trouble) if fallback else (None, trouble)
