@@ -18,6 +18,7 @@ from nsightpy.ncu_reports import NcuReport, is_ncu_file
 from nsightpy.readers.nccl.collectives import collectives
 from nsightpy.readers.nsys import events, gpu_metrics, host_tables, memory_usage, nvtx, streams
 from nsightpy.readers.nsys.capture_notes import capture_notes
+from nsightpy.readers.nsys.capture_start import CaptureStart, capture_start
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys.session import (
     Session,
@@ -124,6 +125,11 @@ class NsysReport:
     def session(self) -> Session:
         """Host, versions, clocks and length of the capture."""
         return session(self.export)
+
+    @cached_property
+    def capture_start(self) -> CaptureStart:
+        """What began the capture, and how late that was."""
+        return capture_start(self.export, self.frame("diagnostics"))
 
     @cached_property
     def tool_version(self) -> str:

@@ -69,6 +69,11 @@ def format_count(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
+def counted(count: int, one: str, many: str = "") -> str:
+    """A number of things: 1 run, 2,300 runs; `many` where it is not `one` with an s."""
+    return f"{count:,} {one if count == 1 else many or one + 's'}"
+
+
 def significant(value: float, digits: int = 3) -> str:
     """A number with that many significant digits, never in exponent form."""
     if value == 0:

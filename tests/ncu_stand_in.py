@@ -36,6 +36,7 @@ class Scripted:
     gpu_start_ns: int | None = None
     nvtx: tuple[Range, ...] = ()
     ranges: tuple[Range, ...] = ()
+    uncaptured: bool = False
 
     @property
     def names(self) -> tuple[str, str, str]:
@@ -53,6 +54,7 @@ class Scripted:
             "device": self.device,
             "nvtx": self.nvtx,
             "ranges": self.ranges,
+            "before_profiler_start": self.uncaptured,
         }
 
 
@@ -64,10 +66,14 @@ KERNEL_COLUMNS = (
 CALL_COLUMNS = ("start", "end", "globalTid", "correlationId", "nameId", "eventClass")
 NVTX_COLUMNS = ("start", "end", "eventType", "text", "globalTid", "endGlobalTid", "domainId")
 STEP_NS = 1_000_000
+CUDA_PROFILER_START = "Profiling started due to cudaProfilerStart API invoked in the application."
 
 
 def write_export(path: Path, launches: Sequence[Scripted], *, mangled: bool = True) -> Path:
-    """An nsys export of these launches, each called in a step of 1 ms of its own."""
+    """An nsys export of these launches, each called in a step of 1 ms of its own.
+
+    Where some are `uncaptured`, the capture began after them, with cudaProfilerStart.
+    """
     strings: dict[str, int] = {}
 
     def text(value: str) -> int:
@@ -83,7 +89,9 @@ def write_export(path: Path, launches: Sequence[Scripted], *, mangled: bool = Tr
             connection.execute(f"CREATE TABLE {table} ({typed})")
         connection.execute("CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT)")
         domains: dict[str, int] = {"": 0}
-        for number, one in enumerate(launches):
+        if any(one.uncaptured for one in launches):
+            say_capture_began(connection, CUDA_PROFILER_START)
+        for number, one in enumerate(one for one in launches if not one.uncaptured):
             called = number * STEP_NS
             process = one.pid << 24
             start = called + 100 if one.gpu_start_ns is None else one.gpu_start_ns
@@ -109,6 +117,17 @@ def write_export(path: Path, launches: Sequence[Scripted], *, mangled: bool = Tr
         )
         connection.commit()
     return path
+
+
+def say_capture_began(connection: sqlite3.Connection, how: str, late_ns: int = 10**9) -> None:
+    """What nsys says when a capture begins that long after its program, and why."""
+    connection.execute(
+        "CREATE TABLE DIAGNOSTIC_EVENT (timestamp INTEGER, severity INTEGER, source INTEGER,"
+        " text TEXT)"
+    )
+    launched = "Process was launched by the profiler, see /tmp/stdout.log for program output"
+    for at, text in ((-late_ns, launched), (0, "Profiling has started."), (5, how)):
+        _insert(connection, "DIAGNOSTIC_EVENT", (at, 1, 1, text))
 
 
 def _insert(connection: sqlite3.Connection, table: str, row: Sequence[object]) -> None:

@@ -17,7 +17,7 @@ from nsightpy.errors import UsageError
 from nsightpy.ncu_command import NameFilter, Options, Run, argv, response_file, shell_line
 from nsightpy.ncu_command.filters import bare_regex, nvtx_filter
 from nsightpy.verbs.select import select
-from nsightpy.verbs.select_plan import Plan
+from nsightpy.verbs.selection.plan import Plan
 
 NCU = stand_in()
 # Names as they are, and as bad as they can be; NUL cannot be part of an argument.
@@ -141,7 +141,7 @@ def test_the_words_that_every_command_has(tmp_path: Path) -> None:
         metrics=["a.sum", "b.avg"],
         kill=True,
         overwrite=True,
-        from_start=False,
+        capture_range="cudaProfilerApi",
         extra=["--clock-control", "none"],
         output="out/k",
         rank_variable="SLURM_PROCID",

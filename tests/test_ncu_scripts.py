@@ -12,7 +12,7 @@ from reports import ask
 
 from nsightpy.errors import UsageError
 from nsightpy.verbs.select import select
-from nsightpy.verbs.select_plan import Plan
+from nsightpy.verbs.selection.plan import Plan
 
 LAUNCHES = [
     *[Scripted("_Z1aIiEvv", "a", "void a<int>()", duration_ns=900)] * 4,

@@ -192,7 +192,7 @@ def test_the_budget_bounds_passes_and_says_so(tmp_path: Path) -> None:
     assert [row[1] for row in made.rows] == ["a"]
     assert made.selection is not None
     assert made.selection.cost == 20
-    assert any("budget leaves out 1 variants with 47.1 %" in note for note in made.notes)
+    assert any("budget leaves out 1 variant with 47.1 %" in note for note in made.notes)
     assert any("20 passes (given" in note for note in made.notes)
     assert select(report, coverage=1.0, passes=20, budget=19).rows == ()
     assert any("assumed for --set roofline" in note for note in select(report).notes)
@@ -215,13 +215,19 @@ def test_an_nvtx_range_narrows_weights_and_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"coverage": 0.0}, {"coverage": 1.2}, {"form": "short"}],
+    [{"coverage": 0.0}, {"coverage": 1.2}, {"form": "short"}, {"capture_range": "nvtx"}],
     ids=str,
 )
 def test_wrong_usage(tmp_path: Path, wrong: dict[str, object]) -> None:
     report = write_export(tmp_path / "r.sqlite", [Scripted("k")])
     with pytest.raises(UsageError):
         select(report, **wrong)  # type: ignore[arg-type]
+
+
+def test_an_argument_that_no_verb_knows_is_refused(tmp_path: Path) -> None:
+    report = write_export(tmp_path / "r.sqlite", [Scripted("k")])
+    with pytest.raises(TypeError, match="'from_start'"):
+        select(report, from_start=False)  # type: ignore[call-arg]
 
 
 def variant(name: str) -> Variant:

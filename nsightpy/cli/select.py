@@ -18,7 +18,7 @@ from nsightpy.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from nsightpy.verbs.select_plan import Plan
+    from nsightpy.verbs.selection.plan import Plan
 
 APPLICATION = "nsightpy.application"
 
@@ -88,9 +88,10 @@ _NCU = (
     click.option("--kill", is_flag=True, help="End the application after the last launch."),
     click.option(
         "--capture-range",
-        type=click.Choice(["none", "cudaProfilerApi"]),
-        default="none",
-        help="What the nsys capture was limited to; ncu counts launches from there, too.",
+        type=click.Choice(["auto", "none", "cudaProfilerApi"]),
+        default="auto",
+        show_default=True,
+        help="What began the nsys capture: ncu counts launches from there; auto asks the report.",
     ),
     click.option("--ncu-option", "extra", metavar="WORD", multiple=True, help="More for ncu."),
 )
@@ -166,7 +167,7 @@ def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
     taken = [
         *("coverage", "top", "sections", "communication", "with_communication", "outlier"),
         *("warm_up", "whole", "budget", "passes", "profile_rank", "metric_set", "form", "one_run"),
-        *("rank_variable", "kill", "extra"),
+        *("rank_variable", "kill", "capture_range", "extra"),
     ]
     return select(
         options["reports"],
@@ -174,7 +175,6 @@ def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
         metrics=[name for name in options["metrics"].split(",") if name],
         output=options["ncu_output"],
         overwrite=options["ncu_force"],
-        from_start=options["capture_range"] == "none",
         application=application,
         **common_of(options),
     )
@@ -216,7 +216,7 @@ def told(plan: Plan, options: dict[str, Any]) -> None:
 
 def run(plan: Plan, options: dict[str, Any]) -> None:
     """Run the plan here, in this rank; then what was written, or, with --csv, what was measured."""
-    from nsightpy.verbs.select_run import run_plan
+    from nsightpy.verbs.selection.run_plan import run_plan
 
     told = None if options["quiet"] else progress
     if not options["csv"]:

@@ -30,7 +30,7 @@ from nsightpy.units import format_time
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.roofline import roofline
 from nsightpy.verbs.scope import Scope
-from nsightpy.verbs.select_plan import shaped
+from nsightpy.verbs.selection.plan import shaped
 from nsightpy.verbs.steady_windows import is_steady, steady_notes, steady_states
 
 FIELDS = (

@@ -47,7 +47,9 @@ class Request:
 
     @classmethod
     def of(cls, reports: Paths, **common: Unpack[Common]) -> Request:
-        """Open the reports; raises UsageError and ReportError."""
+        """Open the reports; raises UsageError and ReportError, TypeError for what no verb knows."""
+        if unknown := sorted(common.keys() - Common.__annotations__.keys()):
+            raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
         scope = Scope.of(
             common.get("rank"),
             common.get("device"),

@@ -15,7 +15,7 @@ from nsightpy.readers.ncu.run import NcuOutcome, available, failure, remedy, run
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
 from nsightpy.readers.tools.tool_run import run_tool, termination_raises
 from nsightpy.results import Field, Table, Value
-from nsightpy.verbs.select_plan import Plan, PlannedRun
+from nsightpy.verbs.selection.plan import Plan, PlannedRun
 
 FIELDS = (
     Field("order", "text"),

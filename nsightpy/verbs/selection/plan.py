@@ -82,7 +82,7 @@ class Plan(Table):
         if kind not in SCRIPTS:
             raise UsageError(f"script must be one of {', '.join(SCRIPTS)}, not {kind!r}")
         application = self.options.application
-        if kind != "plain" and application[0].rpartition("/")[2] in LAUNCHERS:
+        if kind != "plain" and starts_a_job(application):
             raise UsageError(
                 f"the script starts the job itself: give what each rank runs after --, and "
                 f"--launcher {application[0]!r} with its options"
@@ -124,6 +124,11 @@ class Plan(Table):
             "expected": [_expected(variant, ns) for variant, ns in planned.expected],
             "fallbacks": [argv(run, self.options) for run in planned.fallbacks],
         }
+
+
+def starts_a_job(application: Sequence[str]) -> bool:
+    """Whether the application's own command is a launcher of ranks."""
+    return application[0].rpartition("/")[2] in LAUNCHERS
 
 
 def shaped(extent: Sequence[int]) -> str:

@@ -1,0 +1,45 @@
+"""How a capture began: with its program, at the program's own call, at an NVTX range, or late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from nsightpy.frames import Frame
+from nsightpy.readers.nsys.tables import NsysExport
+
+CUDA_PROFILER_API, NVTX_RANGE = "cudaProfilerApi", "nvtx"
+_TRIGGERS = (
+    ("Profiling started due to cudaProfilerStart", CUDA_PROFILER_API),
+    ("Starting the profiling session using NVTX trigger", NVTX_RANGE),
+)
+_LAUNCHED = "Process was launched by the profiler"
+# A program that nsys launches and captures from its start is launched within milliseconds.
+_AT_ONCE_NS = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureStart:
+    """What began a capture (cudaProfilerApi, nvtx; empty: nothing is known) and how late that was.
+
+    `late_ns`: from the launch of the program to time 0 of the report; 0 where it was captured from
+    its start, or where the export does not tell.
+    """
+
+    trigger: str = ""
+    late_ns: int = 0
+
+
+def capture_start(export: NsysExport, diagnostics: Frame) -> CaptureStart:
+    """What the profiler itself said of the start (the diagnostics frame, else the strings)."""
+    time, text = diagnostics.ints("time_ns").tolist(), diagnostics.labels("text")
+    said = [text.values[code] for code in text.codes.tolist()]
+    launched = [at for at, words in zip(time, said, strict=True) if words.startswith(_LAUNCHED)]
+    late = -min(launched, default=0)
+    if launched and late < _AT_ONCE_NS:
+        return CaptureStart()
+    for start, trigger in _TRIGGERS:
+        if any(words.startswith(start) for words in said):
+            return CaptureStart(trigger, late)
+        if not said and export.strings.matching(start):
+            return CaptureStart(trigger)
+    return CaptureStart("", late)
