@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import argparse
 import sqlite3
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from simulation.metadata import write_metadata
-from simulation.names import StringTable
-from simulation.rows import Identity, RowWriter
-from simulation.schema import create_tables
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
+
+from simulation.rows import RowWriter
+from simulation.surroundings import Identity
 from simulation.world import FIRST_LAUNCH_NS, World
 
 FIRST_PID = 13_096
@@ -33,7 +34,6 @@ def new_export(path: Path) -> Iterator[sqlite3.Connection]:
     try:
         for pragma in PRAGMAS:
             connection.execute(f"PRAGMA {pragma}")
-        create_tables(connection)
         yield connection
         connection.commit()
         connection.close()
@@ -54,13 +54,12 @@ def generate(paths: list[Path], kernels: int, devices: int, seed: int) -> None:
             offset = rank * START_SKEW_NS % FIRST_LAUNCH_NS
             identity = Identity(rank, len(paths), FIRST_PID + 100 * rank, offset)
             connection = files.enter_context(new_export(path))
-            writers.append(RowWriter(connection, identity, StringTable(), seed))
+            writers.append(RowWriter(connection, identity, devices, seed))
         for steps in world.steps():
             for rank, writer in enumerate(writers):
                 writer.write(steps[rank * devices : (rank + 1) * devices])
         for writer in writers:
-            duration = writer.last_ns + 1_000_000
-            write_metadata(writer.connection, writer.identity, writer.strings, devices, duration)
+            writer.finish()
 
 
 def parse_arguments() -> argparse.Namespace:

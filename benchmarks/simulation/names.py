@@ -11,11 +11,13 @@ LAUNCH = "cudaLaunchKernel_v7000"
 MEMCPY = "cudaMemcpyAsync_v3020"
 MEMSET = "cudaMemsetAsync_v3020"
 SYNCHRONIZE = "cudaStreamSynchronize_v3020"
+RECORD = "cudaEventRecord_v3020"
+WAIT = "cudaStreamWaitEvent_v3020"
 OTHER_CALLS = (
     "cudaStreamIsCapturing_v10000",
     "cudaEventQuery_v3020",
-    "cudaEventRecord_v3020",
-    "cudaStreamWaitEvent_v3020",
+    RECORD,
+    WAIT,
     "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags_v7000",
     "cudaFuncGetAttributes_v3020",
 )
@@ -125,13 +127,3 @@ def kernel_names(count: int = KERNEL_NAMES) -> list[KernelName]:
         index = len(names)
         names.append(_FAMILIES[index % len(_FAMILIES)](index))
     return names
-
-
-class StringTable:
-    """Hands out StringIds ids, one per different text."""
-
-    def __init__(self) -> None:
-        self.ids: dict[str, int] = {}
-
-    def __getitem__(self, text: str) -> int:
-        return self.ids.setdefault(text, len(self.ids) + 1)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulation.names import COMMUNICATION_NAMES, KERNEL_NAMES
+from simulation.names import COMMUNICATION_NAMES, KERNEL_NAMES, OTHER_CALLS, RECORD, WAIT
 
 Ints = NDArray[np.int64]
 
@@ -15,6 +15,8 @@ KERNELS_PER_ITERATION = 2_000
 LAYER = 40
 BLOCK = 20
 MAIN_STREAM, AUXILIARY_STREAM, COPY_STREAM, COMMUNICATION_STREAM = 7, 13, 14, 17
+
+RECORDED_STREAMS = (MAIN_STREAM, AUXILIARY_STREAM, COPY_STREAM)
 
 NO_MEMORY_OPERATION, HOST_TO_DEVICE, DEVICE_TO_HOST, SET = 0, 1, 2, 3
 
@@ -53,6 +55,20 @@ class Ranges:
 
 
 @dataclass(frozen=True)
+class Events:
+    """CUDA events of one iteration: slots that record one, slots that make a stream wait for one.
+
+    Wait i is for record `awaited[i]`, the last one before it.
+    """
+
+    recorded: Ints
+    recorded_on: Ints
+    waited: Ints
+    waiting: Ints
+    awaited: Ints
+
+
+@dataclass(frozen=True)
 class Pattern:
     """Slot i makes one other API call, perhaps a copy or memset, then launches kernel `name[i]`."""
 
@@ -61,6 +77,7 @@ class Pattern:
     other_call: Ints
     memory_operation: Ints
     ranges: Ranges
+    events: Events
 
     def __len__(self) -> int:
         return len(self.name)
@@ -105,4 +122,18 @@ def make_pattern(slots: int, seed: int) -> Pattern:
     memory = np.where(communicates, NO_MEMORY_OPERATION, memory)
     other = random.choice(6, size=whole, p=[0.4, 0.2, 0.15, 0.15, 0.05, 0.05])
     head = slice(0, slots)
-    return Pattern(name[head], stream[head], other[head], memory[head], _ranges(slots))
+    other, memory = other[head], memory[head]
+    events = _events(other, memory, random)
+    return Pattern(name[head], stream[head], other, memory, _ranges(slots), events)
+
+
+def _events(other: Ints, memory: Ints, random: np.random.Generator) -> Events:
+    """Who records and waits; waits without a record before them become records, in `other`."""
+    calls = np.where(memory == NO_MEMORY_OPERATION, other, -1)
+    record, wait = OTHER_CALLS.index(RECORD), OTHER_CALLS.index(WAIT)
+    first = np.flatnonzero((calls == record) | (calls == wait))[:1]
+    calls[first] = other[first] = record
+    recorded, waited = np.flatnonzero(calls == record), np.flatnonzero(calls == wait)
+    streams = random.choice(RECORDED_STREAMS, size=len(recorded), p=(0.7, 0.2, 0.1))
+    waiting = random.choice((AUXILIARY_STREAM, COMMUNICATION_STREAM), size=len(waited))
+    return Events(recorded, streams, waited, waiting, np.searchsorted(recorded, waited) - 1)

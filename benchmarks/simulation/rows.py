@@ -4,66 +4,59 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from simulator.enumerations import COPY_KINDS, MEMORY_KINDS, SYNC_KINDS
+from simulator.export import INVALID
 
 from simulation import names, pattern
-from simulation.names import StringTable
 from simulation.pattern import Ints
-from simulation.statements import event_statements
+from simulation.statements import TABLES, create_statements, insert_statements
+from simulation.surroundings import COMMUNICATOR, Identity, surroundings
 from simulation.world import Step
 
 NCCL_DOMAIN = 1
-COMMUNICATOR = 13429301450432826988
+EVENT_IDS = 61
 _RANGE_BEFORE = np.array([750, 600, 450, 300, 150])
 _RANGE_AFTER = np.array([120, 100, 80, 60, 40])
 _LAUNCH_SHAPES = 3
 
 
-@dataclass(frozen=True)
-class Identity:
-    """Which process a report is of, and when its clock starts on the job's."""
-
-    rank: int
-    world_size: int
-    pid: int
-    clock_offset: int
-
-    @property
-    def global_pid(self) -> int:
-        return (1 << 48) | (self.pid << 24)
-
-    def global_tid(self, device: int) -> int:
-        return self.global_pid | (self.pid + device)
-
-
 class RowWriter:
-    """Appends each iteration's rows of one report's devices to its export."""
+    """Appends each iteration's rows of one report's devices to its export, then all the rest."""
 
     def __init__(
-        self, connection: sqlite3.Connection, identity: Identity, strings: StringTable, seed: int
+        self, connection: sqlite3.Connection, identity: Identity, devices: int, seed: int
     ) -> None:
         self.connection = connection
         self.identity = identity
-        self.strings = strings
-        self.sql = event_statements(identity.global_pid)
+        self.export = surroundings(identity, devices)
+        for statement in create_statements():
+            connection.execute(statement)
+        self.sql = insert_statements(identity.process.global_pid)
+        string = self.export.string
         self.kernel_ids = np.array(
             [
-                (strings[name.demangled], strings[name.short], strings[name.mangled])
+                (string(name.demangled), string(name.short), string(name.mangled))
                 for name in names.kernel_names()
             ]
         )
         self.shapes = _launch_shapes(seed)
-        self.call_ids = np.array([strings[text] for text in names.OTHER_CALLS])
+        self.call_ids = np.array([string(text) for text in names.OTHER_CALLS])
         memory_calls = (names.LAUNCH, names.MEMCPY, names.MEMCPY, names.MEMSET)
-        self.memory_call_ids = np.array([strings[text] for text in memory_calls])
-        self.launch_id = strings[names.LAUNCH]
-        self.synchronize_id = strings[names.SYNCHRONIZE]
+        self.memory_call_ids = np.array([string(text) for text in memory_calls])
+        self.launch_id = string(names.LAUNCH)
+        self.synchronize_id = string(names.SYNCHRONIZE)
         self.random = np.random.default_rng([seed, 3, identity.rank])
         self.next_correlation = 1_000
+        self.next_event = 1
         self.last_ns = 0
+
+    def finish(self) -> None:
+        """Write what surrounds the events; last of all the strings that were used."""
+        self.export.duration_ns = self.last_ns + 1_000_000
+        self.export.fill(self.connection, made=TABLES.values())
 
     def write(self, steps: list[Step]) -> None:
         """Write one iteration."""
@@ -73,6 +66,7 @@ class RowWriter:
                 parts.setdefault(table, []).append(columns)
             self._nvtx(device, step)
             self.next_correlation += len(step.call_start)
+            self.next_event += len(step.pattern.events.recorded)
             self.last_ns = max(self.last_ns, int(step.call_end[-1]) - self.identity.clock_offset)
         for table, per_device in parts.items():
             self._insert(table, per_device)
@@ -89,18 +83,20 @@ class RowWriter:
         launched = step.op_call % 2 == 1
         sets = ~launched & (memory == pattern.SET)
         copies = ~launched & (memory != pattern.SET)
-        kind = memory[copies]
+        inwards = memory[copies] == pattern.HOST_TO_DEVICE
         return {
             "kernel": self._operations(device, step, launched) + self._kernel(step, launched),
             "copy": [
                 *self._operations(device, step, copies),
-                self._sizes(kind),
-                kind,
-                np.where(kind == pattern.HOST_TO_DEVICE, 1, 2),
-                np.where(kind == pattern.HOST_TO_DEVICE, 2, 1),
+                self._sizes(inwards),
+                np.where(inwards, COPY_KINDS["HtoD"], COPY_KINDS["DtoH"]),
+                np.where(inwards, MEMORY_KINDS["Pinned"], MEMORY_KINDS["Device"]),
+                np.where(inwards, MEMORY_KINDS["Device"], MEMORY_KINDS["Pinned"]),
             ],
             "set": [*self._operations(device, step, sets), self._sizes(memory[sets])],
             "api": self._calls(device, step),
+            "record": self._records(device, step),
+            "wait": self._waits(device, step),
         }
 
     def _operations(self, device: int, step: Step, chosen: NDArray[np.bool_]) -> list[Ints]:
@@ -122,7 +118,7 @@ class RowWriter:
         grid_id = self.next_correlation // 2 + slot
         return [*self.kernel_ids[name].T, *shape.T, grid_id]
 
-    def _sizes(self, operations: Ints) -> Ints:
+    def _sizes(self, operations: NDArray[np.generic]) -> Ints:
         return 4 << self.random.integers(0, 22, len(operations))
 
     def _calls(self, device: int, step: Step) -> list[Ints]:
@@ -138,10 +134,37 @@ class RowWriter:
         return [
             step.call_start - self.identity.clock_offset,
             step.call_end - self.identity.clock_offset,
-            np.full(calls, self.identity.global_tid(device)),
+            np.full(calls, self._thread(device)),
             self.next_correlation + np.arange(calls),
             name,
         ]
+
+    def _records(self, device: int, step: Step) -> list[Ints]:
+        """correlationId, deviceId, streamId, eventId (used again and again), eventSyncId."""
+        events = step.pattern.events
+        synced = self.next_event + np.arange(len(events.recorded))
+        correlation = self.next_correlation + 2 * events.recorded
+        on = np.full(len(synced), device)
+        return [correlation, on, events.recorded_on, _event_ids(synced), synced]
+
+    def _waits(self, device: int, step: Step) -> list[Ints]:
+        """The waits of streams, then that of the thread which ends the iteration."""
+        events = step.pattern.events
+        call = np.append(2 * events.waited, len(step.call_start) - 1)
+        synced = self.next_event + events.awaited
+        return [
+            step.call_start[call] - self.identity.clock_offset,
+            step.call_end[call] - self.identity.clock_offset,
+            np.full(len(call), device),
+            np.append(events.waiting, pattern.MAIN_STREAM),
+            self.next_correlation + call,
+            np.append(np.full(len(synced), SYNC_KINDS["stream_wait"]), SYNC_KINDS["stream"]),
+            np.append(_event_ids(synced), INVALID),
+            np.append(synced, 0),
+        ]
+
+    def _thread(self, device: int) -> int:
+        return self.identity.process.thread(self.identity.tid(device))
 
     def _nvtx(self, device: int, step: Step) -> None:
         ranges = step.pattern.ranges
@@ -149,9 +172,9 @@ class RowWriter:
         start = step.call_start[2 * ranges.first] - _RANGE_BEFORE[ranges.level] - offset
         end = step.call_end[2 * ranges.last + 1] + _RANGE_AFTER[ranges.level] - offset
         collective = (ranges.level == pattern.COLLECTIVE_LEVEL).tolist()
-        tid = self.identity.global_tid(device)
+        tid, string = self._thread(device), self.export.string
         rows = [
-            (begin, stop, tid, self.strings[text], int(nccl), _payload(slot) if nccl else None)
+            (begin, stop, tid, string(text), int(nccl), _payload(slot) if nccl else None)
             for begin, stop, text, nccl, slot in zip(
                 start.tolist(),
                 end.tolist(),
@@ -162,6 +185,10 @@ class RowWriter:
             )
         ]
         self.connection.executemany(self.sql["nvtx"], rows)
+
+
+def _event_ids(synced: Ints) -> Ints:
+    return 4 + synced % EVENT_IDS
 
 
 def _payload(slot: int) -> str:

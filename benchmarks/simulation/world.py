@@ -1,4 +1,5 @@
-"""The simulated job: CPU threads that launch, streams that run in order, collectives that wait."""
+"""The simulated job: CPU threads that launch, streams that run in order and wait for events,
+collectives that wait for each other."""
 
 from __future__ import annotations
 
@@ -16,6 +17,7 @@ from simulation.pattern import (
     KERNELS_PER_ITERATION,
     MAIN_STREAM,
     NO_MEMORY_OPERATION,
+    Events,
     Ints,
     Pattern,
     make_pattern,
@@ -27,7 +29,7 @@ LAUNCH_LATENCY_NS = 1_500
 STREAM_GAP_NS = 1_000
 PHASE_SLOTS = 200
 SLOW_LAUNCH_NS, FAST_LAUNCH_NS = 80_000.0, 5_000.0
-UNCOUPLED_STREAMS = (MAIN_STREAM, AUXILIARY_STREAM, COPY_STREAM)
+UNCOUPLED_STREAMS = (MAIN_STREAM, COPY_STREAM)
 
 
 @dataclass
@@ -54,6 +56,19 @@ def _queue(ready: Ints, occupied: Ints) -> Ints:
     """Start times on one in-order stream: not before ready, nor before the previous one is done."""
     done = np.concatenate(([0], np.cumsum(occupied)[:-1]))
     return done + np.maximum.accumulate(ready - done)
+
+
+def _awaited(events: Events, op_call: Ints, stream: Ints, end: Ints) -> Ints:
+    """When the events are done that the auxiliary stream waits for before each operation."""
+    launched = np.searchsorted(op_call, 2 * events.recorded)
+    done = np.zeros(len(events.recorded), dtype=np.int64)
+    for one in UNCOUPLED_STREAMS:
+        mine = events.recorded_on == one
+        ended = np.maximum.accumulate(np.where(stream == one, end, 0))
+        done[mine] = np.concatenate(([0], ended))[launched[mine]]
+    own = events.waiting == AUXILIARY_STREAM
+    free = np.concatenate(([0], np.maximum.accumulate(done[events.awaited[own]])))
+    return free[np.searchsorted(2 * events.waited[own], op_call)]
 
 
 class World:
@@ -98,7 +113,10 @@ class World:
         op_call, stream, duration = self._operations(gpu, pattern)
         ready = call_end[op_call] + LAUNCH_LATENCY_NS
         start = ready.copy()
-        for one in UNCOUPLED_STREAMS:
+        for one in (*UNCOUPLED_STREAMS, AUXILIARY_STREAM):
+            if one == AUXILIARY_STREAM:
+                free = _awaited(pattern.events, op_call, stream, start + duration)
+                ready = np.maximum(ready, free)
             chosen = stream == one
             if chosen.any():
                 start[chosen] = _queue(ready[chosen], duration[chosen] + STREAM_GAP_NS)
@@ -138,8 +156,8 @@ class World:
 
     def _arrivals(self, step: Step, chosen: Ints) -> Ints:
         """When each collective's kernel could start: launched, and the work before it done."""
-        main = np.where(step.op_stream == MAIN_STREAM, step.op_end, 0)
-        return np.maximum(step.op_start[chosen], np.maximum.accumulate(main)[chosen])
+        before = np.where(step.op_stream == COMMUNICATION_STREAM, 0, step.op_end)
+        return np.maximum(step.op_start[chosen], np.maximum.accumulate(before)[chosen])
 
     def _synchronise(self, gpu: int, step: Step) -> None:
         """Close the iteration: the thread waits for its GPU, then prepares the next batch."""

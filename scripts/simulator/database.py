@@ -1,7 +1,7 @@
 """Rows of an export gathered in memory and written to SQLite in one go, byte-stable."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -97,9 +97,6 @@ class Database:
 
     def write(self) -> Path:
         """Write the file, replacing one that is there. Returns its path."""
-        if not self._finished:
-            self._finish()
-            self._finished = True
         self.path.unlink(missing_ok=True)
         connection = sqlite3.connect(self.path, isolation_level=None)
         try:
@@ -107,9 +104,7 @@ class Database:
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
             connection.execute("BEGIN")
-            for name, columns in self.tables.items():
-                if name in self._rows and name not in self.dropped:
-                    self._write_table(connection, name, columns)
+            self.fill(connection)
             for statement in self.statements:
                 connection.execute(statement)
             connection.execute("COMMIT")
@@ -120,6 +115,17 @@ class Database:
             file.write(_VERSION.to_bytes(4, "big"))
         return self.path
 
+    def fill(self, connection: sqlite3.Connection, made: Collection[str] = ()) -> None:
+        """Write every table; those that are `made` already get rows only."""
+        if not self._finished:
+            self._finish()
+            self._finished = True
+        for name, columns in self.tables.items():
+            if name in self._rows and name not in self.dropped:
+                if name not in made:
+                    connection.execute(schema.ddl(name, columns))
+                self._write_rows(connection, name, columns)
+
     def _finish(self) -> None:
         """Fill the tables that follow from the others."""
         self._rows["StringIds"] = [(number, text) for text, number in self._strings.items()]
@@ -127,10 +133,9 @@ class Database:
             if name in self._rows:
                 self._rows[name] = list(members)
 
-    def _write_table(
+    def _write_rows(
         self, connection: sqlite3.Connection, name: str, columns: tuple[schema.Column, ...]
     ) -> None:
-        connection.execute(schema.ddl(name, columns))
         rows = self._rows[name]
         if not rows:
             return
