@@ -17,7 +17,7 @@ from nsightpy.analysis.ranks.clock_solve import NORMAL, Observations, solve
 from nsightpy.analysis.ranks.collectives import CollectiveLog, Ledger, Mask, ledger_of
 from nsightpy.analysis.ranks.groups import with_groups
 from nsightpy.analysis.ranks.matching import Instances, instances_of
-from nsightpy.frames import Ints
+from nsightpy.frames import Ints, distinct
 
 COLLECTIVES = "collectives"
 ONE_SESSION, SYSTEM_CLOCK, WALL_CLOCK, UNKNOWN = "one session", "system clock", "wall clock", "none"
@@ -159,7 +159,7 @@ def _refined(
         return courses
     rows = rows[_enough(ledger, instances)[instances.number[rows]]]
     clock, times = ledger.clock[rows], ledger.ends[rows]
-    _, instance = np.unique(instances.number[rows], return_inverse=True)
+    _, instance = distinct(instances.number[rows])
     aligned = (times - courses.center_ns).astype(np.float64) - courses.errors(clock, times)
     first = np.full(int(instance.max()) + 1, np.inf)
     np.minimum.at(first, instance, aligned)
@@ -217,13 +217,13 @@ def _evidence(ledger: Ledger, instances: Instances, courses: Courses) -> list[_S
     if len(rows) == 0:
         return [_Seen()] * clocks
     clock = ledger.clock[rows]
-    _, instance = np.unique(instances.number[rows], return_inverse=True)
+    _, instance = distinct(instances.number[rows])
     ends = courses.aligned(clock, ledger.ends[rows]).astype(np.float64)
     view = Observations(clock, instance, ends, ends, clocks)
     residuals = view.against_median(ends)
     found = []
     for place in range(clocks):
-        own, met = residuals[clock == place], np.unique(instance[clock == place])
+        own, met = residuals[clock == place], distinct(instance[clock == place])[0]
         if len(own) == 0:
             found.append(_Seen())
             continue

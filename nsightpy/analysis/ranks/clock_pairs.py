@@ -36,6 +36,7 @@ MOST_DRIFT = 1e-4
 AMBIGUOUS = 0.85
 SURE = 0.6
 KNOWN_GROUP = -1
+_KEY_BITS = 62
 _PROBES_NS = (-83_123_457.0, -31_415_927.0, -7_654_321.0, 5_555_557.0, 27_182_819.0, 71_234_567.0)
 
 
@@ -84,6 +85,8 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
     A guess (ns) that fits beyond doubt is taken without a search.
     """
     shared = np.intersect1d(a.looks, b.looks)
+    if len(shared) == 0:
+        return None
     a, b = a.take(np.isin(a.looks, shared)), b.take(np.isin(b.looks, shared))
     lanes, sizes = np.unique(a.lanes, return_counts=True)
     parts = [a.take(a.lanes == lane) for lane in lanes[sizes >= 2].tolist()]
@@ -170,32 +173,37 @@ def _differences(block: Ends, b: Ends, window: int | None) -> Iterator[Ints]:
 
 
 class _Nearest:
-    """Finds, for times of one look, the nearest end of clock b of the same look."""
+    """Finds, for times of one look, the nearest end of clock b of the same look.
+
+    All looks are searched at once: a key holds the place of the look above the bits of the time.
+    """
 
     def __init__(self, b: Ends) -> None:
         order = np.argsort(b.looks, kind="stable")
-        looks, bounds = np.unique(b.looks[order], return_index=True)
-        ends = b.times[order]
-        edges = [*bounds.tolist(), len(ends)]
-        self._by_look = {
-            look: ends[edges[place] : edges[place + 1]] for place, look in enumerate(looks.tolist())
-        }
+        self._looks, first, counts = np.unique(
+            b.looks[order], return_index=True, return_counts=True
+        )
+        self._first, self._last = first, first + counts - 1
+        self._ends = b.times[order]
+        self._low, self._high = int(b.times[0]), int(b.times[-1])
+        self._bits = (self._high - self._low).bit_length()
+        # of very long captures with very many looks the last bits are not needed
+        self._spared = max(0, self._bits + len(first).bit_length() - _KEY_BITS)
+        self._keys = self._key(np.repeat(np.arange(len(first)), counts), self._ends)
+
+    def _key(self, look: Ints, times: Ints) -> Ints:
+        since = np.clip(times, self._low, self._high) - self._low
+        return (look << (self._bits - self._spared)) + (since >> self._spared)
 
     def distances(self, a: Ends, line: Line) -> Floats:
-        """Nearest end minus where the line says it should be, in ns."""
-        found = np.full(len(a), np.inf)
-        expected = a.times + line.at(a.times)
-        for look in np.unique(a.looks).tolist():
-            ends = self._by_look.get(look)
-            if ends is None:
-                continue
-            rows = np.flatnonzero(a.looks == look)
-            wanted = expected[rows]
-            place = np.searchsorted(ends, wanted)
-            after = ends[np.minimum(place, len(ends) - 1)] - wanted
-            before = ends[np.maximum(place - 1, 0)] - wanted
-            found[rows] = np.where(np.abs(before) < np.abs(after), before, after)
-        return found
+        """Nearest end minus where the line says it should be, in ns; infinite without any."""
+        wanted = a.times + line.at(a.times)
+        look = np.minimum(np.searchsorted(self._looks, a.looks), len(self._looks) - 1)
+        place = np.searchsorted(self._keys, self._key(look, np.ceil(wanted).astype(np.int64)))
+        after = self._ends[np.minimum(place, self._last[look])] - wanted
+        before = self._ends[np.maximum(place - 1, self._first[look])] - wanted
+        nearest = np.where(np.abs(before) < np.abs(after), before, after)
+        return np.where(self._looks[look] == a.looks, nearest, np.inf)
 
 
 def _judged(block: Ends, finder: _Nearest, offset: float) -> Line:

@@ -14,7 +14,6 @@ import numpy as np
 
 from nsightpy.analysis.ranks.clock_pairs import Floats
 from nsightpy.analysis.ranks.collectives import Codes
-from nsightpy.frames import Ints
 
 ROUNDS = 12
 STEPS, PRECISION = 60, 1e-9
@@ -33,7 +32,7 @@ class Observations:
     """
 
     clock: Codes
-    instance: Ints
+    instance: Codes
     times: Floats
     errors: Floats
     clocks: int

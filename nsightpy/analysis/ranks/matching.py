@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.ranks.collectives import UNKNOWN, Codes, Ledger, Mask
-from nsightpy.frames import Ints
+from nsightpy.frames import Ints, distinct
 
 REACH_NS = 200_000
 ONE_SHIFT = 0.8
@@ -39,7 +39,7 @@ def instances_of(ledger: Ledger, ends: Ints) -> Instances:
     for channel in np.unique(ledger.channel[ledger.channel != UNKNOWN]).tolist():
         rows = np.flatnonzero(ledger.channel == channel)
         local = _channel_instances(ledger, rows, ends)
-        used, places = np.unique(local[local != UNKNOWN], return_inverse=True)
+        used, places = distinct(local[local != UNKNOWN])
         numbers[rows[local != UNKNOWN]] = places + count
         count += len(used)
     return Instances(numbers, count)
