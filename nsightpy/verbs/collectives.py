@@ -8,12 +8,13 @@ from typing import Unpack
 
 import numpy as np
 
+from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.alignment import Alignment
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
 from nsightpy.rank_set import Paths
 from nsightpy.results import Field, Table, Value
-from nsightpy.units import format_bytes, format_time
+from nsightpy.units import format_bytes, format_time, significant
 from nsightpy.verbs.aligning import UnitNames, aligned, once, rank_part
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
@@ -80,7 +81,7 @@ def _row(one: GroupedCollective, names: UnitNames) -> tuple[Value, ...]:
         one.busbw,
         None if one.last_unit is None else names.names[one.last_unit],
         one.last_share,
-        len(one.abnormal) if one.transfer_ns is not None else None,
+        len(one.abnormal),
     )
 
 
@@ -94,7 +95,7 @@ def _notes(found: Sequence[GroupedCollective], alignment: Alignment, names: Unit
     ]
 
 
-def _called(one: GroupedCollective, names: UnitNames) -> str:
+def called(one: GroupedCollective, names: UnitNames) -> str:
     size = "" if one.total_bytes is None else f" of {format_bytes(one.total_bytes)}"
     return f"{one.token.operation}{size} in {names.group(one.units, one.size)}"
 
@@ -107,14 +108,20 @@ def _abnormal_notes(found: Sequence[GroupedCollective], names: UnitNames) -> lis
     )
     notes = []
     for _, place, bad in worst[:TOLD]:
-        cause = "the transfer itself was slow"
-        if bad.late_unit is not None:
-            cause = f"it waited for rank {names.names[bad.late_unit]}"
         notes.append(
-            f"abnormal: {_called(found[place], names)} once took {format_time(bad.duration_ns)}, "
-            f"{bad.ratio:.3g} times its median; {cause}."
+            f"abnormal: {called(found[place], names)} once took {format_time(bad.duration_ns)}, "
+            f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
         )
     return notes
+
+
+def cause_of(bad: Abnormal, names: UnitNames) -> str:
+    """Why an instance was slow, as far as it can be told."""
+    if bad.late_unit is not None:
+        return f"it waited for rank {names.names[bad.late_unit]}"
+    if not bad.whole:
+        return "whether it waited is not known, since no other rank was captured"
+    return "the transfer itself was slow"
 
 
 def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
@@ -131,7 +138,7 @@ def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list
         slow = max(groups, key=lambda one: one.transfer_ns or 0.0)
         if (slow.transfer_ns or 0.0) >= SLOWER_GROUP * base:
             notes.append(
-                f"{_called(slow, names)} takes {(slow.transfer_ns or 0.0) / base:.3g} times as "
+                f"{called(slow, names)} takes {(slow.transfer_ns or 0.0) / base:.3g} times as "
                 f"long as in other groups of {slow.ranks}."
             )
     return notes[:TOLD]

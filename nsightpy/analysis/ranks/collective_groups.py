@@ -12,28 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nsightpy.analysis.ranks.abnormal import Abnormal, beyond_usual, middle, worst_first
 from nsightpy.analysis.ranks.alignment import Alignment
 from nsightpy.analysis.ranks.arrivals import Arrivals
-from nsightpy.analysis.ranks.clock_solve import NORMAL
 from nsightpy.analysis.ranks.collectives import UNKNOWN, Ledger, Mask, Token
 from nsightpy.frames import Ints
 
 PER_RANK = frozenset({"AllGather", "AllGatherV", "ReduceScatter"})
 SHARED = frozenset({*PER_RANK, "AllToAll"})
-# An instance is abnormal beyond median + this many (normalised) median deviations, and this ratio.
-DEVIATIONS = 8.0
-LEAST_RATIO = 2.0
-LEAST_INSTANCES = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Abnormal:
-    """One instance far beyond the median of its kind; times in ns of the common clock."""
-
-    start_ns: int
-    duration_ns: int
-    ratio: float
-    late_unit: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,34 +153,40 @@ def _summed(
 
 
 def _abnormal(alignment: Alignment, arrivals: Arrivals, instances: Ints) -> tuple[Abnormal, ...]:
-    """The instances far beyond the usual, the worst first.
-
-    An instance lasts as long as its middle participant: one early bird alone is no slow instance.
-    """
-    if len(instances) < LEAST_INSTANCES:
-        return ()
+    """The instances far beyond the usual, the worst first."""
     edges = np.append(arrivals.first, len(arrivals.rows))
     spans = [slice(int(edges[i]), int(edges[i + 1])) for i in instances.tolist()]
-    lengths = np.asarray([np.median(arrivals.durations[span]) for span in spans])
-    usual = float(np.median(lengths))
-    deviation = NORMAL * float(np.median(np.abs(lengths - usual)))
-    beyond = (lengths > usual + DEVIATIONS * deviation) & (lengths > LEAST_RATIO * usual)
+    lengths = np.asarray([middle(arrivals.durations[span]) for span in spans], dtype=np.int64)
+    beyond, usual = beyond_usual(lengths)
     found = []
     for place in np.flatnonzero(beyond).tolist():
         span = spans[place]
         late = arrivals.unit[span][arrivals.last[span]]
-        waited = float(np.median(arrivals.waits[span]))
-        by_wait = len(late) > 0 and waited > 0.5 * (lengths[place] - usual)
-        start = int(alignment.starts[arrivals.rows[span]].min())
-        found.append(
+        by_wait = len(late) > 0 and middle(arrivals.waits[span]) > 0.5 * (lengths[place] - usual)
+        rows = arrivals.rows[span]
+        start = int(alignment.starts[rows].min()) + alignment.base_ns
+        late_unit = int(late[0]) if by_wait else None
+        found.append(Abnormal(start, int(lengths[place]), usual, late_unit, tuple(rows.tolist())))
+    return worst_first(found)
+
+
+def _abnormal_alone(alignment: Alignment, rows: Ints) -> tuple[Abnormal, ...]:
+    """The same for one rank's collectives without counterpart, each a row of the ledger."""
+    lengths = (alignment.ends - alignment.starts)[rows]
+    beyond, usual = beyond_usual(lengths)
+    return worst_first(
+        [
             Abnormal(
-                start + alignment.base_ns,
-                round(float(lengths[place])),
-                float(lengths[place]) / usual if usual else float("inf"),
-                int(late[0]) if by_wait else None,
+                int(alignment.starts[row]) + alignment.base_ns,
+                length,
+                usual,
+                None,
+                (row,),
+                whole=False,
             )
-        )
-    return tuple(sorted(found, key=lambda one: (-one.ratio, one.start_ns)))
+            for row, length in zip(rows[beyond].tolist(), lengths[beyond].tolist(), strict=True)
+        ]
+    )
 
 
 def _alone(alignment: Alignment) -> list[GroupedCollective]:
@@ -208,20 +200,21 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
         if (unit, token) in met:
             continue
         own: Mask = (keys[:, rows] == np.asarray([[unit], [token], [channel]])).all(axis=0)
-        durations = (alignment.ends - alignment.starts)[rows[own]]
+        mine = rows[own]
+        durations = (alignment.ends - alignment.starts)[mine]
         size = ledger.group_sizes[channel] if channel != UNKNOWN else 0
         found.append(
             GroupedCollective(
                 ledger.tokens[token],
                 (unit,),
                 size,
-                int(np.count_nonzero(own)),
+                len(mine),
                 float(np.median(durations)),
                 None,
                 None,
                 None,
                 None,
-                (),
+                _abnormal_alone(alignment, mine),
             )
         )
     return found
