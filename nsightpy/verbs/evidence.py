@@ -6,14 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.findings.facts import DeviceFacts
-from nsightpy.analysis.findings.outliers import SlowCollectives, slow_collectives
+from nsightpy.analysis.findings.facts import DeviceFacts, TinyKernels
+from nsightpy.analysis.findings.tiny import is_tiny, tiny_kernels
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.queues import LaunchBound, launch_bound
-from nsightpy.analysis.idle.starvation import Starvation, starvation
-from nsightpy.analysis.intervals import Spans, difference, overlap_total, union
+from nsightpy.analysis.idle.launch_waits import launch_latency, long_launches
+from nsightpy.analysis.idle.queues import launch_bound
+from nsightpy.analysis.idle.starvation import starvation
+from nsightpy.analysis.intervals import NOTHING, Spans, difference, overlap_total, union
 from nsightpy.analysis.launches import NO_TIME, launch_lengths
 from nsightpy.analysis.memory.copies import (
     INPUT,
@@ -23,27 +25,36 @@ from nsightpy.analysis.memory.copies import (
     copy_time,
     host_memory,
 )
+from nsightpy.analysis.ranks.collectives import NO_LOG
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.frames import API_CALLS, Frame
+from nsightpy.frames import API_CALLS, Frame, Ints
 from nsightpy.readers.nsys.sync_calls import COLUMNS as SYNC_COLUMNS
 from nsightpy.readers.nsys.sync_calls import sync_calls
 from nsightpy.reports import NsysReport
+from nsightpy.verbs.aligning import RankPart, rank_part
 from nsightpy.verbs.breakdown import RankedBudget, attributed
 from nsightpy.verbs.idleness import LaunchReader, ReportIdle, Work
+from nsightpy.verbs.met_ranks import Met
 from nsightpy.verbs.scope import Scope
 from nsightpy.verbs.steady import steady_places
 
-# Beyond so many, collectives are told apart by kernel only: reading their payloads takes seconds.
-MOST_PAYLOADS = 20_000
-_CLASS = ("operation", "bytes", "communicator")
+NO_PART = RankPart((), NO_LOG)
+# Beyond so many collectives, putting ranks side by side takes longer than all the rest together.
+MOST_COLLECTIVES = 20_000
+MANY = (
+    "More than 20,000 collectives in a report: stragglers and abnormally long collectives are not "
+    "looked for here; `nsightpy ranks` and `nsightpy collectives` do."
+)
 
 
 @dataclass(frozen=True)
 class Gathered:
     """What one report contributes to the facts."""
 
-    devices: list[DeviceFacts]
+    met: Met
     unlaunched: int = 0
+    has_ranges: bool = False
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,9 +63,12 @@ class _Source:
 
     report: NsysReport
     work: Work
+    communicates: NDArray[np.bool_]
     idle: ReportIdle
     syncs: Frame
     ranges: Frame | None
+    call_ns: Ints
+    kinds: NDArray[np.int32]
 
 
 def gather(
@@ -77,24 +91,37 @@ def gather(
         windows = {place: one.window for place, one in steady.items()}
         rows, idle = attributed(report, scope, work, launches, communication, windows)
     syncs = sync_calls(report.export) if idle.gaps else Frame.empty(API_CALLS, SYNC_COLUMNS)
-    source = _Source(report, work, idle, syncs, ranges)
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    lengths, kinds = _call_lengths(work, idle), group_by(work.kernels, ("pid", "name")).codes
+    source = _Source(report, work, communicates, idle, syncs, ranges, lengths, kinds)
     unlaunched = 0
     if idle.work is not None:
         unlaunched = int(np.count_nonzero(idle.work.launch[: work.kernels.rows] == NO_TIME))
-    devices = [_device(source, row) for row in rows]
+    devices = {(row.pid, row.device): _device(source, row) for row in rows}
     if steady is not None:
-        counts = [steady[row.pid, row.device].count for row in rows]
-        devices = [
-            replace(one, iterations=count) for one, count in zip(devices, counts, strict=True)
-        ]
-    return Gathered(devices, unlaunched)
+        devices = {
+            place: replace(one, iterations=steady[place].count) for place, one in devices.items()
+        }
+    met = int(np.count_nonzero(communicates))
+    few = 0 < met <= MOST_COLLECTIVES
+    part = rank_part(report, scope=scope, communication=communication) if few else NO_PART
+    notes = (MANY,) if met > MOST_COLLECTIVES else ()
+    return Gathered(Met(part, devices), unlaunched, ranges is not None and ranges.rows > 0, notes)
+
+
+def _call_lengths(work: Work, idle: ReportIdle) -> Ints:
+    """How long the call took that launched each row of the idle time's work, ns; 0 if unknown."""
+    if idle.work is None or idle.calls is None:
+        return np.empty(0, dtype=np.int64)
+    lengths = np.zeros(len(idle.work), dtype=np.int64)
+    lengths[: work.kernels.rows] = launch_lengths(work.kernels, idle.calls)
+    return lengths
 
 
 def _device(source: _Source, row: RankedBudget) -> DeviceFacts:
     place, window = (row.pid, row.device), row.budget.window
     mine = Work(*(_of_place(frame, place) for frame in source.work))
     kernels = _united(mine.kernels) | _united(mine.graphs)
-    starved, bound, bound_idle = _starvation(source, row, kernels, mine)
     memory = host_memory(mine.operations)
     names = mine.operations.labels("operation")
 
@@ -102,60 +129,65 @@ def _device(source: _Source, row: RankedBudget) -> DeviceFacts:
         chosen = mine.operations.take(keep())
         return copy_time(chosen, kernels, window) if chosen.rows else None
 
-    return DeviceFacts(
+    facts = DeviceFacts(
         row.rank,
         row.device,
         row.budget,
         causes=row.idle.causes,
-        starvation=starved,
-        launch_bound_kernels=bound.kernels if bound else 0,
-        launch_bound_idle_ns=bound_idle,
         input_copies=copies(lambda: names.equals(INPUT)),
         pageable=copies(lambda: memory.equals([PAGEABLE])),
         unified=copies(lambda: names.equals([n for n in names.values if n.startswith(UNIFIED)])),
-        slow_collectives=_slow(source.report, mine.kernels, place, window),
+    )
+    return _with_idleness(
+        source, row, facts, difference(window, kernels | _united(mine.operations))
     )
 
 
-def _starvation(
-    source: _Source, row: RankedBudget, kernels: Spans, mine: Work
-) -> tuple[Starvation | None, LaunchBound | None, int]:
+def _with_idleness(
+    source: _Source, row: RankedBudget, facts: DeviceFacts, nothing: Spans
+) -> DeviceFacts:
+    """The facts with what the host did while the device did `nothing`, where that is known."""
     place, window, idle = (row.pid, row.device), row.budget.window, source.idle
-    if place not in idle.gaps or idle.work is None or idle.calls is None:
-        return None, None, 0
-    nothing = difference(window, kernels | _united(mine.operations))
-    lengths = np.zeros(len(idle.work), dtype=np.int64)
-    lengths[: source.work.kernels.rows] = launch_lengths(source.work.kernels, idle.calls)
-    bound = launch_bound(idle.work, idle.work.places.index(place), lengths)
-    ranges = source.ranges
-    found = starvation(
-        idle.gaps[place],
+    tiny = is_tiny(source.work.kernels, source.communicates)
+    if place not in idle.gaps or idle.work is None:
+        return replace(facts, tiny=_tiny(source, place, tiny, NOTHING, window))
+    gaps, ranges = idle.gaps[place], source.ranges
+    bound = launch_bound(idle.work, idle.work.places.index(place), source.call_ns)
+    long = long_launches(idle.work, gaps, source.call_ns, source.kinds, nothing)
+    starved = starvation(
+        gaps,
         window,
         nothing,
         bound.stretches,
         source.syncs.take(source.syncs.ints("pid") == row.pid),
         None if ranges is None else ranges.take(ranges.ints("pid") == row.pid),
+        NOTHING if long is None else long.lost,
     )
-    return found, bound, overlap_total(bound.stretches, nothing)
+    every = np.zeros(len(idle.work), dtype=np.bool_)
+    every[: len(tiny)] = tiny
+    latency = launch_latency(gaps, every) & nothing
+    return replace(
+        facts,
+        starvation=starved,
+        launch_bound_kernels=bound.kernels,
+        launch_bound_idle_ns=overlap_total(bound.stretches, nothing),
+        long_launches=long,
+        tiny=_tiny(source, place, tiny, latency if long is None else latency - long.lost, window),
+    )
 
 
-def _slow(
-    report: NsysReport, kernels: Frame, place: tuple[int, int], window: Spans
-) -> SlowCollectives | None:
-    """Collectives beyond their size class; the class is the payload's, else the kernel's name."""
-    own = kernels.take(is_communication(kernels.labels("name")))
-    if not own.rows or not len(window):
-        return None
-    if own.rows <= MOST_PAYLOADS:
-        wanted = ("start_ns", "end_ns", "pid", "device", *_CLASS)
-        told = _of_place(report.frame("collectives", wanted), place)
-        own, by = (told, _CLASS) if told.rows else (own, ("name",))
-    else:
-        by = ("name",)
-    start, end = own.ints("start_ns"), own.ints("end_ns")
-    inside = (start < window.ends[-1]) & (end > window.starts[0])
-    groups = group_by(own.take(inside), by)
-    return slow_collectives((end - start)[inside], groups.codes, groups.keys)
+def _tiny(
+    source: _Source,
+    place: tuple[int, int],
+    tiny: NDArray[np.bool_],
+    latency: Spans,
+    window: Spans,
+) -> TinyKernels | None:
+    kernels = source.work.kernels
+    mine = (kernels.ints("pid") == place[0]) & (kernels.ints("device") == place[1])
+    others = _united(_of_place(source.work.operations, place))
+    own = kernels if mine.all() else kernels.take(mine)
+    return tiny_kernels(own, tiny[mine], others, latency, window)
 
 
 def _of_place(frame: Frame, place: tuple[int, int]) -> Frame:

@@ -5,18 +5,22 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from functools import partial
+from glob import escape
+from pathlib import Path
 from typing import Unpack
 
 from nsightpy.analysis.findings.checks import findings as checked
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.ranking import tally_durations
 from nsightpy.analysis.tally import Tally, merge
-from nsightpy.rank_set import Paths
+from nsightpy.errors import ReportError
+from nsightpy.rank_set import Paths, find_reports
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Finding, Table, finding_record
 from nsightpy.verbs.breakdown import attributed, read_work
 from nsightpy.verbs.evidence import Gathered, gather
 from nsightpy.verbs.idleness import launches_of
+from nsightpy.verbs.met_ranks import with_waits
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
 
@@ -49,28 +53,27 @@ def findings(
     """
     request = Request.of(reports, **common)
     work = partial(_gathered, communication=tuple(communication), scope=request.scope)
-    parts = request.map(work, ranked=True).values
-    notes = request.ranks.notes
-    facts = facts_of(
-        [gathered for gathered, _ in parts],
-        [kernels for _, kernels in parts],
-        typed_again(request.ranks.inputs),
-        notes,
-    )
+    results = request.map(work, ranked=True).results
+    gathered = [(report, part) for report, (part, _) in results]
+    facts = facts_of(request, gathered, [kernels for _, (_, kernels) in results])
     table = findings_table(checked(facts)[:top])
-    return request.finish(table)
+    return request.finish(table, *(note for _, one in gathered for note in one.notes))
 
 
 def facts_of(
-    gathered: Sequence[Gathered], kernels: Sequence[Tally], shown: str, notes: Sequence[str]
+    request: Request, gathered: Sequence[tuple[NsysReport, Gathered]], kernels: Sequence[Tally]
 ) -> Facts:
-    """The facts of all reports together; `notes` are all that was said about them."""
+    """The facts of all reports together."""
+    devices = with_waits(request.ranks, [(report, one.met) for report, one in gathered])
     return Facts(
-        devices=[device for one in gathered for device in one.devices],
+        devices=list(devices.values()),
         kernels=merge(kernels).statistics(),
-        report=shown,
-        problems=[note for note in notes if any(mark in note for mark in _PROBLEMS)],
-        unlaunched=sum(one.unlaunched for one in gathered),
+        report=typed_again(request.ranks.inputs),
+        problems=[n for n in request.ranks.notes if any(mark in n for mark in _PROBLEMS)],
+        unlaunched=sum(one.unlaunched for _, one in gathered),
+        options=request.options,
+        has_ranges=any(one.has_ranges for _, one in gathered),
+        has_collectives=any(len(one.met.part.log) for _, one in gathered),
     )
 
 
@@ -80,13 +83,31 @@ def findings_table(found: Sequence[Finding]) -> Table:
 
 
 def typed_again(inputs: Sequence[str]) -> str:
-    """The reports as they can be typed again: one path, or the folder that holds them all."""
-    folders = {path.rpartition("/")[0] for path in inputs}
-    if len(inputs) <= 2:
-        shown = list(inputs)
-    else:
-        shown = [folders.pop() or "."] if len(folders) == 1 else [inputs[0], "..."]
-    return " ".join(shlex.quote(path) for path in shown)
+    """The reports as they can be typed again: their folder or a pattern where it finds the same."""
+    if len(inputs) > 1:
+        folders = {path.rpartition("/")[0] for path in inputs}
+        start = _shared_start(inputs)
+        end = _shared_start([path[len(start) :][::-1] for path in inputs])[::-1]
+        candidates = [folder or "." for folder in folders] if len(folders) == 1 else []
+        for short in (*candidates, f"{escape(start)}*{escape(end)}"):
+            if _finds(short, inputs):
+                return shlex.quote(short)
+    return " ".join(shlex.quote(path) for path in inputs)
+
+
+def _shared_start(texts: Sequence[str]) -> str:
+    """What all texts begin with, character by character."""
+    low, high = min(texts), max(texts)
+    return low[: next((i for i, c in enumerate(low) if not high.startswith(c, i)), len(low))]
+
+
+def _finds(given: str, inputs: Sequence[str]) -> bool:
+    """Whether a folder or pattern stands for these reports and no others."""
+    try:
+        found = find_reports(given)
+    except (ReportError, OSError):
+        return False
+    return {path.resolve() for path in found} == {Path(path).resolve() for path in inputs}
 
 
 def _gathered(

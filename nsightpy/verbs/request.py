@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict, TypeVar, Unpack
 
@@ -13,6 +14,15 @@ from nsightpy.results import Table, with_notes
 from nsightpy.verbs.scope import Scope
 
 T = TypeVar("T")
+# The options that say which part of the reports a question is about, as they are typed.
+_TYPED = (
+    ("rank", "--rank"),
+    ("device", "--device"),
+    ("from_time", "--from"),
+    ("to_time", "--to"),
+    ("nvtx", "--nvtx"),
+    ("rank_regex", "--rank-regex"),
+)
 
 
 class Common(TypedDict, total=False):
@@ -44,6 +54,7 @@ class Request:
 
     ranks: RankSet
     scope: Scope
+    options: str = ""
 
     @classmethod
     def of(cls, reports: Paths, **common: Unpack[Common]) -> Request:
@@ -66,7 +77,7 @@ class Request:
             on_error=common.get("on_error", "skip"),
             progress=common.get("progress"),
         )
-        return cls(ranks, scope)
+        return cls(ranks, scope, _typed_options(common))
 
     def map(
         self, work: Callable[[NsysReport], T], *, ranked: bool = False, identified: bool = False
@@ -91,3 +102,9 @@ class Request:
         """The table with the inputs and everything that has to be said about them."""
         said = [*notes, *self.ranks.notes, *self.scope.notes]
         return with_notes(table, self.ranks.inputs, said)
+
+
+def _typed_options(common: Mapping[str, object]) -> str:
+    """The options of a scope as they can be typed again, quoted for a shell."""
+    given = ((option, common.get(name)) for name, option in _TYPED)
+    return " ".join(f"{option}={shlex.quote(str(v))}" for option, v in given if v is not None)

@@ -10,6 +10,7 @@ from typing import Unpack
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.checks import findings as checked
+from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
@@ -31,7 +32,7 @@ from nsightpy.verbs.breakdown import (
     suspect_note,
 )
 from nsightpy.verbs.evidence import Gathered, gather
-from nsightpy.verbs.findings import MEMORY_COLUMNS, facts_of, findings_table, typed_again
+from nsightpy.verbs.findings import MEMORY_COLUMNS, facts_of, findings_table
 from nsightpy.verbs.idleness import launches_of
 from nsightpy.verbs.info import ReportInfo, extent_of_frames, gpu_text, report_info
 from nsightpy.verbs.request import Common, Request
@@ -91,9 +92,8 @@ def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common
     parts = mapped.values
     budgets = sorted((row for part in parts for row in part.budgets), key=budget_order)
     kernel_statistics = merge([part.kernels for part in parts]).statistics()
-    shown = typed_again(request.ranks.inputs)
-    tallies = [part.kernels for part in parts]
-    facts = facts_of([part.gathered for part in parts], tallies, shown, request.ranks.notes)
+    gathered = [(report, part.gathered) for report, part in mapped.results]
+    facts = facts_of(request, gathered, [part.kernels for part in parts])
     found = tuple(checked(facts))
     doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
     sections = {
@@ -108,13 +108,14 @@ def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common
         "nvtx": _ranges([part.ranges for part in parts]),
     }
     idle = (note for part in parts for note in part.idle_notes)
-    notes = [*request.ranks.notes, *map(suspect_note, doubtful), *idle, *request.scope.notes]
+    told = (note for part in parts for note in part.gathered.notes)
+    notes = [*request.ranks.notes, *map(suspect_note, doubtful), *idle, *told, *request.scope.notes]
     return Summary(
         inputs=request.ranks.inputs,
         header=_header([part.info for part in parts]),
         sections=sections,
         findings=found,
-        next_steps=_next_steps(found, sections, shown),
+        next_steps=_next_steps(found, sections, facts),
         notes=tuple(dict.fromkeys(notes)),
     )
 
@@ -229,15 +230,16 @@ def _header(infos: Sequence[ReportInfo]) -> dict[str, Value]:
 
 
 def _next_steps(
-    found: Sequence[Finding], sections: dict[str, Table], shown: str
+    found: Sequence[Finding], sections: dict[str, Table], facts: Facts
 ) -> tuple[tuple[str, str], ...]:
+    """The commands to run next, of the first findings first; three at most."""
     steps = [(one.next_command, one.name) for one in found if one.next_command]
     if not any(len(table) for table in sections.values()):
-        steps.append((f"nsightpy info {shown}", "what the report holds"))
+        steps.append((facts.command("info"), "what the report holds"))
     elif len({row[0] for row in sections["ranks"] if row[0] is not None}) > 1:
-        steps.insert(1, (f"nsightpy ranks {shown}", "who waits for whom"))
+        steps.insert(2, (facts.command("ranks"), "who waits for whom"))
     elif sections["kernels"]:
-        steps.append((f"nsightpy kernels {shown}", "all kernels, as nsys stats counts them"))
+        steps.append((facts.command("kernels"), "all kernels, as nsys stats counts them"))
     unique = {command: (command, why) for command, why in reversed(steps)}
     ordered = sorted(unique.values(), key=steps.index)
     return tuple(ordered[:3])

@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.causes import ComputeGaps
-from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
-from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.intervals import NOTHING, Spans, measure_before, overlap_total, union
 from nsightpy.frames import Frame, Ints, Labels
 
 _NUMBER = re.compile(r"\d+")
@@ -20,12 +19,14 @@ MOST_LASTED = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Starvation:
-    """The launch-starved time in which a device did nothing at all, in ns; parts are disjoint.
+    """The time in which a device did nothing since the host gave it nothing, in ns; disjoint parts.
 
-    launching: inside launch-bound stretches. after_sync: a synchronising call was in progress when
-    the device ran dry, so nothing could be launched ahead. elsewhere: all the rest, the host was
-    busy with something else. `waited` is the part of synchronising calls in which the device was
-    idle: only that waiting cost GPU time. `range_name` covers most of elsewhere, if any does.
+    launching: starved inside launch-bound stretches. after_sync: a synchronising call was in
+    progress when the device ran dry; without it the host had launched ahead by as long as the call
+    took, so at most that much of each gap counts, from its begin, launch latency included.
+    elsewhere: all the rest that is launch-starved, the host was busy with something else. `waited`
+    is the part of synchronising calls in which the device was idle; `sync_call` the one that cost
+    most. `range_name` covers most of elsewhere, if any does.
     """
 
     launching_ns: int
@@ -33,6 +34,7 @@ class Starvation:
     elsewhere_ns: int
     waited_ns: int
     syncs: int
+    sync_call: str = ""
     range_name: str = ""
     range_share: float = 0.0
 
@@ -44,44 +46,58 @@ def starvation(
     launching: Spans,
     syncs: Frame,
     ranges: Frame | None = None,
+    apart: Spans = NOTHING,
 ) -> Starvation:
-    """Divide the launch-starved part of a device's gaps inside a window.
+    """Divide the starved part of a device's gaps inside a window.
 
     `idle` is when the device did nothing at all, `launching` its launch-bound stretches, `syncs`
     and `ranges` are the process's synchronising calls and NVTX ranges (start_ns, end_ns, name).
+    `apart` is time inside long launching calls, which counts as such.
     """
-    drained = _drained(gaps, syncs)
-    known = gaps.launched != NO_TIME
-    waits = union(syncs.ints("start_ns"), syncs.ints("end_ns"))
     dry = idle & window
-    after_sync = union(gaps.opened[drained], gaps.launched[drained]) & dry
-    rest = union(gaps.opened[known & ~drained], gaps.launched[known & ~drained]) & dry
-    launching_ns = overlap_total(launching, rest) + overlap_total(launching, after_sync)
-    elsewhere = rest - launching
-    after_sync = after_sync - launching
+    starved = gaps.starved & dry
+    waits = union(syncs.ints("start_ns"), syncs.ints("end_ns"))
+    drained, until = _drained(gaps, waits)
+    opened = gaps.opened[drained]
+    after_sync = ((union(opened, until) & dry) - launching) - apart
+    elsewhere = (starved - launching) - after_sync
     name, share = ("", 0.0) if ranges is None else covering_range(elsewhere, ranges, window)
     return Starvation(
-        launching_ns,
+        overlap_total(launching, starved),
         after_sync.total,
         elsewhere.total,
         overlap_total(waits & window, idle),
-        counted(gaps.opened[drained], gaps.launched[drained], after_sync),
+        counted(opened, until, after_sync),
+        _costliest(syncs, opened, measure_before(after_sync, until), after_sync),
         name,
         share,
     )
 
 
-def _drained(gaps: ComputeGaps, syncs: Frame) -> NDArray[np.bool_]:
-    """The gaps that opened while a synchronising call was in progress."""
-    known: NDArray[np.bool_] = gaps.launched != NO_TIME
-    if not syncs.rows:
-        return np.zeros(len(known), dtype=np.bool_)
-    waits = union(syncs.ints("start_ns"), syncs.ints("end_ns"))
-    if not len(waits):
-        return np.zeros(len(known), dtype=np.bool_)
+def _drained(gaps: ComputeGaps, waits: Spans) -> tuple[NDArray[np.bool_], Ints]:
+    """The gaps that opened while a synchronising call was in progress, and how far it counts."""
     at = np.searchsorted(waits.starts, gaps.opened, side="right") - 1
-    inside = (at >= 0) & (gaps.opened <= waits.ends[np.maximum(at, 0)])
-    return known & inside & (gaps.launched > gaps.opened)
+    inside: NDArray[np.bool_] = (gaps.launched > gaps.opened) & (at >= 0)
+    if not inside.any():
+        return inside, np.empty(0, dtype=np.int64)
+    inside &= gaps.opened <= waits.ends[np.maximum(at, 0)]
+    call = at[inside]
+    # what it waited for through its stream or an event would have kept it waiting anyway
+    ends = np.where(gaps.producer[inside] < 0, gaps.closed[inside], gaps.launched[inside])
+    length = waits.ends[call] - waits.starts[call]
+    return inside, np.minimum(ends, gaps.opened[inside] + length)
+
+
+def _costliest(syncs: Frame, opened: Ints, before_end: Ints, lost: Spans) -> str:
+    """The name of the calls that were in progress at the begin of most of the time lost."""
+    cost = before_end - measure_before(lost, opened)
+    if not cost.any() or "name" not in syncs:
+        return ""
+    order = np.argsort(syncs.ints("start_ns"), kind="stable")
+    at = np.searchsorted(syncs.ints("start_ns")[order], opened, side="right") - 1
+    names = syncs.labels("name")
+    costs = np.bincount(names.codes[order[at]], weights=cost, minlength=len(names.values))
+    return names.values[int(np.argmax(costs))]
 
 
 def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, float]:

@@ -139,11 +139,11 @@ def unit_waits(arrivals: Arrivals, units: int) -> UnitWaits:
         np.bincount(arrivals.unit, minlength=units).astype(np.int64),
         summed(arrivals.waits),
         summed(arrivals.last),
-        summed(_caused(arrivals)),
+        summed(caused_ns(arrivals)),
     )
 
 
-def _caused(arrivals: Arrivals) -> Ints:
+def caused_ns(arrivals: Arrivals) -> Ints:
     """For who arrived last: how long after the one before; 0 for the others."""
     others = np.where(arrivals.last, np.iinfo(np.int64).max, arrivals.waits)
     if len(others) == 0:
@@ -173,7 +173,7 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> int | None:
     beyond = np.bincount(unit, last - chance, minlength=units)
     spread = np.sqrt(np.bincount(unit, chance * (1.0 - chance), minlength=units))
     share = np.bincount(unit, last, minlength=units) / np.maximum(counted, 1)
-    caused = _lasting(_caused(arrivals)[keep], unit, units)
+    caused = _lasting(caused_ns(arrivals)[keep], unit, units)
     observed = int(alignment.ends[rows].max() - alignment.starts[rows].min())
     late = (
         (counted >= LEAST_INSTANCES)

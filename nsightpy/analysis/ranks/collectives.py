@@ -65,6 +65,11 @@ class CollectiveLog:
         return len(self.codes)
 
 
+NO_LOG = CollectiveLog(
+    (), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64), None
+)
+
+
 def log_of(frame: Frame) -> CollectiveLog:
     """The log of a collectives frame."""
     groups = group_by(frame, LOG_COLUMNS)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import sqlalchemy as sa
 
-from nsightpy.frames import API_CALLS, Frame
-from nsightpy.readers.nsys.events import RUNTIME
+from nsightpy.frames import API_CALLS, Frame, Labels
+from nsightpy.readers.nsys.events import RUNTIME, without_version
 from nsightpy.readers.nsys.tables import NsysExport, column, number, ordered, process_of
 
 # Copies that are not Async block; freeing memory waits for the device.
@@ -23,11 +23,11 @@ _SYNCHRONISING = (
     "cudaFree",
     "cuMemFree",
 )
-COLUMNS = ("start_ns", "end_ns", "pid")
+COLUMNS = ("start_ns", "end_ns", "pid", "name")
 
 
 def sync_calls(export: NsysExport) -> Frame:
-    """start_ns, end_ns and pid of every synchronising call, by start."""
+    """start_ns, end_ns, pid and name of every synchronising call, by start."""
     if not export.has(RUNTIME) or "nameId" not in (table := export.file.tables[RUNTIME]).c:
         return Frame.empty(API_CALLS, COLUMNS)
     found = sorted({i for prefix in _SYNCHRONISING for i in export.strings.matching(prefix)})
@@ -39,5 +39,9 @@ def sync_calls(export: NsysExport) -> Frame:
         number(table, "start_ns", column("start"), 0),
         number(table, "end_ns", column("end"), 0),
         number(table, "pid", process_of("globalTid"), 0),
+        number(table, "name", column("nameId"), 0),
     ).where(sa.or_(*(table.c.nameId == i for i in ids)))
-    return ordered(Frame(export.file.arrays(query, split=table)))
+    raw = export.file.arrays(query, split=table)
+    labels = export.strings.labels(Frame(raw).ints("name"))
+    raw["name"] = Labels(labels.codes, tuple(map(without_version, labels.values))).merged()
+    return ordered(Frame(raw))

@@ -1,0 +1,106 @@
+"""Checks on communication and on what ranks cost each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts
+from nsightpy.analysis.findings.worst import finding_of, percent_text, worst
+from nsightpy.results import Finding
+from nsightpy.units import format_time, significant
+
+UNBALANCED = 1.25
+# Longer compute explains a straggler from this part of what it costs on.
+EXPLAINS = 0.3
+
+
+def straggler(facts: Facts) -> list[Finding]:
+    """The rank that the others wait for."""
+    for one in facts.devices:
+        if one.straggler is None or not one.budget.window_ns:
+            continue
+        others = [other for other in facts.devices if other is not one]
+        # who waits for it communicates, and only what nothing else hides costs time
+        most = max((other.budget.exposed_communication_ns for other in others), default=0)
+        lost = min(one.straggler.caused_ns, most)
+        if lost <= 0:
+            continue
+        share = percent_text(lost / one.budget.window_ns)
+        text = (
+            f"the other ranks wait for {one.name}, which comes last to "
+            f"{percent_text(one.straggler.last_share)} of its collectives: up to "
+            f"{format_time(lost)}, {share} of {one.span}{_slower(one, others, lost)}"
+        )
+        return [finding_of("straggler", one, lost, text, facts.command("ranks"))]
+    return []
+
+
+def _slower(one: DeviceFacts, others: Sequence[DeviceFacts], lost: int) -> str:
+    """Whether it is longer compute that makes a rank late."""
+    mean = median(other.budget.compute_ns / (other.iterations or 1) for other in others)
+    count = one.iterations or 1
+    more = one.budget.compute_ns - mean * count
+    if more < EXPLAINS * lost:
+        return ""
+    ratio = significant(one.budget.compute_ns / (mean * count)) if mean else "many"
+    return f"; its kernels take {format_time(more)} longer, {ratio} times the others' median"
+
+
+def exposed_communication(facts: Facts) -> list[Finding]:
+    """Communication with nothing beside it."""
+
+    def text(_: DeviceFacts) -> str:
+        return "communication ran alone for {time}, {share} of {place}"
+
+    return worst(
+        facts,
+        "communication exposed",
+        lambda one: one.budget.exposed_communication_ns,
+        text,
+        "collectives" if facts.has_collectives else "breakdown",
+        alone=False,
+    )
+
+
+def slow_communication(facts: Facts) -> list[Finding]:
+    """Collectives far longer than others of their own operation, size and group."""
+
+    def lost(one: DeviceFacts) -> int:
+        return one.slow_collectives.lost_ns if one.slow_collectives else 0
+
+    def text(one: DeviceFacts) -> str:
+        slow = one.slow_collectives
+        if slow is None:
+            return ""
+        calls = "1 collective" if slow.instances == 1 else f"{slow.instances:,} collectives"
+        return (
+            f"{calls} took {{time}} longer than the median of their kind, {{share}} of {{place}}, "
+            f"waiting for late ranks included; worst: {slow.called} took "
+            f"{format_time(slow.duration_ns)}, {significant(slow.ratio)} times its median; "
+            f"{slow.cause}"
+        )
+
+    return worst(facts, "communication abnormally long", lost, text, "collectives", alone=False)
+
+
+def unbalanced(facts: Facts) -> list[Finding]:
+    """One device that computes much longer than the mean of all."""
+    work = [one.budget.compute_ns for one in facts.devices]
+    if len(work) < 2 or not sum(work):
+        return []
+    mean = sum(work) / len(work)
+    place = max(range(len(work)), key=lambda index: work[index])
+    one = facts.devices[place]
+    if work[place] < UNBALANCED * mean:
+        return []
+    ratio = significant(work[place] / mean)
+    text = (
+        f"{one.name} computes {format_time(work[place])}, {ratio} times the mean of {len(work)} "
+        "devices"
+    )
+    lost = int(work[place] - mean)
+    return [finding_of("unbalanced devices", one, lost, text, facts.command("breakdown"))]
+
+
+RANK_CHECKS = (straggler, exposed_communication, slow_communication, unbalanced)
