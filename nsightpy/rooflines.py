@@ -76,7 +76,10 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class SpeedOfLight:
-    """How close a launch came to the machine's throughputs, and what held it up; in %."""
+    """How close a launch came to the machine's throughputs, and what held it up; in %.
+
+    `busiest` is the memory unit that memory_pct comes from, `busiest_pipe` what compute_pct is of.
+    """
 
     compute_pct: float | None = None
     memory_pct: float | None = None
@@ -90,6 +93,7 @@ class SpeedOfLight:
     stalls: tuple[tuple[str, float], ...] = ()
     latency_cycles: float | None = None
     busiest: str = ""
+    busiest_pipe: str = ""
     classification: str | None = None
 
     @property
@@ -145,6 +149,12 @@ class RooflineLaunch:
     def named(self, kind: str) -> str:
         """Its demangled, base or mangled name; the demangled one where there is no other."""
         return {"base": self.base_name, "mangled": self.mangled_name}.get(kind) or self.name
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether anything was measured that tells what limits it."""
+        speed = self.speed
+        return bool(self.points) or speed.compute_pct is not None or speed.memory_pct is not None
 
     @property
     def work(self) -> tuple[Point, ...]:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nsightpy.names import function_name, readable
 from nsightpy.render.escape import csv_text, display_width, markdown_text, printable
-from nsightpy.render.layout import shorten
+from nsightpy.render.layout import short_names, shorten
 
 properties = settings(max_examples=150, deadline=None)
 
@@ -246,3 +246,40 @@ def test_shortened_text_fits(text: str, width: int) -> None:
     elif width > 1:
         assert short.count("…") == 1 + text.count("…") or "…" in text
         assert text.startswith(short.split("…")[0])
+
+
+def test_names_that_look_alike_show_where_they_differ() -> None:
+    gemm = "sm90_xmma_gemm_bf16bf16_bf16f32_f32_{}_n_tilesize{}_warpgroupsize1x1x1__5x_cublas"
+    names = [gemm.format("nt", "256x128"), "triad", gemm.format("tn", "256x128"),
+             gemm.format("tn", "128x256"), gemm.format("nt", "256x128")]  # fmt: skip
+    assert short_names(names, 28) == [
+        "sm90_xmma…nt_n_tilesize256x…",
+        "triad",
+        "sm90_xmma…tn_n_tilesize256x…",
+        "sm90_xmma…tn_n_tilesize128x…",
+        "sm90_xmma…nt_n_tilesize256x…",
+    ]
+    ends = ["par_ranged2d_kernel<" + "x" * 40 + end for end in (">(int)", ">(long)")]
+    assert short_names(ends, 28) == [
+        "par_range…" + "x" * 11 + ">(int)",
+        "par_range…" + "x" * 10 + ">(long)",
+    ]
+
+
+@properties
+@given(
+    st.lists(st.text("ab_<層", max_size=60), max_size=8),
+    st.sampled_from(["", "at::native::elementwise_kernel<"]),
+    st.integers(0, 40),
+)
+def test_short_names_fit_and_stay_the_same_for_the_same(
+    names: list[str], prefix: str, width: int
+) -> None:
+    whole = [prefix + name for name in names]
+    short = short_names(whole, width)
+    assert all(display_width(text) <= width for text in short)
+    assert len({*zip(whole, short, strict=True)}) == len(set(whole))
+    alone = [shorten(name, width) for name in whole]
+    for name, text, usual in zip(whole, short, alone, strict=True):
+        if all(other == name for other, same in zip(whole, alone, strict=True) if same == usual):
+            assert text == usual

@@ -457,6 +457,32 @@ def test_limiters_stalls_and_the_busiest_unit() -> None:
     assert one.speed.busiest == "L2"
 
 
+@needs_library
+@needs_reports
+def test_what_the_compute_percentage_is_of() -> None:
+    """A plain loop over global memory is busy with loads and stores, not with arithmetic."""
+    kernels = {
+        one.base_name: variants([one])[0]
+        for one in of_report(REPORTS / "a10g_11kernels_2023.1.ncu-rep")
+    }
+    pipes = {name: one.first.speed.busiest_pipe for name, one in kernels.items()}
+    assert pipes["gmem_coalesce"] == pipes["smem_blocking"] == "load/store"
+    assert pipes["ampere_sgemm_128x64_nn"] == "instruction issue"
+    assert kernels["gmem_coalesce"].verdict == (
+        "Runs near the limit of compute, load/store pipe (91 %; memory 91 %). "
+        "Try wider loads and stores, and more reuse in registers."
+    )
+    assert kernels["one_blocktiling"].verdict.startswith(
+        "Busy with loads and stores (their pipe 65 %; L1 65 %)."
+    )
+    others = [of_report(REPORTS / f"{name}.ncu-rep") for name in TITLES if "a10g" not in name]
+    assert [{one.speed.busiest_pipe for one in report} for report in others] == [
+        {"instruction issue", "ALU"},
+        {"tensor"},
+        {"ADU"},
+    ]
+
+
 def test_variants_are_grouped_and_never_summed() -> None:
     launches = of_report(SAMPLE)
     (group,) = variants([launches[3], launches[3]])

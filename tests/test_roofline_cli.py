@@ -73,6 +73,14 @@ def test_people_get_readable_units_and_verdicts(capsysbinary: CAPTURE) -> None:
     assert "note: Peaks are at the SM clock of the profile, 1103 MHz" in err
 
 
+@needs_library
+@needs_reports
+def test_where_nothing_was_measured_no_verdict_is_repeated(capsysbinary: CAPTURE) -> None:
+    out, err = said(capsysbinary, REPORTS / "exgpu_a100_2020.3.ncu-rep")
+    assert "What limits it" not in out
+    assert "Speed of light was not collected" in err
+
+
 def test_clock_top_name_and_variants(capsysbinary: CAPTURE) -> None:
     profiled = roofline(SAMPLE)
     fastest = roofline(SAMPLE, clock="max")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from nsightpy.verbs.selection.plan import Plan
 
 APPLICATION = "nsightpy.application"
+IN_THE_COMMANDS = ("mangled", "launch_count", "command")
 
 
 class WithApplication(click.Command):
@@ -181,11 +182,13 @@ def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
 
 
 def printed(plan: Plan, out: Any) -> None:
-    """The table for people, and below it the commands, whole."""
+    """The table for people, and below it the commands, whole: they hold the mangled names."""
     from nsightpy.render.terminal import print_table
     from nsightpy.results import Table
 
-    print_table(Table(plan.command, plan.fields[:-1], tuple(row[:-1] for row in plan.rows)), out)
+    shown = [n for n, field in enumerate(plan.fields) if field.name not in IN_THE_COMMANDS]
+    rows = tuple(tuple(row[n] for n in shown) for row in plan.rows)
+    print_table(Table(plan.command, tuple(plan.fields[n] for n in shown), rows), out)
     out.file.write("".join(f"\n{line}\n" for line in dict.fromkeys(plan.lines())))
 
 

@@ -20,10 +20,10 @@ from nsightpy.render.plots import (
     SMALL,
     Box,
     blank_axes,
+    distinct_names,
     drawing,
     free_place,
     inch_axes,
-    short_name,
     text_box,
 )
 from nsightpy.results import Table
@@ -224,17 +224,20 @@ def _inches(axes: Axes, spot: Spot) -> tuple[float, float]:
 
 def _key(axes: Axes, spots: Sequence[Spot]) -> None:
     """Number, ceiling, share, fraction and name of each kernel."""
+    if not spots:
+        return
     axes.text(0.0, 0.1, "ceiling", size=SMALL, color=QUIET, ha="left")
     axes.text(0.55, 0.1, "share", size=SMALL, color=QUIET)
     axes.text(1.05, 0.1, "roof", size=SMALL, color=QUIET)
     axes.text(1.5, 0.1, "kernel", size=SMALL, color=QUIET)
-    for line, spot in enumerate(spots[:MOST_NAMED], start=1):
+    named = spots[:MOST_NAMED]
+    names = distinct_names([spot.name for spot in named], NAME_WIDTH)
+    for line, (spot, name) in enumerate(zip(named, names, strict=True), start=1):
         y = 0.12 + line * LINE * 1.25
         axes.text(0.0, y, f"{100 * spot.ceiling:.1f} %", size=SMALL, weight="bold")
         axes.text(0.55, y, f"{100 * spot.share:.1f} %", size=SMALL)
         axes.text(1.05, y, f"{100 * spot.fraction:.0f} %", size=SMALL)
-        name = f"{spot.number}  {short_name(spot.name, NAME_WIDTH)}"
-        axes.text(1.5, y, name, size=SMALL)
+        axes.text(1.5, y, f"{spot.number}  {name}", size=SMALL)
     if len(spots) > MOST_NAMED:
         y = 0.12 + (MOST_NAMED + 1) * LINE * 1.25
         axes.text(1.5, y, f"and {len(spots) - MOST_NAMED} more", size=SMALL, color=QUIET)

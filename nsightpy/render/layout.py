@@ -18,8 +18,12 @@ NARROWEST_NAME = 28
 NARROWEST_TEXT = 10
 GAP = 2
 LONGEST_RULE = 60
+_ROUNDS = 4  # of telling names apart that still look alike
+_NEAR = 8
 # Dropped first, in this order, when a terminal is too narrow for the names.
 _EXPENDABLE = (
+    "mangled",
+    "sol ",
     "StdDev",
     "Min",
     "Max",
@@ -82,6 +86,12 @@ class Shown:
             return self.narrowest
         return min(self.narrowest, NARROWEST_NAME if self.is_name else NARROWEST_TEXT)
 
+    def cut(self, width: int) -> list[str]:
+        """The cells in at most that many cells of the terminal; names stay different."""
+        if self.is_name:
+            return short_names([readable(cell, width) for cell in self.cells], width)
+        return [shorten(cell, width) for cell in self.cells]
+
 
 def lines(
     columns: Sequence[Shown], width: int, *, rule: bool = True, fold: bool = True
@@ -94,8 +104,8 @@ def lines(
     found = [Text(_join(line, columns, widths), style=style) for line in _headings(columns, widths)]
     if rule:
         found.append(Text("  ".join("─" * min(size, LONGEST_RULE) for size in widths), style="dim"))
-    for row in range(len(columns[0].cells) if columns else 0):
-        found.append(Text(_join([column.cells[row] for column in columns], columns, widths)))
+    cut = [column.cut(size) for column, size in zip(columns, widths, strict=True)]
+    found += [Text(_join(cells, columns, widths)) for cells in zip(*cut, strict=True)]
     return found
 
 
@@ -122,6 +132,44 @@ def shorten(text: str, width: int) -> str:
     tail = (width - 1) // 3
     start, end = _cut(text, width - 1 - tail), _cut(text[::-1], tail)[::-1]
     return f"{start}…{end}"
+
+
+def short_names(names: Sequence[str], width: int) -> list[str]:
+    """The names in at most that many cells; those that would look alike show where they differ."""
+    short = {name: shorten(name, width) for name in names}
+    for _ in range(_ROUNDS if width >= NARROWEST_TEXT else 0):
+        meant: dict[str, list[str]] = {}
+        for name, text in short.items():
+            meant.setdefault(text, []).append(name)
+        for alike in (group for group in meant.values() if len(group) > 1):
+            place = _word_start(alike[0], _agreement(alike), width // 3 + 1)
+            short |= {name: _around(name, place, width) for name in alike}
+    return [short[name] for name in names]
+
+
+def _word_start(text: str, place: int, least: int) -> int:
+    """Where the word begins in which a place lies, if that is near and not before the least."""
+    for start in range(place, max(place - _NEAR, least), -1):
+        if not (text[start - 1].isalnum() or text[start - 1] == "_"):
+            return start
+    return place
+
+
+def _agreement(texts: Sequence[str]) -> int:
+    """How many characters all of them begin with."""
+    first, last = min(texts), max(texts)
+    pairs = zip(first, last, strict=False)
+    return next((n for n, (one, other) in enumerate(pairs) if one != other), len(first))
+
+
+def _around(text: str, place: int, width: int) -> str:
+    """A long text in that many cells: its start, and what stands from a place on."""
+    head = _cut(text, min(width // 3, place))
+    rest = text[place:]
+    room = width - display_width(head) - 1
+    if display_width(rest) > room:
+        return f"{head}…{_cut(rest, room - 1)}…"
+    return f"{head}…{_cut(text[::-1], room)[::-1]}"
 
 
 def _fits(columns: Sequence[Shown], width: int) -> bool:
@@ -163,9 +211,8 @@ def _headings(columns: Sequence[Shown], widths: Sequence[int]) -> list[list[str]
 def _join(cells: Sequence[str], columns: Sequence[Shown], widths: Sequence[int]) -> str:
     placed = []
     for cell, column, width in zip(cells, columns, widths, strict=True):
-        text = shorten(readable(cell, width) if column.is_name else cell, width)
-        space = " " * (width - display_width(text))
-        placed.append(text + space if column.is_text else space + text)
+        space = " " * (width - display_width(cell))
+        placed.append(cell + space if column.is_text else space + cell)
     return (" " * GAP).join(placed).rstrip()
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from nsightpy.errors import UsageError
 from nsightpy.names import readable
 from nsightpy.render.escape import printable
-from nsightpy.render.layout import shorten
+from nsightpy.render.layout import short_names, shorten
 from nsightpy.units import significant
 
 if TYPE_CHECKING:
@@ -117,6 +117,11 @@ def blank_axes(figure: Figure, left: float, bottom: float, width: float, height:
 def short_name(name: str, width: int) -> str:
     """A kernel's name as people read it in a picture, in at most that many characters."""
     return shorten(printable(readable(name, width)), width)
+
+
+def distinct_names(names: Sequence[str], width: int) -> list[str]:
+    """Kernel names for one picture: those that would look alike show where they differ."""
+    return short_names([printable(readable(name, width)) for name in names], width)
 
 
 def rate(value: float, unit: str) -> str:

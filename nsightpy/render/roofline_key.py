@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.render.plots import INK, LINE, NORMAL, QUIET, SMALL, rate, short_name
+from nsightpy.render.plots import INK, LINE, NORMAL, QUIET, SMALL, distinct_names, rate
 from nsightpy.render.roofline_points import FILLS, LEAST_AREA, Spot, marker_of
 from nsightpy.render.roofline_roofs import Roofs
 from nsightpy.rooflines import (
@@ -104,13 +104,13 @@ def _names(axes: Axes, y: float, group: Sequence[RooflineVariant], numbers: dict
     axes.text(3.55, y, "launches", fontsize=SMALL, color=QUIET, ha="right")
     axes.text(4.05, y, "time", fontsize=SMALL, color=QUIET, ha="right")
     y += LINE
-    for variant in named:
-        launch = variant.first
+    names = distinct_names([variant.first.name for variant in named], _NAME_WIDTH)
+    for variant, name in zip(named, names, strict=True):
         share = f"{100 * (variant.total_ns or 0) / whole:.0f} %" if whole else ""
         axes.text(0.2, y, str(numbers[id(variant)]), fontsize=SMALL, weight="bold", ha="right")
         drawn = any(point.arithmetic_intensity for point in variant.typical.work)
         colour = INK if drawn else QUIET
-        axes.text(0.3, y, short_name(launch.name, _NAME_WIDTH), fontsize=SMALL, color=colour)
+        axes.text(0.3, y, name, fontsize=SMALL, color=colour)
         axes.text(3.55, y, str(len(variant.launches)), fontsize=SMALL, color=QUIET, ha="right")
         axes.text(4.05, y, share, fontsize=SMALL, ha="right")
         y += LINE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from nsightpy.names import readable
 from nsightpy.render.escape import printable
-from nsightpy.render.layout import Shown, fitted, lines, shorten
+from nsightpy.render.layout import Shown, fitted, lines, short_names, shorten
 from nsightpy.rooflines import (
     Point,
     Roofline,
@@ -31,21 +31,25 @@ def print_roofline(result: Roofline, out: Console) -> None:
     """Print machines, table and verdicts in the console's width."""
     from rich.text import Text
 
-    for line in _machines(result):
-        out.print(Text(shorten(line, out.width), style="bold"))
+    for machine in _machines(result):
+        out.print(Text(shorten(machine, out.width), style="bold"))
     shown = [column for column in _columns(result) if set(column.cells) != {"-"}]
     kept, hidden = fitted(shown, out.width)
-    for row in lines(kept, out.width):
-        out.print(row)
+    for line in lines(kept, out.width):
+        out.print(line)
     if hidden:
-        names = ", ".join(column.heading for column in hidden)
-        out.print(Text(f"(not shown here: {names}; --format csv has them)", style="dim"))
+        left = ", ".join(column.heading for column in hidden)
+        out.print(Text(f"(not shown here: {left}; --format csv has them)", style="dim"))
     if _zero_rows(result):
         out.print(Text("(work of zero is in --format csv only)", style="dim"))
     width = min(out.width, WIDEST_TEXT)
-    for variant in result.variants[:MOST_VERDICTS]:
+    told = result.variants[:MOST_VERDICTS]
+    if not any(variant.typical.is_explained for variant in told):
+        return
+    headings = _names([variant.first.name for variant in told], min(_NAME_WIDTH, width))
+    for variant, name in zip(told, headings, strict=True):
         out.print()
-        out.print(Text(_heading(variant, result.variants, width), style="bold"))
+        out.print(Text(_heading(variant, name, result.variants), style="bold"))
         for text in textwrap.wrap(printable(variant.verdict), width - 2):
             out.print(f"  {text}")
     if len(result.variants) > MOST_VERDICTS:
@@ -85,13 +89,14 @@ def _columns(result: Roofline) -> list[Shown]:
         return Shown(heading, tuple(next(told) if first else "" for *_, first in rows), is_text)
 
     speed = [one.speed for one in heads]
+    names = _names([one.named(result.naming) for one in heads], _TABLE_NAME_WIDTH)
     times, unit = _times([one.duration_ns for one in heads])
     intensities = _each(points, lambda p: p.arithmetic_intensity)
     # the most telling first: a narrow terminal leaves out from the end
     return [
         *([of_launch("rank", [_plain(one.rank) for one in heads])] if several else []),
         of_launch("id", [str(one.launch) for one in heads]),
-        of_launch("name", [_name(one.named(result.naming)) for one in heads], is_text=True),
+        of_launch("name", names, is_text=True),
         *([of_launch("launches", counts)] if grouped else []),
         Shown("precision", tuple(p.precision if p else "-" for p in points), True),
         Shown("level", tuple((p.level or "-") if p else "-" for p in points), True),
@@ -110,9 +115,9 @@ def _columns(result: Roofline) -> list[Shown]:
     ]
 
 
-def _name(name: str) -> str:
-    """The name short enough for a line; csv and json have it whole."""
-    return shorten(printable(readable(name, _TABLE_NAME_WIDTH)), _TABLE_NAME_WIDTH)
+def _names(names: Sequence[str], width: int) -> list[str]:
+    """The names short enough for a line; csv and json have them whole."""
+    return short_names([printable(readable(name, width)) for name in names], width)
 
 
 def _rows(launch: RooflineLaunch) -> list[tuple[RooflineLaunch, Point | None, bool]]:
@@ -127,10 +132,9 @@ def _zero_rows(result: Roofline) -> bool:
     return any(len(one.work) < len(one.points) for one in result.launches)
 
 
-def _heading(variant: RooflineVariant, variants: Sequence[RooflineVariant], width: int) -> str:
+def _heading(variant: RooflineVariant, name: str, variants: Sequence[RooflineVariant]) -> str:
     """The kernel's name, its shape, how often it ran and its share of the time."""
     one = variant.first
-    name = shorten(printable(readable(one.name, _NAME_WIDTH)), min(_NAME_WIDTH, width))
     whole = sum(each.total_ns or 0 for each in variants)
     share = percent(variant.total_ns, whole)
     shape = f"{one.grid} x {one.block}" if one.grid and one.block else ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.render.plots import INK, QUIET, SMALL, short_name
+from nsightpy.render.plots import INK, QUIET, SMALL, distinct_names
 from nsightpy.rooflines import RooflineVariant
 
 if TYPE_CHECKING:
@@ -42,8 +42,9 @@ def draw(axes: Axes, kernels: Sequence[tuple[int, RooflineVariant]], class_inche
     axes.set_xlim(0, ends)
     axes.set_ylim(len(shown) - 0.45, -0.55)
     axes.set_yticks(range(len(shown)))
+    names = distinct_names([variant.first.name for _, variant in shown], _NAME_WIDTH)
     axes.set_yticklabels(
-        [f"{short_name(v.first.name, _NAME_WIDTH)}  {number}" for number, v in shown],
+        [f"{name}  {number}" for name, (number, _) in zip(names, shown, strict=True)],
         fontsize=SMALL,
         color=INK,
     )

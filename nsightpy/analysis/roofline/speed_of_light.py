@@ -34,6 +34,14 @@ _LEVELS = {
     ),
 }
 _UNITS = {"dram": "DRAM", "fbp": "DRAM", "fbpa": "DRAM", "l1tex": "L1", "lts": "L2", "ltc": "L2"}
+LOAD_STORE, ISSUE, TENSOR = "load/store", "instruction issue", "tensor"
+# What the compute percentage is of, by its largest part.
+_PIPES = (
+    (re.compile(r"sm__inst_executed_pipe_(?:lsu|tex)|sm__mio|sm__memory"), LOAD_STORE),
+    (re.compile(r"sm__issue_active|sm__inst_(?:executed|issued)\."), ISSUE),
+    (re.compile(r"sm__pipe_(?:tensor|tc)_|sm__inst_executed_pipe_tensor"), TENSOR),
+    (re.compile(r"sm__(?:inst_executed_)?pipe_([a-z]+[0-9]*)"), ""),
+)
 _LIMITS = {
     "registers": "registers",
     "shared_mem": "shared memory",
@@ -63,6 +71,7 @@ def speed_of_light(readings: Readings) -> SpeedOfLight:
         stalls=_stalls(readings),
         latency_cycles=readings.get("smsp__average_warp_latency_per_inst_issued.ratio"),
         busiest=_busiest(readings, levels),
+        busiest_pipe=_busiest_pipe(readings),
         classification=classify(compute, memory, waves),
     )
 
@@ -107,12 +116,25 @@ def _stalls(readings: Readings) -> tuple[tuple[str, float], ...]:
 
 def _busiest(readings: Readings, levels: dict[str, float | None]) -> str:
     """The memory unit that the memory percentage comes from: DRAM, L2 or L1; "" if not known."""
-    parts = readings.texts.get(f"breakdown:{_MEMORY_PCT}", "").split(",")
-    known = [(value, part) for part in parts if (value := readings.get(part.strip())) is not None]
-    if known:
-        unit = max(known)[1].strip().partition("__")[0]
-        return _UNITS.get(unit, "")
+    if part := _largest_part(readings, _MEMORY_PCT):
+        return _UNITS.get(part.partition("__")[0], "")
     busiest = max(
         ((value, name) for name, value in levels.items() if value is not None), default=(0.0, "")
     )
     return {"dram": "DRAM", "l2": "L2", "l1": "L1"}.get(busiest[1], "")
+
+
+def _busiest_pipe(readings: Readings) -> str:
+    """What the compute percentage is of: load/store, tensor, FMA, ...; "" if not known."""
+    part = _largest_part(readings, _COMPUTE_PCT)
+    for pattern, name in _PIPES:
+        if match := pattern.match(part):
+            return name or match[1].upper().removesuffix("HEAVY")
+    return ""
+
+
+def _largest_part(readings: Readings, metric: str) -> str:
+    """The metric that a throughput, the largest of several, comes from; "" if not known."""
+    parts = (part.strip() for part in readings.texts.get(f"breakdown:{metric}", "").split(","))
+    known = [(value, part) for part in parts if (value := readings.get(part)) is not None]
+    return max(known, default=(0.0, ""))[1]

@@ -7,7 +7,13 @@ cache make the two disagree.
 from __future__ import annotations
 
 from nsightpy.analysis.roofline import speed_of_light as sol
-from nsightpy.rooflines import ALMOST_NO_TRAFFIC, Point, RooflineLaunch, RooflineVariant
+from nsightpy.rooflines import (
+    ALMOST_NO_TRAFFIC,
+    Point,
+    RooflineLaunch,
+    RooflineVariant,
+    SpeedOfLight,
+)
 from nsightpy.units import format_time, significant
 
 _STALLS = {
@@ -25,6 +31,13 @@ _STALLS = {
     "sleeping": "warps sleep: fewer nanosleep calls",
     "membar": "waiting at memory fences: fewer or narrower ones",
 }
+_PIPE_ADVICE = {
+    sol.LOAD_STORE: "Try wider loads and stores, and more reuse in registers.",
+    sol.ISSUE: "Try fewer instructions: wider loads and stores, redundant work done once.",
+    sol.TENSOR: "Feed the tensor cores better: larger tiles, fewer other instructions.",
+    "ALU": "Integer and logic work fills it: try simpler indices, redundant work done once.",
+    "XU": "Special functions and conversions fill it: try faster or fewer of them.",
+}
 
 
 def verdict(variant: RooflineVariant) -> str:
@@ -39,15 +52,19 @@ def _limit(launch: RooflineLaunch) -> str:
     speed = launch.speed
     compute, memory = _percent(speed.compute_pct), _percent(speed.memory_pct)
     unit = f"memory, {speed.busiest}" if speed.busiest else "memory"
+    pipe = f"compute, {_pipe(speed)}" if speed.busiest_pipe else "compute"
     if speed.classification == sol.HIGH:
         if (speed.memory_pct or 0) > (speed.compute_pct or 0):
             return f"Runs near the limit of {unit} ({memory}; compute {compute})."
-        return f"Runs near the limit of compute ({compute}; memory {memory})."
+        return f"Runs near the limit of {pipe} ({compute}; memory {memory})."
     if speed.classification == sol.COMPUTE:
-        return f"Limited by compute ({compute}; memory {memory})."
+        return f"Limited by {pipe} ({compute}; memory {memory})."
     if speed.classification == sol.MEMORY:
         return f"Limited by {unit} ({memory}; compute {compute})."
     if speed.classification == sol.BALANCED:
+        if speed.busiest_pipe == sol.LOAD_STORE:
+            where = speed.busiest or "memory"
+            return f"Busy with loads and stores (their pipe {compute}; {where} {memory})."
         return f"Compute ({compute}) and memory ({memory}) are used about alike."
     if speed.classification == sol.LATENCY:
         return f"Limited by latency: neither compute ({compute}) nor memory ({memory}) is busy."
@@ -111,7 +128,9 @@ def _without_roof(point: Point) -> str:
 def _advice(launch: RooflineLaunch) -> str:
     """What to try first."""
     speed = launch.speed
-    kind = speed.classification
+    kind, pipe = speed.classification, speed.busiest_pipe
+    if launch.judged is not None and launch.judged.precision.startswith("tensor"):
+        pipe = pipe or sol.TENSOR
     if kind == sol.SMALL:
         return "Try more blocks, or run it beside other kernels."
     if kind == sol.LATENCY:
@@ -120,15 +139,22 @@ def _advice(launch: RooflineLaunch) -> str:
         if speed.busiest in ("L1", "L2"):
             return _memory_advice(speed.busiest)
         return "Only moving less data helps: fuse kernels, reuse, smaller types."
-    if kind == sol.HIGH:
-        return "Only doing less work helps: other algorithm, tensor cores, cheaper types."
     if kind == sol.MEMORY:
         return _memory_advice(speed.busiest)
+    if kind in (sol.HIGH, sol.COMPUTE, sol.BALANCED) and pipe == sol.LOAD_STORE:
+        return _PIPE_ADVICE[pipe]
+    if kind == sol.HIGH:
+        other = "" if pipe == sol.TENSOR else "tensor cores, "
+        return f"Only doing less work helps: other algorithm, {other}cheaper types."
     if kind == sol.COMPUTE:
-        return "Look at the busiest pipe; fuse multiply and add; do redundant work once."
+        return _PIPE_ADVICE.get(pipe, "Fuse multiply and add; do redundant work once.")
     if kind == sol.BALANCED:
         return "Gains need both less work and less traffic."
     return ""
+
+
+def _pipe(speed: SpeedOfLight) -> str:
+    return speed.busiest_pipe + ("" if speed.busiest_pipe == sol.ISSUE else " pipe")
 
 
 def _latency_advice(launch: RooflineLaunch) -> str:
