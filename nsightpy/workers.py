@@ -25,13 +25,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Generic, TypeAlias, TypeVar
 
+from nsightpy import worker_processes
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.reports import NSYS_SUFFIXES, NsysReport, ReportFacts
 
 T = TypeVar("T")
 LOG = logging.getLogger("nsightpy")
 _LENGTH = struct.Struct("<Q")
-_START = "import sys; sys.path[:] = {path!r}; from nsightpy.workers import serve; serve({workers})"
 # Below this much to read, starting workers costs more than they save.
 PAYS_BYTES = 64_000_000
 WORKER_BYTES = 200_000_000
@@ -100,15 +100,15 @@ class Workers:
     """
 
     def __init__(self, workers: int) -> None:
-        start = _START.format(path=sys.path, workers=workers)
-        self._argv = (sys.executable, "-c", start)
         self._count = workers
         self._running: list[subprocess.Popen[bytes]] = []
         self._threads: list[threading.Thread] = []
         self._leaving = False
 
     def __enter__(self) -> Workers:
-        self._running = [self._start() for _ in range(self._count)]
+        self._running = worker_processes.started(self._count)
+        for worker in self._running:
+            self._greet(worker)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -117,13 +117,7 @@ class Workers:
             worker.kill()
         for thread in self._threads:
             thread.join()
-        for worker in self._running:
-            worker.kill()  # one that was started anew meanwhile
-            worker.wait()
-            for pipe in (worker.stdin, worker.stdout):
-                with contextlib.suppress(OSError):
-                    if pipe is not None:
-                        pipe.close()
+        worker_processes.dismiss(self._running)  # some may have been started anew meanwhile
 
     def run(
         self, function: Callable[[NsysReport], T], reports: Sequence[NsysReport]
@@ -168,7 +162,15 @@ class Workers:
                 answers.put((place, error))
 
     def _start(self) -> subprocess.Popen[bytes]:
-        return subprocess.Popen(self._argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        worker = worker_processes.start()
+        self._greet(worker)
+        return worker
+
+    def _greet(self, worker: subprocess.Popen[bytes]) -> None:
+        """Tell a worker among how many it shares the processors."""
+        with contextlib.suppress(OSError):  # it died: asking it will say so
+            if worker.stdin is not None:
+                _send(worker.stdin, self._count)
 
 
 def _asked(worker: subprocess.Popen[bytes], task: object) -> Any:
@@ -186,13 +188,17 @@ def _died(path: Path, code: int) -> ReportError:
     )
 
 
-def serve(workers: int) -> None:
-    """What a worker process does: outcomes for the tasks on stdin, until it is closed."""
+def serve() -> None:
+    """What a worker process does: outcomes for the tasks on stdin, until it is closed.
+
+    First comes the number of workers.
+    """
     from nsightpy.readers import sqlite
 
-    sqlite.READING_THREADS = max(1, processors() // workers)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what libraries print must not mix with the answers
+    with contextlib.suppress(EOFError):
+        sqlite.READING_THREADS = max(1, processors() // _receive(sys.stdin.buffer))
     while True:
         try:
             function, report = _receive(sys.stdin.buffer)

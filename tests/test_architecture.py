@@ -24,13 +24,14 @@ MAY_IMPORT = {
     "render": GROUND,
     "ncu_reports": GROUND | {"readers"},
     "reports": GROUND | {"readers", "ncu_reports"},
-    "workers": GROUND | {"readers", "reports"},
+    "worker_processes": set(),
+    "workers": GROUND | {"readers", "reports", "worker_processes"},
     "rank_set": GROUND | {"readers", "reports", "ncu_reports", "workers"},
     "ncu_command": GROUND | {"readers"},
     "verbs": GROUND | {"readers", "reports", "ncu_reports", "rank_set", "analysis", "ncu_command"},
     "pictures": GROUND | {"rank_set", "analysis", "verbs", "render"},
     "cli": GROUND
-    | {"pictures"}
+    | {"pictures", "worker_processes"}
     | {
         "readers",
         "reports",

@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from functools import wraps
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar
+from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
+
+from nsightpy import worker_processes
 
 if TYPE_CHECKING:
     from nsightpy.results import Table
@@ -71,17 +74,29 @@ name_option = click.option(
 
 def common_options(function: F) -> F:
     """The reports and the options of cli.md that every command takes."""
-    for option in reversed((_REPORTS, *_SCOPE, *_READING, *_OUTPUT)):
-        function = option(function)
-    return function
+    return _with((_REPORTS, *_SCOPE, *_READING, *_OUTPUT), function)
 
 
 def picture_options(function: F) -> F:
     """The same for a command whose answer is always a file: no --format, and -o has no default."""
     file = click.option("-o", "--output", metavar="FILE", help="Write here; its suffix says what.")
-    for option in reversed((_REPORTS, *_SCOPE, *_READING, file, *_OUTPUT[2:])):
-        function = option(function)
-    return function
+    return _with((_REPORTS, *_SCOPE, *_READING, file, *_OUTPUT[2:]), function)
+
+
+def _with(options: Sequence[Callable[[Any], Any]], function: F) -> F:
+    """A command with these options; the workers it asks for start before it imports anything."""
+
+    @wraps(function)
+    def command(**given: Any) -> Any:
+        if given["jobs"] and given["dask"] is None:
+            worker_processes.start_ahead(given["jobs"], given["reports"])
+            click.get_current_context().call_on_close(worker_processes.dismiss_unneeded)
+        return function(**given)
+
+    result: Any = command
+    for option in reversed(options):
+        result = option(result)
+    return cast(F, result)
 
 
 def common_of(options: dict[str, Any]) -> Common:
