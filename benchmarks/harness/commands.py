@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +16,7 @@ from harness.nsys_ai import FALLBACK_MESSAGE, NsysAi
 
 BENCHMARKS = Path(__file__).resolve().parents[1]
 TINY_KERNELS = 1_000
+RANKS = 8
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,25 @@ class Inputs:
                 return self.folder / f"kernels_{kernels // unit}{name}.sqlite"
         return self.folder / f"kernels_{kernels}.sqlite"
 
+    def job(self, kernels: int) -> Path:
+        """The folder of a job's reports, one per rank."""
+        return self.folder / f"ranks_{RANKS}x{self.export(kernels).stem.removeprefix('kernels_')}"
+
     def ensure(self, kernels: int) -> None:
         path = self.export(kernels)
         if not path.exists():
-            script = str(BENCHMARKS / "generate.py")
-            line = [sys.executable, script, "--kernels", str(kernels), str(path)]
-            subprocess.run(line, check=True, stdout=sys.stderr)
+            _generate(path, kernels)
+
+    def ensure_job(self, kernels: int) -> None:
+        path = self.job(kernels)
+        if not (path / f"report_rank{RANKS - 1}.sqlite").exists():
+            _generate(path, kernels, "--reports", str(RANKS))
+
+
+def _generate(path: Path, kernels: int, *options: str) -> None:
+    script = str(BENCHMARKS / "generate.py")
+    line = [sys.executable, script, "--kernels", str(kernels), *options, str(path)]
+    subprocess.run(line, check=True, stdout=sys.stderr)
 
 
 class Catalogue:
@@ -58,6 +73,9 @@ class Catalogue:
             self._nsightpy("nvtx", kernels, "nvtx", *top),
             self._nsightpy("kernels, half", kernels // 2, "kernels", *top),
             self._page(kernels // 2),
+            self._ranks("ranks, 1 worker", kernels // 4, 1),
+            self._ranks("ranks, 2 workers", kernels // 4, 2),
+            self._ranks("ranks, 2 workers, tiny", TINY_KERNELS, 2),
             Command("--help", (sys.executable, "-m", "nsightpy", "--help")),
             Command("python -c pass", (sys.executable, "-c", "pass")),
             *self._without_nsightpy(kernels),
@@ -67,13 +85,18 @@ class Catalogue:
         return {command.name: command for command in every}
 
     def _nsightpy(self, name: str, kernels: int, verb: str, *options: str) -> Command:
-        """A nsightpy command on an export; what it cached in the user's cache is not there."""
+        """A nsightpy command on an export."""
         path = str(self.inputs.export(kernels))
+        line = (sys.executable, "-m", "nsightpy", verb, path, *options)
+        return self._ours(name, line, partial(self.inputs.ensure, kernels))
+
+    def _ours(self, name: str, line: tuple[str, ...], setup: Callable[[], None]) -> Command:
+        """A command of ours; what it cached in the user's cache is not there."""
         return Command(
             name,
-            (sys.executable, "-m", "nsightpy", verb, path, *options),
+            line,
             environment={"XDG_CACHE_HOME": str(self.cache)},
-            setup=partial(self.inputs.ensure, kernels),
+            setup=setup,
             prepare=partial(shutil.rmtree, self.cache / "nsightpy", ignore_errors=True),
         )
 
@@ -84,6 +107,13 @@ class Catalogue:
             "timeline page", kernels, "timeline", "-o", str(page), "--force", "-q"
         )
         return replace(command, output=page)
+
+    def _ranks(self, name: str, kernels: int, jobs: int) -> Command:
+        """`ranks` on a job; its memory is that of the parent, without its workers."""
+        script, job = BENCHMARKS / "harness" / "own_peak.py", self.inputs.job(kernels)
+        line = (sys.executable, str(script), "ranks", "--jobs", str(jobs), str(job))
+        command = self._ours(name, line, partial(self.inputs.ensure_job, kernels))
+        return replace(command, tells_peak=True)
 
     def _without_nsightpy(self, kernels: int) -> list[Command]:
         """What a user would write instead."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness import ncu
+from harness.commands import RANKS
 from harness.measure import Round
 
 
@@ -49,10 +50,10 @@ def within(section: str, ours: str, base: str, factor: float) -> Comparison:
     )
 
 
-def memory_per_kernel(ours: str, base: str, kernels: int, limit: float) -> Comparison:
+def memory_per_kernel(section: str, ours: str, base: str, kernels: int, limit: float) -> Comparison:
     """`ours` peaks at most `limit` bytes per kernel above `base`."""
     return Comparison(
-        "memory",
+        section,
         f"peak memory of `{ours}` above `{base}`",
         (ours, base),
         lambda samples: (samples[ours].peak_bytes - samples[base].peak_bytes) / kernels,
@@ -82,11 +83,15 @@ def comparisons(kernels: int, scale: int) -> list[Comparison]:
         within("kernels", "kernels", "sqlite3 GROUP BY", 1.5),
         faster("summarize", "summarize", "nsys-ai summary, first", 4.0),
         faster("summarize", "summarize", "nsys-ai summary, again", 1.0),
-        memory_per_kernel("kernels", "kernels, tiny", kernels, 200.0),
-        within("idle causes", "breakdown", "kernels", 2.5),
+        memory_per_kernel("memory", "kernels", "kernels, tiny", kernels, 200.0),
+        within("breakdown", "breakdown", "kernels", 2.5),
         within("nvtx", "nvtx", "kernels", 2.5),
         within("timeline", "timeline page", "kernels, half", 10.0),
         smaller("timeline", "timeline page", 60.0),
+        faster("ranks", "ranks, 2 workers", "ranks, 1 worker", 1.7),
+        memory_per_kernel(
+            "ranks", "ranks, 2 workers", "ranks, 2 workers, tiny", RANKS * kernels // 4, 20.0
+        ),
         within("scale", f"kernels, {scale} x", "kernels", 6.0),
         within("help", "--help", "python -c pass", 6.0),
         *([within("ncu", ncu.OURS, ncu.PEER, 1.5)] if ncu.reports() else []),

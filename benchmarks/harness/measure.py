@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from harness.own_peak import PEAK
+
 # ru_maxrss of a child starts at its parent's size: the runner must stay small, without numpy.
 _MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
@@ -27,7 +29,8 @@ class Command:
 
     `setup` runs once before everything, `prepare` before each run, neither is timed.
     `voided_by` is a text on stderr that says the command took another path than the meant one.
-    `output` is the file it writes, whose size counts.
+    `output` is the file it writes, whose size counts. One that `tells_peak` says its own peak on
+    stderr (own_peak.py), because what the system tells includes its children's.
     """
 
     name: str
@@ -38,6 +41,7 @@ class Command:
     prepare: Callable[[], None] | None = None
     voided_by: str | None = None
     output: Path | None = None
+    tells_peak: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,10 @@ def run_once(command: Command, cwd: Path) -> Sample:
         messages = stderr.read().decode(errors="replace")
     _check(command, process.returncode, messages)
     written = command.output.stat().st_size if command.output else 0
-    return Sample(seconds, usage.ru_maxrss * _MAXRSS_UNIT, written)
+    peak = usage.ru_maxrss
+    if command.tells_peak:
+        peak = int(messages.rsplit(PEAK, 1)[1])
+    return Sample(seconds, peak * _MAXRSS_UNIT, written)
 
 
 def _check(command: Command, returncode: int, messages: str) -> None:
