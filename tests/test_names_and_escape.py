@@ -259,10 +259,9 @@ def test_names_that_look_alike_show_where_they_differ() -> None:
         "sm90_xmma…tn_n_tilesize128x…",
         "sm90_xmma…nt_n_tilesize256x…",
     ]
-    ends = ["par_ranged2d_kernel<" + "x" * 40 + end for end in (">(int)", ">(long)")]
-    assert short_names(ends, 28) == [
-        "par_range…" + "x" * 11 + ">(int)",
-        "par_range…" + "x" * 10 + ">(long)",
+    near_the_end = ["kernel<" + "x" * 40 + letter + "y" * 10 for letter in "AB"]
+    assert short_names(near_the_end, 28) == [
+        "kernel<xx…xxxxxxx" + letter + "y" * 10 for letter in "AB"
     ]
 
 
