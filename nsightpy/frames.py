@@ -7,7 +7,7 @@ columns as a pandas DataFrame.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -74,7 +74,7 @@ class Labels:
 
     def take(self, rows: NDArray[Any]) -> Labels:
         """The rows of a boolean mask or an index array; the values are shared."""
-        return Labels(self.codes[rows], self.values)
+        return Labels(taken(self.codes, rows), self.values)
 
     def equals(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
         """Mask of the rows whose name is one of those wanted."""
@@ -137,7 +137,7 @@ class Frame(Mapping[str, ColumnData]):
         """The rows of a boolean mask or an index array, as a new frame."""
         return Frame(
             {
-                name: data.take(rows) if isinstance(data, Labels) else data[rows]
+                name: data.take(rows) if isinstance(data, Labels) else taken(data, rows)
                 for name, data in self._columns.items()
             }
         )
@@ -193,7 +193,11 @@ def joined(parts: Sequence[ColumnData]) -> ColumnData:
     """One column of the parts of a column, in order."""
     labels = [part for part in parts if isinstance(part, Labels)]
     if not labels:
-        return np.concatenate([part for part in parts if not isinstance(part, Labels)])
+        numbers = [part for part in parts if not isinstance(part, Labels)]
+        filled = [part for part in numbers if len(part)]
+        if filled and all(is_constant(part) and part[0] == filled[0][0] for part in filled):
+            return cast(Ints, np.broadcast_to(filled[0][0], sum(map(len, filled))))
+        return cast(Ints, np.concatenate(numbers))
     seen: dict[str, int] = {}
     codes = []
     for part in labels:
@@ -202,13 +206,38 @@ def joined(parts: Sequence[ColumnData]) -> ColumnData:
     return Labels(np.concatenate(codes), tuple(seen))
 
 
+def constant(value: int, length: int) -> Ints:
+    """A column that holds one value everywhere, and costs no memory; it cannot be written to."""
+    return np.broadcast_to(np.int64(value), length)
+
+
+def is_constant(column: NDArray[Any]) -> bool:
+    """Whether a column is known to hold one value, without a look at its rows."""
+    return len(column) > 0 and column.strides == (0,)
+
+
+def taken(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """The rows of a boolean mask or an index array; a constant stays one."""
+    if not is_constant(column):
+        return cast(NDArray[Any], column[rows])
+    length = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
+    return np.broadcast_to(column[0], length)
+
+
+def elementwise(function: Callable[..., Ints], *columns: Ints) -> Ints:
+    """A function of columns, row by row; of columns that are constant, a constant."""
+    if all(map(is_constant, columns)):
+        return constant(int(function(*(column[:1] for column in columns))[0]), len(columns[0]))
+    return function(*columns)
+
+
 def distinct(ids: Ints) -> tuple[Ints, NDArray[np.int32]]:
     """The sorted distinct ids and, for each row, the place of its id among them."""
     if len(ids) == 0:
         return ids, np.empty(0, dtype=np.int32)
-    low, high = int(ids.min()), int(ids.max())
+    low, high = (int(ids[0]),) * 2 if is_constant(ids) else (int(ids.min()), int(ids.max()))
     if low == high:
-        return ids[:1].copy(), np.zeros(len(ids), dtype=np.int32)
+        return ids[:1].copy(), np.broadcast_to(np.int32(0), len(ids))
     if high - low > 4 * len(ids) + 1_000_000:
         unique, codes = np.unique(ids, return_inverse=True)
         return unique, codes.astype(np.int32)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.tally import Key
-from nsightpy.frames import Frame, Ints, distinct
+from nsightpy.frames import Frame, Ints, distinct, is_constant
 
 LAUNCH_CLASSES = (0, 1)
 NO_LAUNCH = -1
@@ -79,7 +79,7 @@ def matched(keys: tuple[Ints, Ints], values: Ints, wanted: tuple[Ints, Ints], mi
 
 
 def _rows_of(pids: Ints, pid: int) -> NDArray[np.bool_] | slice:
-    mask = pids[:1] == pid if pids.strides == (0,) else pids == pid
+    mask = pids[:1] == pid if is_constant(pids) else pids == pid
     return slice(None) if mask.all() else mask if len(mask) == len(pids) else slice(0, 0)
 
 

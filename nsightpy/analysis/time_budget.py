@@ -22,7 +22,7 @@ from nsightpy.analysis.intervals import (
     union,
     union_of,
 )
-from nsightpy.frames import Frame, distinct
+from nsightpy.frames import Frame, distinct, is_constant
 from nsightpy.units import percent
 
 
@@ -233,7 +233,7 @@ def device_budgets(
 def places_of(frame: Frame) -> list[tuple[int, int]]:
     """The (pid, device) pairs that occur in a frame, ascending."""
     pid, device = frame.ints("pid"), frame.ints("device")
-    if frame.rows and pid.strides == device.strides == (0,):
+    if is_constant(pid) and is_constant(device):
         return [(int(pid[0]), int(device[0]))]
     packed, _ = distinct((pid << 16) | device)
     return [divmod(place, 1 << 16) for place in packed.tolist()]

@@ -18,18 +18,17 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-import numpy as np
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.pool import StaticPool
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Ints, Labels, joined
+from nsightpy.frames import ColumnData
+from nsightpy.readers.arrow import BATCH_ROWS, Columns, batches
 from nsightpy.readers.tools.file_check import check_file
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 
-BATCH_ROWS = 65_536
 PARALLEL_ROWS = 200_000
 # Threads that read one table; workers that share a machine take fewer each.
 READING_THREADS = 4
@@ -87,50 +86,38 @@ class SqliteFile:
         With `split`, the row ranges of that table are read side by side; the order stays that
         of the table. Results must not be NULL: the query says what stands for NULL.
         """
-        queries = self._split(query, split)
+        queries, rooms = self._split(query, split)
+        selected = list(query.selected_columns)
+        texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
+        columns = Columns([column.name for column in selected], texts, rooms)
+
+        def read(part: int) -> None:
+            with batches(self._uri("immutable=1"), compile_sql(queries[part])) as found:
+                columns.fill(part, found)
+
         with self._errors():
             if len(queries) == 1:
-                parts = [self._arrow_columns(queries[0])]
+                read(0)
             else:
                 with ThreadPoolExecutor(len(queries)) as pool:
-                    parts = list(pool.map(self._arrow_columns, queries))
-        names = [column.name for column in query.selected_columns]
-        return {
-            name: joined([array for part in parts for array in part.pop(name)]) for name in names
-        }
+                    list(pool.map(read, range(len(queries))))
+        return columns.result()
 
-    def _split(self, query: Query, table: sa.TableClause | None) -> list[Query]:
+    def _split(self, query: Query, table: sa.TableClause | None) -> tuple[list[Query], list[int]]:
+        """A query for each row range of a table, and how many rows each can give at most."""
         bounds = None if table is None else self.row_bounds(table)
+        span = 0 if bounds is None else bounds[1] + 1 - bounds[0]
+        if bounds is None or span > self.path.stat().st_size:
+            return [query], [BATCH_ROWS]
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
         workers = min(READING_THREADS, cpus)
-        if bounds is None or workers < 2 or bounds[1] - bounds[0] < PARALLEL_ROWS:
-            return [query]
-        edges = np.linspace(bounds[0], bounds[1] + 1, workers + 1).astype(np.int64).tolist()
+        if workers < 2 or span <= PARALLEL_ROWS:
+            return [query], [span]
+        edges = [bounds[0] + span * part // workers for part in range(workers + 1)]
+        ranges = list(itertools.pairwise(edges))
         rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
-        return [query.where(rowid >= low, rowid < high) for low, high in itertools.pairwise(edges)]
-
-    def _arrow_columns(self, query: Query) -> dict[str, list[ColumnData]]:
-        import adbc_driver_manager as adbc
-        import adbc_driver_sqlite
-        import pyarrow as pa
-
-        names = [column.name for column in query.selected_columns]
-        columns: dict[str, list[ColumnData]] = {name: [] for name in names}
-        with (
-            adbc_driver_sqlite.connect(uri=self._uri("immutable=1")) as database,
-            adbc.AdbcConnection(database) as connection,
-            adbc.AdbcStatement(connection) as statement,
-        ):
-            statement.set_options(**{"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)})
-            statement.set_sql_query(compile_sql(query))
-            stream, _ = statement.execute_query()
-            for batch in pa.RecordBatchReader._import_from_c(stream.address):
-                for name, array in zip(names, batch.columns, strict=True):
-                    columns[name].append(_column(array))
-        return {
-            selected.name: columns[selected.name] or [_nothing(selected)]
-            for selected in query.selected_columns
-        }
+        queries = [query.where(rowid >= low, rowid < high) for low, high in ranges]
+        return queries, [high - low for low, high in ranges]
 
     def close(self) -> None:
         """Let go of the file; the next query opens it again."""
@@ -235,27 +222,6 @@ def _explained(path: Path, error: Exception) -> ReportError:
         return ReportError(path, "cannot be opened", "check that it exists and may be read.")
     first_line = text.splitlines()[0] if text else type(error).__name__
     return ReportError(path, f"SQLite says: {first_line}")
-
-
-def _column(array: Any) -> ColumnData:
-    import pyarrow as pa
-
-    if pa.types.is_integer(array.type):
-        return _int64(array)
-    encoded = array.dictionary_encode()
-    values = tuple(_text(value) for value in encoded.dictionary.to_pylist())
-    return Labels(_int64(encoded.indices.cast(pa.int64())).astype(np.int32), values)
-
-
-def _int64(array: Any) -> Ints:
-    """The values of an Arrow int64 array without NULLs, not copied (to_numpy imports pandas)."""
-    return np.frombuffer(array.buffers()[1], np.int64, len(array), 8 * array.offset)
-
-
-def _nothing(column: sa.ColumnElement[Any]) -> ColumnData:
-    no_rows = np.empty(0, dtype=np.int64)
-    is_text = isinstance(column.type, sa.LargeBinary)
-    return Labels(no_rows.astype(np.int32), ()) if is_text else no_rows
 
 
 def _text(raw: bytes | str) -> str:

@@ -30,7 +30,7 @@ from nsightpy.analysis.intervals import Spans, overlap_total, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.events import RUNTIME
-from nsightpy.readers.nsys.launch_calls import launch_calls, only_process
+from nsightpy.readers.nsys.launch_calls import ORDERING, launch_calls, only_process
 from nsightpy.readers.nsys.tables import NsysExport, ordered
 from nsightpy.reports import NsysReport
 from nsightpy.units import format_count, format_time
@@ -130,7 +130,7 @@ class LaunchReader:
         if not (work.launch == NO_TIME).any():
             return work, calls
         export = self.report.export
-        others = launch_calls(export, only_process(export), usual=False, ends=self.ends)
+        others = launch_calls(export, only_process(export), ORDERING, others=True, ends=self.ends)
         calls = ordered(Frame.concatenate([calls, others]))
         return (
             gpu_work(found.kernels, communication, found.operations, found.graphs, calls),
@@ -152,7 +152,7 @@ def launches_of(report: NsysReport, *, ends: bool = False) -> Iterator[LaunchRea
     with ThreadPoolExecutor(1) as pool:
         # a connection of its own: one cannot answer two threads at a time
         beside = NsysExport(export.file.path)
-        reading = pool.submit(launch_calls, beside, alone, usual=True, ends=ends)
+        reading = pool.submit(launch_calls, beside, alone, ORDERING, ends=ends)
         yield LaunchReader(report, reading.result, ends)
 
 

@@ -18,7 +18,7 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
 from nsightpy.analysis.tally import Key
-from nsightpy.frames import API_CALLS, ColumnData, Frame
+from nsightpy.frames import API_CALLS, Frame
 from nsightpy.rank_set import Paths
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.launch_calls import launch_calls, only_process
@@ -77,17 +77,8 @@ def _tallies(report: NsysReport, *, tree: bool, scope: Scope) -> tuple[RangeTall
 
 
 def _together(frames: list[Frame]) -> Frame:
-    """The rows of frames; one value everywhere stays one value."""
     filled = [frame for frame in frames if frame.rows] or frames[:1]
-    if len(filled) == 1:
-        return filled[0]
-    columns = {name: [frame.ints(name) for frame in filled] for name in filled[0]}
-    rows = sum(frame.rows for frame in filled)
-    made: dict[str, ColumnData] = {}
-    for name, parts in columns.items():
-        same = all(part.strides == (0,) and part[0] == parts[0][0] for part in parts)
-        made[name] = np.broadcast_to(parts[0][0], rows) if same else np.concatenate(parts)
-    return Frame(made)
+    return Frame.concatenate(filled)
 
 
 def launches_of(report: NsysReport, operations: Frame) -> Launched | None:
@@ -98,11 +89,11 @@ def launches_of(report: NsysReport, operations: Frame) -> Launched | None:
     if not report.export.has(RUNTIME):
         return None
     alone = only_process(report.export)
-    calls = launch_calls(report.export, alone, usual=True, ends=True, threads=True)
+    calls = launch_calls(report.export, alone, ends=True, threads=True)
     done = launched(operations, calls)
     if len(done.rows) == operations.rows:
         return done
-    others = launch_calls(report.export, alone, usual=False, ends=True, threads=True)
+    others = launch_calls(report.export, alone, others=True, ends=True, threads=True)
     calls = Frame.concatenate([calls, Frame({name: others[name] for name in calls})])
     return launched(operations, calls.take(np.argsort(calls.ints("start_ns"), kind="stable")))
 

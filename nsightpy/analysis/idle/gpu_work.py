@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.launches import launch_starts
-from nsightpy.frames import Frame, Ints, distinct
+from nsightpy.frames import Frame, Ints, distinct, is_constant
 
 COMPUTE, COMMUNICATION, COPY, SET, GRAPH = range(5)
 KINDS = ("compute", "communication", "copy", "memory set", "graph")
@@ -120,7 +120,7 @@ def _coded(columns: Sequence[Ints]) -> tuple[NDArray[np.int32], list[tuple[int, 
     codes: NDArray[np.int32] = np.zeros(len(columns[0]), dtype=np.int32)
     keys: list[tuple[int, ...]] = [()]
     for column in columns:
-        if len(column) and column.strides == (0,):
+        if is_constant(column):
             keys = [(*key, int(column[0])) for key in keys]
             continue
         values, place = distinct(column)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.grouping import Groups
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.nvtx.projection import Launched, Projection
-from nsightpy.frames import Frame, Ints, distinct
+from nsightpy.frames import Frame, Ints, distinct, is_constant
 
 # Groups are laid one after another on the axis of time, as many at once as int64 holds.
 _AXIS_BITS = 62
@@ -32,37 +32,34 @@ def busy_by_group(
     if operations.rows == 0:
         return busy, 0
     starts, ends = _on_one_axis(operations)
-    order = np.argsort(starts, kind="stable")
-    begins, finishes = starts[order], ends[order]
-    reach = np.maximum.accumulate(finishes)
-    whole = int(_fresh(begins, finishes, reach).sum())
+    alone, whole = _alone(starts, ends)
     rows = np.flatnonzero(found.found)
     if len(rows) == 0:
         return busy, whole
     mine = _stretches(groups.codes[rows], found.low[rows], found.high[rows], len(done))
     group, low = np.divmod(mine.starts, len(done) + 1)
     first, last = done.first[low], done.first[low + (mine.ends - mine.starts)]
-    shared = np.empty(len(order), dtype=np.bool_)
-    shared[order] = ~_alone(begins, reach)
-    shared = shared[done.rows]
-    before = _running(np.where(shared, 0, (ends - starts)[done.rows]))
+    single = alone[done.rows]
+    lengths = (ends - starts)[done.rows]
+    lengths *= single
+    before = _running(lengths)
     busy += _sums(group, before[last] - before[first], len(busy))
-    crowd = _running(shared)
-    chosen = done.rows[shared]
+    crowd = _running(~single)
+    chosen = done.rows[~single]
     busy += _united(group, crowd[first], crowd[last], starts[chosen], ends[chosen], len(busy))
     return busy, whole
 
 
 def _on_one_axis(operations: Frame) -> tuple[Ints, Ints]:
-    """Starts and ends from 0, every device's time after another's."""
+    """Starts and ends, every device's time after another's."""
     starts, ends = operations.ints("start_ns"), operations.ints("end_ns")
-    base = int(starts.min())
     pids, devices = operations.ints("pid"), operations.ints("device")
-    if not pids.strides == devices.strides == (0,):
+    if not (is_constant(pids) and is_constant(devices)):
         place = distinct((pids << 16) | devices)[1]
+        base = int(starts.min())
         shift = place.astype(np.int64) * (int(ends.max()) - base + 1) - base
         return starts + shift, ends + shift
-    return starts - base, ends - base
+    return starts, ends
 
 
 def _fresh(begins: Ints, finishes: Ints, reach: Ints) -> Ints:
@@ -73,12 +70,24 @@ def _fresh(begins: Ints, finishes: Ints, reach: Ints) -> Ints:
     return added
 
 
-def _alone(begins: Ints, reach: Ints) -> NDArray[np.bool_]:
-    """Which operations, by start, overlap no other: their times simply add up."""
-    clear = np.ones(len(begins), dtype=np.bool_)
-    clear[1:] = begins[1:] >= reach[:-1]
+def _alone(starts: Ints, ends: Ints) -> tuple[NDArray[np.bool_], int]:
+    """Which operations overlap no other, so that their times simply add up; and the union of all.
+
+    The union is what lies between the first start and the last end without the gaps.
+    """
+    order = np.argsort(starts, kind="stable")
+    reach = np.maximum.accumulate(ends[order])
+    gaps = starts[order]
+    whole = int(reach[-1] - gaps[0])
+    gaps[1:] -= reach[:-1]
+    clear = np.ones(len(order), dtype=np.bool_)
+    clear[1:] = gaps[1:] >= 0
+    np.maximum(gaps, 0, out=gaps)
+    whole -= int(gaps[1:].sum())
     clear[:-1] &= clear[1:]
-    return clear
+    alone = np.empty(len(order), dtype=np.bool_)
+    alone[order] = clear
+    return alone, whole
 
 
 def _stretches(group: NDArray[np.int32], low: Ints, high: Ints, calls: int) -> Spans:
@@ -99,7 +108,8 @@ def _united(group: Ints, first: Ints, last: Ints, starts: Ints, ends: Ints, grou
     order = np.argsort(starts, kind="stable")
     rank = np.empty(len(order), dtype=np.int64)
     rank[order] = np.arange(len(order))
-    begins, finishes = starts[order], ends[order]
+    base = int(starts[order[0]])
+    begins, finishes = starts[order] - base, ends[order] - base
     places = len(order).bit_length()
     width = int(finishes.max()).bit_length()
     at_once = max((1 << _AXIS_BITS) >> max(width, places), 1)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows, matched
-from nsightpy.frames import Frame, Ints, distinct
+from nsightpy.frames import Frame, Ints, distinct, elementwise, taken
 
 OPERATION_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id")
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class")
@@ -77,19 +77,22 @@ def launched(operations: Frame, calls: Frame) -> Launched:
         keys = (calls.ints("pid"), calls.ints("correlation_id"))
         wanted = (operations.ints("pid"), operations.ints("correlation_id"))
         call_of = matched(keys, np.arange(calls.rows), wanted, NO_LAUNCH)
-    rows = np.flatnonzero(call_of != NO_LAUNCH)
-    call_of = call_of[rows]
-    order = _by_thread_and_call(calls, call_of)
-    rows, call_of = rows[order], call_of[order]
+    known = call_of != NO_LAUNCH
+    if known.all():
+        rows = _by_thread_and_call(calls, call_of)
+    else:
+        rows = np.flatnonzero(known)
+        rows = rows[_by_thread_and_call(calls, call_of[rows])]
+    call = call_of[rows]
     fresh = np.ones(len(rows), dtype=np.bool_)
-    fresh[1:] = call_of[1:] != call_of[:-1]
+    fresh[1:] = call[1:] != call[:-1]
     first = np.flatnonzero(fresh)
-    call = call_of[first]
+    call = call[first] if len(first) < len(rows) else call
     start, end = operations.ints("start_ns")[rows], operations.ints("end_ns")[rows]
     if len(first) < len(rows):
         start, end = np.minimum.reduceat(start, first), np.maximum.reduceat(end, first)
     return Launched(
-        (calls.ints("pid")[call] << 24) | calls.ints("tid")[call],
+        taken(thread_key(calls), call),
         calls.ints("start_ns")[call],
         calls.ints("end_ns")[call],
         start,
@@ -101,11 +104,11 @@ def launched(operations: Frame, calls: Frame) -> Launched:
 
 def _by_thread_and_call(calls: Frame, call_of: Ints) -> Ints:
     """The order of operations by the thread that launched them, then by call."""
-    threads, thread = distinct(calls.ints("tid")[call_of])
-    processes, process = distinct(calls.ints("pid")[call_of])
+    threads, thread = distinct(taken(calls.ints("tid"), call_of))
+    processes, process = distinct(taken(calls.ints("pid"), call_of))
     if len(threads) * len(processes) > 1:
         code = process.astype(np.int64) * len(threads) + thread
-        return np.argsort(code * calls.rows + call_of, kind="stable")
+        call_of = code * calls.rows + call_of
     return np.argsort(call_of, kind="stable")
 
 
@@ -166,4 +169,4 @@ def extreme(values: Ints, low: Ints, high: Ints, function: np.ufunc) -> Ints:
 
 def thread_key(frame: Frame) -> Ints:
     """Process and thread of each row as one number."""
-    return (frame.ints("pid") << 24) | frame.ints("tid")
+    return elementwise(lambda pid, tid: (pid << 24) | tid, frame.ints("pid"), frame.ints("tid"))

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
-from nsightpy.frames import API_CALLS, ColumnData, Frame
+from nsightpy.frames import API_CALLS, ColumnData, Frame, constant, elementwise
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
 from nsightpy.readers.nsys.tables import NsysExport, column, number, ordered, process_of
 
 LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
-# Calls that launch work or record events. Others may, too; but most calls of a report do neither.
-LAUNCHING = ("Launch", "Memcpy", "Memset", "GraphLaunch", "EventRecord")
-_PREFIXES = tuple(f"{api}{what}" for api in ("cuda", "cu") for what in LAUNCHING)
+# Calls that launch work. Others may, too; but most calls of a report do not.
+LAUNCHING = ("Launch", "Memcpy", "Memset", "GraphLaunch")
+ORDERING = (*LAUNCHING, "EventRecord")
 _LAST_LAUNCH_CLASS = 1
 _THREADS = 1 << 24
 _FEW = 6
@@ -24,16 +23,16 @@ _FEW = 6
 def launch_calls(
     export: NsysExport,
     alone: int | None,
+    kinds: Sequence[str] = LAUNCHING,
     *,
-    usual: bool,
+    others: bool = False,
     ends: bool = False,
     threads: bool = False,
 ) -> Frame:
     """start_ns, pid and correlation_id of runtime and driver calls, by start; more on request.
 
-    Either the `usual` ones that launch or record something, or all others. `alone` is the global
-    id of the one process whose calls are wanted; None for all processes. `ends` adds end_ns,
-    `threads` adds tid.
+    Calls of these `kinds`, or all `others`. `alone` is the global id of the one process whose calls
+    are wanted; None for all processes. `ends` adds end_ns, `threads` adds tid.
     """
     if not export.has(RUNTIME):
         more = (*(["end_ns"] * ends), *(["tid"] * threads))
@@ -52,9 +51,10 @@ def launch_calls(
         wanted.append(number(table, "pid", process_of("globalTid"), 0))
     query = sa.select(*wanted)
     if "nameId" in table.c:
-        ids = sorted({i for prefix in _PREFIXES for i in export.strings.matching(prefix)})
-        query = query.where(_among(table.c.nameId, ids, usual=usual))
-    elif not usual:
+        prefixes = [f"{api}{kind}" for api in ("cuda", "cu") for kind in kinds]
+        ids = sorted({i for prefix in prefixes for i in export.strings.matching(prefix)})
+        query = query.where(_among(table.c.nameId, ids, others=others))
+    elif others:
         query = query.where(sa.false())
     if alone is not None:
         query = query.where(table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS)
@@ -66,15 +66,17 @@ def launch_calls(
     found = Frame(raw)
     if alone is None:
         return ordered(found)
-    pid = np.broadcast_to(np.int64((alone >> 24) & 0xFFFFFF), found.rows)
+    pid = constant((alone >> 24) & (_THREADS - 1), found.rows)
     return ordered(Frame({**found, "pid": pid}))
 
 
 def _thread_columns(thread: ColumnData, alone: int | None) -> dict[str, ColumnData]:
     """Process and thread of serialized thread ids."""
     ids = Frame({"thread": thread}).ints("thread")
-    found: dict[str, ColumnData] = {"tid": ids & (_THREADS - 1)}
-    return found if alone is not None else {**found, "pid": (ids >> 24) & (_THREADS - 1)}
+    found: dict[str, ColumnData] = {"tid": elementwise(lambda own: own & (_THREADS - 1), ids)}
+    if alone is None:
+        found["pid"] = elementwise(lambda own: (own >> 24) & (_THREADS - 1), ids)
+    return found
 
 
 def only_process(export: NsysExport) -> int | None:
@@ -85,9 +87,9 @@ def only_process(export: NsysExport) -> int | None:
 
 
 def _among(
-    name: sa.ColumnClause[Any], ids: Sequence[int], *, usual: bool
+    name: sa.ColumnClause[Any], ids: Sequence[int], *, others: bool
 ) -> sa.ColumnElement[bool]:
     """Rows of these names, or all others; a few comparisons are faster than a list."""
-    if not usual:
+    if others:
         return name.is_(None) | name.not_in(ids)
     return sa.or_(*(name == i for i in ids)) if 0 < len(ids) <= _FEW else name.in_(ids)

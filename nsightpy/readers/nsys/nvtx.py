@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct, elementwise
 from nsightpy.readers.nsys.tables import (
     SPAN,
     NsysExport,
@@ -26,6 +26,15 @@ DEFAULT_DOMAIN = ""
 DOMAIN_CREATE = 75
 _LOW_BITS = 0xFFFFFF
 STYLES = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
+# What is read as what, and for which columns of the frame. A thread's serialized id holds pid and
+# tid: read once, taken apart later.
+_SOURCES = {
+    "thread": ("globalTid", {"pid", "tid", "end_tid", "domain"}),
+    "end_thread": ("endGlobalTid", {"end_tid"}),
+    "text_id": ("textId", {"name"}),
+    "domain_id": ("domainId", {"domain"}),
+    "event_type": ("eventType", {"style"}),
+}
 
 
 def events(export: NsysExport) -> sa.TableClause | None:
@@ -40,35 +49,34 @@ def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     table = events(export)
     if table is None:
         return Frame.empty(frames.NVTX_RANGES, wanted)
-    # a thread's serialized id holds pid and tid: read once, taken apart later
-    selected = [number(table, name, SPAN[name], 0) for name in SPAN if name in wanted]
-    if {"pid", "tid", "end_tid", "domain"} & set(wanted):
-        selected.append(number(table, "thread", column("globalTid"), 0))
-    if "end_tid" in wanted:
-        selected.append(number(table, "end_thread", column("endGlobalTid"), 0))
-    if "name" in wanted:
-        where = "text" if _has_texts(export, table) else ""
-        selected += [
-            text(table, where).label("text"),
-            number(table, "text_id", column("textId"), 0),
-        ]
-    if "domain" in wanted:
-        selected.append(number(table, "domain_id", column("domainId"), 0))
-    if "style" in wanted:
-        selected.append(number(table, "event_type", column("eventType"), 0))
-    query = sa.select(*selected).where(_is_range(table))
-    raw = Frame(export.file.arrays(query, split=table))
+    raw = _read(export, table, wanted)
     made: dict[str, ColumnData] = {name: raw[name] for name in SPAN if name in wanted}
     if "thread" in raw:
         made |= _thread_columns(raw)
     if "name" in wanted:
-        made["name"] = _names(export, raw.labels("text"), raw.ints("text_id"))
+        made["name"] = _names(export, raw)
     if "domain" in wanted:
-        pid = (raw.ints("thread") >> 24) & _LOW_BITS
+        pid = elementwise(_process, raw.ints("thread"))
         made["domain"] = _domains(export, raw.ints("domain_id"), pid)
     if "style" in wanted:
         made["style"] = coded(raw.ints("event_type"), STYLES)
     return ordered(finished(export, NVTX, Frame({name: made[name] for name in wanted})))
+
+
+def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> Frame:
+    """What the wanted columns are made of, of all ranges; one scan tells what need not be read."""
+    needed = {name: own for name, (own, used) in _SOURCES.items() if used & set(wanted)}
+    fixed = export.one_valued(table, needed.values(), _is_range(table))
+    selected = [number(table, name, SPAN[name], 0) for name in SPAN]
+    for name, own in needed.items():
+        if own not in fixed:
+            selected.append(number(table, name, column(own), 0))
+    if "name" in wanted and _has_texts(export, table):
+        selected.append(text(table, "text"))
+    raw = export.file.arrays(sa.select(*selected).where(_is_range(table)), split=table)
+    rows = len(raw["start_ns"])
+    same = {name: fixed[own] for name, own in needed.items() if own in fixed}
+    return Frame({**raw, **{name: constant(value or 0, rows) for name, value in same.items()}})
 
 
 def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
@@ -87,15 +95,34 @@ def _has_texts(export: NsysExport, table: sa.TableClause) -> bool:
 def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
     """Process and thread of the ranges, and the thread on which they end."""
     thread = raw.ints("thread")
-    found: dict[str, ColumnData] = {"pid": (thread >> 24) & _LOW_BITS, "tid": thread & _LOW_BITS}
+    found: dict[str, ColumnData] = {
+        "pid": elementwise(_process, thread),
+        "tid": elementwise(_thread, thread),
+    }
     if "end_thread" in raw:
         end = raw.ints("end_thread")
-        found["end_tid"] = np.where(end != 0, end, thread) & _LOW_BITS
+        found["end_tid"] = elementwise(_last_thread, end, thread)
     return found
 
 
-def _names(export: NsysExport, texts: Labels, text_id: Ints) -> Labels:
-    registered = export.strings.labels(text_id)
+def _process(thread: Ints) -> Ints:
+    return (thread >> 24) & _LOW_BITS
+
+
+def _thread(thread: Ints) -> Ints:
+    return thread & _LOW_BITS
+
+
+def _last_thread(end: Ints, thread: Ints) -> Ints:
+    return np.where(end != 0, end, thread) & _LOW_BITS
+
+
+def _names(export: NsysExport, raw: Frame) -> Labels:
+    """The texts of ranges, or the texts that they registered."""
+    registered = export.strings.labels(raw.ints("text_id"))
+    if "text" not in raw:
+        return registered.merged()
+    texts = raw.labels("text")
     has_text = ~texts.equals([""])
     codes = np.where(has_text, texts.codes, registered.codes + np.int32(len(texts.values)))
     return Labels(codes.astype(np.int32), texts.values + registered.values).merged()
@@ -126,6 +153,6 @@ def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
         number(table, "text_id", column("textId"), 0),
     ).where(table.c.eventType == DOMAIN_CREATE)
     raw = Frame(export.file.arrays(query))
-    names = _names(export, raw.labels("text"), raw.ints("text_id"))
+    names = _names(export, raw)
     owners = zip(raw.ints("pid").tolist(), raw.ints("domain").tolist(), strict=True)
     return {owner: names[row] for row, owner in enumerate(owners)}

@@ -6,7 +6,7 @@ the capture did not produce gives the empty frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -15,7 +15,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame, Ints, Labels, Schema
+from nsightpy.frames import Frame, Ints, Labels, Schema, constant
 from nsightpy.readers.nsys.strings import Strings
 from nsightpy.readers.sqlite import SqliteFile
 
@@ -74,18 +74,27 @@ class NsysExport:
         One scan that stops at the first other value is cheaper than carrying such a column.
         """
         if table not in self._steady:
-            self._steady[table] = self._one_valued(self.file.tables[table])
+            found = self.one_valued(self.file.tables[table], STEADY_COLUMNS)
+            self._steady[table] = {n: value for n, value in found.items() if value is not None}
         return self._steady[table]
 
-    def _one_valued(self, source: sa.TableClause) -> dict[str, int]:
-        names = [name for name in STEADY_COLUMNS if name in source.c]
-        if not names:
+    def one_valued(
+        self,
+        source: sa.TableClause,
+        names: Iterable[str],
+        among: sa.ColumnElement[bool] | None = None,
+    ) -> dict[str, int | None]:
+        """Those of the columns that hold one integer, or NULL, in every row (`among` some)."""
+        asked = [name for name in names if name in source.c]
+        if not asked:
             return {}
-        first = self.file.rows(sa.select(*(source.c[n] for n in names)).limit(1))
-        values = dict(zip(names, first[0], strict=True)) if first else {}
-        values = {name: value for name, value in values.items() if isinstance(value, int)}
+        among = sa.true() if among is None else among
+        first = self.file.rows(sa.select(*(source.c[n] for n in asked)).where(among).limit(1))
+        values = dict(zip(asked, first[0], strict=True)) if first else {}
+        values = {name: value for name, value in values.items() if isinstance(value, int | None)}
         while values:
             other = sa.or_(*(source.c[name].is_not(value) for name, value in values.items()))
+            other = sa.and_(among, other)
             if self._never(source, other):
                 break
             query = sa.select(*(source.c[name] for name in values)).where(other).limit(1)
@@ -185,7 +194,7 @@ def read(
     condition = None if source.where is None else source.where(table)
     raw = export.file.arrays(query if condition is None else query.where(condition), split=table)
     rows = len(next(iter(raw.values())))
-    raw.update({name: np.broadcast_to(np.int64(value), rows) for name, value in fixed.items()})
+    raw.update({name: constant(value, rows) for name, value in fixed.items()})
     found = Frame(raw)
     for name in wanted:
         if isinstance(raw[name], Labels):

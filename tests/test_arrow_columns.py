@@ -1,0 +1,78 @@
+"""Batches of rows become columns: in place, in order, and constant where they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsightpy.frames import Frame, Labels, constant, distinct, elementwise, is_constant
+from nsightpy.readers import arrow
+from nsightpy.readers.arrow import Columns
+
+NUMBERS = st.lists(st.lists(st.sampled_from([0, 7, 2**62]), max_size=5), max_size=4)
+
+
+def batch(**columns: list[int] | list[bytes]) -> pa.RecordBatch:
+    arrays = [
+        pa.array(values, pa.int64() if name != "text" else pa.binary())
+        for name, values in columns.items()
+    ]
+    return pa.RecordBatch.from_arrays(arrays, list(columns))
+
+
+@given(st.lists(NUMBERS, min_size=1, max_size=3), st.integers(0, 3))
+def test_parts_stand_in_their_order(parts: list[list[list[int]]], spare: int) -> None:
+    rooms = [sum(map(len, part)) + spare for part in parts]
+    columns = Columns(["n"], set(), rooms)
+    for place in reversed(range(len(parts))):
+        columns.fill(place, [batch(n=values) for values in parts[place]])
+    found = columns.result()["n"]
+    expected = [value for part in parts for values in part for value in values]
+    assert not isinstance(found, Labels)
+    assert found.tolist() == expected
+    assert is_constant(found) == (len(set(expected)) == 1)
+
+
+def test_gaps_wider_than_a_step_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(arrow, "BATCH_ROWS", 3)
+    columns = Columns(["n"], set(), [5, 20, 20])
+    for part, rows in enumerate([range(2), range(10, 21), range(30, 47)]):
+        columns.fill(part, [batch(n=list(rows))])
+    found = columns.result()["n"]
+    assert isinstance(found, np.ndarray)
+    assert found.tolist() == [*range(2), *range(10, 21), *range(30, 47)]
+
+
+def test_the_last_part_outgrows_its_room() -> None:
+    columns = Columns(["n", "text"], {"text"}, [1])
+    columns.fill(0, [batch(n=[1], text=[b"a"]), batch(n=[2, 3, 4], text=[b"b", b"\xff", b"a"])])
+    found = columns.result()
+    assert list(found["n"]) == [1, 2, 3, 4]
+    texts = found["text"]
+    assert isinstance(texts, Labels)
+    assert [texts[row] for row in range(4)] == ["a", "b", "�", "a"]
+
+
+def test_no_rows_have_columns_of_their_kind() -> None:
+    found = Columns(["n", "text"], {"text"}, [4, 4]).result()
+    assert isinstance(found["text"], Labels)
+    assert len(found["text"]) == len(found["n"]) == 0
+
+
+def test_constants_stay_constant_and_equal_their_rows() -> None:
+    pid, tid = constant(3, 4), np.array([5, 6, 5, 6])
+    frame = Frame({"pid": pid, "tid": tid})
+    assert is_constant(frame.take(np.array([2, 0])).ints("pid"))
+    assert frame.take(tid == 5).ints("pid").tolist() == [3, 3]
+    assert is_constant(elementwise(lambda one: one << 24, pid))
+    both = elementwise(lambda one, other: (one << 24) | other, pid, tid)
+    assert both.tolist() == [(3 << 24) | thread for thread in (5, 6, 5, 6)]
+    values, codes = distinct(pid)
+    assert values.tolist() == [3]
+    assert codes.tolist() == [0] * 4
+    joined = Frame.concatenate([frame, frame])
+    assert is_constant(joined.ints("pid"))
+    assert joined.ints("tid").tolist() == [5, 6, 5, 6] * 2
