@@ -8,12 +8,14 @@ from pathlib import Path
 
 import pytest
 from ncu_stand_in import Bench, Scripted, write_export
-from reports import ask
+from reports import ROOT, ask
 
 from nsightpy.errors import UsageError
+from nsightpy.ncu_command import Job
 from nsightpy.verbs.select import select
 from nsightpy.verbs.selection.plan import Plan
 
+SAMPLE_JOB = ROOT / "sample_reports" / "training_4rank"
 LAUNCHES = [
     *[Scripted("_Z1aIiEvv", "a", "void a<int>()", duration_ns=900)] * 4,
     *[Scripted("it's $HOME", duration_ns=800)] * 3,
@@ -25,7 +27,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     -n|-np) ranks=$2; shift 2 ;;
     --nproc-per-node=*) ranks=${{1#*=}}; shift ;;
-    --no-python) shift ;;
+    --no-python|--nnodes=2|--rdzv-backend=c10d|--rdzv-endpoint=node7:29500) shift ;;
     -*) echo "{name}: unknown option $1" >&2; exit 2 ;;
     *) break ;;
   esac
@@ -129,6 +131,26 @@ def test_scripts_are_valid_and_start_jobs_themselves(tmp_path: Path) -> None:
     wrapped = select(tmp_path, application=("torchrun", "train.py"))
     with pytest.raises(UsageError, match="starts the job itself"):
         wrapped.script("slurm")
+
+
+def test_jobs_of_several_nodes(tmp_path: Path) -> None:
+    """The sample job ran as two ranks on each of two nodes, and is started so again."""
+    bench, _ = job(tmp_path)
+    plan = select(SAMPLE_JOB, top=1, application=bench.application())
+    slurm = plan.script("slurm").splitlines()
+    assert slurm[2:5] == [
+        "#SBATCH --ntasks=4", "#SBATCH --nodes=2", "#SBATCH --ntasks-per-node=2",
+    ]  # fmt: skip
+    missing = started(bench, plan.script("torchrun"))
+    assert missing.returncode != 0
+    assert "MASTER_ADDR: is to name the first node" in missing.stderr
+    done = bench.shell(
+        f'PATH={bench.folder}/bin:$PATH\nMASTER_ADDR=node7 bash -c "$1"', plan.script("torchrun")
+    )
+    assert done.returncode == 0, done.stderr
+    assert bench.applications() == ["0|''", "1|''"], "what one node starts"
+    one_rank = select(SAMPLE_JOB / "train_rank3.sqlite", top=1, application=("app",))
+    assert one_rank.job == Job(4, 1), "rank 3 is one of four at least; on how many nodes is unknown"
 
 
 def test_a_script_in_a_file_can_be_started(tmp_path: Path) -> None:

@@ -10,11 +10,12 @@ from nsightpy.ncu_command.runs import (
     response_file,
     shell_line,
 )
-from nsightpy.ncu_command.scripts import SCRIPTS, Launcher, script
+from nsightpy.ncu_command.scripts import SCRIPTS, Job, Launcher, script
 
 __all__ = [
     "APPLICATION",
     "SCRIPTS",
+    "Job",
     "Launcher",
     "NameFilter",
     "Options",

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from nsightpy.ncu_command.filters import as_ranks
 from nsightpy.ncu_command.runs import Options, Run, file_line, response_file, shell_words
+from nsightpy.units import counted
 
 MPI_RANKS = (
     "OMPI_COMM_WORLD_RANK",
@@ -28,13 +29,36 @@ OWN_RANK = "NSIGHTPY_RANK"
 
 
 @dataclass(frozen=True, slots=True)
+class Job:
+    """How large a job is, as far as its reports tell: ranks, on how many nodes."""
+
+    ranks: int = 1
+    nodes: int = 1
+
+    @property
+    def per_node(self) -> int:
+        """Ranks on one node, where all have as many."""
+        return -(-self.ranks // max(self.nodes, 1))
+
+    def fill(self, text: str) -> str:
+        """A text with {ranks}, {nodes} and {per_node}."""
+        return text.format(ranks=self.ranks, nodes=self.nodes, per_node=self.per_node)
+
+
+@dataclass(frozen=True, slots=True)
 class Launcher:
-    """How a kind of script starts a job: header, launcher, the variables that hold a rank."""
+    """How a kind of script starts a job: header, launcher, the variables that hold a rank.
+
+    `on_nodes` and `more` are further header lines and launcher words (as shell text) where the
+    job has several nodes.
+    """
 
     header: tuple[str, ...]
     start: tuple[str, ...]
     rank_variables: tuple[str, ...]
     how: str
+    on_nodes: tuple[str, ...] = ()
+    more: str = ""
 
 
 SCRIPTS = {
@@ -44,6 +68,7 @@ SCRIPTS = {
         ("srun",),
         ("SLURM_PROCID",),
         "sbatch SCRIPT, or bash SCRIPT inside an allocation",
+        ("#SBATCH --nodes={nodes}", "#SBATCH --ntasks-per-node={per_node}"),
     ),
     "mpi": Launcher(
         ("#PBS -N ncu",),
@@ -53,9 +78,11 @@ SCRIPTS = {
     ),
     "torchrun": Launcher(
         (),
-        ("torchrun", "--nproc-per-node={ranks}", "--no-python"),
+        ("torchrun", "--nproc-per-node={per_node}", "--no-python"),
         ("RANK",),
         "bash SCRIPT on every node",
+        more="--nnodes={nodes} --rdzv-backend=c10d "
+        '--rdzv-endpoint="${{MASTER_ADDR:?is to name the first node}}:${{MASTER_PORT:-29500}}"',
     ),
 }
 _PER_RANK = """\
@@ -98,17 +125,16 @@ def script(
     options: Options,
     *,
     titles: Sequence[str] = (),
-    ranks: int = 1,
+    job: Job = Job(),
     launcher: Sequence[str] = (),
 ) -> str:
-    """The script of a kind in SCRIPTS; `ranks` is the size of the job, `titles` name the runs."""
+    """The script of a kind in SCRIPTS; `launcher` replaces its own, `titles` name the runs."""
     own = SCRIPTS[kind]
-    start = tuple(launcher) or tuple(word.format(ranks=ranks) for word in own.start)
-    lines = ["#!/usr/bin/env bash"]
-    lines += [line.format(ranks=ranks) for line in own.header]
+    header = [*own.header, *(own.on_nodes if job.nodes > 1 else ())]
+    lines = ["#!/usr/bin/env bash", *map(job.fill, header)]
     lines += [
-        f"# Made by nsightpy select: {own.how.format(ranks=ranks)}",
-        f"# Each of the {len(runs)} runs starts the application again; ncu runs in few ranks only.",
+        f"# Made by nsightpy select: {job.fill(own.how)}",
+        "# Every run starts the application again; ncu runs in the chosen ranks only.",
         "set -u",
         'cd "${PBS_O_WORKDIR:-$PWD}" || exit 1',
         "failed=0",
@@ -116,7 +142,7 @@ def script(
     if kind == "plain":
         lines += [_ALONE.rstrip()]
     else:
-        lines += [f"launch=({shlex.join(start)})", _per_rank(own.rank_variables).rstrip()]
+        lines += [*_launch(own, job, launcher), _per_rank(own.rank_variables).rstrip()]
     for place, run in enumerate(runs):
         title = titles[place] if place < len(titles) else run.output
         lines += ["", f"# {_one_line(title)}"]
@@ -124,6 +150,18 @@ def script(
         lines += [file_line(*file)] if file else []
         lines += [f"run {shlex.quote(as_ranks(run.ranks))} {shlex.join(shell_words(run, options))}"]
     return "\n".join([*lines, "", 'exit "$failed"', ""])
+
+
+def _launch(own: Launcher, job: Job, launcher: Sequence[str]) -> list[str]:
+    """The launcher as a shell array; the script's own one starts the ranks that were captured."""
+    if launcher:
+        return [f"launch=({shlex.join(launcher)})"]
+    captured = counted(job.ranks, "rank")
+    lines = [f"# The reports are of {captured}; --launcher starts another number."]
+    lines += [f"launch=({shlex.join(map(job.fill, own.start))})"]
+    if own.more and job.nodes > 1:
+        lines += [f"launch+=({job.fill(own.more)})"]
+    return lines
 
 
 def _per_rank(variables: Sequence[str]) -> str:

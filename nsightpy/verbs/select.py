@@ -8,7 +8,7 @@ from typing import Unpack
 
 from nsightpy.analysis.selection.coverage import Selection, choose, passes_of
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.ncu_command import APPLICATION, Options
+from nsightpy.ncu_command import APPLICATION, Job, Options
 from nsightpy.rank_set import Paths
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
 from nsightpy.verbs.request import Common, Request
@@ -105,7 +105,7 @@ def select(
         selection=selection,
         runs=tuple(runs),
         options=options,
-        ranks=max(1, processes),
+        job=_job(found),
     )
     said = [*plan_notes(plan, found, metric_set, passes), *request.finish(plan).notes]
     return Plan(**{**plan.__dict__, "notes": tuple(dict.fromkeys(said))})
@@ -129,6 +129,16 @@ def _chosen(
             "Widen --from, --to, --rank, --device or --nvtx, or see `nsightpy kernels`.",
         )
     return choose(offers, coverage=coverage, top=top, passes=passes, budget=budget)
+
+
+def _job(found: Sequence[Found]) -> Job:
+    """How large the job is: every captured process, and every rank up to the highest known."""
+    known = [unit.rank for part in found for unit, _ in part.offers if unit.rank is not None]
+    processes = sum(part.processes for part in found)
+    hosts = {part.host for part in found}
+    whole = processes > max(known, default=0) and "" not in hosts
+    ranks = max(1, processes, *(rank + 1 for rank in known))
+    return Job(ranks, len(hosts) if whole else 1)
 
 
 def _rank_variable(

@@ -54,6 +54,7 @@ class Found:
     opaque_ns: int
     ranges: NvtxFilter
     processes: int
+    host: str
     steady: list[SteadyState]
     start: CaptureStart
 
@@ -78,6 +79,7 @@ def offered(report: NsysReport, *, wanted: Wanted) -> Found:
         int(durations(graphs).sum()),
         ranges.without_mask(),
         len(report.pids),
+        report.session.host,
         list(states.values()),
         report.capture_start,
     )

@@ -11,7 +11,7 @@ from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
 from nsightpy.analysis.selection.launch_places import Places, Sample, Variant
 from nsightpy.analysis.selection.launch_window import Window
 from nsightpy.errors import UsageError
-from nsightpy.ncu_command import NameFilter, Options, Run, argv, response_file, shell_line
+from nsightpy.ncu_command import Job, NameFilter, Options, Run, argv, response_file, shell_line
 from nsightpy.ncu_command.filters import BASES
 from nsightpy.ncu_command.scripts import OWN_RANK, SCRIPTS, script
 from nsightpy.results import Field, Table, Value
@@ -68,7 +68,7 @@ class Plan(Table):
     selection: Selection | None = None
     runs: tuple[PlannedRun, ...] = ()
     options: Options = field(default_factory=Options)
-    ranks: int = 1
+    job: Job = field(default_factory=Job)
 
     def lines(self) -> list[str]:
         """One shell line per run; each runs as it stands, in the rank it is for."""
@@ -91,7 +91,7 @@ class Plan(Table):
         options = replace(self.options, rank_variable=rank_variable)
         runs = [planned.run for planned in self.runs]
         if kind != "plain" and any(not run.ranks for run in runs):
-            if self.ranks > 1:
+            if self.job.ranks > 1:
                 raise UsageError(
                     "the reports do not tell which rank each process is; --rank-regex finds it "
                     "in their names"
@@ -102,7 +102,7 @@ class Plan(Table):
             runs,
             options,
             titles=[planned.title for planned in self.runs],
-            ranks=self.ranks,
+            job=self.job,
             launcher=shlex.split(launcher),
         )
 

@@ -91,7 +91,7 @@ def _where(plan: Plan) -> Iterator[str]:
         who = f"process {unit.pid}" if unit.rank is None else f"rank {unit.rank}"
         why = f" ({unit.rank_source})" if unit.rank_source else ""
         places.setdefault(f"{who} of {unit.report}{why}", []).extend(planned.rows)
-    if plan.ranks > 1 or any(planned.unit.rank is not None for planned in plan.runs):
+    if plan.job.ranks > 1 or any(planned.unit.rank is not None for planned in plan.runs):
         for who, rows in places.items():
             which = "" if len(places) == 1 else f" rows {row_text(rows)}"
             yield f"Launches are counted in {who}: measure{which} there."
@@ -101,10 +101,10 @@ def _where(plan: Plan) -> Iterator[str]:
             f"{name} starts the job: ncu then measures every process that it starts, each by its "
             "own count. --script with what each rank runs after -- measures the chosen ranks only."
         )
-    elif plan.ranks > 1:
+    elif plan.job.ranks > 1:
         yield (
-            f"The job has {plan.ranks} processes: --script slurm, mpi or torchrun profiles only "
-            "the ranks above and runs all others untouched."
+            f"The job has {counted(plan.job.ranks, 'rank')}: --script slurm, mpi or torchrun "
+            "profiles only those above and runs all others untouched."
         )
     if plan.options.application == APPLICATION:
         yield "Give the application's own command after --; APPLICATION stands for it now."
