@@ -289,6 +289,12 @@ def test_warm_up_is_what_is_slower_than_anything_that_comes_again() -> None:
     assert found.phase == (WARM_UP,) * 2 + (STEADY,) * 8
 
 
+def test_a_first_or_last_one_of_less_than_half_the_shortest_other_was_cut() -> None:
+    assert steps([40, 100, 90, 110, 50]).phase == ("edge", *[STEADY] * 4)
+    assert steps([100, 90, 40, 110, 30]).phase == (STEADY,) * 5
+    assert steps([100, 90, 80, 110, 30]).phase == (*[STEADY] * 4, "edge")
+
+
 def test_a_run_that_never_settles_has_no_warm_up() -> None:
     found = steps([1000 - 20 * n for n in range(30)])
     assert set(found.phase) == {STEADY}
@@ -335,6 +341,12 @@ def test_the_last_step_of_a_loop_that_breaks_out_is_no_steady_iteration() -> Non
     assert [row["phase"] for row in found] == [STEADY] * 43 + ["edge"]
 
 
+@needs_reports
+def test_a_first_iteration_that_the_capture_cut_short_is_no_steady_one() -> None:
+    found = rows("iterations", NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite")
+    assert [row["phase"] for row in found] == ["edge", WARM_UP] + [STEADY] * 3
+
+
 # Named by the user, and slow ones
 
 
@@ -356,7 +368,10 @@ def test_slow_iterations_are_named_with_what_grew() -> None:
     slow = [note for note in table.notes if "x the median" in note]
     assert [note.split(":")[0] for note in slow] == ["rank 0, iteration 5", "rank 0, iteration 2"]
     assert all("idle grew by" in note for note in slow)
-    assert any("6 steady iterations (beside 2 warm-up)" in note for note in table.notes)
+    assert any(
+        "6 steady iterations (beside 2 warm-up) by repeated NVTX range" in note
+        for note in table.notes
+    )
 
 
 def test_iterations_of_a_report_by_process() -> None:

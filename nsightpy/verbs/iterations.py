@@ -199,7 +199,7 @@ def _who(one: DeviceIterations) -> str:
 
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The spread of each rank's steady iterations; of all together when they are many."""
-    alone = list({one.pid: one for one in reversed(devices)}.values())[::-1]
+    alone = list({(one.rank, one.pid): one for one in reversed(devices)}.values())[::-1]
     spreads = [(one, found) for one in alone if (found := spread(one.found)) is not None]
     if len(spreads) > RANKS_SAID:
         medians = [found.median for _, found in spreads]
@@ -219,9 +219,11 @@ def _spread_text(one: DeviceIterations, found: Spread) -> str:
         if phase in one.found.phase
     ]
     beside = f" (beside {', '.join(others)})" if others else ""
+    kernels = int(np.median(one.found.kernels[one.found.steady]))
+    each = f"{kernels:,} launch{'' if kernels == 1 else 'es'} each"
     return (
-        f"{_who(one)}: {found.count} steady iterations{beside} by {one.found.source}: median "
-        f"{format_time(found.median)}, min {format_time(found.minimum)}, max "
+        f"{_who(one)}: {found.count} steady iterations{beside} by {one.found.source}, {each}: "
+        f"median {format_time(found.median)}, min {format_time(found.minimum)}, max "
         f"{format_time(found.maximum)}, p95 {format_time(found.p95)}."
     )
 

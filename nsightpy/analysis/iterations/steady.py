@@ -28,6 +28,7 @@ from nsightpy.units import format_time
 AGREES = 0.1
 SLACK = 0.05
 WHOLE = 0.9
+CUT_SHORT = 0.5
 MOST_WARM = 3
 WARM_UP, STEADY, EDGE = "warm-up", "steady", "edge"
 PROFILER_CALLS = ("cudaProfilerStart", "cudaProfilerStop", "cuProfilerStart", "cuProfilerStop")
@@ -163,12 +164,19 @@ def _warming(chosen: Candidate, whole: Ints) -> int:
 
 
 def _edges(chosen: Candidate, calls: Frame) -> list[int]:
-    """The first and last iteration where the capture cut them: too few kernels, or a profiler call.
+    """The first and last iteration where they are no whole ones.
 
-    A profiler call counts where it lies after the first kernels or before the last ones.
+    They have too few kernels, last less than half as long as the shortest of the others, or hold a
+    profiler call after the first kernels or before the last ones.
     """
     usual = float(np.median(chosen.kernels))
-    found = {place for place in (0, len(chosen) - 1) if chosen.kernels[place] < WHOLE * usual}
+    lengths = chosen.end - chosen.start
+    least = CUT_SHORT * int(lengths[1:-1].min()) if len(chosen) > 2 else 0.0
+    found = {
+        place
+        for place in (0, len(chosen) - 1)
+        if chosen.kernels[place] < WHOLE * usual or lengths[place] < least
+    }
     if "name" in calls:
         rows = calls.labels("name").equals(PROFILER_CALLS)
         for time in calls.ints("start_ns")[rows].tolist():
