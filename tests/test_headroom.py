@@ -76,14 +76,26 @@ def test_ceilings_are_share_times_distance(tmp_path: Path) -> None:
     assert [row[0] for row in made.rows][:2] == ["void gemm<(int)4>(float *)", "copy(float *)"]
     assert rows["odd()"]["ncu_ns"] is None
     assert any("at most 26.6 % of it are to be gained" in note for note in made.notes)
+    assert made.notes[0] == (
+        "void gemm<(int)4>(float *) is 40.0 % of the step and runs at 41 % of its roof "
+        "(compute speed of light): at most 23.6 % to gain."
+    )
 
 
 def test_both_sides_say_what_matched_nothing(tmp_path: Path) -> None:
     report, page = job(tmp_path)
     made = headroom(report, ncu=page, whole=True)
     assert [one.name for one in made.unmatched] == ["elsewhere(int)"]
-    assert any("Measured, but not seen by nsys: 1 kernels" in note for note in made.notes)
+    assert any("Measured, but not seen by nsys: 1 kernel (" in note for note in made.notes)
     assert any("Not measured: 2 kernels of nsys with 10.0 %" in note for note in made.notes)
+
+
+def test_measurements_of_another_program_are_said_to_be(tmp_path: Path) -> None:
+    report, _ = job(tmp_path)
+    page = write_page(tmp_path / "n.csv", measured(Scripted("else_where"), 400_000, 50, 10))
+    made = headroom(report, ncu=page)
+    assert made.notes[0].startswith("Nothing that ncu measured is a kernel of these reports")
+    assert made.ceiling_share == 0
 
 
 def test_durations_apart_are_told_with_the_reason(tmp_path: Path) -> None:
@@ -241,7 +253,8 @@ def test_pictures(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"headroom.{suffix}"
     ask("headroom", report, "--ncu", page, "-o", path)
     made = headroom(report, ncu=page)
-    assert path.read_bytes() == picture(headroom_figure(made), path), "the same bytes again"
+    drawn = headroom_figure(made, together=made.ceiling_share)
+    assert path.read_bytes() == picture(drawn, path), "the same bytes again"
     assert [spot.name for spot in spots_of(made)] == ["void gemm<(int)4>(float *)", "copy(float *)"]
 
 
@@ -251,7 +264,7 @@ def test_a_picture_without_roofs_says_so(tmp_path: Path) -> None:
         tmp_path / "n.csv", MeasuredKernel(GEMM.demangled, GEMM.grid, GEMM.block, 9, None, None)
     )
     made = headroom(report, ncu=page)
-    assert any("1 measured kernels have no roof" in note for note in made.notes)
+    assert any("1 measured kernel has no roof" in note for note in made.notes)
     assert b"no kernel of the capture has a measurement" in picture(
         headroom_figure(made), "x.svg"
     ) or spots_of(made) == []  # fmt: skip
@@ -275,4 +288,6 @@ def test_a_real_pair_matches_whole() -> None:
     assert all(kernel.match is not None for kernel in made.kernels)
     ratios = [float(str(row["duration_ratio"])) for row in made.records()]
     assert all(0.5 < ratio < 1.5 for ratio in ratios)
-    assert any("have no roof: FLOPs were not collected" in note for note in made.notes)
+    assert any(
+        "have no roof, and so no ceiling: FLOPs were not collected" in note for note in made.notes
+    )

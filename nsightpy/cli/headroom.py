@@ -9,7 +9,7 @@ import click
 from nsightpy.cli.options import common_of, common_options, deliver, show, tell, top_option
 
 if TYPE_CHECKING:
-    from nsightpy.verbs.headroom import Headroom
+    from nsightpy.verbs.selection.gains import Headroom
 
 
 class WithMeasurements(click.Command):
@@ -71,7 +71,8 @@ def command(**options: Any) -> None:
     from nsightpy.render.headroom_plot import headroom_figure
     from nsightpy.render.plots import picture
 
-    deliver(picture(headroom_figure(made), options["output"]), options)
+    figure = headroom_figure(made, together=made.ceiling_share)
+    deliver(picture(figure, options["output"]), options)
     tell(made, options)
 
 

@@ -70,8 +70,10 @@ class Spot:
     doubtful: bool
 
 
-def headroom_figure(made: Table, *, title: str | None = None) -> Figure:
-    """Draw a result of `nsightpy.headroom`."""
+def headroom_figure(
+    made: Table, *, title: str | None = None, together: float | None = None
+) -> Figure:
+    """Draw a result of `nsightpy.headroom`; `together` is its ceiling of all, of 1."""
     from matplotlib.figure import Figure
 
     spots = spots_of(made)
@@ -79,7 +81,9 @@ def headroom_figure(made: Table, *, title: str | None = None) -> Figure:
         figure = Figure(figsize=(WIDTH, HEIGHT))
         head = title or "Headroom: share of the step against the nearest roof"
         figure.text(LEFT / WIDTH, 1 - 0.35 / HEIGHT, head, size=LARGE, weight="bold")
-        figure.text(LEFT / WIDTH, 1 - 0.6 / HEIGHT, _subtitle(spots), size=SMALL, color=QUIET)
+        figure.text(
+            LEFT / WIDTH, 1 - 0.6 / HEIGHT, _subtitle(spots, together), size=SMALL, color=QUIET
+        )
         axes = inch_axes(figure, LEFT, BOTTOM, PLOT_WIDTH, PLOT_HEIGHT)
         _plane(axes, spots)
         _lines(axes)
@@ -119,10 +123,13 @@ def _kind(classification: str) -> str:
     return "latency" if text else ""
 
 
-def _subtitle(spots: Sequence[Spot]) -> str:
+def _subtitle(spots: Sequence[Spot], together: float | None) -> str:
     if not spots:
         return "no kernel of the capture has a measurement with a roof"
-    return "a ceiling is what reaching the roof would save at most; open markers: matched loosely"
+    ceiling = "a ceiling is what reaching the roof would save at most"
+    whole = "" if together is None else f"all of them: {100 * together:.1f} % of the step"
+    loose = "open markers: matched loosely" if any(spot.doubtful for spot in spots) else ""
+    return "; ".join(filter(None, (ceiling, whole, loose)))
 
 
 def _plane(axes: Axes, spots: Sequence[Spot]) -> None:
