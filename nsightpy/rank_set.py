@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Generic, TypeAlias, TypeVar
 
+from nsightpy.dask_workers import on_dask
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.ncu_reports import NCU_SUFFIXES, NcuReport, is_ncu_file
 from nsightpy.readers.nsys.identity import (
@@ -23,15 +24,7 @@ from nsightpy.readers.nsys.identity import (
     rank_in_name,
 )
 from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
-from nsightpy.workers import (
-    Outcomes,
-    Workers,
-    default_jobs,
-    here,
-    on_dask,
-    one_reading_thread,
-    travels,
-)
+from nsightpy.workers import Outcomes, Workers, default_jobs, here, one_reading_thread, travels
 
 T = TypeVar("T")
 Paths: TypeAlias = "str | Path | NsysReport | RankSet | Iterable[str | Path | NsysReport]"

@@ -1,15 +1,13 @@
-"""Where one function is run over many reports: in this process, in worker processes, on Dask.
+"""Where one function is run over many reports: in this process or in worker processes.
 
-Each way yields (report, outcome) as they come; an outcome is what the function returned with what
-was found out about the report on the way, or the ReportError that kept it from being read. Only
-paths travel to the workers and results back, never events.
+Each way, and that of dask_workers.py, yields (report, outcome) as they come; an outcome is what
+the function returned with what was found out about the report on the way, or the ReportError that
+kept it from being read. Only paths travel to the workers and results back, never events.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import json
 import logging
 import math
 import os
@@ -26,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any, Generic, TypeAlias, TypeVar
 
 from nsightpy import worker_processes
-from nsightpy.errors import ReportError, UsageError
+from nsightpy.errors import ReportError
 from nsightpy.reports import NSYS_SUFFIXES, NsysReport, ReportFacts
 
 T = TypeVar("T")
@@ -35,7 +33,6 @@ _LENGTH = struct.Struct("<Q")
 # Below this much to read, starting workers costs more than they save.
 PAYS_BYTES = 64_000_000
 WORKER_BYTES = 200_000_000
-DASK_PATIENCE_S = 10
 # What reading a report takes at most, as a multiple of its file; binary reports are compressed.
 BYTES_PER_BYTE = {True: 8, False: 2}
 
@@ -241,46 +238,6 @@ def travels(function: Callable[..., object]) -> bool:
     except Exception:  # noqa: BLE001 - whatever pickling raises, it does not travel
         return False
     return True
-
-
-def on_dask(
-    function: Callable[[NsysReport], T], reports: Sequence[NsysReport], address: object
-) -> Outcomes[T]:
-    """On the workers of a Dask cluster: a scheduler's address or file, or a Client.
-
-    The workers need nsightpy and must see the reports under the same paths. Raises UsageError
-    when Dask is not installed or the scheduler does not answer.
-    """
-    try:
-        distributed = importlib.import_module("distributed")
-    except ImportError:
-        raise UsageError("--dask needs Dask: pip install 'nsightpy[dask]'") from None
-    with contextlib.ExitStack() as stack:
-        client: Any = address
-        if not isinstance(address, distributed.Client):
-            client = stack.enter_context(_client(distributed, str(address)))
-        pending = {
-            client.submit(attempt_elsewhere, function, report, pure=False): report
-            for report in reports
-        }
-        for future in distributed.as_completed(list(pending)):
-            report = pending.pop(future)
-            yield report, future.result()
-            future.release()
-
-
-def _client(distributed: Any, address: str) -> Any:
-    file = Path(address)
-    try:
-        if file.suffix == ".json" or file.is_file():
-            json.loads(file.read_text(encoding="utf-8"))  # Dask waits for an absent file
-            return distributed.Client(scheduler_file=str(file), timeout=DASK_PATIENCE_S)
-        return distributed.Client(address, timeout=DASK_PATIENCE_S)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise UsageError(
-            f"no Dask scheduler answers at {address} ({error or type(error).__name__}): give "
-            "tcp://HOST:PORT, or the file that `dask scheduler --scheduler-file` wrote"
-        ) from error
 
 
 def default_jobs(reports: Sequence[NsysReport] | None = None) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,10 +10,13 @@ import pytest
 from reports import refused
 from simulator import PRESETS
 
+from nsightpy import dask_workers
 from nsightpy.rank_set import open_ranks
+from nsightpy.reports import NsysReport
 from nsightpy.verbs.kernels import kernels
 from nsightpy.verbs.ranks import ranks
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 
 
@@ -26,14 +30,17 @@ def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A cluster of two worker processes on this machine."""
-    with distributed.LocalCluster(
-        n_workers=2,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address=None,
-        local_directory=str(tmp_path_factory.mktemp("dask")),
-    ) as cluster:
+    """A cluster of two worker processes on this machine; what kills one is not tried again."""
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            local_directory=str(tmp_path_factory.mktemp("dask")),
+        ) as cluster,
+    ):
         yield str(cluster.scheduler_address)
 
 
@@ -60,3 +67,50 @@ def test_nobody_at_the_address(job: Path, tmp_path: Path) -> None:
     assert "no Dask scheduler answers at nonsense://x" in said
     said = refused("ranks", job, "--dask", tmp_path / "absent.json", code=2)
     assert "absent.json" in said
+
+
+@pytest.mark.filterwarnings("default")
+def test_what_the_workers_do_not_see(
+    job: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(job.parent)
+    said = refused("ranks", job.name, "--dask", address)
+    assert "pipeline_4_rank0.sqlite: is not where the Dask worker looks for it" in said
+    assert "absolute paths" in said
+
+
+@pytest.mark.filterwarnings("default")
+def test_workers_of_another_version(
+    job: Path, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = dask_workers.__version__
+    monkeypatch.setattr(dask_workers, "__version__", "7.0")
+    said = refused("ranks", job, "--dask", address, code=2)
+    assert f"the Dask workers have nsightpy {ours}, not 7.0" in said
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_scheduler_without_workers(job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_workers, "WORKERS_PATIENCE_S", 0.5)
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None) as empty:
+        address = empty.scheduler_address
+        said = refused("ranks", job, "--dask", address, code=2)
+    assert f"no worker came to the Dask scheduler {address}" in said
+
+
+def die_of_rank_2(report: NsysReport) -> str:
+    """Ends the process that reads rank 2, as a lack of memory does."""
+    if "rank2" in report.path.name:
+        os._exit(1)
+    return report.path.name
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_report_that_kills_its_worker_is_left_out(job: Path, address: str) -> None:
+    # one for each worker: what waits on a worker that dies counts as a suspect, too
+    paths = [job / f"pipeline_4_rank{rank}.sqlite" for rank in (1, 2)]
+    mapped = open_ranks(paths, dask=address).map(die_of_rank_2)
+    assert mapped.values == ["pipeline_4_rank1.sqlite"]
+    (failure,) = mapped.failures
+    assert Path(failure.path).name == "pipeline_4_rank2.sqlite"
+    assert "the Dask workers that read it died" in str(failure)
