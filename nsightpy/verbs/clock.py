@@ -26,7 +26,7 @@ from nsightpy.verbs.aligning import alignment_of
 Stream: TypeAlias = tuple[str, int, int, int]
 
 _UNCORRECTED = {
-    ONE_SESSION: "one report, one clock",
+    ONE_SESSION: "one session, one clock",
     SYSTEM_CLOCK: "ranks placed by their host's system clock",
     WALL_CLOCK: "ranks placed by UTC, as good as their hosts keep time",
     UNKNOWN: "not aligned: no common clock",

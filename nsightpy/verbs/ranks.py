@@ -46,7 +46,9 @@ def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack
     """One row per rank: its clock's error and how well that is known, its compute and its waits.
 
     offset_ns is how far the rank's clock was ahead of the first rank's when its session began,
-    beyond what the report itself corrects; wait_ns the time in collectives before the last rank
+    beyond what the report itself corrects; drift_ppm what it gains from then on, empty where the
+    capture is too short to tell (offset_ns then is that of its middle). Processes of one session
+    share its clock. wait_ns the time in collectives before the last rank
     came. `communication` adds regular expressions to the names of communication kernels.
     """
     request = Request.of(reports, **common)

@@ -2,7 +2,8 @@
 
 Level 0 is what the reports say themselves: one session, one host's system clock, or the wall
 clock (UTC). Level 1 is what their collectives say: ranks leave a synchronising collective
-together, so the ends tell how far each clock is off. A fit carries its own error bar.
+together, so the ends tell how far each clock is off. Processes of one session share its clock. A
+fit carries its own error bar.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 
 from nsightpy.analysis.ranks.clock_graph import Courses, courses_of
 from nsightpy.analysis.ranks.clock_solve import NORMAL, Observations, solve
-from nsightpy.analysis.ranks.collectives import CollectiveLog, Ledger, Mask, ledger_of
+from nsightpy.analysis.ranks.collectives import Codes, CollectiveLog, Ledger, Mask, ledger_of
 from nsightpy.analysis.ranks.groups import with_groups
 from nsightpy.analysis.ranks.matching import Instances, instances_of
 from nsightpy.frames import Ints, distinct
@@ -36,15 +37,16 @@ class ClockFit:
 
     Positive `offset_ns`: this clock was ahead of the first rank's when the session began, beyond
     what level 0 corrects (`epoch_ns`: the UTC of the report's time 0). `drift_ppm` adds to it from
-    `zero_ns` on, the session's start in the report's own time. `residual_*` are percentiles of
-    own end - median end over the `instances` collectives compared; None without any.
+    `zero_ns` on, the session's start in the report's own time; None where the capture is too short
+    to tell, and the offset then is that of its middle. `residual_*` are percentiles of own end -
+    median end over the `instances` collectives compared; None without any.
     """
 
     report: str
     pid: int
     rank: int | None
     offset_ns: int = 0
-    drift_ppm: float = 0.0
+    drift_ppm: float | None = None
     method: str = WALL_CLOCK
     instances: int = 0
     residual_p05_ns: float | None = None
@@ -56,7 +58,7 @@ class ClockFit:
     def to_aligned(self, times: Ints) -> Ints:
         """Times of this report (ns) as ns of the common clock, UTC of the first rank's host."""
         moved: Ints = times + (self.epoch_ns - self.offset_ns)
-        if not self.drift_ppm:
+        if self.drift_ppm is None:
             return moved
         moved -= np.rint((times - self.zero_ns) * (self.drift_ppm * 1e-6)).astype(np.int64)
         return moved
@@ -109,13 +111,13 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
     level0 = level_zero(clocks)
     base = min((fit.epoch_ns + fit.zero_ns for fit in level0), default=0)
     ledger = ledger_of(_by_log(clocks, logs), [fit.epoch_ns - base for fit in level0])
-    hosts = _hosts(clocks)
-    courses = courses_of(ledger, len(clocks), hosts)
-    ledger, instances, courses = _settled(ledger, courses, hosts)
-    evidence = _evidence(ledger, instances, courses)
-    told = [_convincing(fit, seen) for fit, seen in zip(level0, evidence, strict=True)]
+    hosts, sessions = _hosts(clocks), _sessions(clocks)
+    courses = courses_of(ledger, sessions, hosts)
+    ledger, instances, courses = _settled(ledger, courses, sessions, hosts)
+    between = _evidence(ledger, instances, courses, sessions[ledger.clock])
+    told = [_convincing(fit, between[one]) for fit, one in zip(level0, sessions, strict=True)]
     courses = _gauged(courses, np.asarray(told, dtype=np.bool_), hosts)
-    evidence = _evidence(ledger, instances, courses)
+    evidence = _evidence(ledger, instances, courses, ledger.clock)
     fits = tuple(
         _fit_of(fit, base, courses, clock, seen, told=told[clock])
         for clock, (fit, seen) in enumerate(zip(level0, evidence, strict=True))
@@ -134,7 +136,7 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
 
 
 def _settled(
-    ledger: Ledger, courses: Courses, hosts: Sequence[str]
+    ledger: Ledger, courses: Courses, sessions: Codes, hosts: Sequence[str]
 ) -> tuple[Ledger, Instances, Courses]:
     """Groups, instances and courses that agree with each other."""
     untold = ledger
@@ -142,7 +144,7 @@ def _settled(
         ends = courses.aligned(untold.clock, untold.ends)
         ledger = with_groups(untold, ends, courses.tolerance_ns)
         instances = instances_of(ledger, ends)
-        refined = _refined(ledger, instances, courses, hosts)
+        refined = _refined(ledger, instances, courses, sessions, hosts)
         moved = np.max(np.abs(refined.offsets - courses.offsets), initial=0.0)
         courses = refined
         if moved < MOVED_NS:
@@ -151,16 +153,18 @@ def _settled(
 
 
 def _refined(
-    ledger: Ledger, instances: Instances, courses: Courses, hosts: Sequence[str]
+    ledger: Ledger, instances: Instances, courses: Courses, sessions: Codes, hosts: Sequence[str]
 ) -> Courses:
-    """The courses that fit all instances at once."""
-    rows = _telling(ledger, instances, courses)
+    """The courses that fit all instances at once; clocks of one session have one."""
+    owner = sessions[ledger.clock]
+    rows = _telling(ledger, instances, courses, owner)
     if len(rows) == 0:
         return courses
     rows = rows[_enough(ledger, instances)[instances.number[rows]]]
-    clock, times = ledger.clock[rows], ledger.ends[rows]
+    clock = owner[rows]
     _, instance = distinct(instances.number[rows])
-    aligned = (times - courses.center_ns).astype(np.float64) - courses.errors(clock, times)
+    # Drifts are found anew: what pairs of clocks seemed to tell is not evidence enough.
+    aligned = (ledger.ends[rows] - courses.center_ns).astype(np.float64) - courses.offsets[clock]
     first = np.full(int(instance.max()) + 1, np.inf)
     np.minimum.at(first, instance, aligned)
     seen = Observations(
@@ -170,8 +174,9 @@ def _refined(
         aligned - first[instance],
         len(courses.offsets),
     )
-    offsets, drifts = solve(seen, hosts)
-    return replace(courses, offsets=courses.offsets + offsets, drifts=courses.drifts + drifts)
+    offsets, drifts, known = solve(seen, hosts)
+    offsets = (courses.offsets + offsets)[sessions]
+    return replace(courses, offsets=offsets, drifts=drifts[sessions], known=known[sessions])
 
 
 def _enough(ledger: Ledger, instances: Instances) -> Mask:
@@ -186,10 +191,10 @@ def _enough(ledger: Ledger, instances: Instances) -> Mask:
     return found
 
 
-def _telling(ledger: Ledger, instances: Instances, courses: Courses) -> Ints:
-    """The rows of synchronising instances in which clocks of one component met."""
+def _telling(ledger: Ledger, instances: Instances, courses: Courses, owner: Codes) -> Ints:
+    """The rows of synchronising instances in which owners (clocks) of one component met."""
     rows = np.flatnonzero(instances.matched & ledger.synchronising)
-    number, clock = instances.number[rows], ledger.clock[rows]
+    number, clock = instances.number[rows], owner[rows]
     if len(rows) == 0:
         return rows
     low = np.full(instances.count, len(courses.offsets), dtype=np.int64)
@@ -210,13 +215,13 @@ class _Seen:
     error_ns: float = float("inf")
 
 
-def _evidence(ledger: Ledger, instances: Instances, courses: Courses) -> list[_Seen]:
-    """Residuals of every clock: own end minus the median end of the instance."""
-    rows = _telling(ledger, instances, courses)
+def _evidence(ledger: Ledger, instances: Instances, courses: Courses, owner: Codes) -> list[_Seen]:
+    """Residuals by owner (clock) of the rows: own end minus the median end of the instance."""
+    rows = _telling(ledger, instances, courses, owner)
     clocks = len(courses.offsets)
     if len(rows) == 0:
         return [_Seen()] * clocks
-    clock = ledger.clock[rows]
+    clock = owner[rows]
     _, instance = distinct(instances.number[rows])
     ends = courses.aligned(clock, ledger.ends[rows]).astype(np.float64)
     view = Observations(clock, instance, ends, ends, clocks)
@@ -277,7 +282,7 @@ def _fit_of(
     return replace(
         fit,
         offset_ns=round(offset),
-        drift_ppm=float(courses.drifts[clock]) * 1e6,
+        drift_ppm=float(courses.drifts[clock]) * 1e6 if told and courses.known[clock] else None,
         method=COLLECTIVES if told else fit.method,
         instances=seen.instances,
         residual_p05_ns=low,
@@ -288,7 +293,7 @@ def _fit_of(
 
 def _notes(clocks: Sequence[Clock], fits: Sequence[ClockFit], courses: Courses) -> list[str]:
     """What a reader must know about the common clock."""
-    if len(clocks) < 2:
+    if len(clocks) < 2 or fits[0].method == ONE_SESSION:
         return []
     notes = []
     left = [c.name for c, f in zip(clocks, fits, strict=True) if f.method != COLLECTIVES]
@@ -337,10 +342,21 @@ def _hosts(clocks: Sequence[Clock]) -> list[str]:
     ]
 
 
+def _sessions(clocks: Sequence[Clock]) -> Codes:
+    """For each clock the first one of its session: they are one clock."""
+    first: dict[tuple[object, ...], int] = {}
+    keys = (
+        (one.session, one.host, one.utc_ns, one.system_clock_ns) if one.session else (one.report,)
+        for one in clocks
+    )
+    found = [first.setdefault(key, place) for place, key in enumerate(keys)]
+    return np.asarray(found, dtype=np.int32)
+
+
 def level_zero(clocks: Sequence[Clock]) -> list[ClockFit]:
     """The fits that need no collectives: system clock within a host, wall clock between hosts."""
     boots = _boots(clocks)
-    sessions = {clock.session or clock.report for clock in clocks}
+    one_session = not _sessions(clocks).any()
     fits = []
     for clock, boot in zip(clocks, boots, strict=True):
         if boot is not None and clock.system_clock_ns is not None:
@@ -355,7 +371,7 @@ def level_zero(clocks: Sequence[Clock]) -> list[ClockFit]:
                 clock.report,
                 clock.pid,
                 clock.rank,
-                method=ONE_SESSION if len(sessions) == 1 else method,
+                method=ONE_SESSION if one_session else method,
                 epoch_ns=zero - clock.shift_ns,
                 zero_ns=clock.shift_ns,
             )

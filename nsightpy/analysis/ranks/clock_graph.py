@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -9,12 +10,15 @@ from itertools import pairwise
 import numpy as np
 
 from nsightpy.analysis.ranks.clock_pairs import KNOWN_GROUP, Ends, Floats, Line, offset_between
-from nsightpy.analysis.ranks.collectives import UNKNOWN, Codes, Ledger
+from nsightpy.analysis.ranks.collectives import UNKNOWN, Codes, Ledger, Mask
 from nsightpy.frames import Ints
 
 PAIRS_PER_CLOCK = 24
-# Ties of one communicator this good are taken as they come; of others the best that are needed.
-SURE_TIE = 0.8
+# Between two sets of clocks that are tied within, more doubtful ties than these tell nothing new.
+DOUBTFUL_TIES = 8
+# Ties this good are taken as they come, without a communicator with this support; of others the
+# best that are needed.
+SURE_TIE, SURE_SUPPORT = 0.8, 20.0
 # Ends agree within this many usual scatters.
 SCATTERS, LEAST_TOLERANCE_NS, MOST_TOLERANCE_NS = 6.0, 3_000, 50_000
 
@@ -24,12 +28,13 @@ class Courses:
     """How far each clock is ahead: offset[c] + drift[c] x (time - center_ns), times of level 0.
 
     Clocks of one component are tied by collectives; between components only level 0 holds.
-    Ends that belong together are within tolerance_ns.
+    `known` tells whose drift is known. Ends that belong together are within tolerance_ns.
     """
 
     offsets: Floats
     drifts: Floats
     components: Codes
+    known: Mask
     center_ns: int
     tolerance_ns: int = LEAST_TOLERANCE_NS
 
@@ -43,35 +48,49 @@ class Courses:
         return times - np.rint(self.errors(clock, times)).astype(np.int64)
 
 
-def courses_of(ledger: Ledger, clocks: int, hosts: Sequence[str]) -> Courses:
+def courses_of(ledger: Ledger, sessions: Codes, hosts: Sequence[str]) -> Courses:
     """The course of every clock to within microseconds, from its collectives with others.
 
-    `hosts` names what shares a system clock ("" where unknown): its clocks start from one guess.
+    `sessions` gives the first clock of each clock's session: they are one. `hosts` names what
+    shares a system clock ("" where unknown): its clocks start from one guess.
     """
+    clocks = len(sessions)
     center = int((ledger.starts.min() + ledger.ends.max()) // 2) if len(ledger) else 0
     ends = clock_ends(ledger, clocks)
     tree = _Forest(clocks)
+    for other, first in enumerate(sessions.tolist()):
+        if first != other:
+            tree.join(first, other, _one_clock(ends[first], ends[other], center))
     doubtful: list[tuple[float, int, int, Line]] = []
     known: dict[tuple[str, str], float] = {}
+    tried: Counter[frozenset[int]] = Counter()
     for a, b, known_group in _pairs(ledger):
-        if tree.joined(a, b):
+        sides = tree.sides(a, b)
+        if len(sides) < 2 or tried[sides] >= DOUBTFUL_TIES:
             continue
         between = (hosts[a] or f"clock {a}", hosts[b] or f"clock {b}")
         line = offset_between(ends[a], ends[b], (0.0, known.get(between, 0.0)))
         if line is None:
             continue
         known[between], known[between[::-1]] = line.offset_ns, -line.offset_ns
-        if line.score >= SURE_TIE and known_group:
+        if line.score >= SURE_TIE and (known_group or line.support >= SURE_SUPPORT):
             tree.join(a, b, line)
         else:
+            tried[sides] += 1
             doubtful.append((line.support, a, b, line))
     for _, a, b, line in sorted(doubtful, key=lambda tie: (-tie[0], tie[1], tie[2])):
-        if not tree.joined(a, b):
+        if len(tree.sides(a, b)) == 2:
             tree.join(a, b, line)
     scatter = [line.scatter_ns for ties in tree.links.values() for _, line, _ in ties]
     usual = SCATTERS * float(np.median(scatter)) if scatter else 0.0
     tolerance = int(min(max(usual, LEAST_TOLERANCE_NS), MOST_TOLERANCE_NS))
     return replace(_walked(tree.links, clocks, center), tolerance_ns=tolerance)
+
+
+def _one_clock(a: Ends, b: Ends, center: int) -> Line:
+    """The tie of two processes that share a clock; how far their ends scatter is measured."""
+    measured = offset_between(a, b) if len(a) and len(b) else None
+    return Line(0.0, 0.0, center, scatter_ns=0.0 if measured is None else measured.scatter_ns)
 
 
 def clock_ends(ledger: Ledger, clocks: int) -> list[Ends]:
@@ -118,8 +137,9 @@ class _Forest:
         self._parents = list(range(clocks))
         self.links: dict[int, list[tuple[int, Line, int]]] = {}
 
-    def joined(self, a: int, b: int) -> bool:
-        return self._root(a) == self._root(b)
+    def sides(self, a: int, b: int) -> frozenset[int]:
+        """The sets of tied clocks that two clocks are in: one or two."""
+        return frozenset((self._root(a), self._root(b)))
 
     def join(self, a: int, b: int, line: Line) -> None:
         """Tie two clocks by the line from a to b."""
@@ -153,4 +173,4 @@ def _walked(links: dict[int, list[tuple[int, Line, int]]], clocks: int, center: 
                 offsets[there] = offsets[here] + sign * at_center
                 drifts[there] = drifts[here] + sign * line.drift
                 waiting.append(there)
-    return Courses(offsets, drifts, components, center)
+    return Courses(offsets, drifts, components, np.zeros(clocks, dtype=np.bool_), center)

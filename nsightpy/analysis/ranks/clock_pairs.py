@@ -31,7 +31,7 @@ MOST_PAIRS = 2_000_000
 LEAST_SCORE, LEAST_SCORE_OF_STREAM = 0.15, 0.45
 LEAST_SHARED = 4
 LEAST_SUPPORT = 5.0
-LEAST_FOR_DRIFT = 30
+LEAST_FOR_DRIFT = 12
 MOST_DRIFT = 1e-4
 AMBIGUOUS = 0.85
 SURE = 0.6
@@ -92,12 +92,15 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
     parts = [a.take(a.lanes == lane) for lane in lanes[sizes >= 2].tolist()]
     finder = _Nearest(b)
     best: tuple[Line, Ends] | None = None
-    for own in parts:
-        line = _lane_offset(own, b, finder, guesses) if len(own) >= LEAST_SHARED else None
-        if line is not None:
-            support = sum(_support(part, finder, line) for part in parts)
-            if best is None or support > best[0].support:
-                best = replace(line, support=support), own
+    for look in (_guessed_offset, _lane_offset):
+        for own in parts:
+            line = look(own, b, finder, guesses) if len(own) >= LEAST_SHARED else None
+            if line is not None:
+                support = sum(_support(part, finder, line) for part in parts)
+                if best is None or support > best[0].support:
+                    best = replace(line, support=support), own
+        if best is not None and best[0].support >= LEAST_SUPPORT:
+            break
     if best is None or best[0].support < (LEAST_SUPPORT if lanes[0] != KNOWN_GROUP else 0.0):
         return None
     return _grown(best[1], finder, best[0])
@@ -109,17 +112,30 @@ def _support(lane: Ends, finder: _Nearest, line: Line) -> float:
     return score * len(lane) if score >= LEAST_SCORE_OF_STREAM else 0.0
 
 
+def _least_score(lane: Ends) -> float:
+    return LEAST_SCORE if int(lane.lanes[0]) == KNOWN_GROUP else LEAST_SCORE_OF_STREAM
+
+
+def _guessed_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
+    """The line of a guess that fits the ends of one lane beyond doubt."""
+    for window in WINDOWS_NS:
+        block = _block(a, b, window)
+        if len(block) >= LEAST_SHARED:
+            line = max(
+                (_judged(block, finder, guess) for guess in guesses), key=lambda one: one.score
+            )
+            if line.score >= max(SURE, _least_score(a) + _background(block, finder)):
+                return line
+    return None
+
+
 def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
     """The line that the ends of one lane tell."""
-    least = LEAST_SCORE if int(a.lanes[0]) == KNOWN_GROUP else LEAST_SCORE_OF_STREAM
     for window in WINDOWS_NS:
         block = _block(a, b, window)
         if len(block) < LEAST_SHARED:
             continue
-        threshold = least + _background(block, finder)
-        line = max((_judged(block, finder, guess) for guess in guesses), key=lambda one: one.score)
-        if line.score >= max(SURE, threshold):
-            return line
+        threshold = _least_score(a) + _background(block, finder)
         offsets = [*guesses, *_candidates(block, b, window)]
         judged = (_judged(block, finder, offset) for offset in offsets)
         clear = _clear_winner(sorted(judged, key=lambda one: -one.score), threshold)
@@ -151,7 +167,10 @@ def _candidates(block: Ends, b: Ends, window: int | None) -> list[float]:
             (differences + shift) // width, return_inverse=True, return_counts=True
         )
         best = np.argsort(-votes, kind="stable")[: min(CANDIDATES, len(bins))]
-        found += [float(np.median(differences[codes == place])) for place in best]
+        for place in best.tolist():
+            middle = float(np.median(differences[codes == place]))
+            if all(abs(middle - one) > BINS_NS[0] for one in found):
+                found.append(middle)
     return found
 
 

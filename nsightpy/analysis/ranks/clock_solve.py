@@ -13,13 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.ranks.clock_pairs import Floats
-from nsightpy.analysis.ranks.collectives import Codes
+from nsightpy.analysis.ranks.collectives import Codes, Mask
 
 ROUNDS = 12
 STEPS, PRECISION = 60, 1e-9
 FLOOR_NS = 20.0
-# A drift counts when it is this many of its standard errors away from none.
-SIGNIFICANT = 4.0
+# A drift counts when it is this many of its standard errors away from none; it is known to be
+# none where a small one would have counted.
+SIGNIFICANT, SMALL_DRIFT = 4.0, 1e-6
 NORMAL = 1.4826
 
 
@@ -56,42 +57,54 @@ class Observations:
         return found
 
 
-def solve(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, Floats]:
-    """Offsets (ns, at time 0) and drifts (ns per ns) of the clocks; what is common is free.
+def solve(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, Floats, Mask]:
+    """Offsets (ns, at time 0), drifts (ns per ns) of the clocks, and whose drift is known.
 
     A clock has a drift where the data show one; clocks of one host share theirs if they can.
+    What is common to all is free.
     """
-    drifts = _settled_drifts(seen, hosts)
+    drifts, known = _settled_drifts(seen, hosts)
     rest = Observations(
         seen.clock, seen.instance, seen.times, seen.errors - drifts[seen.clock] * seen.times,
         seen.clocks,
     )  # fmt: skip
-    return _fit(rest, with_drift=False)[0], drifts
+    return _fit(rest, with_drift=False)[0], drifts, known
 
 
-def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> Floats:
+def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, Mask]:
     """The drifts that stand out of the scatter, relative to the first clock with data."""
-    drifts = np.zeros(seen.clocks)
+    drifts, known = np.zeros(seen.clocks), np.zeros(seen.clocks, dtype=np.bool_)
     present = np.unique(seen.clock)
     if len(present) < 2 or len(seen.times) < 4 * len(present):
-        return drifts
+        return drifts, known
     offsets, fitted = _fit(seen, with_drift=True)
+    errors = _slope_errors(seen, offsets, fitted)
+    fitted, errors = _pooled(fitted, errors, present, hosts)
+    anchor = int(present[0])
+    for clock in present[1:].tolist():
+        step = fitted[clock] - fitted[anchor]
+        least = SIGNIFICANT * float(np.hypot(errors[clock], errors[anchor]))
+        drifts[clock] = step if abs(step) > least else 0.0
+        known[clock] = bool(drifts[clock]) or least < SMALL_DRIFT
+    known[anchor] = bool(known.any())
+    return drifts, known
+
+
+def _slope_errors(seen: Observations, offsets: Floats, drifts: Floats) -> Floats:
+    """The standard error of each clock's drift, on the careful side; infinite without data."""
+    sizes = np.bincount(seen.instance)[seen.instance]
     residuals = seen.against_median(
-        seen.errors - offsets[seen.clock] - fitted[seen.clock] * seen.times
+        seen.errors - offsets[seen.clock] - drifts[seen.clock] * seen.times
     )
+    # The middle of a few ends is drawn towards each of them.
+    residuals = residuals * np.sqrt(sizes / np.maximum(sizes - 1, 1))
     errors = np.full(seen.clocks, np.inf)
-    for clock in present.tolist():
+    for clock in np.unique(seen.clock).tolist():
         rows = seen.clock == clock
         scatter = NORMAL * float(np.median(np.abs(residuals[rows]))) + FLOOR_NS
         lever = float(np.sum((seen.times[rows] - seen.times[rows].mean()) ** 2)) ** 0.5
         errors[clock] = 2.0 * scatter / lever if lever > 0 else np.inf
-    fitted, errors = _pooled(fitted, errors, present, hosts)
-    anchor = int(present[0])
-    for clock in present.tolist():
-        step = fitted[clock] - fitted[anchor]
-        if abs(step) > SIGNIFICANT * float(np.hypot(errors[clock], errors[anchor])):
-            drifts[clock] = step
-    return drifts
+    return errors
 
 
 def _pooled(
