@@ -32,7 +32,13 @@ _HOMES = {
     "timeline_figure": "nsightpy.pictures",
     "breakdown_figure": "nsightpy.pictures",
     "memory_figure": "nsightpy.pictures",
+    "iterations_figure": "nsightpy.pictures",
+    "queue_figure": "nsightpy.pictures",
+    "roofline_figure": "nsightpy.pictures",
+    "headroom_figure": "nsightpy.pictures",
     "memory_usage": "nsightpy.verbs.memory_usage",
+    "launch_queues": "nsightpy.verbs.launch_queues",
+    "sync_waits": "nsightpy.verbs.sync_waits",
 }
 _VERBS = (
     "summarize",
@@ -43,6 +49,9 @@ _VERBS = (
     "launches",
     "breakdown",
     "findings",
+    "ranks",
+    "collectives",
+    "imbalance",
     "timeline",
     "nvtx",
     "iterations",
@@ -63,4 +72,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_VERBS})
+    return sorted({*globals(), *__all__, *_HOMES, *_VERBS})

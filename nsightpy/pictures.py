@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 from nsightpy.analysis.timeline.picture import picture
-from nsightpy.rank_set import Paths
-from nsightpy.render import budget_plot, memory_plot, timeline_plot
+from nsightpy.rank_set import NcuPaths, Paths
+from nsightpy.render import (
+    budget_plot,
+    headroom_plot,
+    iterations_plot,
+    memory_plot,
+    queue_plot,
+    roofline_plot,
+    timeline_plot,
+)
 from nsightpy.verbs.breakdown import breakdown
+from nsightpy.verbs.headroom import headroom
+from nsightpy.verbs.iterations import iterations
+from nsightpy.verbs.launch_queues import launch_queues
 from nsightpy.verbs.memory_usage import memory_usage
 from nsightpy.verbs.request import Common
+from nsightpy.verbs.roofline import roofline
 from nsightpy.verbs.timeline import timeline
 
 if TYPE_CHECKING:
@@ -52,3 +64,28 @@ def breakdown_figure(
 def memory_figure(reports: Paths, **common: Unpack[Common]) -> Figure:
     """Allocated memory over time, a panel per kind of memory, the peak marked."""
     return memory_plot.memory_figure(memory_usage(reports, **common))
+
+
+def queue_figure(reports: Paths, **common: Unpack[Common]) -> Figure:
+    """How many operations waited on the busiest streams over time, a panel per device."""
+    return queue_plot.queue_figure(launch_queues(reports, **common))
+
+
+def iterations_figure(
+    reports: Paths, *, communication: Iterable[str] = (), **common: Unpack[Common]
+) -> Figure:
+    """Iterations as stacked bars, a panel per device: compute, communication, copies, idle."""
+    table = iterations(reports, communication=communication, **common)
+    return iterations_plot.iterations_figure(table)
+
+
+def roofline_figure(reports: NcuPaths, *, title: str | None = None, **options: Any) -> Figure:
+    """The roofline and the speed-of-light bars; options are those of `nsightpy.roofline`."""
+    return roofline_plot.roofline_figure(roofline(reports, **options), title=title)
+
+
+def headroom_figure(
+    reports: Paths, *, ncu: NcuPaths, title: str | None = None, **options: Any
+) -> Figure:
+    """Kernels by share of the step against their roof; options are those of `nsightpy.headroom`."""
+    return headroom_plot.headroom_figure(headroom(reports, ncu=ncu, **options), title=title)

@@ -102,6 +102,25 @@ class MemoryUsage(Table):
 
 
 @dataclass(frozen=True)
+class QueueSeries:
+    """The queue of one stream: at most `longest[i]` from `times_ns[i]` to `times_ns[i + 1]`."""
+
+    rank: int | None
+    device: int
+    stream: int
+    operations: int
+    times_ns: Sequence[int]
+    longest: Sequence[int]
+
+
+@dataclass(frozen=True)
+class QueueLengths(Table):
+    """The table of `nsightpy launches --queue`, and behind it what is drawn."""
+
+    series: tuple[QueueSeries, ...] = ()
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing worth knowing: what, how bad, on which figures, and what to type next."""
 

@@ -6,22 +6,69 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, name_option, show, top_option
+from nsightpy.cli.options import (
+    common_of,
+    common_options,
+    deliver,
+    name_option,
+    say,
+    show,
+    top_option,
+)
 
 
 @click.command("launches")
 @common_options
+@click.option(
+    "--queue",
+    is_flag=True,
+    help="Queue lengths of the streams, and launch-bound stretches; -o FILE.png draws them.",
+)
+@click.option(
+    "--sync",
+    is_flag=True,
+    help="Synchronising calls instead, and how long the device did nothing in them.",
+)
 @name_option
 @top_option
 def command(**options: Any) -> None:
     """Medians of the phases of a launch: the API call, the wait in the queue, the kernel.
 
     A kernel and a call belong together when process and correlation id agree. The queue median is
-    over the launches that waited.
+    over the launches that waited. --queue and --sync show what launching and waiting did to the
+    devices.
     """
+    if options["queue"] or options["sync"]:
+        _devices(options)
+        return
     from nsightpy.verbs.launches import launches
 
     table = launches(
         options["reports"], name=options["name"], top=options["top"], **common_of(options)
     )
     show(table, options)
+
+
+def _devices(options: dict[str, Any]) -> None:
+    from nsightpy.errors import UsageError
+    from nsightpy.render.plots import is_picture
+
+    if options["queue"] and options["sync"]:
+        raise UsageError("--queue and --sync are two tables: ask for one at a time")
+    if options["sync"]:
+        from nsightpy.verbs.sync_waits import sync_waits
+
+        show(sync_waits(options["reports"], top=options["top"], **common_of(options)), options)
+        return
+    from nsightpy.verbs.launch_queues import launch_queues
+
+    table = launch_queues(options["reports"], top=options["top"], **common_of(options))
+    if not is_picture(options["output"]):
+        show(table, options)
+        return
+    from nsightpy.render.plots import picture
+    from nsightpy.render.queue_plot import queue_figure
+
+    deliver(picture(queue_figure(table), options["output"]), options)
+    for note in table.notes:
+        say(note, options)

@@ -21,8 +21,27 @@ PAUSE_NS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
+class StreamQueue:
+    """How many operations of one stream waited to run, from its first launch to its last end.
+
+    `length`: over time; `mean`: over that window, whose length is window_ns; `peak_ns`: when it was
+    longest, first; empty_ns: for how long nothing waited; `bound`: its launch-bound stretches.
+    """
+
+    place: tuple[int, int]
+    stream: tuple[int, int, int]
+    operations: int
+    window_ns: int
+    length: Concurrency
+    mean: float
+    peak_ns: int
+    empty_ns: int
+    bound: LaunchBound
+
+
+@dataclass(frozen=True, slots=True)
 class LaunchBound:
-    """The launch-bound stretches of one device: their time, and how many kernels ran in them."""
+    """Launch-bound stretches: their time, and how many kernels ran in them."""
 
     stretches: Spans
     kernels: int
@@ -41,25 +60,70 @@ def launch_bound(work: GpuWork, place: int, call_ns: Ints, least: int = STRETCH)
     stretch lasts from the first launch to the last end of its kernels, and ends where the host
     paused between launches for more than 50 us.
     """
-    starts, ends, kernels = [], [], 0
+    bound = LaunchBound(NOTHING, 0)
     for stream in range(len(work.streams)):
         rows = _rows_of(work, stream)
-        kernel = work.kind[rows] <= max(COMPUTE, COMMUNICATION)
-        rows = rows[kernel if len(work.places) == 1 else kernel & (work.place[rows] == place)]
-        short = (work.end[rows] - work.start[rows]) < call_ns[rows]
-        goes_on = _goes_on(work.launch[rows], call_ns[rows]) & short[1:] & short[:-1]
-        first = np.flatnonzero(short & np.concatenate([[True], ~goes_on])[: len(rows)])
-        last = np.flatnonzero(short & np.concatenate([~goes_on, [True]])[: len(rows)])
-        long = last - first + 1 >= least
-        if not long.any():
+        own = _bound_among(work, rows[work.place[rows] == place], call_ns, least)
+        bound = LaunchBound(bound.stretches | own.stretches, bound.kernels + own.kernels)
+    return bound
+
+
+def stream_queues(work: GpuWork, call_ns: Ints) -> list[StreamQueue]:
+    """The queue of every stream with launched operations, in the order of the streams."""
+    found = []
+    for number, stream in enumerate(work.streams):
+        rows = _rows_of(work, number)
+        if not len(rows):
             continue
-        first, last = first[long], last[long]
-        kernels += int((last - first + 1).sum())
-        starts.append(work.launch[rows[first]])
-        ends.append(work.end[rows[last]])
-    if not starts:
-        return LaunchBound(NOTHING, 0)
-    return LaunchBound(union(np.concatenate(starts), np.concatenate(ends)), kernels)
+        length = queue_length(work, number)
+        low, high = int(work.launch[rows].min()), int(work.end[rows].max())
+        lasted = np.diff(length.times)
+        waited = length.counts[:-1]
+        peak = int(length.times[np.argmax(length.counts)]) if len(length.times) else low
+        found.append(
+            StreamQueue(
+                work.places[int(work.place[rows[0]])],
+                stream,
+                len(rows),
+                high - low,
+                length,
+                float((waited * lasted).sum() / (high - low)) if high > low else 0.0,
+                peak,
+                high - low - int(lasted[waited > 0].sum()),
+                _bound_among(work, rows, call_ns, STRETCH),
+            )
+        )
+    return found
+
+
+def longest_in(length: Concurrency, low: int, high: int, parts: int) -> tuple[Ints, Ints]:
+    """The begins of so many equal parts of a stretch of time, and the longest queue in each."""
+    begins = low + np.arange(parts, dtype=np.int64) * (high - low) // parts
+    if not len(length.times):
+        return begins, np.zeros_like(begins)
+    ends = np.append(begins[1:], high)
+    first = np.searchsorted(length.times, begins, side="right") - 1
+    after = np.searchsorted(length.times, ends, side="left")
+    longest = np.where(first >= 0, length.counts[np.maximum(first, 0)], 0)
+    some = np.flatnonzero(after > first + 1)
+    if len(some):
+        edges = np.column_stack([first[some] + 1, after[some]]).ravel()
+        within = np.maximum.reduceat(np.append(length.counts, 0), edges)[::2]
+        longest[some] = np.maximum(longest[some], within)
+    return begins, longest
+
+
+def _bound_among(work: GpuWork, rows: Ints, call_ns: Ints, least: int) -> LaunchBound:
+    """The launch-bound stretches among the operations of one stream, in its order."""
+    rows = rows[work.kind[rows] <= max(COMPUTE, COMMUNICATION)]
+    short = (work.end[rows] - work.start[rows]) < call_ns[rows]
+    goes_on = _goes_on(work.launch[rows], call_ns[rows]) & short[1:] & short[:-1]
+    first = np.flatnonzero(short & np.concatenate([[True], ~goes_on])[: len(rows)])
+    last = np.flatnonzero(short & np.concatenate([~goes_on, [True]])[: len(rows)])
+    long = last - first + 1 >= least
+    first, last = first[long], last[long]
+    stretches = union(work.launch[rows[first]], work.end[rows[last]])
+    return LaunchBound(stretches, int((last - first + 1).sum()))
 
 
 def _goes_on(launch: Ints, call_ns: Ints) -> NDArray[np.bool_]:
