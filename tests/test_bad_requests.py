@@ -82,6 +82,13 @@ def test_a_window_that_ends_before_it_begins(export: Path) -> None:
     assert "later than" in refused("kernels", export, "--from", "5us", "--to", "2us", code=2)
 
 
+@pytest.mark.parametrize("command", ["kernels", "api", "breakdown", "findings", "summarize"])
+def test_a_device_that_did_nothing(export: Path, command: str) -> None:
+    message = refused(command, export, "--device", "3,7")
+    assert "--device 3, 7: no GPU work on it; there are 0. See nsightpy info." in message
+    assert ask(command, export, "--device", "0-7").code == 0
+
+
 def test_a_regex_that_finds_no_rank(export: Path) -> None:
     message = refused("breakdown", export, "--rank-regex", "good", code=2)
     assert "'good'" in message

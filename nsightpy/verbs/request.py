@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict, TypeVar, Unpack
 
@@ -11,6 +11,7 @@ from nsightpy.errors import NsightpyError
 from nsightpy.rank_set import Mapped, Paths, RankSet, open_ranks
 from nsightpy.reports import NsysReport, Progress
 from nsightpy.results import Table, with_notes
+from nsightpy.verbs.extent import devices_of
 from nsightpy.verbs.scope import Scope
 
 T = TypeVar("T")
@@ -86,17 +87,25 @@ class Request:
         first = not identified and (ranked or self.scope.needs_ranks)
         if self.scope.ranks is not None:
             self._check_ranks(self.scope.ranks)
+        if self.scope.devices is not None:
+            self._check_devices(self.scope.devices)
         return self.ranks.map(work, ranked=first, identified=identified)
 
     def _check_ranks(self, wanted: frozenset[int]) -> None:
         """Raise NsightpyError when no process has any of the wanted ranks."""
         self.ranks.find_ranks()
         decided = (decision for report in self.ranks for decision in report.ranks.values())
-        known = sorted({rank for rank, _ in decided if rank is not None})
-        if not wanted & set(known):
-            there = f"there are {', '.join(map(str, known[:16]))}" if known else "none is known"
-            asked = ", ".join(map(str, sorted(wanted)[:16]))
-            raise NsightpyError(f"--rank {asked}: no process has it; {there}. See nsightpy info.")
+        known = {rank for rank, _ in decided if rank is not None}
+        if not wanted & known:
+            what, none = "no process has it", "none is known"
+            raise NsightpyError(f"--rank {_shown(wanted)}: {what}; {_there(known, none)}.")
+
+    def _check_devices(self, wanted: frozenset[int]) -> None:
+        """Raise NsightpyError when none of the wanted devices did anything."""
+        known = set[int]().union(*self.ranks.map(devices_of, jobs=1).values)
+        if not wanted & known:
+            what, none = "no GPU work on it", "the reports hold none"
+            raise NsightpyError(f"--device {_shown(wanted)}: {what}; {_there(known, none)}.")
 
     def finish(self, table: Table, *notes: str) -> Table:
         """The table with the inputs and everything that has to be said about them."""
@@ -108,3 +117,12 @@ def _typed_options(common: Mapping[str, object]) -> str:
     """The options of a scope as they can be typed again, quoted for a shell."""
     given = ((option, common.get(name)) for name, option in _TYPED)
     return " ".join(f"{option}={shlex.quote(str(v))}" for option, v in given if v is not None)
+
+
+def _shown(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)[:16]))
+
+
+def _there(known: Collection[int], none: str) -> str:
+    """What there is instead."""
+    return f"{f'there are {_shown(known)}' if known else none}. See nsightpy info"

@@ -32,9 +32,10 @@ from nsightpy.verbs.breakdown import (
     suspect_note,
 )
 from nsightpy.verbs.evidence import Gathered, gather
+from nsightpy.verbs.extent import extent_of_frames
 from nsightpy.verbs.findings import MEMORY_COLUMNS, facts_of, findings_table
 from nsightpy.verbs.idleness import launches_of
-from nsightpy.verbs.info import ReportInfo, extent_of_frames, gpu_text, report_info
+from nsightpy.verbs.info import ReportInfo, gpu_text, report_info
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
 

@@ -20,7 +20,7 @@ from nsightpy.readers.nsys.session import GPU_TABLES
 from nsightpy.reports import NsysReport
 from nsightpy.tracks import Lane, Place, Timeline, Track
 from nsightpy.verbs.clock import Clocks, clocks_of
-from nsightpy.verbs.info import extent_of
+from nsightpy.verbs.extent import extent_of
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
 
