@@ -65,3 +65,22 @@ def test_unknown_splits_are_refused(path: str) -> None:
         memory(path, by="grid")
     assert ask("memory", path, "--by", "grid", expect=None).code == 2
     assert ask("memory", path, "--usage", "--by", "rank", expect=None).code == 2
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "rate"), [(3_999_999_999, None), (4_000_000_000, 4.0), (None, 4.0)]
+)
+def test_no_rate_beyond_the_memory_itself(
+    bandwidth: int | None, rate: float | None, tmp_path: Path
+) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    if bandwidth is not None:
+        export.gpu(memoryBandwidth=bandwidth)
+    export.memset(5_000, 6_000, 4_000, launch=(96, 97))
+    export.memcpy(7_000, 8_000, 1_000, "DtoH", launch=(98, 99))
+    table = memory(str(export.write()))
+    assert table.column("throughput_gb_per_s") == [1.0, rate]
+    said = [note for note in table.notes if note.startswith("No rate")]
+    assert bool(said) == (rate is None)
+    if said:
+        assert "4.00 KB in 1.00 us would be 4.00 GB/s, beyond the GPU's memory (4 GB/s)" in said[0]

@@ -13,6 +13,7 @@ from nsightpy.analysis import ranking
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import difference, union
 from nsightpy.analysis.memory.copies import host_memory
+from nsightpy.analysis.memory.rates import believable
 from nsightpy.analysis.tally import Key, Tally, merge
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.errors import UsageError
@@ -35,6 +36,7 @@ class _Part:
     time: Tally
     sizes: Tally
     exposed_ns: dict[Key, int]
+    fastest: int
 
 
 def memory(
@@ -57,14 +59,16 @@ def memory(
     parts = request.map(work, ranked="rank" in splits).values
     time = merge([part.time for part in parts]).statistics()
     sizes = merge([part.sizes for part in parts]).statistics()
-    table = ranking.rank_memory(time, sizes, top, [_field(split) for split in splits])
+    fastest = max((part.fastest for part in parts), default=0)
+    ranked = ranking.rank_memory(time, sizes, top, [_field(split) for split in splits])
+    table = believable(ranked, fastest)
     if not splits:
-        return request.finish(table)
+        return request.finish(table, *table.notes)
     exposed: dict[Key, int] = {}
     for part in parts:
         for key, lost in part.exposed_ns.items():
             exposed[key] = exposed.get(key, 0) + lost
-    return request.finish(_with_exposed(table, splits, exposed))
+    return request.finish(_with_exposed(table, splits, exposed), *table.notes)
 
 
 def _with_exposed(table: Table, splits: Sequence[str], exposed: dict[Key, int]) -> Table:
@@ -104,7 +108,14 @@ def _tallied(report: NsysReport, *, splits: Sequence[str], scope: Scope, several
         _shown(ranking.tally_durations(whole, by), report, splits, several=several),
         _shown(ranking.tally_bytes(whole, by), report, splits, several=several),
         _exposed(report, scope, frame, whole, splits, several=several) if splits else {},
+        fastest_memory(report),
     )
+
+
+def fastest_memory(report: NsysReport) -> int:
+    """The bandwidth of the fastest device memory of a report, in bytes per second; 0 if unknown."""
+    speeds = report.frame("devices").ints("memory_bytes_per_s")
+    return int(speeds.max(initial=0))
 
 
 def _split(report: NsysReport, frame: Frame, split: str, *, several: bool) -> ColumnData:

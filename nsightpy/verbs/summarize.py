@@ -12,6 +12,7 @@ from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.checks import findings as checked
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.memory.rates import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Tally, merge, tally
@@ -36,6 +37,7 @@ from nsightpy.verbs.extent import extent_of_frames
 from nsightpy.verbs.findings import MEMORY_COLUMNS, facts_of, findings_table
 from nsightpy.verbs.idleness import launches_of
 from nsightpy.verbs.info import ReportInfo, gpu_text, report_info
+from nsightpy.verbs.memory import fastest_memory
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
 
@@ -76,6 +78,7 @@ class _Part:
     budgets: list[RankedBudget]
     kernels: Tally
     memory: tuple[Tally, Tally]
+    fastest_memory: int
     collectives: Tally
     ranges: Tally
     gathered: Gathered
@@ -102,15 +105,19 @@ def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common
         "breakdown": Table("breakdown", BREAKDOWN_FIELDS, tuple(map(budget_row, budgets))),
         "kernels": ranking.rank_by_time("kernels", kernel_statistics, (), top=top),
         "collectives": _collectives([part.collectives for part in parts]),
-        "memory": ranking.rank_memory(
-            merge([part.memory[0] for part in parts]).statistics(),
-            merge([part.memory[1] for part in parts]).statistics(),
-        ),
+        "memory": _memory(parts),
         "nvtx": _ranges([part.ranges for part in parts]),
     }
     idle = (note for part in parts for note in part.idle_notes)
     told = (note for part in parts for note in part.gathered.notes)
-    notes = [*request.ranks.notes, *map(suspect_note, doubtful), *idle, *told, *request.scope.notes]
+    notes = [
+        *request.ranks.notes,
+        *map(suspect_note, doubtful),
+        *idle,
+        *told,
+        *sections["memory"].notes,
+        *request.scope.notes,
+    ]
     return Summary(
         inputs=request.ranks.inputs,
         header=_header([part.info for part in parts]),
@@ -145,6 +152,7 @@ def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
             ranking.tally_durations(operations, ["operation"]),
             ranking.tally_bytes(operations, ["operation"]),
         ),
+        fastest_memory=fastest_memory(report),
         collectives=_collective_tally(report, kernels),
         ranges=tally_ranges(ranges),
         gathered=gathered,
@@ -188,6 +196,12 @@ def _collectives(tallies: Sequence[Tally]) -> Table:
     ]
     rows.sort(key=lambda row: (-int(row[6] or 0), str(row[0])))
     return Table("collectives", COLLECTIVE_FIELDS, tuple(rows))
+
+
+def _memory(parts: Sequence[_Part]) -> Table:
+    time, sizes = (merge([part.memory[which] for part in parts]).statistics() for which in (0, 1))
+    fastest = max((part.fastest_memory for part in parts), default=0)
+    return believable(ranking.rank_memory(time, sizes), fastest)
 
 
 def _ranges(tallies: Sequence[Tally]) -> Table:

@@ -1,0 +1,46 @@
+"""Rates that no hardware reaches: there the recorded times do not cover the work."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from nsightpy.results import Table, Value
+from nsightpy.units import format_bytes, format_time, significant
+
+# Faster than the memory of any GPU, in bytes per second: for captures that do not describe theirs.
+BEYOND_ANY = 25_000_000_000_000
+TOLD = 3
+_RATE = "throughput_gb_per_s"
+_GIGA = 1e9
+
+
+def believable(table: Table, fastest: int) -> Table:
+    """The ranking of memory operations without rates beyond `fastest`, and notes on those.
+
+    Every operation reads or writes device memory at least once, so none is faster than the
+    fastest memory among the devices, in bytes per second; 0 where the capture does not tell.
+    """
+    limit = fastest or BEYOND_ANY
+    place = table.columns.index(_RATE)
+    rows: list[tuple[Value, ...]] = []
+    notes = []
+    for row in table.rows:
+        rate = row[place]
+        if isinstance(rate, float) and rate * _GIGA > limit:
+            notes.append(_note(dict(zip(table.columns, row, strict=True)), rate, fastest))
+            rows.append((*row[:place], None, *row[place + 1 :]))
+        else:
+            rows.append(row)
+    more = [f"{len(notes) - TOLD} more rows have no rate for the same reason."]
+    told = notes[:TOLD] + (more if len(notes) > TOLD else [])
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *told))
+
+
+def _note(row: dict[str, Value], rate: float, fastest: int) -> str:
+    size = format_bytes(float(row["Total (MB)"] or 0) * 1e6)
+    time = format_time(float(row["Total Time (ns)"] or 0))
+    than = f"the GPU's memory ({fastest / _GIGA:,.0f} GB/s)" if fastest else "any GPU's memory"
+    return (
+        f"No rate for {str(row['Operation']).strip('[]')}: {size} in {time} would be "
+        f"{significant(rate)} GB/s, beyond {than}; the recorded times do not cover the work."
+    )
