@@ -27,6 +27,7 @@ from nsightpy.verbs.idleness import (
     launches_of,
     report_idle,
     residual_note,
+    stream_waits_note,
 )
 from nsightpy.verbs.request import Common, Request
 from nsightpy.verbs.scope import Scope
@@ -87,7 +88,8 @@ def breakdown(
     notes = dict.fromkeys(note for part in parts for note in part.notes)
     table = Table("breakdown", FIELDS, tuple(budget_row(row) for row in rows))
     residual = residual_note([row.idle for row in rows])
-    return request.finish(table, *map(suspect_note, doubtful), *notes, *residual)
+    waits = stream_waits_note([(row.budget.window_ns, row.idle) for row in rows])
+    return request.finish(table, *map(suspect_note, doubtful), *notes, *residual, *waits)
 
 
 def rank_budgets(

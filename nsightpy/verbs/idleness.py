@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -235,3 +235,21 @@ def residual_note(found: list[DeviceIdle]) -> list[str]:
     whole = format_time(sum(one.compute_absent_ns for one in causes))
     lost = format_time(tail + unlaunched)
     return [f"{lost} of {whole} without compute are not attributed: {told}."]
+
+
+def stream_waits_note(found: Sequence[tuple[int, DeviceIdle]]) -> list[str]:
+    """What is said where the waits of a device's streams add up to more than its window, in ns."""
+    beyond = [
+        (waits, window)
+        for window, one in found
+        if one.streams is not None and (waits := one.streams.total_ns) > window
+    ]
+    if not beyond:
+        return []
+    waits, window = max(beyond)
+    return [
+        (
+            "host_wait, kernel_wait and other_wait are sums over streams, so they can exceed the "
+            f"window: {format_time(waits)} of {format_time(window)}."
+        )
+    ]

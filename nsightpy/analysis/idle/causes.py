@@ -34,6 +34,10 @@ class StreamWaits:
     kernel_wait_ns: int = 0
     other_wait_ns: int = 0
 
+    @property
+    def total_ns(self) -> int:
+        return self.host_wait_ns + self.kernel_wait_ns + self.other_wait_ns
+
 
 @dataclass(frozen=True, slots=True)
 class IdleCauses:
