@@ -53,6 +53,7 @@ def clean(export: Export) -> None:
 
 def test_a_clean_report_has_no_findings(tmp_path: Path) -> None:
     assert found(tmp_path, clean) == {}
+    assert "Nothing stands out" in ask("findings", tmp_path / "report.sqlite").stderr
 
 
 def test_data_loading_starves(tmp_path: Path) -> None:

@@ -28,6 +28,8 @@ MOST_DEVICES = 8
 MOST_FINDINGS = 3
 MOST_NOTES = 4
 PIPED_WIDTH = 100
+# Less of a capture before and after all GPU work is not worth a line, in per cent.
+LEAST_OUTSIDE = 10.0
 # How a window divides without overlap: part, glyph, colour.
 PARTS = (
     ("compute_ns", "compute", "█", "green"),
@@ -63,7 +65,8 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
     for name, build in builders:
         table = summary.sections[name]
         if table.rows:
-            yield _SECTION_TITLES[name], build(table, width)
+            more = _outside(summary.header) if name == "breakdown" else []
+            yield _SECTION_TITLES[name], [*build(table, width), *more]
     if _telling(summary):
         yield "What stands out", _findings(summary, width)
     if summary.notes:
@@ -148,6 +151,21 @@ def _breakdown(table: Table, width: int) -> list[object]:
     legend.append(f"window {format_time(max(windows))}", style="dim")
     found.append(legend)
     return found
+
+
+def _outside(header: Mapping[str, Value]) -> list[object]:
+    """What a capture holds beyond the windows of its devices, where that is material."""
+    from rich.text import Text
+
+    outside, whole = header["outside_ns"], header["duration_ns"]
+    if not isinstance(outside, int) or not isinstance(whole, int):
+        return []
+    share = percent(outside, whole) or 0.0
+    if share < LEAST_OUTSIDE:
+        return []
+    told = "over 99.9" if share > 99.9 else significant(share, 3 if share > 99.0 else 2)
+    text = f"no GPU work in the other {format_time(outside)}, {told} % of the capture"
+    return [Text(f"  {'':<9}{text}", style="dim")]
 
 
 def _representative(records: list[Record]) -> list[Record]:

@@ -36,6 +36,7 @@ FIELDS = (
 )
 RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "name")
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
+NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 _PROBLEMS = ("nsys warning", "nsys error", "No CUDA API calls")
 
 
@@ -56,8 +57,10 @@ def findings(
     results = request.map(work, ranked=True).results
     gathered = [(report, part) for report, (part, _) in results]
     facts = facts_of(request, gathered, [kernels for _, (_, kernels) in results])
-    table = findings_table(checked(facts)[:top])
-    return request.finish(table, *(note for _, one in gathered for note in one.notes))
+    found = checked(facts)
+    nothing = [NOTHING] if facts.devices and not found else []
+    notes = [*nothing, *(note for _, one in gathered for note in one.notes)]
+    return request.finish(findings_table(found[:top]), *notes)
 
 
 def facts_of(

@@ -33,7 +33,7 @@ from nsightpy.verbs.breakdown import (
     suspect_note,
 )
 from nsightpy.verbs.evidence import Gathered, gather
-from nsightpy.verbs.extent import extent_of_frames
+from nsightpy.verbs.extent import Extent, extent_of_frames
 from nsightpy.verbs.findings import MEMORY_COLUMNS, facts_of, findings_table
 from nsightpy.verbs.idleness import launches_of
 from nsightpy.verbs.info import ReportInfo, gpu_text, report_info
@@ -75,6 +75,7 @@ class _Part:
     """What one report contributes."""
 
     info: ReportInfo
+    extent: Extent
     budgets: list[RankedBudget]
     kernels: Tally
     memory: tuple[Tally, Tally]
@@ -120,7 +121,7 @@ def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common
     ]
     return Summary(
         inputs=request.ranks.inputs,
-        header=_header([part.info for part in parts]),
+        header=_header([part.info for part in parts]) | {"outside_ns": _outside(request, parts)},
         sections=sections,
         findings=found,
         next_steps=_next_steps(found, sections, facts),
@@ -146,6 +147,7 @@ def _summarize_one(report: NsysReport, *, scope: Scope) -> _Part:
         gathered = gather(report, scope, work, launches, known, ranges)
     return _Part(
         info=report_info(report, extent),
+        extent=extent,
         budgets=budgets,
         kernels=ranking.tally_durations(kernels, ["name"]),
         memory=(
@@ -242,6 +244,25 @@ def _header(infos: Sequence[ReportInfo]) -> dict[str, Value]:
         "duration_ns": max(durations, default=None),
         "kernels": sum(one.kernels for one in infos),
     }
+
+
+def _outside(request: Request, parts: Sequence[_Part]) -> int | None:
+    """How much of a capture lies before the first and after the last GPU work, in ns.
+
+    The least of all reports; None where the question is about a stretch of time, or where lengths
+    are not known.
+    """
+    scope = request.scope
+    if scope.from_ns is not None or scope.to_ns is not None or scope.nvtx is not None:
+        return None
+    lengths = [
+        part.info.duration_ns - (part.extent.end_ns - part.extent.start_ns)
+        for part in parts
+        if part.info.duration_ns is not None
+        and part.extent.start_ns is not None
+        and part.extent.end_ns is not None
+    ]
+    return max(min(lengths), 0) if lengths else None
 
 
 def _next_steps(
