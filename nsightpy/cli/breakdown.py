@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, deliver, say, show
+from nsightpy.cli.options import common_of, common_options, show_or_draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @click.command("breakdown")
@@ -25,18 +28,15 @@ def command(**options: Any) -> None:
     divided by cause: nothing launched, blocked by another operation, or stalled. -o FILE.png,
     .svg or .pdf draws it.
     """
-    from nsightpy.render.plots import is_picture
     from nsightpy.verbs.breakdown import breakdown
 
     table = breakdown(
         options["reports"], communication=options["communication"], **common_of(options)
     )
-    if not is_picture(options["output"]):
-        show(table, options)
-        return
-    from nsightpy.render.budget_plot import breakdown_figure
-    from nsightpy.render.plots import picture
 
-    deliver(picture(breakdown_figure(table), options["output"]), options)
-    for note in table.notes:
-        say(note, options)
+    def figure() -> Figure:
+        from nsightpy.render.budget_plot import breakdown_figure
+
+        return breakdown_figure(table)
+
+    show_or_draw(table, figure, options)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, deliver, say, show
+from nsightpy.cli.options import common_of, common_options, show_or_draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @click.command("iterations")
@@ -24,18 +27,15 @@ def command(**options: Any) -> None:
     range, else a repeated collective or kernel sequence; the source is said. Warm-up and what the
     profiler cut off are told from the steady part. -o FILE.png, .svg or .pdf draws them.
     """
-    from nsightpy.render.plots import is_picture
     from nsightpy.verbs.iterations import iterations
 
     table = iterations(
         options["reports"], communication=options["communication"], **common_of(options)
     )
-    if not is_picture(options["output"]):
-        show(table, options)
-        return
-    from nsightpy.render.iterations_plot import iterations_figure
-    from nsightpy.render.plots import picture
 
-    deliver(picture(iterations_figure(table), options["output"]), options)
-    for note in table.notes:
-        say(note, options)
+    def figure() -> Figure:
+        from nsightpy.render.iterations_plot import iterations_figure
+
+        return iterations_figure(table)
+
+    show_or_draw(table, figure, options)

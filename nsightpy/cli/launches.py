@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsightpy.cli.options import (
     common_of,
     common_options,
-    deliver,
     name_option,
-    say,
     show,
+    show_or_draw,
     top_option,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @click.command("launches")
@@ -51,7 +53,6 @@ def command(**options: Any) -> None:
 
 def _devices(options: dict[str, Any]) -> None:
     from nsightpy.errors import UsageError
-    from nsightpy.render.plots import is_picture
 
     if options["queue"] and options["sync"]:
         raise UsageError("--queue and --sync are two tables: ask for one at a time")
@@ -63,12 +64,10 @@ def _devices(options: dict[str, Any]) -> None:
     from nsightpy.verbs.launch_queues import launch_queues
 
     table = launch_queues(options["reports"], top=options["top"], **common_of(options))
-    if not is_picture(options["output"]):
-        show(table, options)
-        return
-    from nsightpy.render.plots import picture
-    from nsightpy.render.queue_plot import queue_figure
 
-    deliver(picture(queue_figure(table), options["output"]), options)
-    for note in table.notes:
-        say(note, options)
+    def figure() -> Figure:
+        from nsightpy.render.queue_plot import queue_figure
+
+        return queue_figure(table)
+
+    show_or_draw(table, figure, options)

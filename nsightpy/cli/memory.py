@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, deliver, say, show, top_option
+from nsightpy.cli.options import common_of, common_options, show, show_or_draw, top_option
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @click.command("memory")
@@ -42,18 +45,15 @@ def command(**options: Any) -> None:
 
 def _usage(options: dict[str, Any]) -> None:
     from nsightpy.errors import UsageError
-    from nsightpy.render.plots import is_picture
     from nsightpy.verbs.memory_usage import memory_usage
 
     if options["by"]:
         raise UsageError("--by splits copies; --usage has rows of its own")
     table = memory_usage(options["reports"], top=options["top"], **common_of(options))
-    if not is_picture(options["output"]):
-        show(table, options)
-        return
-    from nsightpy.render.memory_plot import memory_figure
-    from nsightpy.render.plots import picture
 
-    deliver(picture(memory_figure(table), options["output"]), options)
-    for note in table.notes:
-        say(note, options)
+    def figure() -> Figure:
+        from nsightpy.render.memory_plot import memory_figure
+
+        return memory_figure(table)
+
+    show_or_draw(table, figure, options)

@@ -14,6 +14,8 @@ import click
 from nsightpy import worker_processes
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from nsightpy.results import Table
     from nsightpy.verbs.request import Common
 
@@ -138,6 +140,17 @@ def show(table: Table, options: dict[str, Any]) -> None:
         deliver_text(lambda out: print_table(table, out), options)
         if not table.rows:
             say("no rows: the reports hold nothing that matches", options)
+    tell(table, options)
+
+
+def show_or_draw(table: Table, figure: Callable[[], Figure], options: dict[str, Any]) -> None:
+    """Draw a table where the wanted file is a picture's, else show it; notes either way."""
+    from nsightpy.render.plots import is_picture, picture
+
+    if not is_picture(options["output"]):
+        show(table, options)
+        return
+    deliver(picture(figure(), options["output"]), options)
     tell(table, options)
 
 
