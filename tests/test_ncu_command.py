@@ -100,9 +100,10 @@ def test_one_run_profiles_one_of_each(
     path = write_export(tmp_path_factory.mktemp("r") / "r.sqlite", launches)
     plan = select(path, coverage=1.0, one_run=True, warm_up=warm_up, application=("app",))
     assert len(plan.runs) == 1
+    assert plan.selection is not None
     profiled = through_parser(plan, launches)
     assert_profiles(plan, launches, profiled)
-    names = {one.mangled for one in launches}
+    names = {choice.variant.mangled for choice in plan.selection.choices}
     matching = [p for p, one in enumerate(launches) if one.mangled in names]
     skip, count = plan.runs[0].run.skip, plan.runs[0].run.count
     assert profiled == [matching[skip : skip + count]]

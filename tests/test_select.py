@@ -68,7 +68,7 @@ def test_variants_differ_by_grid_block_and_shared_memory(tmp_path: Path) -> None
             Scripted("k", duration_ns=900),
         ],
     )
-    made = select(report, coverage=1.0)
+    made = select(report, coverage=1.0, whole=True)
     assert [(row[3], row[4], row[5], row[10]) for row in made.rows] == [
         ("1x1x1", "32x1x1", 2, 4),
         ("2x1x1", "32x1x1", 1, 1),
@@ -128,7 +128,7 @@ def test_a_stretch_of_time_weighs_but_counts_from_the_start(tmp_path: Path) -> N
 def test_processes_count_for_themselves(tmp_path: Path) -> None:
     launches = [Scripted("k", pid=1 + n % 2, duration_ns=100) for n in range(9)]
     report = write_export(tmp_path / "r.sqlite", launches)
-    made = select(report)
+    made = select(report, whole=True)
     assert made.rows[0][5] == 9
     assert made.rows[0][10] == 1
     assert made.runs[0].unit.pid == 1
@@ -170,18 +170,18 @@ def test_ranks_are_weighed_together_and_profiled_in_few(tmp_path: Path) -> None:
             *([Scripted("only_on_2", duration_ns=5000)] * 3 if rank == 2 else []),
         ]
         write_export(tmp_path / f"job_rank{rank}.sqlite", launches)
-    made = select(tmp_path, coverage=1.0)
+    made = select(tmp_path, coverage=1.0, whole=True)
     assert [(row[1], row[5], row[6]) for row in made.rows] == [
         ("everywhere", 12, 24_000),
         ("only_on_2", 3, 15_000),
     ]
     assert {planned.unit.rank for planned in made.runs} == {2}
-    only = select(tmp_path, coverage=1.0, profile_rank=0)
+    only = select(tmp_path, coverage=1.0, whole=True, profile_rank=0)
     assert [row[1] for row in only.rows] == ["everywhere"]
     assert any("only_on_2" in note for note in only.notes)
     with pytest.raises(UsageError, match="--profile-rank 7"):
         select(tmp_path, profile_rank=7)
-    narrow = select(tmp_path, rank="0")
+    narrow = select(tmp_path, rank="0", whole=True)
     assert narrow.rows[0][5] == 4
 
 
@@ -194,8 +194,23 @@ def test_the_budget_bounds_passes_and_says_so(tmp_path: Path) -> None:
     assert made.selection.cost == 20
     assert any("budget leaves out 1 variant with 47.1 %" in note for note in made.notes)
     assert any("20 passes (given" in note for note in made.notes)
-    assert select(report, coverage=1.0, passes=20, budget=19).rows == ()
+    with pytest.raises(UsageError, match="--budget 19 is less than the 20 passes"):
+        select(report, coverage=1.0, passes=20, budget=19)
     assert any("assumed for --set roofline" in note for note in select(report).notes)
+
+
+def test_the_budget_bounds_the_stretch_of_a_single_run(tmp_path: Path) -> None:
+    """One of each of a, b and c is 8 launches apart; a and b stand side by side."""
+    times = {"a": 900, "b": 800, "c": 700}
+    order = ["a", "b", *["a"] * 6, "c"]
+    launches = [Scripted(name, duration_ns=times[name]) for name in order * 2]
+    report = write_export(tmp_path / "r.sqlite", launches)
+    everything = select(report, coverage=1.0, one_run=True, passes=10, whole=True)
+    assert (everything.runs[0].run.skip, everything.runs[0].run.count) == (10, 8)
+    cheap = select(report, coverage=1.0, one_run=True, passes=10, whole=True, budget=25)
+    assert [row[1] for row in cheap.rows] == ["a", "b"]
+    assert cheap.runs[0].run.count == 2
+    assert any("The budget leaves out 1 variant with" in note for note in cheap.notes)
 
 
 def test_an_nvtx_range_narrows_weights_and_counts(tmp_path: Path) -> None:

@@ -147,11 +147,11 @@ def command(context: click.Context, /, **options: Any) -> None:
         text = plan.script(options["script"], options["launcher"])
         deliver(text.encode("utf-8", "surrogateescape"), options)
         executable(options["output"])
-        told(plan, options)
+        tell_all(plan, options)
     elif options["lines"]:
         text = "".join(f"{line}\n" for line in plan.lines())
         deliver(text.encode("utf-8", "surrogateescape"), options)
-        told(plan, options)
+        tell_all(plan, options)
     elif options["format_"] == "table":
         deliver_text(lambda out: printed(plan, out), options)
         tell(plan, options)
@@ -211,7 +211,7 @@ def executable(path: str) -> None:
         Path(path).chmod(mode | (mode & 0o444) >> 2)
 
 
-def told(plan: Plan, options: dict[str, Any]) -> None:
+def tell_all(plan: Plan, options: dict[str, Any]) -> None:
     """The notes, on stderr."""
     for note in plan.notes:
         say(note, options)
@@ -222,6 +222,7 @@ def run(plan: Plan, options: dict[str, Any]) -> None:
     from nsightpy.verbs.selection.run_plan import run_plan
 
     told = None if options["quiet"] else progress
+    tell_all(plan, options)
     if not options["csv"]:
         show(run_plan(plan, told=told), options)
         return

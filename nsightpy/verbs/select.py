@@ -94,7 +94,7 @@ def select(
         version=version,
     )
     if one_run and selection.choices:
-        runs = one_run_each(request, wanted, selection, output, form)
+        selection, runs = one_run_each(request, wanted, selection, output, form, budget)
     else:
         runs = planned_runs(selection, output, form)
     plan = Plan(
@@ -120,7 +120,7 @@ def _chosen(
     budget: int | None,
     passes: int,
 ) -> Selection:
-    """The selection over all reports; raises ReportError where there is nothing to choose from."""
+    """The selection over all reports. Raises ReportError and UsageError where nothing is left."""
     offers = of_ranks([one for part in found for one in part.offers], profile_rank)
     if not offers:
         raise ReportError(
@@ -128,7 +128,13 @@ def _chosen(
             "has no kernels to choose from",
             "Widen --from, --to, --rank, --device or --nvtx, or see `nsightpy kernels`.",
         )
-    return choose(offers, coverage=coverage, top=top, passes=passes, budget=budget)
+    selection = choose(offers, coverage=coverage, top=top, passes=passes, budget=budget)
+    if selection.over_budget and not selection.choices:
+        raise UsageError(
+            f"--budget {budget} is less than the {passes} passes that one launch is assumed to "
+            "take: raise it, choose a smaller --set, or tell --passes"
+        )
+    return selection
 
 
 def _job(found: Sequence[Found]) -> Job:

@@ -73,11 +73,6 @@ class Selection:
     def covered_ns(self) -> int:
         return sum(choice.total_ns for choice in self.choices)
 
-    @property
-    def replayed_ns(self) -> int:
-        """GPU time of the passes alone, at the speed the launches had."""
-        return self.passes * sum(s.duration_ns for c in self.choices for s in c.samples)
-
     def share(self, part_ns: int) -> float:
         """A part of the whole, from 0 to 1."""
         return part_ns / self.whole_ns if self.whole_ns else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
-from nsightpy.analysis.selection.launch_places import warm
+from nsightpy.analysis.selection.launch_places import Launches, Mask, warm
 from nsightpy.analysis.selection.launch_window import shortest_window
 from nsightpy.errors import UsageError
 from nsightpy.verbs.request import Request
@@ -14,27 +14,64 @@ from nsightpy.verbs.selection.plan import NAME_COLUMNS, PlannedRun, names_of, wi
 
 
 def one_run_each(
-    request: Request, wanted: Wanted, selection: Selection, output: str, form: str
+    request: Request,
+    wanted: Wanted,
+    selection: Selection,
+    output: str,
+    form: str,
+    budget: int | None = None,
+) -> tuple[Selection, list[PlannedRun]]:
+    """One run per process for all its choices, and the choices whose stretches the budget allows.
+
+    A stretch holds more launches than choices, and all of them are profiled: the choices with the
+    least time are left out until passes x launches is within the budget. Raises UsageError where
+    no stretch holds them.
+    """
+    kept = selection
+    launches: dict[str, tuple[Launches, Mask]] = {}
+    while True:
+        runs = _runs(request, wanted, kept, output, form, launches)
+        cost = kept.passes * sum(planned.run.count for planned in runs)
+        if budget is None or cost <= budget:
+            return kept, runs
+        if len(kept.choices) == 1:
+            raise UsageError(f"--budget {budget} is less than one run of {cost} passes takes")
+        kept = replace(
+            kept,
+            choices=kept.choices[:-1],
+            over_budget=(kept.choices[-1], *kept.over_budget),
+        )
+
+
+def _runs(
+    request: Request,
+    wanted: Wanted,
+    selection: Selection,
+    output: str,
+    form: str,
+    launches: dict[str, tuple[Launches, Mask]],
 ) -> list[PlannedRun]:
-    """One run per process for all its choices. Raises UsageError where no stretch holds them."""
+    """The runs of a selection; `launches` keeps what was read of each report."""
     homes: dict[Unit, list[Choice]] = {}
     for choice in selection.choices:
         homes.setdefault(choice.unit, []).append(choice)
     runs = []
     for place, (unit, choices) in enumerate(homes.items(), start=1):
         name = output if len(homes) == 1 else f"{output}_{place:02d}"
-        planned = _stretch(request, wanted, unit, choices, name, form)
+        if unit.report not in launches:
+            report = next(one for one in request.ranks if str(one.path) == unit.report)
+            done, weighed, _ = launches_in(report, wanted, steady_of(report, wanted))
+            launches[unit.report] = done, weighed & warm(done, wanted.warm_up)
+        planned = _stretch(*launches[unit.report], unit, choices, name, form)
         orders = tuple(selection.choices.index(choice) + 1 for choice in choices)
         runs.append(replace(planned, rows=orders))
     return runs
 
 
 def _stretch(
-    request: Request, wanted: Wanted, unit: Unit, choices: list[Choice], output: str, form: str
+    done: Launches, may_stand: Mask, unit: Unit, choices: list[Choice], output: str, form: str
 ) -> PlannedRun:
     """The run of the shortest stretch, by the surest kind of name that all choices have."""
-    report = next(one for one in request.ranks if str(one.path) == unit.report)
-    done, weighed, _ = launches_in(report, wanted, steady_of(report, wanted))
     named = [dict(names_of(choice.variant, form)) for choice in choices]
     found = []
     for base in (base for base in named[0] if all(base in each for each in named)):
@@ -43,7 +80,7 @@ def _stretch(
             unit.pid,
             [choice.variant for choice in choices],
             name=NAME_COLUMNS[base],
-            may_stand=weighed & warm(done, wanted.warm_up),
+            may_stand=may_stand,
             typical_ns=[choice.samples[0].duration_ns for choice in choices],
         )
         if window is not None:

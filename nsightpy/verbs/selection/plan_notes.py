@@ -37,11 +37,10 @@ def _weight(plan: Plan) -> Iterator[str]:
     if selection is None:
         return
     chosen = len(selection.choices)
-    them = {0: "none is chosen and they take", 1: "the one chosen takes"}
     yield (
         "share is of the GPU time of all kernels that may be chosen: "
         f"{format_time(selection.whole_ns)} in {counted(selection.variants, 'variant')}; "
-        f"{them.get(chosen, f'the {chosen} chosen take')} "
+        f"{'the one chosen takes' if chosen == 1 else f'the {chosen} chosen take'} "
         f"{100 * selection.share(selection.covered_ns):.1f} % of it."
     )
 
@@ -81,6 +80,7 @@ def _cost(plan: Plan, metric_set: str, passes: int | None) -> Iterator[str]:
         f"{counted(selection.passes * launches, 'pass', 'passes')}, and "
         f"{counted(len(plan.runs), 'run')} of the application up to its last profiled launch"
         f"{' or' if plan.options.kill else ', then on'} to its end."
+        f"{' --one-run profiles more launches in one run.' if len(plan.runs) > 1 else ''}"
     )
 
 
