@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
 import numpy as np
 import pyarrow as pa
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nsightpy.frames import Frame, Labels, constant, distinct, elementwise, is_constant
 from nsightpy.readers import arrow
 from nsightpy.readers.arrow import Columns
+from nsightpy.readers.sqlite import SqliteFile
 
 NUMBERS = st.lists(st.lists(st.sampled_from([0, 7, 2**62]), max_size=5), max_size=4)
 
@@ -76,3 +82,19 @@ def test_constants_stay_constant_and_equal_their_rows() -> None:
     joined = Frame.concatenate([frame, frame])
     assert is_constant(joined.ints("pid"))
     assert joined.ints("tid").tolist() == [5, 6, 5, 6] * 2
+
+
+@pytest.mark.parametrize("step", [1, 2, 1000, 10**15])
+def test_tables_with_row_numbers_far_apart_are_read_whole(tmp_path: Path, step: int) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("CREATE TABLE t (n INTEGER)")
+        file.executemany(
+            "INSERT INTO t (rowid, n) VALUES (?, ?)", [(1 + step * row, row) for row in range(5000)]
+        )
+    reader = SqliteFile(path)
+    table = reader.tables["t"]
+    number = sa.cast(table.c.n, sa.Integer).label("n")
+    for query in (sa.select(number), sa.select(number).where(table.c.n % 7 == 0)):
+        expected = [row[0] for row in reader.rows(query)]
+        assert list(reader.arrays(query, split=table)["n"]) == expected

@@ -32,6 +32,7 @@ Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 PARALLEL_ROWS = 200_000
 # Threads that read one table; workers that share a machine take fewer each.
 READING_THREADS = 4
+PROBES = 16
 LOCK_WAIT_S = 1.0
 WAL_FORMAT = 2
 
@@ -106,9 +107,9 @@ class SqliteFile:
     def _split(self, query: Query, table: sa.TableClause | None) -> tuple[list[Query], list[int]]:
         """A query for each row range of a table, and how many rows each can give at most."""
         bounds = None if table is None else self.row_bounds(table)
-        span = 0 if bounds is None else bounds[1] + 1 - bounds[0]
-        if bounds is None or span > self.path.stat().st_size:
+        if table is None or bounds is None or not self._dense(table, bounds):
             return [query], [BATCH_ROWS]
+        span = bounds[1] + 1 - bounds[0]
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
         workers = min(READING_THREADS, cpus)
         if workers < 2 or span <= PARALLEL_ROWS:
@@ -118,6 +119,16 @@ class SqliteFile:
         rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
         queries = [query.where(rowid >= low, rowid < high) for low, high in ranges]
         return queries, [high - low for low, high in ranges]
+
+    def _dense(self, table: sa.TableClause, bounds: tuple[int, int]) -> bool:
+        """Whether at least half of a table's row numbers are taken, judged by a few of them."""
+        low, high = bounds
+        if high - low > self.path.stat().st_size:
+            return False
+        probes = sorted({low + (high - low) * part // PROBES for part in range(PROBES + 1)})
+        rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
+        query = sa.select(sa.func.count()).select_from(table).where(rowid.in_(probes))
+        return 2 * int(self.rows(query)[0][0]) >= len(probes)
 
     def close(self) -> None:
         """Let go of the file; the next query opens it again."""
