@@ -12,6 +12,7 @@ from reports import ROOT, ask
 
 PAGE = (ROOT / "docs" / "loop.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```bash\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 COMMANDS = [line for block in BLOCKS for line in block.splitlines() if line]
 
 
@@ -35,6 +36,26 @@ def test_the_tour_walks_the_whole_loop() -> None:
     assert walked == ["summarize", "ranks", "timeline", "select", "roofline", "headroom"]
 
 
+def test_the_readme_walks_the_same_loop() -> None:
+    section = README.partition("### The loop")[2].partition("\n### ")[0]
+    lines = re.findall(r"^    (nsightpy .*)$", section, re.MULTILINE)
+    words = [shlex.split(line, comments=True) for line in lines]
+    walked = [shlex.split(line) for line in COMMANDS]
+    assert [each for each in words if each not in walked and each[1] != "select"] == []
+    assert list(dict.fromkeys(each[1] for each in words)) == list(
+        dict.fromkeys(each[1] for each in walked)
+    )
+
+
+def test_the_quoted_command_is_the_printed_one() -> None:
+    (quoted,) = re.findall(r"^    (ncu .*?)\n\n", PAGE, re.DOTALL | re.MULTILINE)
+    (line,) = (line for line in COMMANDS if "-- python train.py --steps" in line)
+    printed = ask(*shlex.split(line)[1:]).text.splitlines()
+    assert shlex.split(quoted.replace("\\\n", " ")) in [
+        shlex.split(each) for each in printed if each.startswith("ncu ")
+    ]
+
+
 def test_the_sample_measurements_are_what_the_script_writes() -> None:
     written = make_sample_measurements.TARGET.read_text(encoding="utf-8")
     assert written == make_sample_measurements.page(), "run scripts/make_sample_measurements.py"
@@ -46,7 +67,12 @@ def test_the_tour_quotes_the_figures_of_its_sample() -> None:
         *("--ncu", ROOT / "sample_reports" / "training_4rank.ncu.csv"),
     ).json["rows"]
     first = rows[0]
-    assert f"takes {100 * first['share']:.0f} % of the step" in PAGE
-    assert f"at {100 * first['roof_fraction']:.0f} % of its nearest roof" in PAGE
-    assert f"at most {100 * first['ceiling_share']:.1f} % to gain" in PAGE
+    said = (
+        f"is {100 * first['share']:.1f} % of the step",
+        f"runs at {100 * first['roof_fraction']:.0f} % of its roof",
+        f"at most {100 * first['ceiling_share']:.1f} % to gain",
+    )
+    for page in (PAGE, README):
+        plain = " ".join(page.replace("\n>", "\n").split())
+        assert [text for text in said if text not in plain] == []
     assert all(row["matched_by"] == "function" for row in rows if row["matched_by"])
