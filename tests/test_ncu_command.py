@@ -278,6 +278,9 @@ def test_the_command_line_prints_what_the_library_plans(tmp_path: Path) -> None:
         *words, "--lines", "--script", "mpi", *application, expect=2
     ).stderr  # fmt: skip
     assert "after --" in ask(*words, "--run", expect=2).stderr
+    assert "train: is no report; the application" in ask(*words, "train", expect=2).stderr
+    assert "no such file" in ask(*words, tmp_path / "s.sqlite", expect=1).stderr
+    assert "--launcher is for" in ask(*words, "--launcher", "srun", expect=2).stderr
     with pytest.raises(UsageError, match="script must be one of"):
         plan.script("lsf")
 

@@ -215,7 +215,10 @@ def deliver_text(write: Callable[[Any], None], options: dict[str, Any]) -> None:
         write(console())
         return
     if options["output"].lower().endswith(PICTURES):
-        raise UsageError(f"{options['output']}: this command writes tables and does not draw")
+        raise UsageError(
+            f"{options['output']}: this command writes no such file: tables, and pictures (.png, "
+            ".svg, .pdf) where its --help says so"
+        )
     text = io.StringIO()
     write(console(text))
     deliver(text.getvalue().encode("utf-8", "backslashreplace"), options)

@@ -16,107 +16,12 @@ from nsightpy.cli.options import (
     tell,
     top_option,
 )
+from nsightpy.cli.select_options import APPLICATION, WithApplication, options_of_select
 
 if TYPE_CHECKING:
     from nsightpy.verbs.selection.plan import Plan
 
-APPLICATION = "nsightpy.application"
 IN_THE_COMMANDS = ("mangled", "launch_count", "command")
-
-
-class WithApplication(click.Command):
-    """A command whose words after the first -- are another program's own command."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--" in args:
-            place = args.index("--")
-            ctx.meta[APPLICATION] = tuple(args[place + 1 :])
-            args = args[:place]
-        return super().parse_args(ctx, args)
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return [*super().collect_usage_pieces(ctx), "[-- APPLICATION ARGUMENTS...]"]
-
-
-_CHOICE = (
-    click.option(
-        "--coverage",
-        type=click.FloatRange(0, 1, min_open=True),
-        default=0.8,
-        show_default=True,
-        help="Choose the fewest kernels with this share of the GPU time.",
-    ),
-    click.option(
-        "--communication",
-        metavar="RE",
-        multiple=True,
-        help="Kernels whose name matches count as communication, too; may be repeated.",
-    ),
-    click.option("--with-communication", is_flag=True, help="Choose communication kernels, too."),
-    click.option("--outlier", is_flag=True, help="Add the slowest launch of each kernel."),
-    click.option("--whole", is_flag=True, help="Weigh warm-up, too, not the steady state only."),
-    click.option(
-        "--warm-up",
-        metavar="N",
-        type=click.IntRange(min=0),
-        default=1,
-        show_default=True,
-        help="First launches of a variant that are not representative.",
-    ),
-    click.option(
-        "--budget", metavar="N", type=click.IntRange(min=1), help="At most N passes over kernels."
-    ),
-    click.option(
-        "--passes", metavar="N", type=click.IntRange(min=1), help="Passes that one launch takes."
-    ),
-    click.option("--profile-rank", metavar="SPEC", help="Profile in these ranks only."),
-)
-_NCU = (
-    click.option("--set", "metric_set", metavar="NAME", help="Set of sections.  [roofline]"),
-    click.option("--section", "sections", metavar="NAME", multiple=True, help="More sections."),
-    click.option("--metrics", metavar="LIST", default="", help="Metrics, as ncu takes them."),
-    click.option(
-        "--form",
-        type=click.Choice(["auto", "mangled", "function", "demangled"]),
-        default="auto",
-        show_default=True,
-        help="How kernels are named; auto takes the first that the capture has.",
-    ),
-    click.option("--one-run", is_flag=True, help="One run of the application for all kernels."),
-    click.option("--ncu-output", metavar="NAME", default="ncu", help="How reports begin.  [ncu]"),
-    click.option("--ncu-force", is_flag=True, help="Let ncu overwrite its reports."),
-    click.option("--rank-variable", metavar="VAR", help="Goes into reports' names as %q{VAR}."),
-    click.option("--kill", is_flag=True, help="End the application after the last launch."),
-    click.option(
-        "--capture-range",
-        type=click.Choice(["auto", "none", "cudaProfilerApi"]),
-        default="auto",
-        show_default=True,
-        help="What began the nsys capture: ncu counts launches from there; auto asks the report.",
-    ),
-    click.option("--ncu-option", "extra", metavar="WORD", multiple=True, help="More for ncu."),
-)
-_FORM = (
-    click.option("--lines", is_flag=True, help="Print only the commands, one per line."),
-    click.option(
-        "--script",
-        metavar="KIND",
-        type=click.Choice(["slurm", "mpi", "torchrun", "plain"]),
-        help="Print a batch script: slurm, mpi (PBS, PALS), torchrun, plain.",
-    ),
-    click.option("--launcher", metavar="TEXT", default="", help="Starts the job in the script."),
-    click.option("--run", is_flag=True, help="Run the commands here, now."),
-    click.option(
-        "--csv", is_flag=True, help="With --run: write no reports, show what was measured."
-    ),
-)
-
-
-def options_of_select(function: Any) -> Any:
-    """All options of this command, in the order of the help."""
-    for option in reversed((*_CHOICE, *_NCU, *_FORM)):
-        function = option(function)
-    return function
 
 
 @click.command("select", cls=WithApplication)
@@ -129,7 +34,11 @@ def command(context: click.Context, /, **options: Any) -> None:
 
     The fewest kernel variants (name, grid, block, shared memory) that cover 80 % of the GPU time
     of all REPORTs, each measured by one typical launch. Words after -- are the application's own
-    command.
+    command. Nothing is run without --run:
+
+    \b
+      nsightpy select train.sqlite -- python train.py
+      nsightpy select job/ --script slurm -o ncu.sbatch -- python train.py
     """
     from nsightpy.errors import UsageError
 
@@ -138,8 +47,12 @@ def command(context: click.Context, /, **options: Any) -> None:
         raise UsageError("--run needs the application's own command after --")
     if options["csv"] and not options["run"]:
         raise UsageError("--csv is for --run; without it, --format csv prints the table")
+    if options["launcher"] and not options["script"]:
+        raise UsageError("--launcher is for --script: lines are run in a rank by hand")
     if sum(map(bool, (options["run"], options["script"], options["lines"]))) > 1:
         raise UsageError("--run, --script and --lines exclude each other")
+    if not application:
+        refuse_application(options["reports"])
     plan = planned(options, application)
     if options["run"]:
         run(plan, options)
@@ -159,6 +72,21 @@ def command(context: click.Context, /, **options: Any) -> None:
         deliver(as_json(plan), options)
     else:
         show(plan, options)
+
+
+def refuse_application(words: tuple[str, ...]) -> None:
+    """Raise UsageError where a word behind the reports can only be the application's command."""
+    import glob
+    from pathlib import Path
+
+    from nsightpy.errors import UsageError
+    from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES
+
+    for word in words[1:]:
+        path = Path(word)
+        is_named_so = path.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES or glob.has_magic(word)
+        if not (is_named_so or path.exists()):
+            raise UsageError(f"{word}: is no report; the application's own command goes after --")
 
 
 def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
