@@ -66,9 +66,9 @@ def test_data_loading_starves(tmp_path: Path) -> None:
 
     row = found(tmp_path, build)[HOST]
     assert row["recoverable_ns"] == 6 * MS
-    assert "100 % of that inside NVTX range 'load_batch'" in str(row["evidence"])
+    assert "100 % of that time inside NVTX range 'load_batch'" in str(row["evidence"])
     assert row["severity"] == "warning"
-    assert str(row["next_command"]).startswith("nsightpy nvtx ")
+    assert str(row["next_command"]).endswith("report.sqlite --nvtx load_batch")
 
 
 def test_synchronising_starves(tmp_path: Path) -> None:
@@ -116,7 +116,9 @@ def test_a_launching_call_that_loads_code(tmp_path: Path) -> None:
 
     row = found(tmp_path, build)[LOAD]
     assert row["recoverable_ns"] == 3 * MS - 11 * US
-    assert "inside one launching call; the worst took 3.00 ms; it launched" in str(row["evidence"])
+    assert "inside one launching call of 3.00 ms, of k_new; it was the first" in str(
+        row["evidence"]
+    )
     assert str(row["next_command"]).startswith("nsightpy api ")
 
 
@@ -131,6 +133,19 @@ def test_usual_launching_calls_are_no_finding(tmp_path: Path) -> None:
             )
 
     assert LOAD not in found(tmp_path, build)
+
+
+def test_host_work_in_cuda_calls_is_named(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS)
+        export.api(end + US, end + US + 4500 * US, "cudaHostAlloc_v3020")
+        export.api(end + 5 * MS, end + 5 * MS + 90 * US, "cudaMalloc_v3020")
+        busy(export, end + 6 * MS + 900 * US)
+
+    row = found(tmp_path, build)[HOST]
+    assert row["recoverable_ns"] == 6 * MS
+    assert "75 % of that time in long CUDA calls, mostly cudaHostAlloc" in str(row["evidence"])
+    assert str(row["next_command"]).startswith("nsightpy api ")
 
 
 def test_a_synchronisation_that_costs_no_gpu_time_is_not_told(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.facts import DeviceFacts, TinyKernels
 from nsightpy.analysis.findings.tiny import is_tiny, tiny_kernels
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.launch_waits import launch_latency, long_launches
+from nsightpy.analysis.idle.launch_waits import LONG_CALL_NS, launch_latency, long_launches
 from nsightpy.analysis.idle.queues import launch_bound
 from nsightpy.analysis.idle.starvation import starvation
 from nsightpy.analysis.intervals import NOTHING, Spans, difference, overlap_total, union
@@ -28,8 +28,9 @@ from nsightpy.analysis.memory.copies import (
 from nsightpy.analysis.ranks.collectives import NO_LOG
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import API_CALLS, Frame, Ints
+from nsightpy.names import function_name
 from nsightpy.readers.nsys.sync_calls import COLUMNS as SYNC_COLUMNS
-from nsightpy.readers.nsys.sync_calls import sync_calls
+from nsightpy.readers.nsys.sync_calls import long_calls, sync_calls
 from nsightpy.reports import NsysReport
 from nsightpy.verbs.aligning import RankPart, rank_part
 from nsightpy.verbs.breakdown import RankedBudget, attributed
@@ -66,6 +67,7 @@ class _Source:
     communicates: NDArray[np.bool_]
     idle: ReportIdle
     syncs: Frame
+    calls: Frame
     ranges: Frame | None
     call_ns: Ints
     kinds: NDArray[np.int32]
@@ -90,10 +92,12 @@ def gather(
     if steady is not None:
         windows = {place: one.window for place, one in steady.items()}
         rows, idle = attributed(report, scope, work, launches, communication, windows)
-    syncs = sync_calls(report.export) if idle.gaps else Frame.empty(API_CALLS, SYNC_COLUMNS)
+    syncs = calls = Frame.empty(API_CALLS, SYNC_COLUMNS)
+    if idle.gaps:
+        syncs, calls = sync_calls(report.export), long_calls(report.export, LONG_CALL_NS)
     communicates = is_communication(work.kernels.labels("name"), communication)
     lengths, kinds = _call_lengths(work, idle), group_by(work.kernels, ("pid", "name")).codes
-    source = _Source(report, work, communicates, idle, syncs, ranges, lengths, kinds)
+    source = _Source(report, work, communicates, idle, syncs, calls, ranges, lengths, kinds)
     unlaunched = 0
     if idle.work is not None:
         unlaunched = int(np.count_nonzero(idle.work.launch[: work.kernels.rows] == NO_TIME))
@@ -154,6 +158,8 @@ def _with_idleness(
     gaps, ranges = idle.gaps[place], source.ranges
     bound = launch_bound(idle.work, idle.work.places.index(place), source.call_ns)
     long = long_launches(idle.work, gaps, source.call_ns, source.kinds, nothing)
+    if long is not None:
+        long = replace(long, kernel=function_name(source.work.kernels.labels("name")[long.row]))
     starved = starvation(
         gaps,
         window,
@@ -161,6 +167,7 @@ def _with_idleness(
         bound.stretches,
         source.syncs.take(source.syncs.ints("pid") == row.pid),
         None if ranges is None else ranges.take(ranges.ints("pid") == row.pid),
+        source.calls.take(source.calls.ints("pid") == row.pid),
         NOTHING if long is None else long.lost,
     )
     every = np.zeros(len(idle.work), dtype=np.bool_)

@@ -37,7 +37,10 @@ def exposed_copies(facts: Facts) -> list[Finding]:
         return max(one.budget.copy_only_ns - mine, 0)
 
     def text(_: DeviceFacts) -> str:
-        return "other copies ran with no kernel beside them for {time}, {share} of {place}"
+        return (
+            "copies other than from host to device ran with no kernel beside them for {time}, "
+            "{share} of {place}"
+        )
 
     return worst(facts, "copies not overlapped", lost, text, "memory", more=_BY_MEMORY)
 

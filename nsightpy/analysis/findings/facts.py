@@ -82,7 +82,7 @@ class DeviceFacts:
             return f"{self.name}'s window"
         if self.iterations == 1:
             return f"{self.name}'s steady iteration"
-        return f"{self.name}'s {self.iterations} steady iterations"
+        return f"{self.name}'s {self.iterations:,} steady iterations"
 
 
 @dataclass(frozen=True)

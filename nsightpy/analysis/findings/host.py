@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+from dataclasses import replace
+
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts
 from nsightpy.analysis.findings.worst import percent_text, worst
 from nsightpy.results import Finding
 from nsightpy.units import format_count, format_time
+
+# From this part of a time on it is said what the host did in it.
+TELLING = 0.25
 
 
 def host_busy(facts: Facts) -> list[Finding]:
@@ -15,19 +21,47 @@ def host_busy(facts: Facts) -> list[Finding]:
         return one.starvation.elsewhere_ns if one.starvation else 0
 
     def text(one: DeviceFacts) -> str:
-        where = ""
-        if one.starvation and one.starvation.range_name:
-            share = percent_text(one.starvation.range_share)
-            where = f"; {share} of that inside NVTX range {one.starvation.range_name!r}"
-        elif not facts.has_ranges:
-            where = "; NVTX ranges in the program would tell what it did"
         return (
             "nothing was launched while the host did something else (data loading, Python, other "
-            f"work) for {{time}}, {{share}} of {{place}}{where}"
+            f"work) for {{time}}, {{share}} of {{place}}{_where(facts, one)}"
         )
 
-    verb = "nvtx" if facts.has_ranges else "breakdown"
-    return worst(facts, "GPU starved: host busy elsewhere", lost, text, verb)
+    # which command tells more depends on the device that is named
+    found = worst(facts, "GPU starved: host busy elsewhere", lost, text, "breakdown")
+    return [
+        replace(one, next_command=_about_host(facts, told))
+        for one in found
+        for told in facts.devices
+        if (told.rank, told.device) == (one.rank, one.device)
+    ][:1]
+
+
+def _where(facts: Facts, one: DeviceFacts) -> str:
+    """Where the host was meanwhile, as far as it is known."""
+    starved, parts = one.starvation, []
+    if starved is None:
+        return ""
+    if starved.call_share >= TELLING:
+        share = percent_text(starved.call_share)
+        parts.append(f"{share} of that time in long CUDA calls, mostly {starved.call_name}")
+    if starved.range_name:
+        share = percent_text(starved.range_share)
+        parts.append(f"{share} of that time inside NVTX range {starved.range_name!r}")
+    if not parts and not facts.has_ranges:
+        parts.append("NVTX ranges in the program would tell what it did")
+    return "".join(f"; {part}" for part in parts)
+
+
+def _about_host(facts: Facts, one: DeviceFacts) -> str:
+    """The command that shows best where the host was."""
+    starved = one.starvation
+    if starved is not None and starved.range_name:
+        name = starved.range_name
+        usable = name.isprintable() and "@" not in name and "--nvtx" not in facts.options
+        return facts.command("nvtx", one, more=f"--nvtx {shlex.quote(name)}" if usable else "")
+    if starved is not None and starved.call_share >= TELLING:
+        return facts.command("api", one)
+    return facts.command("nvtx" if facts.has_ranges else "breakdown", one)
 
 
 def synchronisation(facts: Facts) -> list[Finding]:
@@ -47,7 +81,7 @@ def synchronisation(facts: Facts) -> list[Finding]:
             "{share} of {place}"
         )
 
-    return worst(facts, "GPU starved: synchronisation", lost, text, "api")
+    return worst(facts, "GPU starved: synchronisation", lost, text, "launches", more="--sync")
 
 
 def launch_overhead(facts: Facts) -> list[Finding]:
@@ -61,7 +95,12 @@ def launch_overhead(facts: Facts) -> list[Finding]:
         )
 
     return worst(
-        facts, "GPU starved: launch overhead", lambda o: o.launch_bound_idle_ns, text, "launches"
+        facts,
+        "GPU starved: launch overhead",
+        lambda one: one.launch_bound_idle_ns,
+        text,
+        "launches",
+        more="--queue",
     )
 
 
@@ -75,18 +114,24 @@ def slow_launches(facts: Facts) -> list[Finding]:
         long = one.long_launches
         if long is None:
             return ""
-        calls = "one launching call" if long.calls == 1 else f"{long.calls:,} launching calls"
-        why = ""
-        if long.first:
-            which = f"{long.first:,} of them" if long.first < long.calls else "all of them"
-            which = "it" if long.calls == 1 else which
-            why = (
-                f"; {which} launched a kernel for the first time, when its code is loaded "
-                "(CUDA_MODULE_LOADING=EAGER loads it at the start)"
+        if long.calls == 1:
+            inside = f"one launching call of {format_time(long.worst_ns)}, of {long.kernel}"
+            all_first = "it was the first launch of that kernel"
+        else:
+            inside = (
+                f"{long.calls:,} launching calls; the worst, of {long.kernel}, took "
+                f"{format_time(long.worst_ns)}"
             )
+            which = (
+                "each of them was" if long.first == long.calls else f"{long.first:,} of them were"
+            )
+            all_first = f"{which} the first launch of a kernel"
+        why = (
+            f"; {all_first}, which loads its code (CUDA_MODULE_LOADING=EAGER does so at the start)"
+        )
         return (
-            f"the GPU did nothing for {{time}}, {{share}} of {{place}}, inside {calls}; the worst "
-            f"took {format_time(long.worst_ns)}{why}"
+            f"the GPU did nothing for {{time}}, {{share}} of {{place}}, inside {inside}"
+            f"{why if long.first else ''}"
         )
 
     return worst(facts, "GPU starved: long launch calls", lost, text, "api")

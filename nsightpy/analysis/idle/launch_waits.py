@@ -21,8 +21,8 @@ LONG_CALL_NS = 100_000
 class LongLaunches:
     """Time in which a device did nothing while the call that would launch its next kernel ran.
 
-    Only calls of 100 us or more. `row` is the kernel whose launch cost most, `worst_ns` the length
-    of that call; `first` counts the calls that were the first launch of their kernel.
+    Only calls of 100 us or more. `worst_ns` is the length of the call that cost most, `row` and
+    `kernel` what it launched; `first` counts the calls that were the first launch of their kernel.
     """
 
     lost: Spans
@@ -30,6 +30,7 @@ class LongLaunches:
     first: int
     row: int
     worst_ns: int
+    kernel: str = ""
 
     @property
     def lost_ns(self) -> int:

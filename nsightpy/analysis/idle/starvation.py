@@ -26,7 +26,8 @@ class Starvation:
     took, so at most that much of each gap counts, from its begin, launch latency included.
     elsewhere: all the rest that is launch-starved, the host was busy with something else. `waited`
     is the part of synchronising calls in which the device was idle; `sync_call` the one that cost
-    most. `range_name` covers most of elsewhere, if any does.
+    most. `range_name` covers most of elsewhere, if any does; `call_share` of elsewhere was in long
+    API calls, most of it in `call_name`.
     """
 
     launching_ns: int
@@ -37,6 +38,8 @@ class Starvation:
     sync_call: str = ""
     range_name: str = ""
     range_share: float = 0.0
+    call_name: str = ""
+    call_share: float = 0.0
 
 
 def starvation(
@@ -46,13 +49,14 @@ def starvation(
     launching: Spans,
     syncs: Frame,
     ranges: Frame | None = None,
+    long: Frame | None = None,
     apart: Spans = NOTHING,
 ) -> Starvation:
     """Divide the starved part of a device's gaps inside a window.
 
-    `idle` is when the device did nothing at all, `launching` its launch-bound stretches, `syncs`
-    and `ranges` are the process's synchronising calls and NVTX ranges (start_ns, end_ns, name).
-    `apart` is time inside long launching calls, which counts as such.
+    `idle` is when the device did nothing at all, `launching` its launch-bound stretches; `syncs`,
+    `ranges` and `long` are the process's synchronising calls, NVTX ranges and long API calls
+    (start_ns, end_ns, name). `apart` is time inside long launching calls, which counts as such.
     """
     dry = idle & window
     starved = gaps.starved & dry
@@ -71,7 +75,20 @@ def starvation(
         _costliest(syncs, opened, measure_before(after_sync, until), after_sync),
         name,
         share,
+        *(("", 0.0) if long is None else _inside_calls(elsewhere, long)),
     )
+
+
+def _inside_calls(time: Spans, calls: Frame) -> tuple[str, float]:
+    """The API function that took the most of a set of time, and the share of all of them."""
+    start, end = calls.ints("start_ns"), calls.ints("end_ns")
+    covered = measure_before(time, end) - measure_before(time, start)
+    if not time.total or not covered.any():
+        return "", 0.0
+    names = calls.labels("name")
+    by_name = np.bincount(names.codes, weights=covered, minlength=len(names.values))
+    share = overlap_total(union(start, end), time) / time.total
+    return names.values[int(np.argmax(by_name))], share
 
 
 def _drained(gaps: ComputeGaps, waits: Spans) -> tuple[NDArray[np.bool_], Ints]:
@@ -109,8 +126,8 @@ def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, floa
         return "", 0.0
     start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
     names = ranges.labels("name")
-    # ranges that differ in a number only, step 1 and step 2, are of one kind
-    names = Labels(names.codes, tuple(_NUMBER.sub("#", name) for name in names.values)).merged()
+    # ranges that differ in a number only, step 1 and step 2, are of one kind, step *
+    names = Labels(names.codes, tuple(_NUMBER.sub("*", name) for name in names.values)).merged()
     covered = (measure_before(time, end) - measure_before(time, start)).astype(np.float64)
     count = len(names.values)
     by_name = np.bincount(names.codes, weights=covered, minlength=count)

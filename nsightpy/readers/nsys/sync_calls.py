@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import sqlalchemy as sa
 
@@ -23,24 +25,39 @@ _SYNCHRONISING = (
     "cudaFree",
     "cuMemFree",
 )
+# Rows of other classes repeat a call to carry its backtrace.
+_CLASSES = (0, 1, 13)
 COLUMNS = ("start_ns", "end_ns", "pid", "name")
 
 
 def sync_calls(export: NsysExport) -> Frame:
     """start_ns, end_ns, pid and name of every synchronising call, by start."""
-    if not export.has(RUNTIME) or "nameId" not in (table := export.file.tables[RUNTIME]).c:
-        return Frame.empty(API_CALLS, COLUMNS)
     found = sorted({i for prefix in _SYNCHRONISING for i in export.strings.matching(prefix)})
     names = export.strings.labels(np.asarray(found, dtype=np.int64))
     ids = [i for row, i in enumerate(found) if "Async" not in names[row]]
     if not ids:
         return Frame.empty(API_CALLS, COLUMNS)
+    return _calls(export, lambda table: sa.or_(*(table.c.nameId == i for i in ids)))
+
+
+def long_calls(export: NsysExport, least_ns: int) -> Frame:
+    """The same of every call that took at least so long, whatever it did."""
+    return _calls(export, lambda table: table.c["end"] - table.c["start"] >= least_ns)
+
+
+def _calls(export: NsysExport, wanted: Callable[[sa.TableClause], sa.ColumnElement[bool]]) -> Frame:
+    table = export.file.tables[RUNTIME] if export.has(RUNTIME) else None
+    if table is None or not {"nameId", "start", "end"} <= set(table.c.keys()):
+        return Frame.empty(API_CALLS, COLUMNS)
+    condition = wanted(table)
+    if "eventClass" in table.c:
+        condition &= table.c.eventClass.in_(_CLASSES)
     query = sa.select(
         number(table, "start_ns", column("start"), 0),
         number(table, "end_ns", column("end"), 0),
         number(table, "pid", process_of("globalTid"), 0),
         number(table, "name", column("nameId"), 0),
-    ).where(sa.or_(*(table.c.nameId == i for i in ids)))
+    ).where(condition)
     raw = export.file.arrays(query, split=table)
     labels = export.strings.labels(Frame(raw).ints("name"))
     raw["name"] = Labels(labels.codes, tuple(map(without_version, labels.values))).merged()
