@@ -50,3 +50,13 @@ def test_memory_sets_without_a_believable_time_have_no_rate() -> None:
     (line,) = [line for line in shown.splitlines() if line.startswith("  CUDA memset")]
     assert line.split()[-1] == "-"
     assert "295731 GB/s, beyond the GPU's memory (672 GB/s)" in " ".join(shown.split())
+
+
+@needs_reports
+def test_a_ranking_without_the_kernels_of_graphs_says_so() -> None:
+    shown = ask("summarize", NSYS / "cudagraph_a100_2024.6.sqlite").text
+    assert "Kernels by GPU time, without 7.81 s in CUDA graphs traced as a whole\n" in shown
+    first = shown[shown.index("What stands out") :].splitlines()[1]
+    assert first.startswith("  ! opaque CUDA graphs: 7.81 s, 100.0 % of the window")
+    shown = ask("summarize", NSYS / "rodinia_rtx3090_2022.4.sqlite").text
+    assert "Kernels by GPU time\n" in shown

@@ -30,6 +30,7 @@ MOST_NOTES = 4
 PIPED_WIDTH = 100
 # Less of a capture before and after all GPU work is not worth a line, in per cent.
 LEAST_OUTSIDE = 10.0
+LEAST_OPAQUE = 1.0
 # How a window divides without overlap: part, glyph, colour.
 PARTS = (
     ("compute_ns", "compute", "█", "green"),
@@ -66,7 +67,8 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
         table = summary.sections[name]
         if table.rows:
             more = _outside(summary.header) if name == "breakdown" else []
-            yield _SECTION_TITLES[name], [*build(table, width), *more]
+            opaque = _opaque(summary.sections["breakdown"]) if name == "kernels" else ""
+            yield _SECTION_TITLES[name] + opaque, [*build(table, width), *more]
     if _telling(summary):
         yield "What stands out", _findings(summary, width)
     if summary.notes:
@@ -151,6 +153,15 @@ def _breakdown(table: Table, width: int) -> list[object]:
     legend.append(f"window {format_time(max(windows))}", style="dim")
     found.append(legend)
     return found
+
+
+def _opaque(budgets: Table) -> str:
+    """What the ranking of kernels lacks, where that is material: time in opaque CUDA graphs."""
+    graphs = sum(_ns(record, "opaque_graph_ns") for record in budgets.records())
+    whole = sum(_ns(record, "busy_ns") for record in budgets.records())
+    if (percent(graphs, whole) or 0.0) < LEAST_OPAQUE:
+        return ""
+    return f", without {format_time(graphs)} in CUDA graphs traced as a whole"
 
 
 def _outside(header: Mapping[str, Value]) -> list[object]:
