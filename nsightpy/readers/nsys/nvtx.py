@@ -66,12 +66,13 @@ def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
 def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> Frame:
     """What the wanted columns are made of, of all ranges; one scan tells what need not be read."""
     needed = {name: own for name, (own, used) in _SOURCES.items() if used & set(wanted)}
-    fixed = export.one_valued(table, needed.values(), _is_range(table))
+    texts = ["text"] if "name" in wanted else []
+    fixed = export.one_valued(table, [*needed.values(), *texts], _is_range(table))
     selected = [number(table, name, SPAN[name], 0) for name in SPAN]
     for name, own in needed.items():
         if own not in fixed:
             selected.append(number(table, name, column(own), 0))
-    if "name" in wanted and _has_texts(export, table):
+    if texts and "text" in table.c and "text" not in fixed:
         selected.append(text(table, "text"))
     raw = export.file.arrays(sa.select(*selected).where(_is_range(table)), split=table)
     rows = len(raw["start_ns"])
@@ -82,14 +83,6 @@ def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> F
 def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
     """The rows that are ranges; a few comparisons are faster than a list."""
     return sa.or_(*(table.c.eventType == style for style in STYLES))
-
-
-def _has_texts(export: NsysExport, table: sa.TableClause) -> bool:
-    """Whether any range has a text of its own: a scan is cheaper than carrying a column of none."""
-    if "text" not in table.c:
-        return False
-    query = sa.select(sa.literal(1)).where(table.c.text.is_not(None), _is_range(table)).limit(1)
-    return bool(export.file.rows(query))
 
 
 def _thread_columns(raw: Frame) -> dict[str, ColumnData]:

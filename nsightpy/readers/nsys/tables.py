@@ -29,6 +29,7 @@ EXPORT_TABLES = (
     *("OSRT_", "SCHED_EVENTS", "COMPOSITE_EVENTS", "GENERIC_EVENT", "GPU_", "DIAGNOSTIC_EVENT"),
     *("ThreadNames", "ProcessStreams", "PROFILER_OVERHEAD"),
 )
+_FIRST_ROWS = 10_000
 # Columns that often hold one value: a report with one process on one device.
 STEADY_COLUMNS = ("globalPid", "deviceId", "contextId")
 
@@ -92,15 +93,29 @@ class NsysExport:
         first = self.file.rows(sa.select(*(source.c[n] for n in asked)).where(among).limit(1))
         values = dict(zip(asked, first[0], strict=True)) if first else {}
         values = {name: value for name, value in values.items() if isinstance(value, int | None)}
-        while values:
-            other = sa.or_(*(source.c[name].is_not(value) for name, value in values.items()))
-            other = sa.and_(among, other)
-            if self._never(source, other):
-                break
-            query = sa.select(*(source.c[name] for name in values)).where(other).limit(1)
-            pairs = zip(values.items(), self.file.rows(query)[0], strict=True)
-            values = {name: value for (name, value), seen in pairs if seen == value}
+        # the first rows tell at no cost of most columns that they vary
+        bounds = self.file.row_bounds(source)
+        rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
+        if bounds is not None:
+            first_rows = sa.and_(among, rowid < bounds[0] + _FIRST_ROWS)
+            while values and (kept := self._still_one(source, values, first_rows)) != values:
+                values = kept
+        while values and not self._never(source, sa.and_(among, _differs(source, values))):
+            values = self._still_one(source, values, among)
         return values
+
+    def _still_one(
+        self,
+        source: sa.TableClause,
+        values: Mapping[str, int | None],
+        among: sa.ColumnElement[bool],
+    ) -> dict[str, int | None]:
+        """The columns whose value the first row that differs in any has, too; all without one."""
+        query = sa.select(*(source.c[name] for name in values))
+        found = self.file.rows(query.where(among, _differs(source, values)).limit(1))
+        seen = found[0] if found else tuple(values.values())
+        pairs = zip(values.items(), seen, strict=True)
+        return {name: value for (name, value), other in pairs if other == value}
 
     def _never(self, source: sa.TableClause, condition: sa.ColumnElement[bool]) -> bool:
         """Whether no row of a table meets a condition; the rows are read side by side."""
@@ -124,6 +139,11 @@ class NsysExport:
         if low == high:
             return {int(low)}
         return {int(row[0] or 0) for row in self.file.rows(sa.select(pid).distinct())}
+
+
+def _differs(source: sa.TableClause, values: Mapping[str, int | None]) -> sa.ColumnElement[bool]:
+    """Rows in which any of these columns holds another value."""
+    return sa.or_(*(source.c[name].is_not(value) for name, value in values.items()))
 
 
 @dataclass(frozen=True)
