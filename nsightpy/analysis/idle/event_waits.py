@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import GpuWork
+from nsightpy.analysis.idle.gpu_work import GpuWork, numbered
 from nsightpy.analysis.launches import NO_TIME, launch_starts, matched
 from nsightpy.frames import Frame, Ints
 
@@ -64,15 +64,11 @@ def event_waits(work: GpuWork, synchronizations: Frame, events: Frame, calls: Fr
 
 def _streams_of(work: GpuWork, *frames: Frame) -> Ints:
     """The number of each row's stream; streams without work get numbers beyond the work's."""
-    numbers = {stream: number for number, stream in enumerate(work.streams)}
-    found = [
-        numbers.setdefault(stream, len(numbers))
-        for frame in frames
-        for stream in zip(
-            *(frame.ints(name).tolist() for name in ("pid", "context", "stream")), strict=True
-        )
+    numbers: dict[tuple[int, ...], int] = {own: n for n, own in enumerate(work.streams)}
+    codes, streams = numbered(frames, ("pid", "context", "stream"))
+    return np.asarray([numbers.setdefault(one, len(numbers)) for one in streams], dtype=np.int64)[
+        codes
     ]
-    return np.asarray(found, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +109,9 @@ def _producers(work: GpuWork, queued: _Queued, record_of: Ints) -> Ints:
     """For each operation the one that ended last of those that the waits before it wait for."""
     waits = len(record_of)
     own = queued.behind[waits:]
-    ended = np.unique(own[own >= 0])
+    before = np.zeros(len(work), dtype=np.bool_)
+    before[own[own >= 0]] = True
+    ended = np.flatnonzero(before)
     ended = ended[np.argsort(work.end[ended], kind="stable")]
     # operations are compared by the place of their end; 0 is none
     place = np.zeros(len(work) + 1, dtype=np.int64)

@@ -77,8 +77,8 @@ def gpu_work(
     start, end = (
         np.concatenate([part.ints(name) for part in parts]) for name in ("start_ns", "end_ns")
     )
-    place, places = _codes(parts, ("pid", "device"))
-    stream, streams = _codes(parts, ("pid", "context", "stream"))
+    place, places = numbered(parts, ("pid", "device"))
+    stream, streams = numbered(parts, ("pid", "context", "stream"))
     return GpuWork(
         start,
         end,
@@ -104,7 +104,7 @@ def _kinds(communication: NDArray[np.bool_], operations: Frame, graphs: int) -> 
     return kind
 
 
-def _codes(parts: Sequence[Frame], names: Sequence[str]) -> tuple[Codes, list[tuple[int, ...]]]:
+def numbered(parts: Sequence[Frame], names: Sequence[str]) -> tuple[Codes, list[tuple[int, ...]]]:
     """A small number for each combination of values that occurs, and the combinations, sorted."""
     coded = [_coded([part.ints(name) for name in names]) for part in parts]
     keys = sorted({key for _, own in coded for key in own})
