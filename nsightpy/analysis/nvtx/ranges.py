@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,10 +76,14 @@ def range_tallies(
     some = found.found
     lengths = ranges.ints("end_ns") - ranges.ints("start_ns")
     counts = np.bincount(groups.codes, found.operations, len(groups.keys)).astype(np.int64)
-    busy, whole = busy_by_group(groups, found, done, operations)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(busy_by_group, groups, found, done, operations)
+        lasted = tally(groups.codes, lengths, groups.keys)
+        projected = tally(groups.codes[some], found.length[some], groups.keys)
+        busy, whole = running.result()
     return RangeTallies(
-        tally(groups.codes, lengths, groups.keys),
-        tally(groups.codes[some], found.length[some], groups.keys),
+        lasted,
+        projected,
         dict(zip(groups.keys, counts.tolist(), strict=True)),
         dict(zip(groups.keys, busy.tolist(), strict=True)),
         whole,
