@@ -94,7 +94,7 @@ def select(
         version=version,
     )
     if one_run and selection.choices:
-        selection, runs = one_run_each(request, wanted, selection, output, form, budget)
+        selection, runs = one_run_each(request, wanted, found, selection, output, form, budget)
     else:
         runs = planned_runs(selection, output, form)
     plan = Plan(

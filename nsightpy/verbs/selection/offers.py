@@ -55,13 +55,13 @@ class Found:
     ranges: NvtxFilter
     processes: int
     host: str
-    steady: list[SteadyState]
+    steady: dict[int, SteadyState]
     start: CaptureStart
 
 
 def offered(report: NsysReport, *, wanted: Wanted) -> Found:
     """The variants of one report with their representatives; what other processes send back."""
-    states = steady_of(report, wanted)
+    states = {} if wanted.whole else steady_states(report, wanted.scope)
     done, weighed, ranges = launches_in(report, wanted, states)
     talking = is_communication(done.frame.labels("name"), wanted.communication) & weighed
     length = durations(done.frame)
@@ -80,14 +80,9 @@ def offered(report: NsysReport, *, wanted: Wanted) -> Found:
         ranges.without_mask(),
         len(report.pids),
         report.session.host,
-        list(states.values()),
+        states,
         report.capture_start,
     )
-
-
-def steady_of(report: NsysReport, wanted: Wanted) -> dict[int, SteadyState]:
-    """The steady state of each process that has one, unless everything counts."""
-    return {} if wanted.whole else steady_states(report, wanted.scope)
 
 
 def launches_in(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
@@ -9,13 +10,14 @@ from nsightpy.analysis.selection.launch_places import Launches, Mask, warm
 from nsightpy.analysis.selection.launch_window import shortest_window
 from nsightpy.errors import UsageError
 from nsightpy.verbs.request import Request
-from nsightpy.verbs.selection.offers import Wanted, launches_in, steady_of
+from nsightpy.verbs.selection.offers import Found, Wanted, launches_in
 from nsightpy.verbs.selection.plan import NAME_COLUMNS, PlannedRun, names_of, window_run
 
 
 def one_run_each(
     request: Request,
     wanted: Wanted,
+    found: Sequence[Found],
     selection: Selection,
     output: str,
     form: str,
@@ -28,9 +30,14 @@ def one_run_each(
     no stretch holds them.
     """
     kept = selection
-    launches: dict[str, tuple[Launches, Mask]] = {}
+    used = {choice.unit.report for choice in selection.choices}
+    steady = {part.report: part.steady for part in found if part.report in used}
+    launches = {}
+    for report in (one for one in request.ranks if str(one.path) in used):
+        done, weighed, _ = launches_in(report, wanted, steady[str(report.path)])
+        launches[str(report.path)] = done, weighed & warm(done, wanted.warm_up)
     while True:
-        runs = _runs(request, wanted, kept, output, form, launches)
+        runs = _runs(kept, output, form, launches)
         cost = kept.passes * sum(planned.run.count for planned in runs)
         if budget is None or cost <= budget:
             return kept, runs
@@ -44,24 +51,15 @@ def one_run_each(
 
 
 def _runs(
-    request: Request,
-    wanted: Wanted,
-    selection: Selection,
-    output: str,
-    form: str,
-    launches: dict[str, tuple[Launches, Mask]],
+    selection: Selection, output: str, form: str, launches: Mapping[str, tuple[Launches, Mask]]
 ) -> list[PlannedRun]:
-    """The runs of a selection; `launches` keeps what was read of each report."""
+    """The runs of a selection; `launches` has of each report all, and those that may stand."""
     homes: dict[Unit, list[Choice]] = {}
     for choice in selection.choices:
         homes.setdefault(choice.unit, []).append(choice)
     runs = []
     for place, (unit, choices) in enumerate(homes.items(), start=1):
         name = output if len(homes) == 1 else f"{output}_{place:02d}"
-        if unit.report not in launches:
-            report = next(one for one in request.ranks if str(one.path) == unit.report)
-            done, weighed, _ = launches_in(report, wanted, steady_of(report, wanted))
-            launches[unit.report] = done, weighed & warm(done, wanted.warm_up)
         planned = _stretch(*launches[unit.report], unit, choices, name, form)
         orders = tuple(selection.choices.index(choice) + 1 for choice in choices)
         runs.append(replace(planned, rows=orders))

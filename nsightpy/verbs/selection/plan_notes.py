@@ -22,7 +22,7 @@ def plan_notes(
     return [
         *_opaque(found, at_least=_MUCH),
         *_weight(plan),
-        *steady_notes(state for part in found for state in part.steady),
+        *steady_notes(state for part in found for state in part.steady.values()),
         *_start(plan, found),
         *_cost(plan, metric_set, passes),
         *_where(plan),
