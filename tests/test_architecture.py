@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -75,6 +76,16 @@ def test_imports_run_one_way(path: Path) -> None:
     unknown = {r for r in rooms if r not in MAY_IMPORT and r != "__version__"}
     assert not unknown, f"rooms without a rule: {unknown}"
     assert rooms - {room, "__version__"} <= MAY_IMPORT[room], f"{path} reaches into {rooms}"
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    """Inside rooms, too; the package itself stands aside: it only names what is loaded later."""
+    own = {".".join(path.relative_to(ROOT.parent).with_suffix("").parts): path for path in FILES}
+    graph = {
+        name: {m for m in imported_modules(ast.parse(path.read_text(encoding="utf-8"))) if m in own}
+        for name, path in own.items()
+    }
+    list(TopologicalSorter({name: found - {name} for name, found in graph.items()}).static_order())
 
 
 def test_analyses_touch_no_files_and_no_pandas() -> None:
