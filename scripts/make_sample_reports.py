@@ -28,7 +28,7 @@ never existed on machines that never existed. Use them to try nsightpy and to te
 is true about each job is known exactly and lies beside it as JSON, computed from the simulated
 events before they were written.
 
-    python scripts/make_sample_reports.py           # writes this folder again, byte for byte
+    python scripts/make_sample_reports.py           # writes the reports again, byte for byte
     python scripts/make_sample_reports.py --check   # says whether it would change
 
 ## training_4rank/
@@ -67,6 +67,14 @@ What `ncu --set full --csv --page raw` (Nsight Compute 2025) would print about {
 one H100 PCIe at its base clock: a copy, GEMMs in bf16, tf32 and fp32, a reduction, a strided and an
 L2-resident kernel, and a small one. Simulated, too; work, traffic and durations are in
 `kernels_h100.truth.json`. `nsightpy roofline sample_reports/kernels_h100.ncu.csv` reads it.
+
+## training_4rank.ncu.csv
+
+What ncu would print about the launches that `nsightpy select sample_reports/training_4rank`
+chooses. Its speeds are made up from the kernels' names; `scripts/make_sample_measurements.py`
+writes it. To try the loop on:
+
+    nsightpy headroom sample_reports/training_4rank --ncu sample_reports/training_4rank.ncu.csv
 
 ## Private matters
 
