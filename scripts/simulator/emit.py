@@ -6,11 +6,12 @@ from simulator import payload
 from simulator.clocks import Clock
 from simulator.enumerations import COPY_KINDS, MEMORY_KINDS, NVTX_PUSH_POP, SYNC_KINDS
 from simulator.export import INVALID, Export
-from simulator.job import Run, TrainingJob
 from simulator.names import mangled_name, short_name
 from simulator.program import AUTOGRAD_THREAD
 from simulator.rank import COPY_STREAM, Operation, Rank
+from simulator.run import Run
 from simulator.session import Process
+from simulator.settings import Settings
 
 SECRET = ("SECRET_TOKEN", "do-not-print")
 NODE_NS = 4_000_000_000_000
@@ -25,18 +26,18 @@ def write_reports(run: Run, directory: Path) -> list[Path]:
     return paths
 
 
-def device_of(job: TrainingJob, rank: Rank) -> int:
+def device_of(job: Settings, rank: Rank) -> int:
     """The CUDA ordinal that a rank's process sees its GPU under."""
     return 0 if job.one_device_per_process else rank.local
 
 
-def lost_calls(job: TrainingJob, rank: Rank) -> set[int]:
+def lost_calls(job: Settings, rank: Rank) -> set[int]:
     """The correlation ids of launches that happened before the capture began."""
     kernels = sorted((op for op in rank.operations if op.spec is not None), key=lambda op: op.start)
     return {op.correlation for op in kernels[: job.orphan_kernels]}
 
 
-def _report(job: TrainingJob, path: Path, ranks: list[Rank]) -> Export:
+def _report(job: Settings, path: Path, ranks: list[Rank]) -> Export:
     clock, node = job.clock(ranks[0].index), job.node(ranks[0].index)
     export = Export(
         path,
@@ -64,7 +65,7 @@ def _report(job: TrainingJob, path: Path, ranks: list[Rank]) -> Export:
     return export
 
 
-def _environment(job: TrainingJob, ranks: list[Rank]) -> dict[str, str]:
+def _environment(job: Settings, ranks: list[Rank]) -> dict[str, str]:
     """What the launcher left in the profiler's environment; nothing for a stripped report."""
     first, world = ranks[0], str(job.world)
     index, local = str(first.index), str(first.local)
@@ -98,7 +99,7 @@ def _environment(job: TrainingJob, ranks: list[Rank]) -> dict[str, str]:
     return found
 
 
-def _surroundings(export: Export, job: TrainingJob, rank: Rank, process: Process) -> None:
+def _surroundings(export: Export, job: Settings, rank: Rank, process: Process) -> None:
     device = device_of(job, rank)
     export.thread_name("python", process=process)
     if job.autograd_thread:
@@ -116,9 +117,7 @@ def _surroundings(export: Export, job: TrainingJob, rank: Rank, process: Process
         export.nvtx_thread_name(f"MPI Rank {rank.index}", process=process)
 
 
-def _operations(
-    export: Export, job: TrainingJob, rank: Rank, process: Process, clock: Clock
-) -> None:
+def _operations(export: Export, job: Settings, rank: Rank, process: Process, clock: Clock) -> None:
     tables = {
         "compute": "CUPTI_ACTIVITY_KIND_KERNEL",
         "communication": "CUPTI_ACTIVITY_KIND_KERNEL",
@@ -184,7 +183,7 @@ def _kernel_columns(export: Export, found: list[Operation]) -> dict[str, object]
     return columns
 
 
-def _calls(export: Export, job: TrainingJob, rank: Rank, process: Process, clock: Clock) -> None:
+def _calls(export: Export, job: Settings, rank: Rank, process: Process, clock: Clock) -> None:
     lost = lost_calls(job, rank)
     calls = [call for call in rank.calls if call.correlation not in lost]
     export.bulk(
@@ -217,7 +216,7 @@ def _calls(export: Export, job: TrainingJob, rank: Rank, process: Process, clock
 
 
 def _synchronizations(
-    export: Export, job: TrainingJob, rank: Rank, process: Process, clock: Clock
+    export: Export, job: Settings, rank: Rank, process: Process, clock: Clock
 ) -> None:
     waits, records = rank.waits, rank.records
     same = {"contextId": 1, "globalPid": process.global_pid}
@@ -251,7 +250,7 @@ def _synchronizations(
         )
 
 
-def _ranges(export: Export, job: TrainingJob, rank: Rank, process: Process, clock: Clock) -> None:
+def _ranges(export: Export, job: Settings, rank: Rank, process: Process, clock: Clock) -> None:
     ranges = sorted(
         (r for r in rank.ranges if job.nccl_nvtx or not r.domain), key=lambda r: (r.start, -r.end)
     )

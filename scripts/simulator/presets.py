@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from simulator.job import MIB, TrainingJob
+from simulator.job import TrainingJob
+from simulator.settings import MIB
 
 TRAINING_4RANK = TrainingJob(
     name="train",

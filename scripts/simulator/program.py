@@ -3,14 +3,11 @@
 from collections.abc import Iterable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from simulator import catalogue
 from simulator.collective import Communicator
 from simulator.rank import COMPUTE_STREAM, COPY_STREAM, Post, Rank
-
-if TYPE_CHECKING:
-    from simulator.job import TrainingJob
+from simulator.settings import Settings
 
 TENSOR_STREAM, DATA_STREAM, WORLD_STREAM, PIPELINE_STREAM = 21, 25, 29, 33
 STREAMS = {
@@ -51,7 +48,7 @@ class Groups:
         return [group for group in found if group is not None]
 
 
-def program(job: "TrainingJob", rank: Rank, groups: Groups) -> Post:
+def program(job: Settings, rank: Rank, groups: Groups) -> Post:
     """The whole job of one rank."""
     return Program(job, rank, groups).everything()
 
@@ -59,7 +56,7 @@ def program(job: "TrainingJob", rank: Rank, groups: Groups) -> Post:
 class Program:
     """Writes a rank's work down as it goes; generators stop where a group must meet."""
 
-    def __init__(self, job: "TrainingJob", rank: Rank, groups: Groups) -> None:
+    def __init__(self, job: Settings, rank: Rank, groups: Groups) -> None:
         self.job = job
         self.rank = rank
         self.groups = groups

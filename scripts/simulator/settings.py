@@ -1,24 +1,19 @@
-"""A simulated training job: what is configured, and the run that follows from it."""
+"""What decides a simulated training job: its layout, work, troubles, clocks and reports."""
 
-from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from random import Random
 
 from simulator import schema
 from simulator.clocks import Clock
-from simulator.collective import Communicator, Instance, Rendezvous
-from simulator.program import Groups, program
-from simulator.rank import Post, Rank
+from simulator.collective import Communicator
 
 TRUE_START_NS = 1_750_000_000_000_000_000
-FIRST_PID = 21_000
 MIB = 1 << 20
 
 
 @dataclass(frozen=True)
-class TrainingJob:
+class Settings:
     """Everything that decides a run. Sizes in bytes, times in ns, bandwidths in bytes per ns.
 
     Per-node and per-rank tuples are used cyclically, so one value stands for all.
@@ -93,11 +88,11 @@ class TrainingJob:
         node = self.node(rank)
         session = rank if self.report_per == "rank" else node
         return Clock(
-            TRUE_START_NS + _cycle(self.session_skew_ns, session),
-            _cycle(self.utc_error_ns, node),
-            _cycle(self.drift_ppb, node),
-            _cycle(self.gpu_error_ns, rank),
-            _cycle(self.gpu_drift_ppb, rank),
+            TRUE_START_NS + cycle(self.session_skew_ns, session),
+            cycle(self.utc_error_ns, node),
+            cycle(self.drift_ppb, node),
+            cycle(self.gpu_error_ns, rank),
+            cycle(self.gpu_drift_ppb, rank),
         )
 
     def groups(self) -> Iterator[Communicator]:
@@ -124,70 +119,7 @@ class TrainingJob:
         number = numbers.getrandbits(64) | (kind == "world") << 63
         return Communicator(kind, ranks, number, speed)
 
-    def run(self) -> "Run":
-        """Simulate the job on the true clock."""
-        return _simulate(self)
 
-    def write(self, directory: str | Path) -> tuple[list[Path], dict[str, object]]:
-        """Simulate, write one report per rank or node, and return their paths and the truth."""
-        from simulator.emit import write_reports
-        from simulator.truth import truth
-
-        run = self.run()
-        return write_reports(run, Path(directory)), truth(run)
-
-
-@dataclass(frozen=True)
-class Run:
-    """What happened, on the true clock."""
-
-    job: TrainingJob
-    ranks: tuple[Rank, ...]
-    groups: tuple[Communicator, ...]
-    instances: tuple[Instance, ...]
-
-    def reports(self) -> list[tuple[str, list[Rank]]]:
-        """File name -> the ranks in it."""
-        if self.job.report_per == "rank":
-            return [(f"{self.job.name}_rank{rank.index}.sqlite", [rank]) for rank in self.ranks]
-        nodes: dict[int, list[Rank]] = {}
-        for rank in self.ranks:
-            nodes.setdefault(self.job.node(rank.index), []).append(rank)
-        return [(f"{self.job.name}_node{node}.sqlite", nodes[node]) for node in nodes]
-
-
-def _cycle(values: tuple[int, ...], index: int) -> int:
+def cycle(values: tuple[int, ...], index: int) -> int:
+    """The value of a node or rank, where one may stand for several."""
     return values[index % len(values)]
-
-
-def _simulate(job: TrainingJob) -> Run:
-    """Run every rank until it waits for others, and let complete groups go on."""
-    groups = tuple(job.groups())
-    rendezvous = Rendezvous(job.jitter_ns, job.seed)
-    ranks = tuple(_rank(job, index) for index in range(job.world))
-    programs: dict[int, Post] = {}
-    for rank in ranks:
-        mine = Groups.of(rank.index, groups)
-        programs[rank.index] = program(job, rank, mine)
-    ready: deque[tuple[int, int | None]] = deque((rank.index, None) for rank in ranks)
-    running = len(ranks)
-    while ready:
-        index, end = ready.popleft()
-        try:
-            arrival = next(programs[index]) if end is None else programs[index].send(end)
-        except StopIteration:
-            running -= 1
-            continue
-        instance = rendezvous.arrive(arrival)
-        if instance.complete:
-            ready.extend(instance.ends.items())
-    if running:
-        raise RuntimeError(f"{running} ranks wait for a collective that nobody completes")
-    return Run(job, ranks, groups, tuple(rendezvous.instances))
-
-
-def _rank(job: TrainingJob, index: int) -> Rank:
-    local = index % job.ranks_per_node
-    slow = job.straggler_slowdown if index == job.straggler else 1.0
-    begin = TRUE_START_NS + 500_000_000 + _cycle(job.start_skew_ns, index)
-    return Rank(index, local, FIRST_PID + 10 * local, job.seed, begin, slow)

@@ -10,8 +10,9 @@ from statistics import median
 from simulator.collective import Instance, bus_factor
 from simulator.emit import device_of, lost_calls
 from simulator.idle_truth import idle_truth
-from simulator.job import Run, TrainingJob
 from simulator.rank import Operation, Rank
+from simulator.run import Run
+from simulator.settings import Settings
 
 Interval = tuple[int, int]
 COMPUTE, COMMUNICATION, MEMORY, GRAPH = 1, 2, 4, 8
@@ -53,9 +54,7 @@ def truth(run: Run) -> dict[str, object]:
     }
 
 
-def _rank(
-    job: TrainingJob, rank: Rank, report: str, collectives: list[Instance]
-) -> dict[str, object]:
+def _rank(job: Settings, rank: Rank, report: str, collectives: list[Instance]) -> dict[str, object]:
     clock = job.clock(rank.index)
     starts = clock.gpu([op.start for op in rank.operations]).tolist()
     ends = clock.gpu([op.end for op in rank.operations]).tolist()
@@ -191,7 +190,7 @@ def _sum(operations: Iterable[Operation]) -> dict[str, object]:
     }
 
 
-def _iterations(job: TrainingJob, rank: Rank) -> list[dict[str, object]]:
+def _iterations(job: Settings, rank: Rank) -> list[dict[str, object]]:
     clock = job.clock(rank.index)
     found = [r for r in rank.ranges if not r.domain and r.text == "iteration"]
     starts = clock.host([r.start for r in found]).tolist()
@@ -202,7 +201,7 @@ def _iterations(job: TrainingJob, rank: Rank) -> list[dict[str, object]]:
     ]
 
 
-def _collective(job: TrainingJob, instance: Instance) -> dict[str, object]:
+def _collective(job: Settings, instance: Instance) -> dict[str, object]:
     """One instance; `start_ns` are report times by rank, waits and duration true ones."""
     group, last = instance.communicator, max(instance.starts.values())
     starts = sorted(instance.starts.items())
