@@ -32,6 +32,7 @@ while [ $# -gt 0 ]; do
     *) break ;;
   esac
 done
+case "$3" in *$'\\n'*) echo "{name}: cannot hand on line ends" >&2; exit 2 ;; esac
 for rank in $(seq 0 $((ranks - 1))); do {variable}=$rank "$@" || failed=1; done
 exit ${{failed:-0}}
 """

@@ -87,21 +87,23 @@ SCRIPTS = {
 }
 _PER_RANK = """\
 # What each rank executes: the chosen ranks all words, the others only the application after --.
+# It travels as one line: not every launcher hands on line ends.
 per_rank='
-ranks=$1
-shift
-export {own}=${{{variables}}}
+ranks=$1;
+shift;
+export {own}=${{{variables}}};
 if [ -z "${own}" ]; then
-  echo "no rank: none of {names} is set" >&2
-  exit 2
-fi
+  echo "no rank: none of {names} is set" >&2;
+  exit 2;
+fi;
 case " $ranks " in
   *" ${own} "*) exec "$@" ;;
-esac
-while [ "$1" != -- ]; do shift; done
-shift
+esac;
+while [ "$1" != -- ]; do shift; done;
+shift;
 exec "$@"
 '
+per_rank=${{per_rank//$'\\n'/ }}
 run() {{
   "${{launch[@]}}" bash -c "$per_rank" per_rank "$@" || failed=1
 }}
