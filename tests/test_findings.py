@@ -82,6 +82,7 @@ def test_synchronising_starves(tmp_path: Path) -> None:
     assert rows[SYNC]["recoverable_ns"] == 2 * MS + 50 * US
     assert "mostly cudaDeviceSynchronize" in str(rows[SYNC]["evidence"])
     assert "ran dry once" in str(rows[SYNC]["evidence"])
+    assert "idle for 50.0 us in the calls themselves" in str(rows[SYNC]["evidence"])
     assert HOST not in rows
 
 

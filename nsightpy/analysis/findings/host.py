@@ -78,7 +78,8 @@ def synchronisation(facts: Facts) -> list[Finding]:
         return (
             f"the host waited in synchronising calls{call}, so nothing was launched ahead and the "
             f"GPU ran dry {_times(starved.syncs)}: without them up to {{time}} less idle, "
-            "{share} of {place}"
+            f"{{share}} of {{place}}; it was idle for {format_time(starved.waited_ns)} in the "
+            "calls themselves"
         )
 
     return worst(facts, "GPU starved: synchronisation", lost, text, "launches", more="--sync")
