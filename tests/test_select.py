@@ -21,6 +21,7 @@ from nsightpy.verbs.select import select
 COLUMNS = [
     *("order", "name", "mangled", "grid", "block", "instances", "total_ns", "share"),
     *("cumulative_share", "representative_ns", "launch_skip", "launch_count", "command"),
+    "shared_bytes",
 ]
 
 
@@ -69,11 +70,11 @@ def test_variants_differ_by_grid_block_and_shared_memory(tmp_path: Path) -> None
         ],
     )
     made = select(report, coverage=1.0, whole=True)
-    assert [(row[3], row[4], row[5], row[10]) for row in made.rows] == [
-        ("1x1x1", "32x1x1", 2, 4),
-        ("2x1x1", "32x1x1", 1, 1),
-        ("1x1x1", "64x1x1", 1, 2),
-        ("1x1x1", "32x1x1", 1, 3),
+    assert [(row[3], row[4], row[13], row[5], row[10]) for row in made.rows] == [
+        ("1x1x1", "32x1x1", 0, 2, 4),
+        ("2x1x1", "32x1x1", 0, 1, 1),
+        ("1x1x1", "64x1x1", 0, 1, 2),
+        ("1x1x1", "32x1x1", 1024, 1, 3),
     ]
 
 
@@ -147,7 +148,7 @@ def test_names_that_kernels_share_are_counted_together(tmp_path: Path) -> None:
     made = select(bare)
     assert made.rows[0][2] is None
     assert made.rows[0][10] == 4
-    assert "--kernel-name-base function -k f " in str(made.rows[0][-1])
+    assert "--kernel-name-base function -k f " in str(made.rows[0][12])
 
 
 def test_communication_is_left_out_unless_asked_for(tmp_path: Path) -> None:

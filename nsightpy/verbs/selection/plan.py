@@ -31,6 +31,7 @@ FIELDS = (
     Field("launch_skip", "id"),
     Field("launch_count", "id"),
     Field("command", "text"),
+    Field("shared_bytes"),
 )
 AUTO = "auto"
 FORMS = (AUTO, *BASES)
@@ -200,6 +201,7 @@ def rows(
             planned.run.skip,
             planned.run.count,
             shell_line(planned.run, options),
+            variant.static_shared + variant.dynamic_shared,
         )
 
 
