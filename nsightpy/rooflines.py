@@ -151,10 +151,10 @@ class RooflineLaunch:
         return {"base": self.base_name, "mangled": self.mangled_name}.get(kind) or self.name
 
     @property
-    def is_explained(self) -> bool:
-        """Whether anything was measured that tells what limits it."""
+    def told(self) -> int:
+        """How much was measured that tells what limits it: throughputs, work; 0 for nothing."""
         speed = self.speed
-        return bool(self.points) or speed.compute_pct is not None or speed.memory_pct is not None
+        return (speed.compute_pct is not None) + (speed.memory_pct is not None) + bool(self.points)
 
     @property
     def work(self) -> tuple[Point, ...]:
@@ -195,8 +195,10 @@ class RooflineVariant:
 
     @property
     def typical(self) -> RooflineLaunch:
-        """The launch of median duration."""
-        ordered = sorted(self.launches, key=lambda one: one.duration_ns or 0)
+        """The launch of median duration, of those of which most was measured."""
+        most = max(one.told for one in self.launches)
+        known = (one for one in self.launches if one.told == most)
+        ordered = sorted(known, key=lambda one: one.duration_ns or 0)
         return ordered[(len(ordered) - 1) // 2]
 
     def spread(self, precision: str, level: str) -> tuple[float, float] | None:

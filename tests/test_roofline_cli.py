@@ -81,6 +81,21 @@ def test_where_nothing_was_measured_no_verdict_is_repeated(capsysbinary: CAPTURE
     assert "Speed of light was not collected" in err
 
 
+@needs_library
+@needs_reports
+def test_reports_of_one_program_complete_each_other(capsysbinary: CAPTURE) -> None:
+    """Two reports of the same kernels, one without throughputs: the other one is judged."""
+    two = [REPORTS / f"a10g_{name}_2023.1.ncu-rep" for name in ("onesection", "11kernels")]
+    out, _ = said(capsysbinary, *two)
+    assert "a10g_onesection_2023.1.ncu-rep" in out, "ids repeat, and no rank tells them apart"
+    (both,) = (v for v in roofline(two).variants if v.first.base_name == "two_blocktiling")
+    measured, bare = both.launches
+    assert (measured.told, bare.told) == (2, 0)
+    assert (measured.duration_ns or 0) > (bare.duration_ns or 0), "the median is the lower one"
+    assert both.typical is measured
+    assert both.verdict.startswith("The grid is too small")
+
+
 def test_clock_top_name_and_variants(capsysbinary: CAPTURE) -> None:
     profiled = roofline(SAMPLE)
     fastest = roofline(SAMPLE, clock="max")

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 MOST_VERDICTS = 10
 WIDEST_TEXT = 100
-_NAME_WIDTH, _TABLE_NAME_WIDTH = 60, 100
+_NAME_WIDTH, _TABLE_NAME_WIDTH, _FILE_WIDTH = 60, 100, 30
 _STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
 
 
@@ -44,7 +44,7 @@ def print_roofline(result: Roofline, out: Console) -> None:
         out.print(Text("(work of zero is in --format csv only)", style="dim"))
     width = min(out.width, WIDEST_TEXT)
     told = result.variants[:MOST_VERDICTS]
-    if not any(variant.typical.is_explained for variant in told):
+    if not any(variant.typical.told for variant in told):
         return
     headings = _names([variant.first.name for variant in told], min(_NAME_WIDTH, width))
     for variant, name in zip(told, headings, strict=True):
@@ -94,7 +94,7 @@ def _columns(result: Roofline) -> list[Shown]:
     intensities = _each(points, lambda p: p.arithmetic_intensity)
     # the most telling first: a narrow terminal leaves out from the end
     return [
-        *([of_launch("rank", [_plain(one.rank) for one in heads])] if several else []),
+        *([_origin(heads, of_launch)] if several else []),
         of_launch("id", [str(one.launch) for one in heads]),
         of_launch("name", names, is_text=True),
         *([of_launch("launches", counts)] if grouped else []),
@@ -113,6 +113,14 @@ def _columns(result: Roofline) -> list[Shown]:
         of_launch("grid", [one.grid or "-" for one in heads], is_text=True),
         of_launch("block", [one.block or "-" for one in heads], is_text=True),
     ]
+
+
+def _origin(heads: Sequence[RooflineLaunch], of_launch: Callable[..., Shown]) -> Shown:
+    """The rank of each launch; where one is not known, the name of its report."""
+    if all(one.rank is not None for one in heads):
+        return of_launch("rank", [_plain(one.rank) for one in heads])
+    files = [printable(one.report.replace("\\", "/").rpartition("/")[2]) for one in heads]
+    return of_launch("report", [shorten(name, _FILE_WIDTH) for name in files], is_text=True)
 
 
 def _names(names: Sequence[str], width: int) -> list[str]:
