@@ -101,6 +101,19 @@ def test_a_short_synchronisation_before_long_host_work_is_no_cause(tmp_path: Pat
     assert "inside NVTX range 'MPI_Recv'" in str(rows[HOST]["evidence"])
 
 
+def test_a_thread_that_only_waits_holds_nobody_up(tmp_path: Path) -> None:
+    """One thread waits for results all the time, another one launches, and is late."""
+
+    def build(export: Export) -> None:
+        end = busy(export, MS)
+        export.api(end - 5 * MS, end + 20 * MS, "cudaEventSynchronize_v3020", tid=77)
+        busy(export, end + 2 * MS + 900 * US)
+
+    rows = found(tmp_path, build)
+    assert SYNC not in rows
+    assert rows[HOST]["recoverable_ns"] == 2 * MS
+
+
 def test_a_launching_call_that_loads_code(tmp_path: Path) -> None:
     def build(export: Export) -> None:
         end = busy(export, MS, 4)

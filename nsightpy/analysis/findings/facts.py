@@ -113,5 +113,7 @@ class Facts:
     def _only(self, one: DeviceFacts | None) -> str:
         if one is None or len(self.devices) < 2:
             return ""
-        alone = one.rank is not None and sum(d.rank == one.rank for d in self.devices) == 1
-        return f"--rank {one.rank}" if alone else f"--device {one.device}"
+        if one.rank is None:
+            return f"--device {one.device}"
+        alone = sum(other.rank == one.rank for other in self.devices) == 1
+        return f"--rank {one.rank}" if alone else f"--rank {one.rank} --device {one.device}"

@@ -56,12 +56,13 @@ def starvation(
 
     `idle` is when the device did nothing at all, `launching` its launch-bound stretches; `syncs`,
     `ranges` and `long` are the process's synchronising calls, NVTX ranges and long API calls
-    (start_ns, end_ns, name). `apart` is time inside long launching calls, which counts as such.
+    (start_ns, end_ns, name; the first with tid). `apart` is time inside long launching calls,
+    which counts as such.
     """
     dry = idle & window
     starved = gaps.starved & dry
     waits = union(syncs.ints("start_ns"), syncs.ints("end_ns"))
-    drained, until = _drained(gaps, waits)
+    drained, until = _drained(gaps, syncs)
     opened = gaps.opened[drained]
     after_sync = ((union(opened, until) & dry) - launching) - apart
     elsewhere = (starved - launching) - after_sync
@@ -91,18 +92,27 @@ def _inside_calls(time: Spans, calls: Frame) -> tuple[str, float]:
     return names.values[int(np.argmax(by_name))], share
 
 
-def _drained(gaps: ComputeGaps, waits: Spans) -> tuple[NDArray[np.bool_], Ints]:
-    """The gaps that opened while a synchronising call was in progress, and how far it counts."""
-    at = np.searchsorted(waits.starts, gaps.opened, side="right") - 1
-    inside: NDArray[np.bool_] = (gaps.launched > gaps.opened) & (at >= 0)
-    if not inside.any():
-        return inside, np.empty(0, dtype=np.int64)
-    inside &= gaps.opened <= waits.ends[np.maximum(at, 0)]
-    call = at[inside]
+def _drained(gaps: ComputeGaps, syncs: Frame) -> tuple[NDArray[np.bool_], Ints]:
+    """The gaps that opened while a synchronising call was in progress, and how far it counts.
+
+    A call that still goes on when the next kernel is launched is another thread's, and held nobody
+    up who launches.
+    """
+    longest = np.zeros(len(gaps.opened), dtype=np.int64)
+    threads = syncs.ints("tid")
+    for thread in np.unique(threads).tolist():
+        own = threads == thread
+        waits = union(syncs.ints("start_ns")[own], syncs.ints("end_ns")[own])
+        at = np.searchsorted(waits.starts, gaps.opened, side="right") - 1
+        rows = np.flatnonzero((gaps.launched > gaps.opened) & (at >= 0))
+        begin, end = waits.starts[at[rows]], waits.ends[at[rows]]
+        held = (gaps.opened[rows] <= end) & (end <= gaps.launched[rows])
+        rows, length = rows[held], (end - begin)[held]
+        longest[rows] = np.maximum(longest[rows], length)
+    drained = longest > 0
     # what it waited for through its stream or an event would have kept it waiting anyway
-    ends = np.where(gaps.producer[inside] < 0, gaps.closed[inside], gaps.launched[inside])
-    length = waits.ends[call] - waits.starts[call]
-    return inside, np.minimum(ends, gaps.opened[inside] + length)
+    ends = np.where(gaps.producer < 0, gaps.closed, gaps.launched)[drained]
+    return drained, np.minimum(ends, gaps.opened[drained] + longest[drained])
 
 
 def _costliest(syncs: Frame, opened: Ints, before_end: Ints, lost: Spans) -> str:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.readers.nsys.events import RUNTIME, without_version
-from nsightpy.readers.nsys.tables import NsysExport, column, number, ordered, process_of
+from nsightpy.readers.nsys.tables import NsysExport, column, number, ordered, process_of, thread_of
 
 # Copies that are not Async block; freeing memory waits for the device.
 _SYNCHRONISING = (
@@ -27,11 +27,11 @@ _SYNCHRONISING = (
 )
 # Rows of other classes repeat a call to carry its backtrace.
 _CLASSES = (0, 1, 13)
-COLUMNS = ("start_ns", "end_ns", "pid", "name")
+COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 
 
 def sync_calls(export: NsysExport) -> Frame:
-    """start_ns, end_ns, pid and name of every synchronising call, by start."""
+    """start_ns, end_ns, pid, tid and name of every synchronising call, by start."""
     found = sorted({i for prefix in _SYNCHRONISING for i in export.strings.matching(prefix)})
     names = export.strings.labels(np.asarray(found, dtype=np.int64))
     ids = [i for row, i in enumerate(found) if "Async" not in names[row]]
@@ -56,6 +56,7 @@ def _calls(export: NsysExport, wanted: Callable[[sa.TableClause], sa.ColumnEleme
         number(table, "start_ns", column("start"), 0),
         number(table, "end_ns", column("end"), 0),
         number(table, "pid", process_of("globalTid"), 0),
+        number(table, "tid", thread_of("globalTid"), 0),
         number(table, "name", column("nameId"), 0),
     ).where(condition)
     raw = export.file.arrays(query, split=table)
