@@ -129,5 +129,7 @@ def _producers(work: GpuWork, queued: _Queued, record_of: Ints) -> Ints:
             break
         done_after = relayed
     latest = np.zeros(len(work) + 1, dtype=np.int64)
-    np.maximum.at(latest, queued.ahead[:waits], carried[:waits])
+    # of the waits right before an operation the last one has reached the most
+    in_order = queued.order[queued.order < waits]
+    latest[queued.ahead[in_order]] = reached[in_order]
     return np.concatenate([[-1], ended])[latest[:-1]]
