@@ -88,9 +88,7 @@ def test_names_that_match_nothing_are_tried_another_way(
     Path("ncu_01.ncu-rep").unlink()
     strange = [Scripted("x", "y", "z")] * 4
     Path("launches.json").write_text(json.dumps([one.for_ncu() for one in strange]))
-    with pytest.raises(
-        ToolFailedError, match=r"No launch matched.*ncu saw 1 kernels: y\."
-    ) as error:
+    with pytest.raises(ToolFailedError, match=r"No launch matched.*ncu saw 1 kernel: y\.") as error:
         run_plan(select("r.sqlite", application=bench.application()))
     assert "No kernels were profiled" in str(error.value)
 
@@ -172,7 +170,18 @@ def test_other_ranks_run_the_application_untouched(
     assert bench.profiled() == []
     assert bench.applications() == ["1|''"]
     monkeypatch.setenv("SLURM_PROCID", "0")
-    assert len(run_plan(plan).rows) == 1
+    assert [path.name for path in run_plan(plan).reports] == ["ncu_01_0.ncu-rep"]
+    assert any("hold RANK, which the launcher has to set" in note for note in plan.notes)
+    monkeypatch.setenv("RANK", "0")
+    again = replace(plan, options=replace(plan.options, overwrite=True, rank_variable="RANK"))
+    assert [path.name for path in run_plan(again).reports] == ["ncu_01_0.ncu-rep"]
+    monkeypatch.delenv("RANK")
+    strange = [replace(one, mangled="_Z1k_other") for one in LAUNCHES]
+    Path("launches.json").write_text(json.dumps([one.for_ncu() for one in strange]))
+    starts = len(bench.applications())
+    with pytest.raises(ToolFailedError, match="--form function"):
+        run_plan(again)
+    assert len(bench.applications()) == starts + 1, "the other ranks are in their next run by then"
     assert own_rank({"SLURM_PROCID": "4", "OMPI_COMM_WORLD_RANK": "2"}) == 2
     assert own_rank({"RANK": "x"}) is None
 

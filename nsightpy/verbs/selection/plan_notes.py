@@ -106,6 +106,13 @@ def _where(plan: Plan) -> Iterator[str]:
             f"The job has {counted(plan.job.ranks, 'rank')}: --script slurm, mpi or torchrun "
             "profiles only those above and runs all others untouched."
         )
+        variable = plan.options.rank_variable
+        told = {f"environment {variable}" == planned.unit.rank_source for planned in plan.runs}
+        if variable and told != {True}:
+            yield (
+                f"The names of the reports hold {variable}, which the launcher has to set; "
+                "--rank-variable names another."
+            )
     if plan.options.application == APPLICATION:
         yield "Give the application's own command after --; APPLICATION stands for it now."
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nsightpy.errors import ToolFailedError
-from nsightpy.ncu_command import Options, argv
+from nsightpy.ncu_command import Options, Run, argv
 from nsightpy.ncu_command.scripts import MPI_RANKS
 from nsightpy.readers.ncu.run import NcuOutcome, available, failure, remedy, run_ncu
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
 from nsightpy.readers.tools.tool_run import run_tool, termination_raises
 from nsightpy.results import Field, Table, Value
+from nsightpy.units import counted
 from nsightpy.verbs.selection.plan import Plan, PlannedRun
 
 FIELDS = (
@@ -44,13 +45,16 @@ def run_plan(
 ) -> Measured:
     """Run the commands of a plan one after another, in this rank, and say what came of each.
 
-    A run that matches nothing is tried again with the next way to name the kernel. With
+    A run that matches nothing is tried again with the next way to name the kernel; not in a rank
+    of a launcher, where the others would start their next run meanwhile. With
     `csv_folder` ncu writes no reports: its CSV pages go there. Raises ToolNotFoundError and
     ToolFailedError; its message names the remedy where one is known.
     """
     tool = ncu or find_tool("ncu")
     options = replace(plan.options, version=tool.version, csv=csv_folder is not None)
     rank = own_rank(os.environ)
+    if options.rank_variable not in os.environ:
+        options = replace(options, rank_variable="")
     rows: list[tuple[Value, ...]] = []
     reports: list[Path] = []
     notes: list[str] = []
@@ -62,7 +66,10 @@ def run_plan(
             if told is not None:
                 told(f"run {place} of {len(plan.runs)}: {planned.title}")
             keep = None if csv_folder is None else csv_folder / f"{planned.run.output}.csv"
-            form, outcome = _attempts(tool, planned, options, told, keep)
+            ways = [planned.run, *(planned.fallbacks if rank is None else ())]
+            if rank is not None and not options.rank_variable:
+                ways = [replace(run, output=f"{run.output}_{rank}") for run in ways]
+            form, outcome = _attempts(tool, ways, options, told, keep)
             made = keep if keep is not None else outcome.report
             reports += [made] if made is not None else []
             rows.append(_row(planned, form, outcome, made))
@@ -83,14 +90,14 @@ def own_rank(environment: Mapping[str, str]) -> int | None:
 
 def _attempts(
     tool: Tool,
-    planned: PlannedRun,
+    ways: Sequence[Run],
     options: Options,
     told: Callable[[str], None] | None,
     keep: Path | None,
 ) -> tuple[str, NcuOutcome]:
     """The outcome of the first way to name the kernel that matches, and which it was."""
     outcome = None
-    for run in (planned.run, *planned.fallbacks):
+    for run in ways:
         outcome = run_ncu(tool, argv(run, options)[1:], heard=told, keep=keep)
         if outcome.matched:
             return run.kernels.base, outcome
@@ -100,7 +107,7 @@ def _attempts(
         raise ValueError("a run has a way to name its kernel")
     names = available(outcome.output)
     error = failure(tool, outcome.returncode, outcome.output)
-    there = f" ncu saw {len(names)} kernels: {', '.join(names[:5])}." if names else ""
+    there = f" ncu saw {counted(len(names), 'kernel')}: {', '.join(names[:5])}." if names else ""
     raise ToolFailedError(error.path, error.problem, remedy(outcome.output) + there)
 
 
