@@ -151,6 +151,25 @@ def test_the_words_that_every_command_has(tmp_path: Path) -> None:
     assert "--metrics a.sum,b.avg --clock-control none -f -o 'out/k_01_%q{SLURM_PROCID}'" in line
 
 
+def test_texts_mean_what_a_shell_would_make_of_them(tmp_path: Path) -> None:
+    report = write_export(tmp_path / "r.sqlite", [Scripted("k")] * 3)
+    words = select(
+        report,
+        application=["python", "a b.py"],
+        sections=["Occupancy"],
+        metrics=["a.sum"],
+        extra=["--clock-control", "none"],
+    )
+    texts = select(
+        report,
+        application="python 'a b.py'",
+        sections="Occupancy",
+        metrics="a.sum",
+        extra="--clock-control none",
+    )
+    assert texts.lines() == words.lines()
+
+
 def test_fallbacks_name_the_kernel_by_function_and_by_demangled_regex(tmp_path: Path) -> None:
     launches = [Scripted("_Z1kIiEvv", "k", "void k<(int)1>()")] * 3
     report = write_export(tmp_path / "r.sqlite", launches)

@@ -22,7 +22,7 @@ def headroom(
     reports: Paths,
     *,
     ncu: NcuPaths,
-    communication: Iterable[str] = (),
+    communication: str | Iterable[str] = (),
     whole: bool = False,
     top: int | None = None,
     **common: Unpack[Common],
@@ -48,7 +48,7 @@ def headroom(
         part_of,
         scope=request.scope,
         measured=measured,
-        communication=tuple(communication),
+        communication=(communication,) if isinstance(communication, str) else tuple(communication),
         whole=whole or request.scope.nvtx is not None,
     )
     found = request.map(work).values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Unpack
@@ -27,10 +28,10 @@ def select(
     coverage: float = 0.8,
     top: int | None = None,
     metric_set: str | None = None,
-    sections: Sequence[str] = (),
-    metrics: Sequence[str] = (),
-    application: Sequence[str] = (),
-    communication: Iterable[str] = (),
+    sections: str | Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
+    application: str | Sequence[str] = (),
+    communication: str | Iterable[str] = (),
     with_communication: bool = False,
     outlier: bool = False,
     warm_up: int = 1,
@@ -45,7 +46,7 @@ def select(
     overwrite: bool = False,
     kill: bool = False,
     capture_range: str = AUTO,
-    extra: Sequence[str] = (),
+    extra: str | Sequence[str] = (),
     version: tuple[int, ...] = (),
     **common: Unpack[Common],
 ) -> Plan:
@@ -59,7 +60,8 @@ def select(
     unless sections or metrics are given. `form` is how kernels are named: mangled, function,
     demangled, or auto for the first of these that the capture has. `capture_range` is what began
     the capture, so that ncu counts from there: none, cudaProfilerApi, or auto for what the report
-    says. Raises UsageError, ReportError.
+    says. `application` and `extra` are words, or a text as a shell reads it.
+    Raises UsageError, ReportError.
     """
     if not 0 < coverage <= 1:
         raise UsageError(f"coverage is a share above 0 and up to 1, not {coverage}")
@@ -70,9 +72,10 @@ def select(
         raise UsageError(f"capture_range must be one of {wanted_ranges}, not {capture_range!r}")
     if metric_set is None:
         metric_set = "" if sections or metrics else "roofline"
+    words = _words(application)
     request = Request.of(reports, **common)
     wanted = Wanted(
-        request.scope, tuple(communication), with_communication, outlier, warm_up, whole
+        request.scope, _several(communication), with_communication, outlier, warm_up, whole
     )
     found = request.map(partial(offered, wanted=wanted), ranked=True).values
     selection = _chosen(
@@ -81,16 +84,16 @@ def select(
     processes = sum(part.processes for part in found)
     options = Options(
         metric_set=metric_set,
-        sections=tuple(sections),
-        metrics=tuple(metrics),
-        application=tuple(application) or APPLICATION,
+        sections=_several(sections),
+        metrics=_several(metrics),
+        application=words or APPLICATION,
         nvtx=tuple(dict.fromkeys(value for part in found for value in part.ranges.include)),
         graph="node" if any(c.from_graph for c in selection.choices) else "",
-        rank_variable=_rank_variable(selection, rank_variable, processes, application),
+        rank_variable=_rank_variable(selection, rank_variable, processes, words),
         kill=kill,
         overwrite=overwrite,
         from_start=_from_start(selection, found, capture_range),
-        extra=tuple(extra),
+        extra=_words(extra),
         version=version,
     )
     if one_run and selection.choices:
@@ -109,6 +112,16 @@ def select(
     )
     said = [*plan_notes(plan, found, metric_set, passes), *request.finish(plan).notes]
     return Plan(**{**plan.__dict__, "notes": tuple(dict.fromkeys(said))})
+
+
+def _several(given: str | Iterable[str]) -> tuple[str, ...]:
+    """One text or many, as many."""
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _words(given: str | Iterable[str]) -> tuple[str, ...]:
+    """A text as a shell cuts it into words, or words."""
+    return tuple(shlex.split(given) if isinstance(given, str) else given)
 
 
 def _chosen(
