@@ -256,6 +256,17 @@ def test_an_unbalanced_device(tmp_path: Path) -> None:
     assert (row["rank"], row["recoverable_ns"]) == (2, 4 * MS)
 
 
+def test_a_device_that_only_holds_a_context_is_no_finding(
+    tmp_path: Path,
+) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 10)
+        export.kernel(end - MS, end - MS + 2 * US, "touch", device=1, launch=(10, 20))
+        export.kernel(MS, MS + 2 * US, "touch", device=1, launch=(30, 40))
+
+    assert found(tmp_path, build) == {}
+
+
 def test_dominating_and_tiny_kernels(tmp_path: Path) -> None:
     def build(export: Export) -> None:
         end = busy(export, MS, 10)

@@ -12,6 +12,9 @@ from nsightpy.analysis.memory.copies import CopyTime
 from nsightpy.analysis.tally import Statistics
 from nsightpy.analysis.time_budget import TimeBudget
 
+# A device that was busy for less than this part of the busiest one is not used.
+UNUSED = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class TinyKernels:
@@ -104,6 +107,12 @@ class Facts:
     @property
     def window_ns(self) -> int:
         return sum(one.budget.window_ns for one in self.devices)
+
+    @property
+    def used(self) -> list[DeviceFacts]:
+        """The devices that did material work: a context on another one is no starved device."""
+        least = UNUSED * max((one.budget.busy_ns for one in self.devices), default=0)
+        return [one for one in self.devices if one.budget.window_ns and one.budget.busy_ns > least]
 
     def command(self, verb: str, one: DeviceFacts | None = None, *, more: str = "") -> str:
         """The command line of a verb about these reports, or about one device among several."""

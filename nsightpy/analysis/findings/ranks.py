@@ -85,21 +85,23 @@ def slow_communication(facts: Facts) -> list[Finding]:
 
 
 def unbalanced(facts: Facts) -> list[Finding]:
-    """One device that computes much longer than the mean of all."""
-    work = [one.budget.compute_ns for one in facts.devices]
+    """One device that computes much longer than the mean of all that are used."""
+    devices = facts.used
+    counted = all(one.iterations for one in devices)
+    work = [one.budget.compute_ns / (one.iterations or 1 if counted else 1) for one in devices]
     if len(work) < 2 or not sum(work):
         return []
     mean = sum(work) / len(work)
     place = max(range(len(work)), key=lambda index: work[index])
-    one = facts.devices[place]
     if work[place] < UNBALANCED * mean:
         return []
-    ratio = significant(work[place] / mean)
+    one = devices[place]
+    count = (one.iterations or 1) if counted else 1
+    lost = int((work[place] - mean) * count)
     text = (
-        f"{one.name} computes {format_time(work[place])}, {ratio} times the mean of {len(work)} "
-        "devices"
+        f"{one.name} computes {format_time(work[place] * count)}, "
+        f"{significant(work[place] / mean)} times the mean of {len(work)} devices"
     )
-    lost = int(work[place] - mean)
     return [finding_of("unbalanced devices", one, lost, text, facts.command("breakdown"))]
 
 

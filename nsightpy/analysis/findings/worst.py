@@ -26,10 +26,9 @@ def worst(
     In a text {time}, {share} and {place} stand for what was lost, of what. The next command is the
     verb with `more`, about that device alone or about all.
     """
-    devices = [one for one in facts.devices if one.budget.window_ns]
-    if not devices:
+    if not facts.used:
         return []
-    one = max(devices, key=lambda device: lost(device) / device.budget.window_ns)
+    one = max(facts.used, key=lambda device: lost(device) / device.budget.window_ns)
     time = lost(one)
     if time <= 0:
         return []
