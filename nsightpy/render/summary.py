@@ -7,37 +7,24 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy.render.escape import printable
 from nsightpy.render.layout import UNLIMITED, Shown, lines, shorten
+from nsightpy.render.summary_bars import device_bars, ns_of, opaque_text, outside_capture
 from nsightpy.results import Finding, Summary, Table, Value
 from nsightpy.units import (
     format_bytes,
     format_count,
     format_time,
-    percent,
     significant,
     time_unit_for,
 )
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.text import Text
 
 Record: TypeAlias = dict[str, Value]
 
-BAR = 24
-MOST_DEVICES = 8
 MOST_FINDINGS = 3
 MOST_NOTES = 4
 PIPED_WIDTH = 100
-# Less of a capture before and after all GPU work is not worth a line, in per cent.
-LEAST_OUTSIDE = 10.0
-LEAST_OPAQUE = 1.0
-# How a window divides without overlap: part, glyph, colour.
-PARTS = (
-    ("compute_ns", "compute", "█", "green"),
-    ("exposed_communication_ns", "comm. alone", "▓", "magenta"),
-    ("copy_only_ns", "copies alone", "▒", "cyan"),
-    ("idle_ns", "idle", "·", "yellow"),
-)
 
 
 def print_summary(summary: Summary, out: Console) -> None:
@@ -57,7 +44,7 @@ def print_summary(summary: Summary, out: Console) -> None:
 def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]]:
     yield _title(summary, width), _header(summary, width)
     builders: tuple[tuple[str, Callable[[Table, int], list[object]]], ...] = (
-        ("breakdown", _breakdown),
+        ("breakdown", device_bars),
         ("kernels", _kernels),
         ("collectives", _collectives),
         ("memory", _memory),
@@ -66,8 +53,8 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
     for name, build in builders:
         table = summary.sections[name]
         if table.rows:
-            more = _outside(summary.header) if name == "breakdown" else []
-            opaque = _opaque(summary.sections["breakdown"]) if name == "kernels" else ""
+            more = outside_capture(summary.header) if name == "breakdown" else []
+            opaque = opaque_text(summary.sections["breakdown"]) if name == "kernels" else ""
             yield _SECTION_TITLES[name] + opaque, [*build(table, width), *more]
     if _telling(summary):
         yield "What stands out", _findings(summary, width)
@@ -131,94 +118,6 @@ def _plural(count: Value, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def _breakdown(table: Table, width: int) -> list[object]:
-    from rich.text import Text
-
-    records = table.records()
-    found: list[object] = []
-    for record in _representative(records):
-        line = Text(f"  {_place(record):<9}")
-        line.append_text(_bar(record))
-        line.append(f" {_shares(record)}")
-        found.append(line)
-    if len(records) > MOST_DEVICES:
-        found.append(
-            Text(f"  the {MOST_DEVICES} least busy of {len(records)} devices", style="dim")
-        )
-    legend = Text("  " + " " * 9)
-    for _, name, glyph, colour in PARTS:
-        legend.append(glyph, style=colour)
-        legend.append(f" {name}  ", style="dim")
-    windows = [int(record["window_ns"] or 0) for record in records]
-    legend.append(f"window {format_time(max(windows))}", style="dim")
-    found.append(legend)
-    return found
-
-
-def _opaque(budgets: Table) -> str:
-    """What the ranking of kernels lacks, where that is material: time in opaque CUDA graphs."""
-    graphs = sum(_ns(record, "opaque_graph_ns") for record in budgets.records())
-    whole = sum(_ns(record, "busy_ns") for record in budgets.records())
-    if (percent(graphs, whole) or 0.0) < LEAST_OPAQUE:
-        return ""
-    return f", without {format_time(graphs)} in CUDA graphs traced as a whole"
-
-
-def _outside(header: Mapping[str, Value]) -> list[object]:
-    """What a capture holds beyond the windows of its devices, where that is material."""
-    from rich.text import Text
-
-    outside, whole = header["outside_ns"], header["duration_ns"]
-    if not isinstance(outside, int) or not isinstance(whole, int):
-        return []
-    share = percent(outside, whole) or 0.0
-    if share < LEAST_OUTSIDE:
-        return []
-    told = "over 99.9" if share > 99.9 else significant(share, 3 if share > 99.0 else 2)
-    text = f"no GPU work in the other {format_time(outside)}, {told} % of the capture"
-    return [Text(f"  {'':<9}{text}", style="dim")]
-
-
-def _representative(records: list[Record]) -> list[Record]:
-    """All devices, or the least busy ones when there are many."""
-    if len(records) <= MOST_DEVICES:
-        return records
-    chosen = sorted(records, key=lambda r: percent(_ns(r, "busy_ns"), _ns(r, "window_ns")) or 0.0)
-    kept = chosen[:MOST_DEVICES]
-    return [record for record in records if record in kept]
-
-
-def _place(record: Record) -> str:
-    if record["rank"] is None:
-        return f"dev {record['device']}"
-    return f"rank {record['rank']}"
-
-
-def _bar(record: Record) -> Text:
-    """The window as a bar: each part gets its cells by largest remainder."""
-    from rich.text import Text
-
-    window = _ns(record, "window_ns")
-    shares = [BAR * _ns(record, key) / window if window else 0.0 for key, *_ in PARTS]
-    cells = [int(share) for share in shares]
-    order = sorted(range(len(shares)), key=lambda i: (cells[i] - shares[i], i))
-    for place in order[: max(BAR - sum(cells), 0) if window else 0]:
-        cells[place] += 1
-    bar = Text()
-    for (_, _, glyph, colour), count in zip(PARTS, cells, strict=True):
-        bar.append(glyph * count, style=colour)
-    return bar
-
-
-def _shares(record: Record) -> str:
-    window = _ns(record, "window_ns")
-    names = ("compute", "comm", "copy", "idle")
-    return "  ".join(
-        f"{name} {_percent(_ns(record, key), window)}"
-        for name, (key, *_) in zip(names, PARTS, strict=True)
-    )
-
-
 def _kernels(table: Table, width: int) -> list[object]:
     return _columns(
         table,
@@ -273,7 +172,7 @@ def _memory(table: Table, width: int) -> list[object]:
         )
         found.append(
             f"  {str(record['Operation']).strip('[]'):<34}"
-            f"{format_time(_ns(record, 'Total Time (ns)')):>9}"
+            f"{format_time(ns_of(record, 'Total Time (ns)')):>9}"
             f"{format_count(int(record['Count'] or 0)):>9} x"
             f"{_size(float(size or 0)):>10}{rate:>13}"
         )
@@ -351,13 +250,3 @@ def _wrapped(text: str, width: int, first: str, rest: str) -> Sequence[object]:
         break_long_words=False,
         break_on_hyphens=False,
     )
-
-
-def _ns(record: Record, key: str) -> int:
-    value = record[key]
-    return int(value) if isinstance(value, int | float) else 0
-
-
-def _percent(part: int, whole: int) -> str:
-    share = percent(part, whole)
-    return "-" if share is None else f"{share:.0f}%" if share >= 9.95 else f"{share:.1f}%"

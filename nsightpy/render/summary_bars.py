@@ -1,0 +1,127 @@
+"""How the time of each device divides, as bars; and what part of the capture that is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, TypeAlias
+
+from nsightpy.results import Table, Value
+from nsightpy.units import format_time, percent, significant
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+Record: TypeAlias = dict[str, Value]
+
+BAR = 24
+MOST_DEVICES = 8
+# Less of a capture before and after all GPU work is not worth a line, in per cent.
+LEAST_OUTSIDE = 10.0
+LEAST_OPAQUE = 1.0
+# How a window divides without overlap: part, glyph, colour.
+PARTS = (
+    ("compute_ns", "compute", "█", "green"),
+    ("exposed_communication_ns", "comm. alone", "▓", "magenta"),
+    ("copy_only_ns", "copies alone", "▒", "cyan"),
+    ("idle_ns", "idle", "·", "yellow"),
+)
+
+
+def device_bars(table: Table, _width: int) -> list[object]:
+    from rich.text import Text
+
+    records = table.records()
+    found: list[object] = []
+    for record in _representative(records):
+        line = Text(f"  {_place(record):<9}")
+        line.append_text(_bar(record))
+        line.append(f" {_shares(record)}")
+        found.append(line)
+    if len(records) > MOST_DEVICES:
+        found.append(
+            Text(f"  the {MOST_DEVICES} least busy of {len(records)} devices", style="dim")
+        )
+    legend = Text("  " + " " * 9)
+    for _, name, glyph, colour in PARTS:
+        legend.append(glyph, style=colour)
+        legend.append(f" {name}  ", style="dim")
+    windows = [int(record["window_ns"] or 0) for record in records]
+    legend.append(f"window {format_time(max(windows))}", style="dim")
+    found.append(legend)
+    return found
+
+
+def opaque_text(budgets: Table) -> str:
+    """What the ranking of kernels lacks, where that is material: time in opaque CUDA graphs."""
+    graphs = sum(ns_of(record, "opaque_graph_ns") for record in budgets.records())
+    whole = sum(ns_of(record, "busy_ns") for record in budgets.records())
+    if (percent(graphs, whole) or 0.0) < LEAST_OPAQUE:
+        return ""
+    return f", without {format_time(graphs)} in CUDA graphs traced as a whole"
+
+
+def outside_capture(header: Mapping[str, Value]) -> list[object]:
+    """What a capture holds beyond the windows of its devices, where that is material."""
+    from rich.text import Text
+
+    outside, whole = header["outside_ns"], header["duration_ns"]
+    if not isinstance(outside, int) or not isinstance(whole, int):
+        return []
+    share = percent(outside, whole) or 0.0
+    if share < LEAST_OUTSIDE:
+        return []
+    told = "over 99.9" if share > 99.9 else significant(share, 3 if share > 99.0 else 2)
+    text = f"no GPU work in the other {format_time(outside)}, {told} % of the capture"
+    return [Text(f"  {'':<9}{text}", style="dim")]
+
+
+def _representative(records: list[Record]) -> list[Record]:
+    """All devices, or the least busy ones when there are many."""
+    if len(records) <= MOST_DEVICES:
+        return records
+    chosen = sorted(
+        records, key=lambda r: percent(ns_of(r, "busy_ns"), ns_of(r, "window_ns")) or 0.0
+    )
+    kept = chosen[:MOST_DEVICES]
+    return [record for record in records if record in kept]
+
+
+def _place(record: Record) -> str:
+    if record["rank"] is None:
+        return f"dev {record['device']}"
+    return f"rank {record['rank']}"
+
+
+def _bar(record: Record) -> Text:
+    """The window as a bar: each part gets its cells by largest remainder."""
+    from rich.text import Text
+
+    window = ns_of(record, "window_ns")
+    shares = [BAR * ns_of(record, key) / window if window else 0.0 for key, *_ in PARTS]
+    cells = [int(share) for share in shares]
+    order = sorted(range(len(shares)), key=lambda i: (cells[i] - shares[i], i))
+    for place in order[: max(BAR - sum(cells), 0) if window else 0]:
+        cells[place] += 1
+    bar = Text()
+    for (_, _, glyph, colour), count in zip(PARTS, cells, strict=True):
+        bar.append(glyph * count, style=colour)
+    return bar
+
+
+def _shares(record: Record) -> str:
+    window = ns_of(record, "window_ns")
+    names = ("compute", "comm", "copy", "idle")
+    return "  ".join(
+        f"{name} {_percent(ns_of(record, key), window)}"
+        for name, (key, *_) in zip(names, PARTS, strict=True)
+    )
+
+
+def ns_of(record: Record, key: str) -> int:
+    value = record[key]
+    return int(value) if isinstance(value, int | float) else 0
+
+
+def _percent(part: int, whole: int) -> str:
+    share = percent(part, whole)
+    return "-" if share is None else f"{share:.0f}%" if share >= 9.95 else f"{share:.1f}%"
