@@ -27,7 +27,7 @@ class Field:
     decimals: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Rows under named fields. `notes` says what a reader must know to trust them."""
 
@@ -37,6 +37,10 @@ class Table:
     inputs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     title: str = ""
+
+    def __repr__(self) -> str:
+        size = f"{len(self.rows):,} rows of {', '.join(self.columns)}"
+        return f"<{type(self).__name__} {self.command}: {size}; {len(self.notes)} notes>"
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -94,7 +98,7 @@ class MemorySeries:
     peak_by: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MemoryUsage(Table):
     """The table of `nsightpy memory --usage`, and behind it what is drawn."""
 
@@ -113,7 +117,7 @@ class QueueSeries:
     longest: Sequence[int]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class QueueLengths(Table):
     """The table of `nsightpy launches --queue`, and behind it what is drawn."""
 

@@ -224,7 +224,7 @@ class Ceiling:
         return self.name in LEVELS
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Roofline(Table):
     """The table of `nsightpy roofline`, and behind it what people read and what is drawn."""
 

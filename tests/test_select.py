@@ -33,6 +33,7 @@ def chosen(path: Path, **wanted: object) -> list[tuple[object, ...]]:
 
 def test_columns_are_those_of_the_command_line(tmp_path: Path) -> None:
     report = write_export(tmp_path / "r.sqlite", [Scripted("a"), Scripted("a")])
+    assert repr(nsightpy.select(report)).startswith("<Plan select: 1 rows of order, name, mangled,")
     assert list(nsightpy.select(report).columns) == COLUMNS
     assert ask("select", report, "--format", "csv").csv[0] == COLUMNS
     document = ask("select", report, "--format", "json").json

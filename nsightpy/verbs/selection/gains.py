@@ -65,7 +65,7 @@ class Kernel:
         return None if self.roof is None else self.covered_ns * self.roof.distance
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Headroom(Table):
     """The table of `nsightpy headroom`, and behind it kernels, step and what matched nothing.
 

@@ -62,7 +62,7 @@ class PlannedRun:
         return f"{name}{more}: {shape}, {format_time(duration)} in nsys{which}{usual}"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Plan(Table):
     """The table of `nsightpy select`, and behind it the runs: lines, scripts, JSON."""
 

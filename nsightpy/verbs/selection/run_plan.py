@@ -29,7 +29,7 @@ FIELDS = (
 RANK_KEYS = ("RANK", *MPI_RANKS)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measured(Table):
     """What was run: one row per run of ncu; `reports` are the files to read."""
 
