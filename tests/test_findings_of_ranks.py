@@ -44,17 +44,19 @@ def test_a_straggler_is_named_or_nobody(
     # what the other waited, as the simulator knows it; never more than it communicated alone
     waited = made.rank_truth("wait_ns")[1 - named]
     exposed = made.rank_truth("budget")[1 - named]["exposed_communication_ns"]
-    assert row["recoverable_ns"] == pytest.approx(min(waited, exposed), rel=0.01)
-    assert row["recoverable_ns"] <= exposed
+    assert row["recoverable_ns"] == pytest.approx(min(waited, exposed), rel=0.06)
+    assert row["recoverable_ns"] <= min(waited, exposed)
 
 
 def test_findings_and_ranks_tell_the_same_straggler() -> None:
     rows = by_name(TRAINING)
-    (late,) = [row for row in ranks(TRAINING).records() if row["straggler"]]
+    table = ranks(TRAINING)
+    (late,) = [row for row in table.records() if row["straggler"]]
     finding = rows["straggler"]
     assert (finding["rank"], late["rank"]) == (2, 2)
-    share = f"{100 * float(str(late['arrived_last_share'])):.0f} %"
-    assert f"comes last to {share} of its collectives" in finding["evidence"]
+    told = "comes last to 98 % of the collectives in which ranks wait"
+    assert told in finding["evidence"]
+    assert any(told in note for note in table.notes)
     assert rows["communication exposed"]["next_command"].startswith("nsightpy collectives ")
     # the waits of the others are part of what they communicate alone
     assert list(rows).index("straggler") < list(rows).index("communication exposed")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pytest
 from jobs import Simulated, begin_late, change, simulate, split_by_process
 from reports import DDP, NSYS, ask, needs_reports
-from simulator import PRESETS, TrainingJob
+from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy.verbs.ranks import ranks
 
@@ -19,6 +20,10 @@ COLUMNS = (
     "rank,report,host,device,rank_source,offset_ns,drift_ppm,alignment,instances,residual_p05_ns,"
     "residual_p50_ns,residual_p95_ns,compute_ns,wait_ns,arrived_last_share,straggler"
 )
+
+
+# start and end, ns
+Span: TypeAlias = tuple[int, int]
 
 
 def stragglers(job: Simulated) -> list[Any]:
@@ -140,6 +145,79 @@ def test_scope_and_workers(tmp_path: Path) -> None:
     some = ranks(tmp_path, rank="2-3")
     assert some.rows == everything.rows[2:4]
     assert not ranks(tmp_path, device="9").rows
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_one_of_eight_that_computes_5_percent_slower_is_named(tmp_path: Path, seed: int) -> None:
+    job = replace(PRESETS["ranks_8"], seed=512 + seed, straggler=(4 + seed) % 8)
+    assert stragglers(simulate(replace(job, straggler_slowdown=1.05), tmp_path)) == [(4 + seed) % 8]
+
+
+def _both_devices(path: Path, operation: str, spans: Sequence[tuple[Span, Span]]) -> list[Any]:
+    """What `ranks` says of one process whose two devices take part in collectives; spans in ns."""
+    export = Export(path)
+    export.process()
+    export.nvtx_domain("NCCL")
+    told = {"NCCL communicator ID": 7, "Message size [bytes]": 4096}
+    name = f"ncclDevKernel_{operation}_RING_LL(ncclDevKernelArgsStorage<4096>)"
+    kind = f"nccl{operation.partition('_')[0]}"
+    for place, (device, (start, end)) in enumerate(
+        each for pair in spans for each in enumerate(pair)
+    ):
+        call = 200 * place
+        export.nvtx_push_pop(call, call + 90, kind, domain=1, payload=told)
+        launch = (call + 10, call + 20)
+        export.kernel(10**9 + start, 10**9 + end, name, launch=launch, device=device, stream=21)
+    return ranks(export.write()).records()
+
+
+def test_who_may_leave_early_waits_no_longer_than_it_stays(tmp_path: Path) -> None:
+    # the root is gone before the other comes, or held up until it reads
+    spans = [((0, 10_000), (500_000, 512_000)), ((1_000_000, 1_600_000), (1_590_000, 1_602_000))]
+    first, second = _both_devices(tmp_path / "a.sqlite", "Broadcast", spans)
+    assert (first["wait_ns"], second["wait_ns"]) == (588_000, 0)
+    assert (first["arrived_last_share"], second["arrived_last_share"]) == (0.0, 1.0)
+
+
+def test_a_wait_is_latest_start_minus_own_start(tmp_path: Path) -> None:
+    spans = [((0, 60_000), (50_000, 61_000)), ((100_000, 160_000), (92_000, 160_500))]
+    first, second = _both_devices(tmp_path / "a.sqlite", "AllReduce_Sum_f32", spans)
+    assert (first["wait_ns"], second["wait_ns"]) == (50_000, 8_000)
+    assert first["arrived_last_share"] == second["arrived_last_share"] == 0.5
+
+
+def test_lateness_that_comes_and_goes_is_no_straggling(tmp_path: Path) -> None:
+    def spans(stretches: Sequence[tuple[int, int]]) -> list[tuple[Span, Span]]:
+        """(device that is late, collectives in a row) one after the other."""
+        late = [device for device, count in stretches for _ in range(count)]
+        starts = [(n * 1_000_000, n * 1_000_000 + 50_000) for n in range(len(late))]
+        ends = [start + 49_000 for _, start in starts]
+        order = [
+            (one, other) if device else (other, one)
+            for device, (one, other) in zip(late, starts, strict=True)
+        ]
+        return [((a, end), (b, end)) for (a, b), end in zip(order, ends, strict=True)]
+
+    waves = [(1, 40), (0, 15), (1, 25), (0, 10), (1, 30)]
+    rows = _both_devices(tmp_path / "a.sqlite", "AllReduce_Sum_f32", spans(waves))
+    assert [row["straggler"] for row in rows] == [False, False]
+    steady = [(1, 3), (0, 1)] * 30
+    rows = _both_devices(tmp_path / "b.sqlite", "AllReduce_Sum_f32", spans(steady))
+    assert [row["straggler"] for row in rows] == [False, True]
+
+
+@needs_reports
+@pytest.mark.parametrize("split", [False, True])
+def test_the_real_pair_has_late_arrivals_but_no_straggler(tmp_path: Path, split: bool) -> None:
+    table = ranks(split_by_process(NSYS / DDP, tmp_path) if split else NSYS / DDP)
+    assert table.column("offset_ns") == [0, 0]
+    assert table.column("drift_ppm") == [None, None]
+    assert table.column("alignment") == ["one session"] * 2
+    assert table.column("straggler") == [False, False]
+    # rank 0 communicates for 209 ms: 133 ms in a Broadcast and 28 ms in an AllReduce before rank 1
+    # came, 8 ms in all others
+    assert table.column("wait_ns") == [168_940_297, 1_919_368]
+    assert any("Rank 1 came late 2 times and the others waited 160 ms" in n for n in table.notes)
 
 
 def test_nothing_to_compare(tmp_path: Path) -> None:

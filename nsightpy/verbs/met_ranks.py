@@ -7,20 +7,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nsightpy.analysis.findings.facts import DeviceFacts, SlowCollectives, Straggler
+from nsightpy.analysis.findings.facts import DeviceFacts, SlowCollectives
+from nsightpy.analysis.findings.facts import Straggler as StragglerFacts
 from nsightpy.analysis.findings.outliers import SlowInstances, slow_by_unit
 from nsightpy.analysis.intervals import measure_before
 from nsightpy.analysis.ranks.alignment import Alignment
-from nsightpy.analysis.ranks.arrivals import (
-    Arrivals,
-    UnitWaits,
-    arrivals_of,
-    caused_ns,
-    straggler_of,
-    unit_waits,
-)
+from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import grouped_collectives
 from nsightpy.analysis.ranks.collectives import Mask
+from nsightpy.analysis.ranks.stragglers import straggler_of
 from nsightpy.rank_set import RankSet
 from nsightpy.reports import NsysReport
 from nsightpy.verbs.aligning import RankPart, UnitNames, aligned, once
@@ -61,10 +56,10 @@ def with_waits(
             told = _told(slow, names)
             facts[places[unit]] = replace(facts[places[unit]], slow_collectives=told)
     late = straggler_of(alignment, arrivals)
-    if late is not None and places[late] in facts:
-        waits = unit_waits(arrivals, len(places))
-        waited_for = _straggler(arrivals, waits, late, inside)
-        facts[places[late]] = replace(facts[places[late]], straggler=waited_for)
+    if late is not None and (place := places[late.unit]) in facts:
+        saved = int(late.saved[inside[arrivals.rows]].sum())
+        waited_for = StragglerFacts(late.last_share, saved)
+        facts[place] = replace(facts[place], straggler=waited_for)
     return facts
 
 
@@ -100,8 +95,3 @@ def _told(slow: SlowInstances, names: UnitNames) -> SlowCollectives:
         worst.ratio,
         cause_of(worst, names),
     )
-
-
-def _straggler(arrivals: Arrivals, waits: UnitWaits, late: int, inside: Mask) -> Straggler:
-    counted = (arrivals.unit == late) & inside[arrivals.rows]
-    return Straggler(waits.last_share(late) or 0.0, int(caused_ns(arrivals)[counted].sum()))

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis.ranks.alignment import Alignment, ClockFit
-from nsightpy.analysis.ranks.arrivals import UnitWaits, arrivals_of, straggler_of, unit_waits
+from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
 from nsightpy.analysis.ranks.collectives import Unit
+from nsightpy.analysis.ranks.stragglers import Straggler, late_once, straggler_of
 from nsightpy.rank_set import Paths, RankSet
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
@@ -35,6 +36,7 @@ FIELDS = (
     Field("arrived_last_share", "ratio", 4),
     Field("straggler", "bool"),
 )
+TOLD = 3
 
 
 def align(rank_set: RankSet) -> list[ClockFit]:
@@ -60,7 +62,7 @@ def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack
     waits = unit_waits(arrivals, len(alignment.ledger.units))
     straggler = straggler_of(alignment, arrivals)
     rows = _rows(results, alignment, waits, straggler, request.scope)
-    notes = [*_notes(alignment, waits, straggler), *alignment.notes]
+    notes = [*_notes(alignment, arrivals, straggler), *alignment.notes]
     return request.finish(Table("ranks", FIELDS, tuple(rows)), *notes)
 
 
@@ -68,7 +70,7 @@ def _rows(
     results: Sequence[tuple[NsysReport, RankPart]],
     alignment: Alignment,
     waits: UnitWaits,
-    straggler: int | None,
+    straggler: Straggler | None,
     scope: Scope,
 ) -> list[tuple[Value, ...]]:
     """The rows in the order of ranks; one for each process and device."""
@@ -102,27 +104,40 @@ def _clock_values(fit: ClockFit) -> tuple[Value, ...]:
     return (fit.offset_ns, fit.drift_ppm, fit.method, fit.instances, *residuals)
 
 
-def _wait_values(waits: UnitWaits, unit: int | None, straggler: int | None) -> tuple[Value, ...]:
+def _wait_values(
+    waits: UnitWaits, unit: int | None, straggler: Straggler | None
+) -> tuple[Value, ...]:
     """Waits, share of late arrivals, straggler; unknown for ranks that met nobody."""
     if unit is None or not waits.instances[unit]:
         return (None, None, None)
-    return (int(waits.wait_ns[unit]), waits.last_share(unit), unit == straggler)
+    late = straggler is not None and straggler.unit == unit
+    return (int(waits.wait_ns[unit]), waits.last_share(unit), late)
 
 
-def _notes(alignment: Alignment, waits: UnitWaits, straggler: int | None) -> list[str]:
+def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None) -> list[str]:
     if len(alignment.clocks) < 2 and len(alignment.ledger.units) < 2:
         return []
-    if not waits.instances.any():
+    if len(arrivals.rows) == 0:
         return ["No collectives were found on two ranks: who waits for whom is not known."]
+    names = UnitNames.of(alignment).names
+    notes = [
+        f"Rank {names[once.unit]} came late {_times(once.times)} and the others waited "
+        f"{format_time(once.cost_ns)} for it: a late start, warm-up or a hiccup, no straggling."
+        for once in late_once(alignment, arrivals)[:TOLD]
+    ]
     if straggler is None:
-        return [
-            "No rank is a straggler: none is last beyond chance and waits less than the others."
-        ]
-    name = UnitNames.of(alignment).names[straggler]
-    share = 100 * (waits.last_share(straggler) or 0.0)
-    saved = format_time(int(waits.caused_ns[straggler]))
-    last = f"Rank {name} is a straggler: it comes last to {share:.0f} % of its collectives"
-    return [f"{last}; had it come with the next to last, the others had waited {saved} less."]
+        none = "No rank is a straggler: none is last beyond chance and waits less than the others."
+        return [none, *notes]
+    late = (
+        f"Rank {names[straggler.unit]} is a straggler: it comes last to "
+        f"{100 * straggler.last_share:.0f} % of the collectives in which ranks wait; had it come "
+        f"with the next to last, the others had waited {format_time(straggler.saved_ns)} less."
+    )
+    return [late, *notes]
+
+
+def _times(count: int) -> str:
+    return "once" if count == 1 else f"{count} times"
 
 
 __all__ = ["FIELDS", "align", "alignment_of", "ranks"]

@@ -29,8 +29,8 @@ def straggler(facts: Facts) -> list[Finding]:
         share = percent_text(lost / one.budget.window_ns)
         text = (
             f"the other ranks wait for {one.name}, which comes last to "
-            f"{percent_text(one.straggler.last_share)} of its collectives: up to "
-            f"{format_time(lost)}, {share} of {one.span}{_slower(one, others, lost)}"
+            f"{percent_text(one.straggler.last_share)} of the collectives in which ranks wait: "
+            f"up to {format_time(lost)}, {share} of {one.span}{_slower(one, others, lost)}"
         )
         return [finding_of("straggler", one, lost, text, facts.command("ranks"))]
     return []
