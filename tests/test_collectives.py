@@ -159,6 +159,36 @@ def test_the_layout_of_advanced_tracing(tmp_path: Path) -> None:
     assert (plain["evidence"], plain["data_type"]) == ("kernel name", "f32")
 
 
+def test_sequence_numbers_are_those_of_one_operation(tmp_path: Path) -> None:
+    # two ranks in two processes; the second misses the first AllReduce, as late captures do
+    export = Export(tmp_path / "a.sqlite")
+    gather = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+    for rank, pid in enumerate((1000, 2000)):
+        process = export.process(pid)
+        export.nvtx_domain("NCCL", process=process)
+        for number in range(rank, 4):
+            for place, (kind, kernel) in enumerate((("AllReduce", REDUCE), ("AllGather", gather))):
+                at = 10_000 * number + 1_000 * place
+                told = {"commHash": BIG, "count": 10, "dataType": "ncclFloat32"}
+                told |= {"seqNumber": number, "commRank": rank}
+                export.nvtx_push_pop(at, at + 100, kind, domain=1, process=process, payload=told)
+                late = 10**8 + 300 * rank * place
+                export.kernel(
+                    at + late, 10**8 + at + 900, kernel, launch=(at + 10, at + 20), process=process,
+                    device=rank, stream=21,
+                )  # fmt: skip
+    rows = {row["operation"]: row for row in collectives(export.write()).records()}
+    assert {kind: row["instances"] for kind, row in rows.items()} == {
+        "AllReduce": 3,
+        "AllGather": 3,
+    }
+    assert rows["AllGather"]["transfer_med_ns"] == 600
+    assert rows["AllGather"]["bytes"] == 2 * 40
+    assert rows["AllGather"]["algbw_gb_per_s"] == pytest.approx(80 / 600)
+    assert rows["AllGather"]["busbw_gb_per_s"] == pytest.approx(40 / 600)
+    assert (rows["AllReduce"]["transfer_med_ns"], rows["AllReduce"]["bytes"]) == (900, 40)
+
+
 def test_other_threads_and_processes_are_not_confused(tmp_path: Path) -> None:
     export = Export(tmp_path / "a.sqlite")
     first, second = export.process(1000), export.process(2000)

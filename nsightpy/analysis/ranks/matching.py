@@ -1,7 +1,8 @@
 """Which collectives of different ranks are one: the instances of every channel.
 
-NCCL's own sequence number decides where a payload tells it. Else the order in the channel does,
-shifted for ranks whose capture began elsewhere; the shift is read from ends that agree.
+NCCL's own sequence number of an operation decides where a payload tells it. Else the order in the
+channel does, shifted for ranks whose capture began elsewhere; the shift is read from ends that
+agree.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.ranks.collectives import UNKNOWN, Codes, Ledger, Mask
+from nsightpy.analysis.ranks.collectives import POINT_TO_POINT, UNKNOWN, Codes, Ledger, Mask
 from nsightpy.frames import Ints, distinct
 
 REACH_NS = 200_000
@@ -49,7 +50,7 @@ def _channel_instances(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
     """Instance numbers of one channel's rows; -1 for those that are alone."""
     told = ledger.sequences[rows]
     if (told != UNKNOWN).all():
-        return _shared(told, ledger.unit[rows])
+        return _shared(told * len(ledger.tokens) + _operations(ledger, rows), ledger.unit[rows])
     local = np.full(len(rows), UNKNOWN, dtype=np.int64)
     left, base = np.arange(len(rows)), 0
     for _ in range(ROUNDS):
@@ -61,6 +62,17 @@ def _channel_instances(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
         if not done.any() or len(np.unique(ledger.unit[rows[left]])) < 2:
             break
     return local
+
+
+def _operations(ledger: Ledger, rows: Ints) -> Ints:
+    """A code for each operation: NCCL counts the calls of each by itself in every communicator.
+
+    The two sides of a point-to-point transfer call different operations: they have one code.
+    """
+    codes: dict[str, int] = {}
+    names = ("" if one.operation in POINT_TO_POINT else one.operation for one in ledger.tokens)
+    of_token = [codes.setdefault(name, len(codes)) for name in names]
+    return np.asarray(of_token, dtype=np.int64)[ledger.token[rows]]
 
 
 def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
