@@ -33,6 +33,8 @@ NcuPaths: TypeAlias = "str | Path | NcuReport | Iterable[str | Path | NcuReport]
 Runner: TypeAlias = Callable[[Callable[[NsysReport], Any], Sequence[NsysReport]], Outcomes[Any]]
 
 ON_ERROR = ("skip", "raise")
+# So many captures that come twice are named, the others counted.
+MOST_REPEATED = 3
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,8 @@ class RankSet:
             return []
         repeated = self.repeated
         notes = [f"{again} repeats the capture of {first}" for again, first in repeated.items()]
+        if (many := len(notes) - MOST_REPEATED) > 1:
+            notes[MOST_REPEATED:] = [f"{many} more reports repeat the capture of an earlier one"]
         owners: dict[int, list[str]] = {}
         guessed = False
         for report in self.reports:

@@ -84,6 +84,19 @@ def test_unbalanced_devices(tmp_path: Path, *, slow: bool) -> None:
         assert found["unbalanced devices"]["recoverable_ns"] == lost
 
 
+def test_reports_that_are_missing_or_twice_are_problems_of_the_capture(tmp_path: Path) -> None:
+    def lose(paths: list[Path]) -> None:
+        (tmp_path / "again.sqlite").write_bytes(paths[0].read_bytes())
+        paths[1].unlink()
+        (tmp_path / "broken.sqlite").write_bytes(b"")
+
+    simulate(replace(PRESETS["ranks_8"], straggler=None), tmp_path, lose)
+    said = by_name(tmp_path, from_time=0)["capture problems"]["evidence"]
+    assert "broken.sqlite: is empty" in said
+    assert "repeats the capture of" in said
+    assert "ranks without a report here: 1" in said
+
+
 # The next command
 
 

@@ -131,6 +131,19 @@ def test_ranks_that_were_not_captured_and_repeated_reports_are_told_of(tmp_path:
     assert [row["rank"] for row in table.records() if row["straggler"]] == [5]
 
 
+def test_many_repeated_reports_are_counted(tmp_path: Path) -> None:
+    def again(paths: list[Path]) -> None:
+        for number in range(6):
+            (tmp_path / f"again{number}.sqlite").write_bytes(paths[0].read_bytes())
+
+    simulate(PRESETS["small"], tmp_path, again)
+    told = [note for note in ranks(tmp_path).notes if "repeat" in note]
+    assert [note.split(" ", 1)[1] for note in told[:3]] == [
+        f"repeats the capture of {tmp_path}/again0.sqlite"
+    ] * 3
+    assert told[3:] == ["3 more reports repeat the capture of an earlier one"]
+
+
 def test_captures_of_different_length(tmp_path: Path) -> None:
     job = simulate(
         PRESETS["ranks_8"], tmp_path, lambda paths: begin_late(paths, {2, 5}, 25_000_000)
