@@ -12,6 +12,7 @@ from jobs import Simulated, begin_late, change, simulate, split_by_process
 from reports import DDP, NSYS, ask, needs_reports
 from simulator import PRESETS, Export, TrainingJob
 
+from nsightpy.errors import NsightpyError
 from nsightpy.verbs.ranks import ranks
 
 LAYOUTS = [{"data": 4}, {"tensor": 2, "data": 2}, {"tensor": 2}]
@@ -157,7 +158,8 @@ def test_scope_and_workers(tmp_path: Path) -> None:
     assert ranks(tmp_path, jobs=2) == everything
     some = ranks(tmp_path, rank="2-3")
     assert some.rows == everything.rows[2:4]
-    assert not ranks(tmp_path, device="9").rows
+    with pytest.raises(NsightpyError, match="--device 9: no GPU work on it"):
+        ranks(tmp_path, device="9")
 
 
 @pytest.mark.parametrize("seed", range(4))
