@@ -56,7 +56,7 @@ def _meaning(made: Headroom, devices: int) -> Iterator[str]:
     yield (
         f"share is of the step: {format_time(step)}, {windows} (steady state where there is one, "
         "else first start to last end). A ceiling is what reaching the nearest roof would save at "
-        "most, never a forecast."
+        "most, with the same work; never a forecast."
     )
     together = made.ceiling_share
     if together is not None and len(made.measured) > 1:
