@@ -40,6 +40,12 @@ def readable(name: str, width: int) -> str:
     return _NAMESPACES.sub("", short) or plain
 
 
+def brief(name: str, width: int) -> str:
+    """The readable name, its end cut where it is still longer."""
+    text = readable(name, width)
+    return text if len(text) <= width else f"{text[: width - 3]}..."
+
+
 def _without_signature(name: str) -> str:
     """Without a leading `void ` and the parameter list at the end."""
     plain = name.removeprefix("void ")

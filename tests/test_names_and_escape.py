@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsightpy.names import function_name, readable
+from nsightpy.names import brief, function_name, readable
 from nsightpy.render.escape import csv_text, display_width, markdown_text, printable
 from nsightpy.render.layout import short_names, shorten
 
@@ -282,3 +282,9 @@ def test_short_names_fit_and_stay_the_same_for_the_same(
     for name, text, usual in zip(whole, short, alone, strict=True):
         if all(other == name for other, same in zip(whole, alone, strict=True) if same == usual):
             assert text == usual
+
+
+def test_brief_names_end_where_there_is_no_more_room() -> None:
+    assert brief("void ns::kernel<float>(float *)", 13) == "kernel<float>"
+    assert brief("void ns::kernel<float>(float *)", 12) == "kernel<fl..."
+    assert brief("plain", 5) == "plain"

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from nsightpy.analysis.selection.headroom import APART
 from nsightpy.analysis.selection.headroom_join import LOOSE
-from nsightpy.names import readable
+from nsightpy.names import brief
 from nsightpy.units import counted, format_time
 from nsightpy.verbs.selection.gains import Headroom
 
-_NAME_WIDTH = 60
+_NAME_WIDTH = 120
 
 
 def headroom_notes(made: Headroom, devices: int) -> list[str]:
@@ -37,7 +37,7 @@ def _largest(made: Headroom) -> Iterator[str]:
     top = next(iter(made.measured), None)
     if top is None or top.roof is None or top.gain_ns is None or not made.step_ns:
         return
-    name = readable(top.variant.name or top.variant.base or top.variant.mangled, _NAME_WIDTH)
+    name = brief(top.variant.name or top.variant.base or top.variant.mangled, _NAME_WIDTH)
     yield (
         f"{name} is {100 * top.covered_ns / made.step_ns:.1f} % of the step and runs at "
         f"{100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "

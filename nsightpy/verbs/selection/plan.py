@@ -11,7 +11,7 @@ from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
 from nsightpy.analysis.selection.launch_places import Places, Sample, Variant
 from nsightpy.analysis.selection.launch_window import Window
 from nsightpy.errors import UsageError
-from nsightpy.names import readable
+from nsightpy.names import brief
 from nsightpy.ncu_command import Job, NameFilter, Options, Run, argv, response_file, shell_line
 from nsightpy.ncu_command.filters import BASES
 from nsightpy.ncu_command.scripts import OWN_RANK, SCRIPTS, script
@@ -58,8 +58,7 @@ class PlannedRun:
         variant, duration = self.expected[0]
         shape = f"grid {shaped(variant.grid)}, block {shaped(variant.block)}"
         more = f" and {len(self.expected) - 1} more" if len(self.expected) > 1 else ""
-        name = readable(variant.name or variant.base or variant.mangled, _TITLE_WIDTH)
-        name = name if len(name) <= _TITLE_WIDTH else f"{name[:_TITLE_WIDTH]}..."
+        name = brief(variant.name or variant.base or variant.mangled, _TITLE_WIDTH)
         which = "" if self.unit.rank is None else f", rank {self.unit.rank}"
         usual = "" if self.role == "median" else ", the slowest launch"
         return f"{name}{more}: {shape}, {format_time(duration)} in nsys{which}{usual}"

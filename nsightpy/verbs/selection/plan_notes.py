@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from nsightpy.names import brief
 from nsightpy.ncu_command import APPLICATION
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API, NVTX_RANGE
 from nsightpy.units import counted, format_time
@@ -150,7 +151,7 @@ def _left_out(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
         have = "has" if len(chosen.unreachable) == 1 else "have"
         yield (
             f"{counted(len(chosen.unreachable), 'variant')} {have} no launch that can be profiled "
-            f"there: {', '.join(variant.name for variant in chosen.unreachable[:3])}."
+            f"there: {'; '.join(brief(variant.name, 80) for variant in chosen.unreachable[:3])}."
         )
 
 
