@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from jobs import simulate
 from reports import DDP, NSYS, ROOT, ask, exports, needs_reports
 from simulator import PRESETS
+from terminal import run_in_terminal
 
 from nsightpy.verbs.breakdown import breakdown
 from nsightpy.verbs.collectives import collectives
@@ -18,7 +20,7 @@ from nsightpy.verbs.findings import findings, typed_again
 from nsightpy.verbs.ranks import ranks
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
-US = 1_000
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def by_name(reports: Path, **options: Any) -> dict[str, dict[str, Any]]:
@@ -118,6 +120,20 @@ def test_what_is_typed_again_finds_the_same_reports(tmp_path: Path) -> None:
     (a / "r3.sqlite").touch()
     assert typed("a/r0", "a/r1", "a/r2") == f"{a}/r0.sqlite {a}/r1.sqlite {a}/r2.sqlite"
     assert typed("a/r0", "a/r1", "b/r0") == f"{a}/r0.sqlite {a}/r1.sqlite {b}/r0.sqlite"
+
+
+def test_commands_are_whole_lines_on_every_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / ("a folder of a long name " * 4).strip()
+    folder.mkdir()
+    simulate(PRESETS["ranks_2"], folder)
+    commands = {str(row["next_command"]) for row in findings(folder).records()}
+    assert min(map(len, commands)) > 100
+    shown = ESCAPE.sub("", run_in_terminal(["findings", str(folder)], 80)).splitlines()
+    assert {line.removeprefix("next command").strip() for line in shown if "command" in line} == (
+        commands
+    )
+    shown = ESCAPE.sub("", run_in_terminal(["summarize", str(folder)], 80)).splitlines()
+    assert commands & {line.strip() for line in shown}
 
 
 def run_all(reports: Path, *options: str) -> None:

@@ -64,8 +64,9 @@ def print_cards(table: Table, out: Console) -> None:
             text = number(value, field)
             if field.unit == "ns" and isinstance(value, int | float):
                 text = format_time(value)
-            # reports are separated by one bar in a text
+            # reports are separated by one bar in a text; a command to copy is never cut
             parts = [p for one in text.split(" | ") for p in textwrap.wrap(one, limit) or [""]]
+            parts = [text] if field.name == "next_command" else parts
             for line, part in enumerate(parts):
                 label = _label(field.name) if line == 0 else ""
                 out.print(Text(f"{label:<{label_width}}", style="dim") + Text(part))
