@@ -281,3 +281,21 @@ def test_real_point_to_point_is_not_aligned_by_it() -> None:
     table = ranks(NSYS / "mfu_2gpu_before_h100_2026.2.sqlite")
     assert table.column("alignment") == ["one session"] * 2
     assert table.column("offset_ns") == [0, 0]
+
+
+@pytest.mark.parametrize("part", [("--nvtx", "forward"), ("--from", "560ms", "--to", "570ms")])
+def test_a_part_of_the_job_is_seen_on_the_clock_of_the_whole(part: tuple[str, ...]) -> None:
+    clock = ("offset_ns", "alignment", "instances", "residual_p50_ns", "residual_p95_ns")
+    path = Path(__file__).parent.parent / "sample_reports" / "training_4rank"
+    whole = ask("ranks", path, "--format", "json").json["rows"]
+    some = ask("ranks", path, *part, "--format", "json").json["rows"]
+    assert [[row[name] for name in clock] for row in some] == [
+        [row[name] for name in clock] for row in whole
+    ]
+    assert all(0 < a["wait_ns"] < b["wait_ns"] for a, b in zip(some, whole, strict=True))
+
+
+def test_only_the_collectives_of_the_part_are_shown() -> None:
+    path = Path(__file__).parent.parent / "sample_reports" / "training_4rank"
+    rows = ask("collectives", path, "--nvtx", "forward", "--format", "json").json["rows"]
+    assert [(row["group"], row["instances"]) for row in rows] == [("2-3", 64), ("0-1", 64)]

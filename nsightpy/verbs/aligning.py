@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from nsightpy.analysis.ranks.alignment import Alignment, Clock, align
 from nsightpy.analysis.ranks.collectives import CollectiveLog, log_of
 from nsightpy.analysis.time_budget import device_budgets
@@ -31,9 +33,16 @@ class RankPart:
 def rank_part(
     report: NsysReport, *, scope: Scope, communication: tuple[str, ...] = (), compute: bool = False
 ) -> RankPart:
-    """One report's part; ranks and devices of the scope are for what is shown, not for this."""
+    """One report's part; ranks and devices of the scope are for what is shown, not for this.
+
+    All collectives travel, since all tell about clocks; those of the scope's time and range are
+    marked.
+    """
     everybody = replace(scope, ranks=None, devices=None)
-    collectives = everybody.narrow(report, report.frame("collectives", COLLECTIVES.names))
+    collectives = report.frame("collectives", COLLECTIVES.names)
+    numbered = Frame({**collectives, "row": np.arange(collectives.rows)})
+    shown = np.zeros(collectives.rows, dtype=np.bool_)
+    shown[everybody.narrow(report, numbered).ints("row")] = True
     found: tuple[tuple[int, int, int], ...] = ()
     if compute:
         columns = tuple(dict.fromkeys((*PLACED, "name", *everybody.columns)))
@@ -51,18 +60,22 @@ def rank_part(
             end_ns=scope.to_ns,
         )
         found = tuple((one.pid, one.device, one.budget.compute_ns) for one in budgets)
-    return RankPart(tuple(_clocks(report)), log_of(collectives), found)
+    return RankPart(tuple(_clocks(report)), log_of(collectives, shown), found)
 
 
 def aligned(results: Iterable[tuple[NsysReport, RankPart]]) -> Alignment:
-    """The alignment of reports whose ranks are known, clocks in the order of their ranks."""
+    """The alignment of reports whose ranks are known, clocks in the order of their ranks.
+
+    Its clocks rest on all collectives; its instances are those that the question is about.
+    """
     units = [
         (replace(clock, rank=report.rank_of(clock.pid)[0]), part.log)
         for report, part in results
         for clock in part.clocks
     ]
     units.sort(key=lambda unit: (unit[0].rank is None, unit[0].rank or 0))
-    return align([clock for clock, _ in units], [log for _, log in units])
+    found = align([clock for clock, _ in units], [log for _, log in units])
+    return replace(found, instances=found.instances.about(found.ledger.shown))
 
 
 def alignment_of(rank_set: RankSet) -> Alignment:

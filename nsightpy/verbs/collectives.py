@@ -169,7 +169,7 @@ def _missing_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list
 
 
 def _unmatched_note(alignment: Alignment) -> list[str]:
-    matched = alignment.instances.matched
+    matched = alignment.instances.matched[alignment.ledger.shown]
     alone = int(np.count_nonzero(~matched))
     if not alone:
         return []

@@ -192,7 +192,7 @@ def _abnormal_alone(alignment: Alignment, rows: Ints) -> tuple[Abnormal, ...]:
 def _alone(alignment: Alignment) -> list[GroupedCollective]:
     """What has no counterpart, where nothing of its unit and kind has one: one report, one rank."""
     ledger, matched = alignment.ledger, alignment.instances.matched
-    rows = np.flatnonzero(~matched)
+    rows = np.flatnonzero(~matched & ledger.shown)
     keys = np.stack([ledger.unit, ledger.token, ledger.channel]).astype(np.int64)
     met = set(map(tuple, np.unique(keys[:2, matched], axis=1).T.tolist()))
     found = []

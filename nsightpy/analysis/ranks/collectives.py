@@ -53,25 +53,34 @@ class Kind(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CollectiveLog:
-    """One report's collectives, small enough to travel; times in ns of the report, by start."""
+    """One report's collectives, small enough to travel; times in ns of the report, by start.
+
+    `shown` marks those that a question is about; all tell about clocks.
+    """
 
     kinds: tuple[Kind, ...]
     codes: Codes
     starts: Ints
     ends: Ints
     sequences: Ints | None
+    shown: Mask
 
     def __len__(self) -> int:
         return len(self.codes)
 
 
 NO_LOG = CollectiveLog(
-    (), np.empty(0, np.int32), np.empty(0, np.int64), np.empty(0, np.int64), None
+    (),
+    np.empty(0, np.int32),
+    np.empty(0, np.int64),
+    np.empty(0, np.int64),
+    None,
+    np.empty(0, np.bool_),
 )
 
 
-def log_of(frame: Frame) -> CollectiveLog:
-    """The log of a collectives frame."""
+def log_of(frame: Frame, shown: Mask) -> CollectiveLog:
+    """The log of a collectives frame, and which of its rows a question is about."""
     groups = group_by(frame, LOG_COLUMNS)
     sequences = frame.ints("sequence")
     return CollectiveLog(
@@ -80,6 +89,7 @@ def log_of(frame: Frame) -> CollectiveLog:
         frame.ints("start_ns"),
         frame.ints("end_ns"),
         sequences if (sequences != UNKNOWN).any() else None,
+        shown,
     )
 
 
@@ -111,7 +121,7 @@ class Ledger:
     """The collectives of all units, by unit and then by start; times in ns of level 0.
 
     `token` and `channel` are places in the tables (channel -1: no payload tells), `group_size`
-    is what the creation of each channel told (0: nothing).
+    is what the creation of each channel told (0: nothing), `shown` marks what a question is about.
     """
 
     units: tuple[Unit, ...]
@@ -125,6 +135,7 @@ class Ledger:
     starts: Ints
     ends: Ints
     sequences: Ints
+    shown: Mask
 
     def __len__(self) -> int:
         return len(self.unit)
@@ -156,10 +167,12 @@ def ledger_of(
     tables = _Tables({unit: place for place, unit in enumerate(units)})
     parts = [tables.part(log, clocks, epochs) for log, clocks in logs if len(log)]
     columns = [np.concatenate(column) for column in zip(*parts, strict=True)] or [
-        np.empty(0, dtype=np.int64) for _ in range(7)
+        np.empty(0, dtype=np.int64) for _ in range(8)
     ]
     order = np.lexsort((columns[5], columns[4], columns[0]))
-    unit, token, channel, stream, starts, ends, sequences = (column[order] for column in columns)
+    unit, token, channel, stream, starts, ends, sequences, shown = (
+        column[order] for column in columns
+    )
     return Ledger(
         tuple(units),
         tuple(tables.tokens),
@@ -172,6 +185,7 @@ def ledger_of(
         starts,
         ends,
         sequences,
+        shown.astype(np.bool_),
     )
 
 
@@ -187,7 +201,7 @@ class _Tables:
     def part(
         self, log: CollectiveLog, clocks: dict[int, int], epochs: Sequence[int]
     ) -> tuple[Ints, ...]:
-        """The columns of one log: unit, token, channel, stream, start, end, sequence."""
+        """The columns of one log: unit, token, channel, stream, start, end, sequence, shown."""
         known = [kind.pid in clocks for kind in log.kinds]
         rows = np.asarray(known, dtype=np.bool_)[log.codes]
         codes = log.codes[rows]
@@ -208,7 +222,7 @@ class _Tables:
         if log.sequences is not None:
             sequences = log.sequences[rows]
         starts, ends = log.starts[rows] + table[:, 4], log.ends[rows] + table[:, 4]
-        return (*table[:, :4].T, starts, ends, sequences)
+        return (*table[:, :4].T, starts, ends, sequences, log.shown[rows].astype(np.int64))
 
     def _token(self, kind: Kind) -> int:
         token = Token(kind.operation, kind.data_type, kind.bytes)

@@ -32,6 +32,13 @@ class Instances:
         found: Mask = self.number != UNKNOWN
         return found
 
+    def about(self, shown: Mask) -> Instances:
+        """Only the instances to which any of the rows belongs."""
+        wanted = np.zeros(self.count, dtype=np.bool_)
+        wanted[self.number[self.matched & shown]] = True
+        keep = self.matched & wanted[np.maximum(self.number, 0)] if self.count else self.matched
+        return Instances(np.where(keep, self.number, UNKNOWN), self.count)
+
 
 def instances_of(ledger: Ledger, ends: Ints) -> Instances:
     """The instances of a ledger; ends on the common clock, as good as it is."""
