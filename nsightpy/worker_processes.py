@@ -12,7 +12,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-_SERVE = "import sys; sys.path[:] = {path!r}; from nsightpy.workers import serve; serve()"
+# Ctrl-C reaches the workers, too; whoever asked them tells the user.
+_SERVE = (
+    "import signal, sys; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "sys.path[:] = {path!r}; from nsightpy.workers import serve; serve()"
+)
 _ahead: list[subprocess.Popen[bytes]] = []
 
 

@@ -13,6 +13,7 @@ import math
 import os
 import pickle
 import queue
+import signal
 import struct
 import subprocess
 import sys
@@ -202,9 +203,13 @@ def serve() -> None:
         except EOFError:
             return
         try:
+            # an interrupt ends what is being read, and tools that are run for it
+            signal.signal(signal.SIGINT, signal.default_int_handler)
             answer: object = attempt_elsewhere(function, report)
         except BaseException as error:  # noqa: BLE001 - raised again by whoever asked
             answer = error
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
         _send(answers, answer)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -10,6 +12,9 @@ from reports import ask, refused
 from test_ranks_assignment import write
 
 from nsightpy import worker_processes
+from nsightpy.rank_set import open_ranks
+from nsightpy.reports import NsysReport
+from nsightpy.workers import Workers
 
 
 @pytest.fixture
@@ -57,3 +62,28 @@ def test_none_outlives_a_refused_command(job: Path, started: list[subprocess.Pop
     assert "rank" in refused("kernels", job, "--rank", "x", "--jobs", "4", code=2)
     assert len(started) == 4
     assert all(worker.returncode is not None for worker in started)
+
+
+def name_of(report: NsysReport) -> str:
+    return report.path.name
+
+
+def interrupted(report: NsysReport) -> str:
+    """Ctrl-C while a report is read."""
+    signal.raise_signal(signal.SIGINT)
+    return report.path.name
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_an_interrupt_ends_what_is_read_and_no_waiting_worker(
+    job: Path, started: list[subprocess.Popen[bytes]]
+) -> None:
+    reports = open_ranks(job).reports
+    with Workers(1) as workers:
+        names = [outcome for _, outcome in workers.run(name_of, reports)]
+        assert len(names) == 3
+        started[0].send_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            list(workers.run(interrupted, reports[:1]))
+        assert [outcome for _, outcome in workers.run(name_of, reports)] == names
+    assert len(started) == 1
