@@ -78,7 +78,7 @@ def through_parser(plan: Plan, launches: list[Scripted]) -> list[list[int]]:
     return found
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(launch_lists(NAMES), st.sampled_from(["auto", "function", "demangled"]))
 @example([Scripted("regex:.*"), Scripted("x")], "auto")
 @example([Scripted("-k"), Scripted("@file"), Scripted("--")], "auto")

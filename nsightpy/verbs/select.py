@@ -52,15 +52,15 @@ def select(
 ) -> Plan:
     """The fewest kernel variants that cover that share of the GPU time, and the ncu runs for them.
 
-    A variant is a kernel under one grid, block and shared memory; times in ns over all reports,
-    of the steady state unless `whole`, without communication kernels unless
-    `with_communication`. Each is measured by the launch
-    nearest the median, the first `warm_up` of a variant left out, in as few processes as possible
-    (only `profile_rank` where given). `budget` bounds passes x launches. `metric_set` is roofline
-    unless sections or metrics are given. `form` is how kernels are named: mangled, function,
-    demangled, or auto for the first of these that the capture has. `capture_range` is what began
-    the capture, so that ncu counts from there: none, cudaProfilerApi, or auto for what the report
-    says. `application` and `extra` are words, or a text as a shell reads it.
+    A variant is a kernel under one grid, block and shared memory; times in ns over all reports, of
+    the steady state unless `whole`, without communication kernels unless `with_communication`. Each
+    is measured by the launch nearest the median, the first `warm_up` of a variant left out, in as
+    few processes as possible (only `profile_rank` where given). `budget` bounds passes x launches.
+    `metric_set` is roofline unless sections or metrics are given. `form` is how kernels are named:
+    mangled, function, demangled, or auto for the first of these that the capture has.
+    `capture_range` is what began the capture, so that ncu counts from there: none, cudaProfilerApi,
+    or auto for what the report says. `application` and `extra` are words, or a text as a shell
+    reads it.
     Raises UsageError, ReportError.
     """
     if not 0 < coverage <= 1:
@@ -136,11 +136,8 @@ def _chosen(
     """The selection over all reports. Raises ReportError and UsageError where nothing is left."""
     offers = of_ranks([one for part in found for one in part.offers], profile_rank)
     if not offers:
-        raise ReportError(
-            request.ranks.inputs[0],
-            "has no kernels to choose from",
-            "Widen --from, --to, --rank, --device or --nvtx, or see `nsightpy kernels`.",
-        )
+        problem = "has no kernels to choose from"
+        raise ReportError(request.ranks.inputs[0], problem, _way_out(found))
     selection = choose(offers, coverage=coverage, top=top, passes=passes, budget=budget)
     if selection.over_budget and not selection.choices:
         raise UsageError(
@@ -148,6 +145,18 @@ def _chosen(
             "take: raise it, choose a smaller --set, or tell --passes"
         )
     return selection
+
+
+def _way_out(found: Sequence[Found]) -> str:
+    """What to do where there is nothing to choose from."""
+    if any(part.communication_ns for part in found):
+        return "All of them are communication kernels: --with-communication chooses them, too."
+    if any(part.opaque_launches for part in found):
+        return (
+            "Its CUDA graphs were traced as a whole: `nsys profile --cuda-graph-trace=node` shows "
+            "their kernels."
+        )
+    return "Widen --from, --to, --rank, --device or --nvtx, or see `nsightpy kernels`."
 
 
 def _job(found: Sequence[Found]) -> Job:
