@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -48,6 +49,37 @@ def test_64_ranks(tmp_path: Path, payload: str | None) -> None:
     alignment = job.alignment()
     assert job.errors_ns(alignment.fits).max() < 1_000
     assert alignment.instances.matched.all()
+
+
+STAGES = TrainingJob(
+    name="stages",
+    seed=1,
+    tensor=2,
+    data=2,
+    pipeline=2,
+    microbatches=2,
+    layers=2,
+    buckets=2,
+    ranks_per_node=4,
+    **NODES_APART,  # type: ignore[arg-type]
+)
+
+
+@pytest.mark.parametrize("payload", ["json", None])
+@pytest.mark.parametrize("edit", ["none", "rank 3 is missing", "collectives are lost"])
+def test_stages_on_two_nodes_that_meet_six_times(
+    tmp_path: Path, edit: str, payload: str | None
+) -> None:
+    def changed(paths: Sequence[Path]) -> None:
+        if edit == "rank 3 is missing":
+            paths[3].unlink()
+        if edit == "collectives are lost":
+            lose_collectives(paths, 7)
+
+    job = simulate(replace(STAGES, payload=payload), tmp_path, changed)
+    fits = job.alignment().fits
+    assert job.errors_ns(fits).max() < 1_000
+    assert {fit.drift_ppm for fit in fits} == {None}, "what ranks of one node tell is no drift"
 
 
 def test_no_drift_is_made_of_jitter(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ outlier moves nothing, and groups that overlap only in part hold the whole graph
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -21,6 +21,8 @@ FLOOR_NS = 20.0
 # A drift counts when it is this many of its standard errors away from none; it is known to be
 # none where a small one would have counted.
 SIGNIFICANT, SMALL_DRIFT = 4.0, 1e-6
+# Errors are drawn so often, and larger than the scatter (least absolute differences: 1.25 times).
+DRAWS, CAREFUL = 24, 1.6
 NORMAL = 1.4826
 
 
@@ -37,6 +39,11 @@ class Observations:
     times: Floats
     errors: Floats
     clocks: int
+
+    def scaled_times(self) -> tuple[Floats, float]:
+        """Times between -1 and 1, and their scale."""
+        scale = float(np.max(np.abs(self.times), initial=0.0)) or 1.0
+        return self.times / scale, scale
 
     def centred(self, values: Floats, weights: Floats) -> Floats:
         """Values minus the weighted mean of their instance."""
@@ -78,55 +85,64 @@ def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, M
     if len(present) < 2 or len(seen.times) < 4 * len(present):
         return drifts, known
     offsets, fitted = _fit(seen, with_drift=True)
-    errors = _slope_errors(seen, offsets, fitted)
-    fitted, errors = _pooled(fitted, errors, present, hosts)
+    noise = _noise_drifts(seen, offsets, fitted)
+    fitted, pooled = _pooled(fitted, noise, present, hosts)
     anchor = int(present[0])
     for clock in present[1:].tolist():
         step = fitted[clock] - fitted[anchor]
-        least = SIGNIFICANT * float(np.hypot(errors[clock], errors[anchor]))
+        alike = bool(hosts[clock]) and hosts[clock] == hosts[anchor]
+        drawn = noise if alike else pooled
+        least = SIGNIFICANT * float(np.std(drawn[:, clock] - drawn[:, anchor]))
         drifts[clock] = step if abs(step) > least else 0.0
         known[clock] = bool(drifts[clock]) or least < SMALL_DRIFT
     known[anchor] = bool(known.any())
     return drifts, known
 
 
-def _slope_errors(seen: Observations, offsets: Floats, drifts: Floats) -> Floats:
-    """The standard error of each clock's drift, on the careful side; infinite without data."""
+def _noise_drifts(seen: Observations, offsets: Floats, drifts: Floats) -> Floats:
+    """The drifts that the scatter of the ends alone pretends: a row per draw, a column per clock.
+
+    Drawn, not derived: who meets whom how often decides, through any number of groups.
+    """
     sizes = np.bincount(seen.instance)[seen.instance]
     residuals = seen.against_median(
         seen.errors - offsets[seen.clock] - drifts[seen.clock] * seen.times
     )
     # The middle of a few ends is drawn towards each of them.
     residuals = residuals * np.sqrt(sizes / np.maximum(sizes - 1, 1))
-    errors = np.full(seen.clocks, np.inf)
+    scatter = np.zeros(seen.clocks)
     for clock in np.unique(seen.clock).tolist():
-        rows = seen.clock == clock
-        scatter = NORMAL * float(np.median(np.abs(residuals[rows]))) + FLOOR_NS
-        lever = float(np.sum((seen.times[rows] - seen.times[rows].mean()) ** 2)) ** 0.5
-        errors[clock] = 2.0 * scatter / lever if lever > 0 else np.inf
-    return errors
+        middle = float(np.median(np.abs(residuals[seen.clock == clock])))
+        scatter[clock] = CAREFUL * (NORMAL * middle + FLOOR_NS)
+    random = np.random.default_rng(1)
+    scaled, scale = seen.scaled_times()
+    ones, nothing = np.ones(len(seen.errors)), np.zeros(2 * seen.clocks)
+    found = []
+    for _ in range(DRAWS):
+        drawn = replace(seen, errors=scatter[seen.clock] * random.standard_normal(len(seen.clock)))
+        found.append(_weighted(drawn, scaled, ones, nothing, with_drift=True)[seen.clocks :])
+    return np.asarray(found) / scale
 
 
 def _pooled(
-    fitted: Floats, errors: Floats, present: Codes, hosts: Sequence[str]
+    fitted: Floats, noise: Floats, present: Codes, hosts: Sequence[str]
 ) -> tuple[Floats, Floats]:
-    """Drifts and their errors with clocks of one host put together where they agree."""
-    fitted, errors = fitted.copy(), errors.copy()
+    """Drifts and their noise with clocks of one host put together where they agree."""
+    fitted, noise = fitted.copy(), noise.copy()
     by_host: dict[str, list[int]] = {}
     for clock in present.tolist():
         by_host.setdefault(hosts[clock] or f"clock {clock}", []).append(clock)
     for members in by_host.values():
-        weights = 1.0 / np.maximum(errors[members], 1e-300) ** 2
-        mean = float(np.sum(weights * fitted[members]) / np.sum(weights))
-        if np.all(np.abs(fitted[members] - mean) <= SIGNIFICANT * errors[members]):
-            fitted[members], errors[members] = mean, float(np.sum(weights)) ** -0.5
-    return fitted, errors
+        mean, drawn = float(np.mean(fitted[members])), noise[:, members].mean(axis=1)
+        apart = np.std(noise[:, members] - drawn[:, None], axis=0)
+        if np.all(np.abs(fitted[members] - mean) <= SIGNIFICANT * apart + 1e-15):
+            fitted[members], noise[:, members] = mean, drawn[:, None]
+    return fitted, noise
 
 
 def _fit(seen: Observations, *, with_drift: bool) -> tuple[Floats, Floats]:
     """Reweighted fits until every difference counts by its size, not by its square."""
-    scale = float(np.max(np.abs(seen.times))) if len(seen.times) else 1.0
-    scaled = seen.times / (scale or 1.0)
+    scaled, scale = seen.scaled_times()
     unknowns = np.zeros(2 * seen.clocks)
     weights = np.ones(len(seen.errors))
     for _ in range(ROUNDS):
@@ -135,7 +151,7 @@ def _fit(seen: Observations, *, with_drift: bool) -> tuple[Floats, Floats]:
         residuals = seen.against_median(seen.errors - own)
         floor = max(FLOOR_NS, 0.1 * float(np.median(np.abs(residuals))))
         weights = floor / np.maximum(np.abs(residuals), floor)
-    return unknowns[: seen.clocks], unknowns[seen.clocks :] / (scale or 1.0)
+    return unknowns[: seen.clocks], unknowns[seen.clocks :] / scale
 
 
 def _weighted(
