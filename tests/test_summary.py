@@ -56,6 +56,8 @@ def test_memory_sets_without_a_believable_time_have_no_rate() -> None:
 def test_a_ranking_without_the_kernels_of_graphs_says_so() -> None:
     shown = ask("summarize", NSYS / "cudagraph_a100_2024.6.sqlite").text
     assert "Kernels by GPU time, without 7.81 s in CUDA graphs traced as a whole\n" in shown
+    # in the graphs nobody knows what the GPU did: that is no compute of 100 %
+    assert "░░░░░░░░░░░░ compute 0.0%  graphs 100%  comm 0.0%  copy 0.0%  idle 0.0%\n" in shown
     first = shown[shown.index("What stands out") :].splitlines()[1]
     assert first.startswith("  ! opaque CUDA graphs: 7.81 s, 100.0 % of the window")
     shown = ask("summarize", NSYS / "rodinia_rtx3090_2022.4.sqlite").text

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nsightpy.results import Table, Value
 from nsightpy.units import format_time, percent, significant
@@ -18,37 +18,62 @@ MOST_DEVICES = 8
 # Less of a capture before and after all GPU work is not worth a line, in per cent.
 LEAST_OUTSIDE = 10.0
 LEAST_OPAQUE = 1.0
-# How a window divides without overlap: part, glyph, colour.
+
+
+class Part(NamedTuple):
+    """A part of a window: its column, its names in the legend and in a line, glyph and colour."""
+
+    key: str
+    name: str
+    short: str
+    glyph: str
+    colour: str
+
+
+# How a window divides without overlap.
 PARTS = (
-    ("compute_ns", "compute", "█", "green"),
-    ("exposed_communication_ns", "comm. alone", "▓", "magenta"),
-    ("copy_only_ns", "copies alone", "▒", "cyan"),
-    ("idle_ns", "idle", "·", "yellow"),
+    Part("compute_ns", "compute", "compute", "█", "green"),
+    Part("exposed_communication_ns", "comm. alone", "comm", "▓", "magenta"),
+    Part("copy_only_ns", "copies alone", "copy", "▒", "cyan"),
+    Part("idle_ns", "idle", "idle", "·", "yellow"),
 )
+# CUDA graphs traced as a whole count as compute; where there are any, they are told apart.
+KERNELS = Part("kernels_ns", "compute", "compute", "█", "green")
+GRAPHS = Part("opaque_graph_ns", "opaque graphs", "graphs", "░", "green")
 
 
 def device_bars(table: Table, _width: int) -> list[object]:
+    """A bar and its shares for each device, and what the bars show."""
     from rich.text import Text
 
-    records = table.records()
+    records = [
+        record | {"kernels_ns": ns_of(record, "compute_ns") - ns_of(record, "opaque_graph_ns")}
+        for record in table.records()
+    ]
+    opaque = bool(opaque_text(table))
+    parts = (KERNELS, GRAPHS, *PARTS[1:]) if opaque else PARTS
+    cells = BAR // 2 if opaque else BAR
     found: list[object] = []
     for record in _representative(records):
         line = Text(f"  {_place(record):<9}")
-        line.append_text(_bar(record))
-        line.append(f" {_shares(record)}")
+        line.append_text(_bar(record, parts, cells))
+        line.append(f" {_shares(record, parts)}")
         found.append(line)
     if len(records) > MOST_DEVICES:
         found.append(
             Text(f"  the {MOST_DEVICES} least busy of {len(records)} devices", style="dim")
         )
     legend = Text("  " + " " * 9)
-    for _, name, glyph, colour in PARTS:
-        legend.append(glyph, style=colour)
-        legend.append(f" {name}  ", style="dim")
-    windows = [int(record["window_ns"] or 0) for record in records]
-    legend.append(f"window {format_time(max(windows))}", style="dim")
-    found.append(legend)
-    return found
+    for part in parts:
+        legend.append(part.glyph, style=part.colour)
+        legend.append(f" {part.name}  ", style="dim")
+    window = format_time(max(ns_of(record, "window_ns") for record in records))
+    if opaque:
+        told = f"window {window}; what ran inside opaque graphs is not known"
+        legend.rstrip()
+        return [*found, legend, Text(f"  {'':<9}{told}", style="dim")]
+    legend.append(f"window {window}", style="dim")
+    return [*found, legend]
 
 
 def opaque_text(budgets: Table) -> str:
@@ -92,29 +117,25 @@ def _place(record: Record) -> str:
     return f"rank {record['rank']}"
 
 
-def _bar(record: Record) -> Text:
+def _bar(record: Record, parts: Sequence[Part], width: int) -> Text:
     """The window as a bar: each part gets its cells by largest remainder."""
     from rich.text import Text
 
     window = ns_of(record, "window_ns")
-    shares = [BAR * ns_of(record, key) / window if window else 0.0 for key, *_ in PARTS]
+    shares = [width * ns_of(record, part.key) / window if window else 0.0 for part in parts]
     cells = [int(share) for share in shares]
     order = sorted(range(len(shares)), key=lambda i: (cells[i] - shares[i], i))
-    for place in order[: max(BAR - sum(cells), 0) if window else 0]:
+    for place in order[: max(width - sum(cells), 0) if window else 0]:
         cells[place] += 1
     bar = Text()
-    for (_, _, glyph, colour), count in zip(PARTS, cells, strict=True):
-        bar.append(glyph * count, style=colour)
+    for part, count in zip(parts, cells, strict=True):
+        bar.append(part.glyph * count, style=part.colour)
     return bar
 
 
-def _shares(record: Record) -> str:
+def _shares(record: Record, parts: Sequence[Part]) -> str:
     window = ns_of(record, "window_ns")
-    names = ("compute", "comm", "copy", "idle")
-    return "  ".join(
-        f"{name} {_percent(ns_of(record, key), window)}"
-        for name, (key, *_) in zip(names, PARTS, strict=True)
-    )
+    return "  ".join(f"{p.short} {_percent(ns_of(record, p.key), window)}" for p in parts)
 
 
 def ns_of(record: Record, key: str) -> int:
