@@ -151,6 +151,13 @@ def ask_rows(reports: Path, *options: str) -> list[dict[str, Any]]:
     return rows
 
 
+@needs_reports
+def test_a_capture_without_gpu_work_is_blind() -> None:
+    (row,) = findings(NSYS / "no_kernels_a100_2026.2.sqlite").records()
+    assert (row["finding"], row["severity"]) == ("capture problems", "error")
+    assert str(row["evidence"]).startswith("The capture holds no GPU work: no kernel, copy")
+
+
 @exports
 def test_next_commands_run_on_real_reports(path: Path) -> None:
     run_all(path)

@@ -38,7 +38,7 @@ RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "name")
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 _PROBLEMS = (
-    *("nsys warning", "nsys error", "No CUDA API calls", "left out: "),
+    *("holds no GPU work", "nsys warning", "nsys error", "No CUDA API calls", "left out: "),
     *("repeats the capture", "repeat the capture", "is claimed", "ranks without a report"),
 )
 

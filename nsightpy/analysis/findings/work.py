@@ -20,7 +20,7 @@ OPAQUE_SHARE = 0.01
 BLIND_SHARE = 0.10
 UNLAUNCHED_SHARE = 0.01
 MOST_PROBLEMS = 3
-SERIOUS = ("nsys error", "No CUDA API calls")
+SERIOUS = ("holds no GPU work", "nsys error", "No CUDA API calls")
 
 
 def dominating_kernel(facts: Facts) -> list[Finding]:
