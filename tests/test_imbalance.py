@@ -65,6 +65,19 @@ def test_kinds_of_work() -> None:
     assert imbalance_of([first]).kernels == ()
 
 
+def test_more_layers_are_other_work_not_more_iterations() -> None:
+    layer, step = {"gemm": 300, "norm": 300, "gelu": 300}, {"adam": 20, "loss": 20}
+
+    def profile(layers: float, iterations: float) -> dict[str, tuple[int, int]]:
+        counts = {name: round(n * layers * iterations) for name, n in layer.items()}
+        counts |= {name: round(n * iterations) for name, n in step.items()}
+        return {name: (count, 1_000 * count) for name, count in counts.items()}
+
+    found = imbalance_of([profile(1, 1), profile(1.5, 1), profile(1, 0.72), profile(1.5, 1)])
+    assert found.kinds == ((0, 2), (1, 3))
+    assert all(row.max_over_mean == pytest.approx(1.0, abs=0.02) for row in found.kernels)
+
+
 def test_the_command_line(tmp_path: Path) -> None:
     simulate(PRESETS["ranks_2"], tmp_path)
     answer = ask("imbalance", tmp_path, "--format", "csv", "--top", "3", "--name", "base")

@@ -1,7 +1,8 @@
 """Kernels whose time differs between ranks, compared only between ranks that do the same work.
 
 Ranks do the same work when they run the same kernels in the same proportions (pipeline stages do
-not). Where one captured more iterations than another, totals are scaled to the usual amount.
+not). Where one captured more iterations than another, all kernels are more by the same factor, and
+totals are scaled to the usual amount; a stage with more layers has more of some kernels only.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from typing import TypeAlias
 # Ranks whose kernel counts, as shares, differ by more than this (sum of differences / 2) do
 # different work.
 DIFFERENT = 0.05
+# Another amount of the same work: its factor is beyond the first, and all kernels but a tenth have
+# it within the second.
+SAME_AMOUNT, SAME_FACTOR, FEW_KERNELS = 1.1, 0.2, 0.1
 
 Rank: TypeAlias = int
 
@@ -75,12 +79,29 @@ def _kinds(profiles: Sequence[Profile]) -> list[tuple[int, ...]]:
     """Ranks put together by what they run; each joins the first kind that it resembles."""
     kinds: list[list[int]] = []
     for place, profile in enumerate(profiles):
-        home = next((k for k in kinds if _difference(profiles[k[0]], profile) <= DIFFERENT), None)
+        home = next((k for k in kinds if _same_work(profiles[k[0]], profile)), None)
         if home is None:
             kinds.append([place])
         else:
             home.append(place)
     return [tuple(kind) for kind in kinds]
+
+
+def _same_work(one: Profile, other: Profile) -> bool:
+    """Whether two ranks run the same kernels in the same proportions, however many iterations."""
+    if _difference(one, other) > DIFFERENT:
+        return False
+    counts = [(one[name][0], other[name][0]) for name in one if name in other]
+    usual = median([theirs / own for own, theirs in counts]) if counts else 1.0
+    if 1 / SAME_AMOUNT <= usual <= SAME_AMOUNT:
+        return True
+    # A capture may begin or end within an iteration: one iteration's kernels more or less.
+    iterations = sorted(own for own, _ in counts)[len(counts) // 10]
+    odd = sum(
+        abs(theirs - usual * own) > max(SAME_FACTOR * usual * own, own / iterations)
+        for own, theirs in counts
+    )
+    return odd <= FEW_KERNELS * len(counts)
 
 
 def _difference(one: Profile, other: Profile) -> float:
