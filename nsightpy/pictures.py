@@ -16,12 +16,12 @@ from nsightpy.render import (
     roofline_plot,
     timeline_plot,
 )
+from nsightpy.verbs.asking.request import Common
 from nsightpy.verbs.breakdown import breakdown
 from nsightpy.verbs.headroom import headroom
 from nsightpy.verbs.iterations import iterations
 from nsightpy.verbs.launch_queues import launch_queues
 from nsightpy.verbs.memory_usage import memory_usage
-from nsightpy.verbs.request import Common
 from nsightpy.verbs.roofline import roofline
 from nsightpy.verbs.timeline import timeline
 

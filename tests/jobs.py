@@ -15,7 +15,7 @@ from simulator import TrainingJob
 
 from nsightpy.analysis.ranks.alignment import Alignment, ClockFit
 from nsightpy.rank_set import open_ranks
-from nsightpy.verbs.aligning import alignment_of
+from nsightpy.verbs.meeting.aligning import alignment_of
 
 EVENTS = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS")
 Edit = Callable[[Sequence[Path]], None]

@@ -24,7 +24,7 @@ from nsightpy.analysis.ranks.alignment import (
 )
 from nsightpy.analysis.ranks.clock_pairs import Ends, offset_between
 from nsightpy.rank_set import open_ranks
-from nsightpy.verbs.aligning import alignment_of
+from nsightpy.verbs.meeting.aligning import alignment_of
 from nsightpy.verbs.ranks import align
 
 PAYLOADS = pytest.mark.parametrize("payload", ["json", "blob", None])

@@ -14,8 +14,8 @@ from simulator import PRESETS, Export
 from nsightpy.analysis.idle.queues import launch_bound, queue_length
 from nsightpy.analysis.ranks.abnormal import beyond_usual, middle
 from nsightpy.results import Value
+from nsightpy.verbs.asking.request import Common
 from nsightpy.verbs.findings import FIELDS, findings
-from nsightpy.verbs.request import Common
 from nsightpy.verbs.summarize import summarize
 
 US, MS = 1_000, 1_000_000

@@ -14,7 +14,7 @@ import nsightpy
 from nsightpy.cli.main import run
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.rooflines import Ceiling
-from nsightpy.verbs.ceilings import read_ceilings
+from nsightpy.verbs.gathering.ceilings import read_ceilings
 from nsightpy.verbs.roofline import parse_clock, roofline
 
 COLUMNS = (

@@ -27,7 +27,7 @@ def command(**options: Any) -> None:
     (--gpu-metrics-devices) during the projected intervals, with the number of samples.
     """
     if options["metrics"]:
-        from nsightpy.verbs.range_metrics import range_metrics
+        from nsightpy.verbs.gathering.range_metrics import range_metrics
 
         show(range_metrics(options["reports"], top=options["top"], **common_of(options)), options)
         return

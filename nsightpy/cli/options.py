@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nsightpy.results import Table
-    from nsightpy.verbs.request import Common
+    from nsightpy.verbs.asking.request import Common
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -14,8 +14,8 @@ from nsightpy.frames import Frame
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 
 _COLUMNS = ("start_ns", "end_ns", "name", "event_class")
 _CALLS = ("start_ns", "end_ns", "pid", "tid", "name")

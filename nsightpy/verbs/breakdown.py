@@ -17,7 +17,9 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
-from nsightpy.verbs.idleness import (
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
+from nsightpy.verbs.gathering.idleness import (
     CAUSES,
     NOT_ATTRIBUTED,
     DeviceIdle,
@@ -29,8 +31,6 @@ from nsightpy.verbs.idleness import (
     residual_note,
     stream_waits_note,
 )
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
 
 BUDGET = (
     "window_ns",

@@ -15,9 +15,9 @@ from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped
 from nsightpy.rank_set import Paths
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_bytes, format_time, significant
-from nsightpy.verbs.aligning import UnitNames, aligned, once, rank_part
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
+from nsightpy.verbs.meeting.aligning import UnitNames, aligned, once, rank_part
 
 FIELDS = (
     Field("operation", "text"),

@@ -17,12 +17,12 @@ from nsightpy.errors import ReportError
 from nsightpy.rank_set import Paths, find_reports
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Finding, Table, finding_record
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.breakdown import attributed, read_work
-from nsightpy.verbs.evidence import Gathered, gather
-from nsightpy.verbs.idleness import launches_of
-from nsightpy.verbs.met_ranks import with_waits
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.gathering.evidence import Gathered, gather
+from nsightpy.verbs.gathering.idleness import launches_of
+from nsightpy.verbs.meeting.met_ranks import with_waits
 
 FIELDS = (
     Field("finding", "text"),

@@ -8,12 +8,12 @@ from typing import Unpack
 
 from nsightpy.analysis.selection.headroom_join import measurements
 from nsightpy.rank_set import NcuPaths, Paths
-from nsightpy.verbs.request import Common, Request
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.steady_windows import steady_notes
 from nsightpy.verbs.roofline import roofline
 from nsightpy.verbs.selection.gains import FIELDS, Headroom, gains, row_of
 from nsightpy.verbs.selection.headroom_notes import headroom_notes
 from nsightpy.verbs.selection.steps import part_of
-from nsightpy.verbs.steady_windows import steady_notes
 
 WORTH_A_ROW = 0.01
 

@@ -13,10 +13,10 @@ from nsightpy.errors import UsageError
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
-from nsightpy.verbs.aligning import group_text
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.kernels import NAMES
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.meeting.aligning import group_text
 
 FIELDS = (
     Field("name", "text"),

@@ -9,9 +9,9 @@ from typing import Unpack
 
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
-from nsightpy.verbs.extent import Extent, extent_of
-from nsightpy.verbs.ncu_info import AnyPaths, ncu_rows, split_by_tool
-from nsightpy.verbs.request import Common, Request
+from nsightpy.verbs.asking.extent import Extent, extent_of
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.gathering.ncu_info import AnyPaths, ncu_rows, split_by_tool
 
 FIELDS = (
     Field("report", "text"),

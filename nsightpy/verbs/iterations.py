@@ -29,9 +29,9 @@ from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_time
-from nsightpy.verbs.nvtx_scope import named_ranges
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.nvtx_scope import named_ranges
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 
 FIELDS = (
     Field("rank", "id"),

@@ -13,8 +13,8 @@ from nsightpy.frames import ColumnData, Frame, Labels
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 
 NAMES = {"demangled": "name", "base": "base_name", "mangled": "mangled_name"}
 _SPLIT_COLUMNS = {

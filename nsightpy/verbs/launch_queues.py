@@ -15,10 +15,10 @@ from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, QueueLengths, QueueSeries, Value
 from nsightpy.units import format_count
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.breakdown import read_work
-from nsightpy.verbs.idleness import Work, launches_of
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.gathering.idleness import Work, launches_of
 
 FIELDS = (
     Field("rank", "id"),

@@ -18,9 +18,9 @@ from nsightpy.frames import Frame
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.kernels import NAMES
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
 
 FIELDS = (
     Field("rank", "id"),

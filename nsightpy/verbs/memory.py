@@ -21,8 +21,8 @@ from nsightpy.frames import ColumnData, Frame
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 
 SPLITS = ("rank", "device", "process", "stream", "memory")
 _COLUMNS = ("start_ns", "end_ns", "operation", "bytes")

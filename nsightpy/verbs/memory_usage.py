@@ -17,9 +17,9 @@ from nsightpy.readers.nsys.memory_usage import MEMORY_USAGE
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, MemorySeries, MemoryUsage, Value
 from nsightpy.units import format_count
-from nsightpy.verbs.allocators import allocators
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
+from nsightpy.verbs.gathering.allocators import allocators
 
 FIELDS = (
     Field("rank", "id"),

@@ -24,8 +24,8 @@ from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.launch_calls import launch_calls, only_process
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 
 FIELDS = (
     Field("range", "text"),

@@ -14,9 +14,16 @@ from nsightpy.rank_set import Paths, RankSet
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_time
-from nsightpy.verbs.aligning import RankPart, UnitNames, aligned, alignment_of, once, rank_part
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
+from nsightpy.verbs.meeting.aligning import (
+    RankPart,
+    UnitNames,
+    aligned,
+    alignment_of,
+    once,
+    rank_part,
+)
 
 FIELDS = (
     Field("rank", "id"),

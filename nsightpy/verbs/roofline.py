@@ -19,10 +19,16 @@ from nsightpy.ncu_reports import NcuReport, map_reports
 from nsightpy.rank_set import NcuPaths, default_jobs, open_ncu_reports
 from nsightpy.results import Field
 from nsightpy.rooflines import Roofline, RooflineLaunch
-from nsightpy.verbs.ceilings import read_ceilings
-from nsightpy.verbs.request import Common
-from nsightpy.verbs.roofline_table import FIELDS, ORIGIN, SPREAD, launch_rows, variant_rows
-from nsightpy.verbs.scope import numbers
+from nsightpy.verbs.asking.request import Common
+from nsightpy.verbs.asking.scope import numbers
+from nsightpy.verbs.gathering.ceilings import read_ceilings
+from nsightpy.verbs.gathering.roofline_table import (
+    FIELDS,
+    ORIGIN,
+    SPREAD,
+    launch_rows,
+    variant_rows,
+)
 
 NAMES = ("demangled", "base", "mangled")
 ROWS = ("launch", "variant")

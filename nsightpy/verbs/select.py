@@ -12,7 +12,7 @@ from nsightpy.errors import ReportError, UsageError
 from nsightpy.ncu_command import APPLICATION, Job, Options
 from nsightpy.rank_set import Paths
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
-from nsightpy.verbs.request import Common, Request
+from nsightpy.verbs.asking.request import Common, Request
 from nsightpy.verbs.selection.offers import Found, Wanted, of_ranks, offered
 from nsightpy.verbs.selection.one_run import one_run_each
 from nsightpy.verbs.selection.plan import FIELDS, FORMS, Plan, planned_runs, rows, starts_a_job

@@ -12,11 +12,11 @@ from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.tally import merge
 from nsightpy.rank_set import Paths
 from nsightpy.results import Finding, Summary, Table, with_notes
+from nsightpy.verbs.asking.request import Common, Request
 from nsightpy.verbs.breakdown import FIELDS as BREAKDOWN_FIELDS
 from nsightpy.verbs.breakdown import budget_order, budget_row, suspect_note
 from nsightpy.verbs.findings import facts_of, findings_table
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.summary_parts import (
+from nsightpy.verbs.gathering.summary_parts import (
     collectives_section,
     header_of,
     memory_section,

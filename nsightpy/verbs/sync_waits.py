@@ -13,10 +13,10 @@ from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.sync_calls import sync_calls
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.breakdown import rank_budgets, read_work
 from nsightpy.verbs.launch_queues import NOT_CAPTURED
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
 
 FIELDS = (
     Field("rank", "id"),

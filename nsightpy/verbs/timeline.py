@@ -19,10 +19,10 @@ from nsightpy.readers.nsys.nvtx import NVTX, STYLES
 from nsightpy.readers.nsys.session import GPU_TABLES
 from nsightpy.reports import NsysReport
 from nsightpy.tracks import Lane, Place, Timeline, Track
-from nsightpy.verbs.clock import Clocks, clocks_of
-from nsightpy.verbs.extent import extent_of
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.extent import extent_of
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
+from nsightpy.verbs.meeting.clock import Clocks, clocks_of
 
 _EVENT_TABLES = (*GPU_TABLES, RUNTIME, NVTX)
 _SPAN = ("start_ns", "end_ns")
@@ -86,7 +86,7 @@ def timeline(
     if iteration is not None:
         if window != (None, None):
             raise UsageError("--iteration already says from when to when: leave out --from, --to")
-        from nsightpy.verbs.iteration_window import iteration_window
+        from nsightpy.verbs.asking.iteration_window import iteration_window
 
         window = iteration_window(request, clocks, places, iteration)
     wanted = _Wanted(scope, detail, calls, tuple(communication), *window)

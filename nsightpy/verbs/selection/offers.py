@@ -23,9 +23,9 @@ from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.reports import NsysReport
-from nsightpy.verbs.scope import Scope, numbers
+from nsightpy.verbs.asking.scope import Scope, numbers
+from nsightpy.verbs.asking.steady_windows import is_steady, steady_states
 from nsightpy.verbs.selection.nvtx_filter import NvtxFilter, range_filter
-from nsightpy.verbs.steady_windows import is_steady, steady_states
 
 Offer = tuple[Unit, Portion]
 

@@ -9,7 +9,7 @@ from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
 from nsightpy.analysis.selection.launch_places import Launches, Mask, warm
 from nsightpy.analysis.selection.launch_window import shortest_window
 from nsightpy.errors import UsageError
-from nsightpy.verbs.request import Request
+from nsightpy.verbs.asking.request import Request
 from nsightpy.verbs.selection.offers import Found, Wanted, launches_in
 from nsightpy.verbs.selection.plan import NAME_COLUMNS, PlannedRun, names_of, window_run
 

@@ -8,9 +8,9 @@ from nsightpy.names import brief
 from nsightpy.ncu_command import APPLICATION
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API, NVTX_RANGE
 from nsightpy.units import counted, format_time
+from nsightpy.verbs.asking.steady_windows import steady_notes
 from nsightpy.verbs.selection.offers import Found
 from nsightpy.verbs.selection.plan import Plan, starts_a_job
-from nsightpy.verbs.steady_windows import steady_notes
 
 # From this share on, graphs that nobody could look into come before everything else.
 _MUCH = 0.1

@@ -14,8 +14,8 @@ from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import Frame
 from nsightpy.reports import NsysReport
-from nsightpy.verbs.scope import Scope
-from nsightpy.verbs.steady_windows import is_steady, steady_states
+from nsightpy.verbs.asking.scope import Scope
+from nsightpy.verbs.asking.steady_windows import is_steady, steady_states
 
 GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 PLACED = ("start_ns", "end_ns", "pid", "device")

@@ -19,9 +19,9 @@ from nsightpy.frames import Frame
 from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table
+from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.nvtx import GPU_FRAMES, launches_of
-from nsightpy.verbs.request import Common, Request
-from nsightpy.verbs.scope import Scope
 
 FIELDS = (
     Field("range", "text"),

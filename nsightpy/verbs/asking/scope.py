@@ -12,7 +12,7 @@ from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.reports import NsysReport
 from nsightpy.units import parse_time_ns
-from nsightpy.verbs.nvtx_scope import named_ranges
+from nsightpy.verbs.asking.nvtx_scope import named_ranges
 
 _PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
 MOST_NUMBERS = 1_000_000

@@ -10,10 +10,10 @@ from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.errors import MissingDataError, UsageError
 from nsightpy.reports import NsysReport
 from nsightpy.tracks import Place
-from nsightpy.verbs.clock import Clocks
+from nsightpy.verbs.asking.request import Request
+from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.iterations import find_in_report
-from nsightpy.verbs.request import Request
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.meeting.clock import Clocks
 
 
 def iteration_window(

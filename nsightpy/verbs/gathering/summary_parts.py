@@ -15,6 +15,9 @@ from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.frames import Frame, Labels
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
+from nsightpy.verbs.asking.extent import Extent, extent_of_frames
+from nsightpy.verbs.asking.request import Request
+from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.breakdown import (
     RankedBudget,
     attributed,
@@ -22,14 +25,11 @@ from nsightpy.verbs.breakdown import (
     doubtful_names,
     read_work,
 )
-from nsightpy.verbs.evidence import Gathered, gather
-from nsightpy.verbs.extent import Extent, extent_of_frames
 from nsightpy.verbs.findings import MEMORY_COLUMNS
-from nsightpy.verbs.idleness import launches_of
+from nsightpy.verbs.gathering.evidence import Gathered, gather
+from nsightpy.verbs.gathering.idleness import launches_of
 from nsightpy.verbs.info import ReportInfo, gpu_text, report_info
 from nsightpy.verbs.memory import fastest_memory
-from nsightpy.verbs.request import Request
-from nsightpy.verbs.scope import Scope
 
 TOP_RANGES = 4
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "name", "domain", "style")

@@ -12,7 +12,7 @@ from nsightpy.ncu_reports import NcuReport, is_ncu_file, map_reports
 from nsightpy.rank_set import RankSet, default_jobs, find_ncu_reports, open_ncu_reports
 from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport
 from nsightpy.results import Value
-from nsightpy.verbs.request import Common
+from nsightpy.verbs.asking.request import Common
 
 Item: TypeAlias = "str | Path | NsysReport | NcuReport"
 AnyPaths: TypeAlias = "Item | RankSet | Iterable[Item]"

@@ -21,7 +21,7 @@ from nsightpy.frames import Ints
 from nsightpy.rank_set import RankSet
 from nsightpy.tracks import COMMUNICATION, NO_COLLECTIVE, Lane, Place
 from nsightpy.units import format_count, format_time
-from nsightpy.verbs.aligning import alignment_of
+from nsightpy.verbs.meeting.aligning import alignment_of
 
 Stream: TypeAlias = tuple[str, int, int, int]
 

@@ -18,8 +18,8 @@ from nsightpy.analysis.ranks.collectives import Mask
 from nsightpy.analysis.ranks.stragglers import straggler_of
 from nsightpy.rank_set import RankSet
 from nsightpy.reports import NsysReport
-from nsightpy.verbs.aligning import RankPart, UnitNames, aligned, once
 from nsightpy.verbs.collectives import called, cause_of
+from nsightpy.verbs.meeting.aligning import RankPart, UnitNames, aligned, once
 
 # (report, process, device)
 Place = tuple[str, int, int]

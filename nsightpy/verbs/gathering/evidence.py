@@ -32,12 +32,12 @@ from nsightpy.names import function_name
 from nsightpy.readers.nsys.sync_calls import COLUMNS as SYNC_COLUMNS
 from nsightpy.readers.nsys.sync_calls import long_calls, sync_calls
 from nsightpy.reports import NsysReport
-from nsightpy.verbs.aligning import RankPart, rank_part
+from nsightpy.verbs.asking.scope import Scope
+from nsightpy.verbs.asking.steady import steady_places
 from nsightpy.verbs.breakdown import RankedBudget, attributed
-from nsightpy.verbs.idleness import LaunchReader, ReportIdle, Work
-from nsightpy.verbs.met_ranks import Met
-from nsightpy.verbs.scope import Scope
-from nsightpy.verbs.steady import steady_places
+from nsightpy.verbs.gathering.idleness import LaunchReader, ReportIdle, Work
+from nsightpy.verbs.meeting.aligning import RankPart, rank_part
+from nsightpy.verbs.meeting.met_ranks import Met
 
 NO_PART = RankPart((), NO_LOG)
 # Beyond so many collectives, putting ranks side by side takes longer than all the rest together.

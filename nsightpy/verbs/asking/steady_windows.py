@@ -11,8 +11,8 @@ from nsightpy.analysis.selection.launch_places import Mask
 from nsightpy.frames import Frame
 from nsightpy.reports import NsysReport
 from nsightpy.units import format_time
+from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.iterations import find_in_report
-from nsightpy.verbs.scope import Scope
 
 
 def steady_states(report: NsysReport, scope: Scope) -> dict[int, SteadyState]:

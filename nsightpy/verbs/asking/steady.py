@@ -11,9 +11,9 @@ from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.iterations.steady import steady_state
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.reports import NsysReport
-from nsightpy.verbs.idleness import Work
+from nsightpy.verbs.asking.scope import Scope
+from nsightpy.verbs.gathering.idleness import Work
 from nsightpy.verbs.iterations import find_in_report
-from nsightpy.verbs.scope import Scope
 
 # Beyond so many kernels the search takes longer than all the rest of `findings` together.
 MOST_KERNELS = 200_000

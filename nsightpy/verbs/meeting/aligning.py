@@ -16,7 +16,7 @@ from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame
 from nsightpy.rank_set import RankSet
 from nsightpy.reports import NsysReport
 from nsightpy.results import Value
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.scope import Scope
 
 PLACED = ("start_ns", "end_ns", "pid", "device")
 

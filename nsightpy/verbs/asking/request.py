@@ -11,8 +11,8 @@ from nsightpy.errors import NsightpyError
 from nsightpy.rank_set import Mapped, Paths, RankSet, open_ranks
 from nsightpy.reports import NsysReport, Progress
 from nsightpy.results import Table, with_notes
-from nsightpy.verbs.extent import devices_of
-from nsightpy.verbs.scope import Scope
+from nsightpy.verbs.asking.extent import devices_of
+from nsightpy.verbs.asking.scope import Scope
 
 T = TypeVar("T")
 # The options that say which part of the reports a question is about, as they are typed.

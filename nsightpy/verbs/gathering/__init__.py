@@ -1,0 +1,1 @@
+"""What the verbs stand on: facts of one report, gathered in one go."""
