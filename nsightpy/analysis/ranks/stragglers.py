@@ -19,6 +19,8 @@ MOSTLY_LAST = 0.7
 BEYOND_CHANCE = 1.5
 MATERIAL = 0.002
 HELD_UP = 0.2
+# It waits itself for less than this part of what it costs.
+WAITS_LESS = 0.5
 LEAST_INSTANCES = 6
 # Arrivals within this are one.
 TOGETHER_NS = 2_000
@@ -79,11 +81,13 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
     chance = 1.0 / arrivals.sizes[arrivals.instance[keep]]
     costs = caused_ns(arrivals)
     caused = _lasting(costs[keep], unit, units)
+    waited = _lasting(arrivals.waits[keep], unit, units)
     late = (
         (counted >= LEAST_INSTANCES)
         & (share > MOSTLY_LAST)
         & _beyond_chance(unit, last, chance, units)
         & (caused >= MATERIAL * _observed(alignment, arrivals.rows[keep]))
+        & (waited < WAITS_LESS * caused)
         & (_kept_waiting(arrivals, units) < HELD_UP * caused)
     )
     candidates = np.flatnonzero(late)
@@ -165,10 +169,10 @@ def _kept_waiting(arrivals: Arrivals, units: int) -> Floats:
     waited = np.bincount(
         arrivals.unit[neighbours], arrivals.waits[neighbours], minlength=units
     ).astype(np.float64)
-    group = np.bincount(arrivals.instance, waited[arrivals.unit]) / arrivals.sizes
+    whole = np.bincount(arrivals.instance, waited[arrivals.unit])[arrivals.instance]
+    own = waited[arrivals.unit]
+    longer = own - (whole - own) / (arrivals.sizes[arrivals.instance] - 1)
     keep = arrivals.synchronising
     found = np.full(units, np.inf)
-    np.minimum.at(
-        found, arrivals.unit[keep], (waited[arrivals.unit] - group[arrivals.instance])[keep]
-    )
+    np.minimum.at(found, arrivals.unit[keep], longer[keep])
     return found
