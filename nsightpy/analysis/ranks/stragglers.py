@@ -63,8 +63,9 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
     """The unit that the others wait for, or None where there is none.
 
     It is last in most of its synchronising collectives, far beyond chance, so that it usually
-    waits for nobody there, and it costs the others a material share of the time. Of several it is
-    the one that is last most often; but not one that is late because a neighbour kept it waiting.
+    waits for nobody there, and it costs the others a material share of the time, far more than it
+    waits itself. Of several it is the one that is last most often; but not one that is late because
+    a neighbour kept it waiting.
     A late start is no lateness: the first part of the capture, warm-up, does not count.
     """
     if len(arrivals.rows) == 0:
