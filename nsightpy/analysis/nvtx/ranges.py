@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,14 +75,10 @@ def range_tallies(
     some = found.found
     lengths = ranges.ints("end_ns") - ranges.ints("start_ns")
     counts = np.bincount(groups.codes, found.operations, len(groups.keys)).astype(np.int64)
-    with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(busy_by_group, groups, found, done, operations)
-        lasted = tally(groups.codes, lengths, groups.keys)
-        projected = tally(groups.codes[some], found.length[some], groups.keys)
-        busy, whole = running.result()
+    busy, whole = busy_by_group(groups, found, done, operations)
     return RangeTallies(
-        lasted,
-        projected,
+        tally(groups.codes, lengths, groups.keys),
+        tally(groups.codes[some], found.length[some], groups.keys),
         dict(zip(groups.keys, counts.tolist(), strict=True)),
         dict(zip(groups.keys, busy.tolist(), strict=True)),
         whole,
