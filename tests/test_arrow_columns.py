@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 from nsightpy.frames import Frame, Labels, constant, distinct, elementwise, is_constant
 from nsightpy.readers import arrow
 from nsightpy.readers.arrow import Columns
+from nsightpy.readers.nsys.events import kernels
+from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite import SqliteFile
 
 NUMBERS = st.lists(st.lists(st.sampled_from([0, 7, 2**62]), max_size=5), max_size=4)
@@ -98,3 +100,27 @@ def test_tables_with_row_numbers_far_apart_are_read_whole(tmp_path: Path, step: 
     for query in (sa.select(number), sa.select(number).where(table.c.n % 7 == 0)):
         expected = [row[0] for row in reader.rows(query)]
         assert list(reader.arrays(query, split=table)["n"]) == expected
+
+
+def test_a_second_process_that_comes_late_is_not_overlooked(tmp_path: Path) -> None:
+    path = tmp_path / "late.sqlite"
+    rows = [(n, n + 1, 1 << 24, 0, n) for n in range(12_000)]
+    rows[11_500] = (11_500, 11_501, 2 << 24, 3, 11_500)
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute(
+            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, "
+            "globalPid INTEGER, deviceId INTEGER, correlationId INTEGER)"
+        )
+        file.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?, ?, ?)", rows)
+    for late in (True, False):
+        export = NsysExport(path)
+        found = kernels(export, ("start_ns", "end_ns", "pid", "device"))
+        assert found.rows == 12_000
+        assert [found.ints("pid")[n] for n in (0, 11_500, 11_999)] == [1, 2 if late else 1, 1]
+        assert is_constant(found.ints("device")) == (not late)
+        assert export.steady("CUPTI_ACTIVITY_KIND_KERNEL") == (
+            {} if late else {"globalPid": 1 << 24, "deviceId": 0}
+        )
+        with closing(sqlite3.connect(path)) as file, file:
+            file.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = 1 << 24, deviceId = 0")
+            file.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET rowid = 20000 WHERE rowid = 12000")

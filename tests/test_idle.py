@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reports import DDP, NSYS, ask, needs_reports
 from simulator import Export
 
 from nsightpy.analysis.idle.causes import compute_gaps, idle_causes, stream_waits
@@ -17,6 +18,7 @@ from nsightpy.analysis.idle.event_waits import event_waits
 from nsightpy.analysis.idle.gpu_work import gpu_work
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.frames import Frame, Labels
+from nsightpy.readers.nsys import tables
 from nsightpy.results import Value
 from nsightpy.verbs.breakdown import breakdown
 
@@ -361,3 +363,13 @@ def test_reports_of_several_devices_are_told_apart(tmp_path: Path, jobs: int) ->
         export.write()
     rows = breakdown(str(tmp_path), jobs=jobs).records()
     assert [causes(row) for row in rows] == [[10, 0, 90, 0], [20, 0, 80, 0]] * 2
+
+
+@needs_reports
+@pytest.mark.parametrize("command", ["breakdown", "nvtx", "findings", "summarize"])
+def test_a_process_that_the_first_rows_do_not_show_changes_nothing(
+    command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = ask(command, NSYS / DDP, "--format", "json").json
+    monkeypatch.setattr(tables, "_FIRST_ROWS", 1)
+    assert ask(command, NSYS / DDP, "--format", "json").json == expected

@@ -79,10 +79,16 @@ def _thread_columns(thread: ColumnData, alone: int | None) -> dict[str, ColumnDa
     return found
 
 
-def only_process(export: NsysExport) -> int | None:
-    """The global id of the one process that owns all GPU work; None when there are several."""
-    tables = [t for t in (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE) if export.holds_rows(t)]
-    owners = {export.steady(table).get("globalPid") for table in tables}
+def only_process(export: NsysExport, *, likely: bool = False) -> int | None:
+    """The global id of the one process that owns all GPU work; None when there are several.
+
+    What is `likely`, by the first rows, costs no scan; tables that were read since tell for sure.
+    """
+    owners = set()
+    for table in (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE):
+        if export.holds_rows(table):
+            guessed = export.guessed_steady(table) if likely else None
+            owners.add((export.steady(table) if guessed is None else guessed).get("globalPid"))
     return owners.pop() if len(owners) == 1 else None
 
 

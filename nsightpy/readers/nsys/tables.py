@@ -79,6 +79,29 @@ class NsysExport:
             self._steady[table] = {n: value for n, value in found.items() if value is not None}
         return self._steady[table]
 
+    def guessed_steady(self, table: str) -> Mapping[str, int] | None:
+        """What `steady` may turn out to be, by the first rows; None where it is known already.
+
+        Who reads just the rows of these values and gets them all, says so: `confirm`.
+        """
+        if table in self._steady:
+            return None
+        source = self.file.tables[table]
+        found = self._of_first_rows(source, STEADY_COLUMNS, sa.true())
+        likely = {name: value for name, value in found.items() if value is not None}
+        if not likely:
+            self._steady[table] = {}
+        return likely or None
+
+    def confirm(self, table: str, guessed: Mapping[str, int], rows: int) -> bool:
+        """Whether so many rows are all that a table has; then what was guessed is steady."""
+        bounds = self.file.row_bounds(self.file.tables[table])
+        contiguous = bounds is not None and bounds[1] + 1 - bounds[0] == rows
+        if not contiguous and rows != self.count(table):
+            return False
+        self._steady[table] = dict(guessed)
+        return True
+
     def one_valued(
         self,
         source: sa.TableClause,
@@ -86,22 +109,28 @@ class NsysExport:
         among: sa.ColumnElement[bool] | None = None,
     ) -> dict[str, int | None]:
         """Those of the columns that hold one integer, or NULL, in every row (`among` some)."""
+        among = sa.true() if among is None else among
+        values = self._of_first_rows(source, names, among)
+        while values and not self._never(source, sa.and_(among, _differs(source, values))):
+            values = self._still_one(source, values, among)
+        return values
+
+    def _of_first_rows(
+        self, source: sa.TableClause, names: Iterable[str], among: sa.ColumnElement[bool]
+    ) -> dict[str, int | None]:
+        """The same for the first rows, which tell at no cost of most columns that they vary."""
         asked = [name for name in names if name in source.c]
         if not asked:
             return {}
-        among = sa.true() if among is None else among
         first = self.file.rows(sa.select(*(source.c[n] for n in asked)).where(among).limit(1))
         values = dict(zip(asked, first[0], strict=True)) if first else {}
         values = {name: value for name, value in values.items() if isinstance(value, int | None)}
-        # the first rows tell at no cost of most columns that they vary
         bounds = self.file.row_bounds(source)
         rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
         if bounds is not None:
             first_rows = sa.and_(among, rowid < bounds[0] + _FIRST_ROWS)
             while values and (kept := self._still_one(source, values, first_rows)) != values:
                 values = kept
-        while values and not self._never(source, sa.and_(among, _differs(source, values))):
-            values = self._still_one(source, values, among)
         return values
 
     def _still_one(
@@ -200,7 +229,8 @@ def read(
     if not export.has(source.table):
         return Frame.empty(schema, wanted)
     table = export.file.tables[source.table]
-    fixed = _fixed(export, source, wanted)
+    guessed = export.guessed_steady(source.table) if source.where is None else None
+    fixed = _fixed(export, source, wanted, guessed)
     selected = []
     for name in wanted:
         if name in fixed:
@@ -212,8 +242,14 @@ def read(
         selected.append(number(table, name, expression, schema[name].missing))
     query = sa.select(*selected)
     condition = None if source.where is None else source.where(table)
+    if fixed and guessed:
+        # the rows of one value are nearly always all: no scan of its own has to tell
+        condition = sa.not_(_differs(table, guessed))
     raw = export.file.arrays(query if condition is None else query.where(condition), split=table)
     rows = len(next(iter(raw.values())))
+    if fixed and guessed and not export.confirm(source.table, guessed, rows):
+        export.steady(source.table)
+        return read(export, schema, source, columns)
     raw.update({name: constant(value, rows) for name, value in fixed.items()})
     found = Frame(raw)
     for name in wanted:
@@ -227,13 +263,15 @@ def read(
     return finished(export, source.table, Frame({name: raw[name] for name in wanted}))
 
 
-def _fixed(export: NsysExport, source: Source, wanted: Sequence[str]) -> dict[str, int]:
-    """The wanted columns that hold one value, where at least one column varies."""
+def _fixed(
+    export: NsysExport, source: Source, wanted: Sequence[str], guessed: Mapping[str, int] | None
+) -> dict[str, int]:
+    """The wanted columns that hold one value, surely or as guessed, where at least one varies."""
     read_as = {"pid": "globalPid", "device": "deviceId", "context": "contextId"}
     asked = [name for name in wanted if name in read_as and name in source.numbers]
     if not asked or len(asked) == len(wanted):
         return {}
-    steady = export.steady(source.table)
+    steady = export.steady(source.table) if guessed is None else guessed
     found = {name: steady[read_as[name]] for name in asked if read_as[name] in steady}
     return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in found.items()}
 

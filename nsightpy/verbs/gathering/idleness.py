@@ -117,20 +117,27 @@ class Work(NamedTuple):
 
 @dataclass(frozen=True)
 class LaunchReader:
-    """Reads the launch calls of a report: the usual ones at once, the others when one is missed."""
+    """Reads the launch calls of a report: the usual ones at once, the others when one is missed.
+
+    The usual ones are those of the likely one `process`; where there are several, they are read
+    again.
+    """
 
     report: NsysReport
     usual: Callable[[], Frame]
+    process: int | None
     ends: bool = False
 
     def work(self, found: Work, communication: NDArray[np.bool_]) -> tuple[GpuWork, Frame]:
         """The GPU work with its launches, and the calls that they are."""
-        calls = self.usual()
+        export = self.report.export
+        alone, calls = only_process(export), self.usual()
+        if alone != self.process:
+            calls = launch_calls(export, alone, ORDERING, ends=self.ends)
         work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
         if not (work.launch == NO_TIME).any():
             return work, calls
-        export = self.report.export
-        others = launch_calls(export, only_process(export), ORDERING, others=True, ends=self.ends)
+        others = launch_calls(export, alone, ORDERING, others=True, ends=self.ends)
         calls = ordered(Frame.concatenate([calls, others]))
         return (
             gpu_work(found.kernels, communication, found.operations, found.graphs, calls),
@@ -148,12 +155,12 @@ def launches_of(report: NsysReport, *, ends: bool = False) -> Iterator[LaunchRea
     if not export.holds_rows(RUNTIME):
         yield None
         return
-    alone = only_process(export)
+    alone = only_process(export, likely=True)
     with ThreadPoolExecutor(1) as pool:
         # a connection of its own: one cannot answer two threads at a time
         beside = NsysExport(export.file.path)
         reading = pool.submit(launch_calls, beside, alone, ORDERING, ends=ends)
-        yield LaunchReader(report, reading.result, ends)
+        yield LaunchReader(report, reading.result, alone, ends)
 
 
 def report_idle(
