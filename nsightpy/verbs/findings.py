@@ -119,7 +119,7 @@ def _finds(given: str, inputs: Sequence[str]) -> bool:
 def _gathered(
     report: NsysReport, *, communication: tuple[str, ...], scope: Scope
 ) -> tuple[Gathered, Tally]:
-    with launches_of(report, ends=True) as launches:
+    with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS)
         kernels = tally_durations(scope.narrow(report, work.kernels), ["name"])
         ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)

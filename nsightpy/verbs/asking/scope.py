@@ -12,7 +12,6 @@ from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.reports import NsysReport
 from nsightpy.units import parse_time_ns
-from nsightpy.verbs.asking.nvtx_scope import named_ranges
 
 _PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
 MOST_NUMBERS = 1_000_000
@@ -68,6 +67,8 @@ class Scope:
         frame = self.within(report, frame)
         if self.nvtx is None:
             return frame
+        from nsightpy.verbs.asking.nvtx_scope import named_ranges
+
         return frame.take(named_ranges(report, self.nvtx).mask(frame))
 
     def windows(self, report: NsysReport) -> dict[tuple[int, int], Spans] | None:
@@ -76,6 +77,8 @@ class Scope:
             return None
         low = -(2**62) if self.from_ns is None else self.from_ns
         high = 2**62 if self.to_ns is None else self.to_ns
+        from nsightpy.verbs.asking.nvtx_scope import named_ranges
+
         found = named_ranges(report, self.nvtx).windows
         return {place: clip(spans, low, high) for place, spans in found.items()}
 

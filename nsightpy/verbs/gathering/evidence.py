@@ -12,7 +12,7 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.facts import DeviceFacts, TinyKernels
 from nsightpy.analysis.findings.tiny import is_tiny, tiny_kernels
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.launch_waits import LONG_CALL_NS, launch_latency, long_launches
+from nsightpy.analysis.idle.launch_waits import launch_latency, long_launches
 from nsightpy.analysis.idle.queues import launch_bound
 from nsightpy.analysis.idle.starvation import starvation
 from nsightpy.analysis.intervals import NOTHING, Spans, difference, overlap_total, union
@@ -30,7 +30,6 @@ from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import API_CALLS, Frame, Ints
 from nsightpy.names import function_name
 from nsightpy.readers.nsys.sync_calls import COLUMNS as SYNC_COLUMNS
-from nsightpy.readers.nsys.sync_calls import long_calls, sync_calls
 from nsightpy.reports import NsysReport
 from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.asking.steady import steady_places
@@ -93,8 +92,8 @@ def gather(
         windows = {place: one.window for place, one in steady.items()}
         rows, idle = attributed(report, scope, work, launches, communication, windows)
     syncs = calls = Frame.empty(API_CALLS, SYNC_COLUMNS)
-    if idle.gaps:
-        syncs, calls = sync_calls(report.export), long_calls(report.export, LONG_CALL_NS)
+    if idle.gaps and launches is not None and launches.waiting is not None:
+        syncs, calls = launches.waiting()
     communicates = is_communication(work.kernels.labels("name"), communication)
     lengths, kinds = _call_lengths(work, idle), group_by(work.kernels, ("pid", "name")).codes
     source = _Source(report, work, communicates, idle, syncs, calls, ranges, lengths, kinds)

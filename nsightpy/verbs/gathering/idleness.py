@@ -26,11 +26,13 @@ from nsightpy.analysis.idle.event_waits import (
     event_waits,
 )
 from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
+from nsightpy.analysis.idle.launch_waits import LONG_CALL_NS
 from nsightpy.analysis.intervals import Spans, overlap_total, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.launch_calls import ORDERING, launch_calls, only_process
+from nsightpy.readers.nsys.sync_calls import long_calls, sync_calls
 from nsightpy.readers.nsys.tables import NsysExport, ordered
 from nsightpy.reports import NsysReport
 from nsightpy.units import format_count, format_time
@@ -120,13 +122,14 @@ class LaunchReader:
     """Reads the launch calls of a report: the usual ones at once, the others when one is missed.
 
     The usual ones are those of the likely one `process`; where there are several, they are read
-    again.
+    again. `waiting` gives the synchronising calls, and the long ones.
     """
 
     report: NsysReport
     usual: Callable[[], Frame]
     process: int | None
     ends: bool = False
+    waiting: Callable[[], tuple[Frame, Frame]] | None = None
 
     def work(self, found: Work, communication: NDArray[np.bool_]) -> tuple[GpuWork, Frame]:
         """The GPU work with its launches, and the calls that they are."""
@@ -146,10 +149,12 @@ class LaunchReader:
 
 
 @contextmanager
-def launches_of(report: NsysReport, *, ends: bool = False) -> Iterator[LaunchReader | None]:
+def launches_of(
+    report: NsysReport, *, ends: bool = False, waiting: bool = False
+) -> Iterator[LaunchReader | None]:
     """The report's launch calls, read while the caller does something else; None without any.
 
-    With their `ends` where their length matters.
+    With their `ends` where their length matters, and the calls in which the host may be `waiting`.
     """
     export = report.export
     if not export.holds_rows(RUNTIME):
@@ -160,7 +165,12 @@ def launches_of(report: NsysReport, *, ends: bool = False) -> Iterator[LaunchRea
         # a connection of its own: one cannot answer two threads at a time
         beside = NsysExport(export.file.path)
         reading = pool.submit(launch_calls, beside, alone, ORDERING, ends=ends)
-        yield LaunchReader(report, reading.result, alone, ends)
+        waits = pool.submit(_waiting_calls, beside).result if waiting else None
+        yield LaunchReader(report, reading.result, alone, ends, waits)
+
+
+def _waiting_calls(export: NsysExport) -> tuple[Frame, Frame]:
+    return sync_calls(export), long_calls(export, LONG_CALL_NS)
 
 
 def report_idle(

@@ -78,7 +78,7 @@ class Part:
 
 def read_part(report: NsysReport, *, scope: Scope) -> Part:
     """Everything that the summary needs of one report."""
-    with launches_of(report, ends=True) as launches:
+    with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS)
         extent = extent_of_frames(work.kernels, work)
         kernels = scope.narrow(report, work.kernels)
