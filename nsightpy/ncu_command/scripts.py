@@ -13,18 +13,11 @@ from dataclasses import dataclass
 
 from nsightpy.ncu_command.filters import as_ranks
 from nsightpy.ncu_command.runs import Options, Run, file_line, response_file, shell_words
+from nsightpy.readers.nsys.identity import RANK_KEYS
 from nsightpy.units import counted
 
-MPI_RANKS = (
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MV2_COMM_WORLD_RANK",
-    "PALS_RANKID",
-    "FLUX_TASK_RANK",
-    "ALPS_APP_PE",
-    "SLURM_PROCID",
-)
+# What launchers set in every process; RANK alone is set by hand and by torchrun.
+MPI_RANKS = tuple(key for key in RANK_KEYS if key != "RANK")
 OWN_RANK = "NSIGHTPY_RANK"
 
 

@@ -16,7 +16,7 @@ from nsightpy.render.plots import (
     SMALL,
     drawing,
     inch_axes,
-    short_name,
+    reports_name,
 )
 from nsightpy.render.timeline_plot import COLORS
 from nsightpy.results import Table, Value
@@ -185,11 +185,8 @@ def _place(record: Record) -> str:
 
 
 def _title(table: Table, left_out: int) -> str:
-    names = [path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] for path in table.inputs]
-    first = short_name(names[0], 60) if names else "breakdown"
-    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     rest = f"; the {MOST} most idle devices, {left_out} left out" if left_out else ""
-    return f"{first}{more}{rest}"
+    return f"{reports_name(table.inputs, 60) or 'breakdown'}{rest}"
 
 
 def _ns(record: Record, name: str) -> int:

@@ -6,7 +6,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.errors import NsightpyError
-from nsightpy.render.plots import FAINT, INK, LARGE, QUIET, SMALL, drawing, inch_axes, short_name
+from nsightpy.render.plots import (
+    FAINT,
+    INK,
+    LARGE,
+    QUIET,
+    SMALL,
+    drawing,
+    inch_axes,
+    reports_name,
+    short_name,
+)
 from nsightpy.results import MemorySeries, MemoryUsage
 from nsightpy.units import format_bytes, time_unit_for
 
@@ -35,12 +45,10 @@ def memory_figure(table: MemoryUsage) -> Figure:
     unit, scale = time_unit_for([end])
     with drawing():
         figure = Figure(figsize=(WIDTH, height))
-        name = table.inputs[0].replace("\\", "/").rsplit("/", 1)[-1] if table.inputs else ""
-        more = f" and {len(table.inputs) - 1} more" if len(table.inputs) > 1 else ""
         figure.text(
             LEFT / WIDTH,
             1 - 0.26 / height,
-            f"{short_name(name, 70)}{more}",
+            reports_name(table.inputs, 70),
             fontsize=LARGE,
             weight="bold",
         )

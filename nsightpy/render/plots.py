@@ -119,6 +119,13 @@ def short_name(name: str, width: int) -> str:
     return shorten(printable(readable(name, width)), width)
 
 
+def reports_name(inputs: Sequence[str], width: int) -> str:
+    """The first report's file name, in at most so many characters, and how many more there are."""
+    name = inputs[0].replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] if inputs else ""
+    more = f" and {len(inputs) - 1} more" if len(inputs) > 1 else ""
+    return f"{short_name(name, width)}{more}"
+
+
 def distinct_names(names: Sequence[str], width: int) -> list[str]:
     """Kernel names for one picture: those that would look alike show where they differ."""
     return short_names([printable(readable(name, width)) for name in names], width)

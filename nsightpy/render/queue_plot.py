@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.errors import NsightpyError
-from nsightpy.render.plots import FAINT, INK, LARGE, QUIET, SMALL, drawing, inch_axes, short_name
+from nsightpy.render.plots import FAINT, INK, LARGE, QUIET, SMALL, drawing, inch_axes, reports_name
 from nsightpy.results import QueueLengths, QueueSeries
 from nsightpy.units import format_count, time_unit_for
 
@@ -46,10 +46,8 @@ def queue_figure(table: QueueLengths) -> Figure:
 
 
 def _heading(table: QueueLengths, left_out: int) -> str:
-    name = table.inputs[0].replace("\\", "/").rsplit("/", 1)[-1] if table.inputs else ""
-    more = f" and {len(table.inputs) - 1} more" if len(table.inputs) > 1 else ""
     without = f", {left_out} devices left out" if left_out else ""
-    return f"Launched, not begun: {short_name(name, 60)}{more}{without}"
+    return f"Launched, not begun: {reports_name(table.inputs, 60)}{without}"
 
 
 def _panel(

@@ -15,7 +15,7 @@ from nsightpy.rank_set import Paths
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, QueueLengths, QueueSeries, Value
 from nsightpy.units import format_count
-from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.request import Common, Request, captures
 from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.breakdown import read_work
 from nsightpy.verbs.gathering.idleness import Work, launches_of
@@ -117,8 +117,7 @@ def _series(report: NsysReport, work: GpuWork, queues: list[StreamQueue]) -> lis
 def _notes(parts: list[_Part]) -> list[str]:
     silent = sum(not part.recorded for part in parts)
     unlaunched = sum(part.unlaunched for part in parts)
-    who = "The capture" if len(parts) == 1 else f"{silent} of {len(parts)} captures"
-    said = [NOT_CAPTURED.format(who)] if silent else []
+    said = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
     lost = f"{format_count(unlaunched)} operations have no recorded launch call and are left out."
     return [*said, lost] if unlaunched else said
 

@@ -17,7 +17,7 @@ from nsightpy.readers.nsys.memory_usage import MEMORY_USAGE
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, MemorySeries, MemoryUsage, Value
 from nsightpy.units import format_count
-from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.request import Common, Request, captures
 from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.gathering.allocators import allocators
 
@@ -93,8 +93,7 @@ def _usages(report: NsysReport, *, scope: Scope) -> _Part:
 def _notes(parts: Sequence[_Part]) -> list[str]:
     silent = sum(not part.recorded for part in parts)
     unknown = sum(part.unknown_frees for part in parts)
-    who = "The capture" if len(parts) == 1 else f"{silent} of {len(parts)} captures"
-    said = [NOT_CAPTURED.format(who)] if silent else []
+    said = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
     freed = f"{format_count(unknown)} frees gave back memory from before the capture."
     return [*said, freed] if unknown else said
 

@@ -13,7 +13,7 @@ from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.sync_calls import sync_calls
 from nsightpy.reports import NsysReport
 from nsightpy.results import Field, Table, Value
-from nsightpy.verbs.asking.request import Common, Request
+from nsightpy.verbs.asking.request import Common, Request, captures
 from nsightpy.verbs.asking.scope import Scope
 from nsightpy.verbs.breakdown import rank_budgets, read_work
 from nsightpy.verbs.launch_queues import NOT_CAPTURED
@@ -42,8 +42,7 @@ def sync_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Commo
     parts = request.map(partial(_waits, scope=request.scope), ranked=True).values
     rows = sorted((row for part in parts for row in part or ()), key=_order)
     silent = sum(part is None for part in parts)
-    who = "The capture" if len(parts) == 1 else f"{silent} of {len(parts)} captures"
-    notes = [NOT_CAPTURED.format(who)] if silent else []
+    notes = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
     return request.finish(Table("launches", FIELDS, tuple(rows[:top])), *notes)
 
 

@@ -21,7 +21,6 @@ LOCKSTEP, CLOSE_NS = 2.5, 100.0
 LEAST_SHARED = 3
 # Ends of operations that do not synchronise agree less.
 LOOSE_NS = 50_000
-NO_LANE = -1
 
 
 def with_groups(ledger: Ledger, ends: Ints, tolerance_ns: int) -> Ledger:

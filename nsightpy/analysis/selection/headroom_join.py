@@ -15,7 +15,6 @@ from nsightpy.names import function_name
 from nsightpy.rooflines import RooflineLaunch, RooflineVariant
 
 MANGLED, FUNCTION, LOOSE = "mangled", "function", "loose"
-WAYS = (MANGLED, FUNCTION, LOOSE)
 _NOISE = re.compile(r"\((?:unsigned |signed )?(?:int|bool|char|short|long|long long)\)|\s+")
 _UNNAMED = re.compile(r"(?:\(anonymous namespace\)|<unnamed>|unnamed>)::")
 

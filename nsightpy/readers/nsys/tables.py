@@ -72,7 +72,7 @@ class NsysExport:
     def steady(self, table: str) -> Mapping[str, int]:
         """The columns of STEADY_COLUMNS that hold one integer in every row of a table.
 
-        One scan that stops at the first other value is cheaper than carrying such a column.
+        One scan is cheaper than carrying such a column.
         """
         if table not in self._steady:
             found = self.one_valued(self.file.tables[table], STEADY_COLUMNS)

@@ -113,6 +113,11 @@ class Request:
         return with_notes(table, self.ranks.inputs, said)
 
 
+def captures(some: int, of: int) -> str:
+    """Which captures a note is about: the only one, or so many of all."""
+    return "The capture" if of == 1 else f"{some} of {of} captures"
+
+
 def _typed_options(common: Mapping[str, object]) -> str:
     """The options of a scope as they can be typed again, quoted for a shell."""
     given = ((option, common.get(name)) for name, option in _TYPED)

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from nsightpy.errors import ToolFailedError
 from nsightpy.ncu_command import Options, Run, argv
-from nsightpy.ncu_command.scripts import MPI_RANKS
 from nsightpy.readers.ncu.run import NcuOutcome, available, failure, remedy, run_ncu
+from nsightpy.readers.nsys.identity import RANK_KEYS
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
 from nsightpy.readers.tools.tool_run import run_tool, termination_raises
 from nsightpy.results import Field, Table, Value
@@ -26,7 +26,6 @@ FIELDS = (
     Field("passes"),
     Field("report", "text"),
 )
-RANK_KEYS = ("RANK", *MPI_RANKS)
 
 
 @dataclass(frozen=True, repr=False)
