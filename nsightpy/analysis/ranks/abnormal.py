@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.ranks.clock_solve import NORMAL
+from nsightpy.analysis.ranks.clock_fit import NORMAL
 from nsightpy.analysis.ranks.collectives import Mask
 from nsightpy.frames import Ints
 

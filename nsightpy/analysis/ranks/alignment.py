@@ -13,8 +13,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from nsightpy.analysis.ranks.clock_equations import Observations, against_median, looks_of
+from nsightpy.analysis.ranks.clock_fit import NORMAL
 from nsightpy.analysis.ranks.clock_graph import Courses, courses_of
-from nsightpy.analysis.ranks.clock_solve import NORMAL, Observations, solve
+from nsightpy.analysis.ranks.clock_solve import solve
 from nsightpy.analysis.ranks.collectives import Codes, CollectiveLog, Ledger, Mask, ledger_of
 from nsightpy.analysis.ranks.groups import with_groups
 from nsightpy.analysis.ranks.matching import Instances, instances_of
@@ -113,7 +115,8 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
     ledger = ledger_of(_by_log(clocks, logs), [fit.epoch_ns - base for fit in level0])
     hosts, sessions = _hosts(clocks), _sessions(clocks)
     courses = courses_of(ledger, sessions, hosts)
-    ledger, instances, courses = _settled(ledger, courses, sessions, hosts)
+    machines = [clock.host or host for clock, host in zip(clocks, hosts, strict=True)]
+    ledger, instances, courses = _settled(ledger, courses, sessions, machines)
     between = _evidence(ledger, instances, courses, sessions[ledger.clock])
     told = [_convincing(fit, between[one]) for fit, one in zip(level0, sessions, strict=True)]
     courses = _gauged(courses, np.asarray(told, dtype=np.bool_), hosts)
@@ -136,15 +139,15 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
 
 
 def _settled(
-    ledger: Ledger, courses: Courses, sessions: Codes, hosts: Sequence[str]
+    ledger: Ledger, courses: Courses, sessions: Codes, machines: Sequence[str]
 ) -> tuple[Ledger, Instances, Courses]:
-    """Groups, instances and courses that agree with each other."""
+    """Groups, instances and courses that agree with each other; a machine's clocks drift alike."""
     untold = ledger
     for _ in range(PASSES):
         ends = courses.aligned(untold.clock, untold.ends)
         ledger = with_groups(untold, ends, courses.tolerance_ns)
         instances = instances_of(ledger, ends)
-        refined = _refined(ledger, instances, courses, sessions, hosts)
+        refined = _refined(ledger, instances, courses, sessions, machines)
         moved = np.max(np.abs(refined.offsets - courses.offsets), initial=0.0)
         courses = refined
         if moved < MOVED_NS:
@@ -153,7 +156,7 @@ def _settled(
 
 
 def _refined(
-    ledger: Ledger, instances: Instances, courses: Courses, sessions: Codes, hosts: Sequence[str]
+    ledger: Ledger, instances: Instances, courses: Courses, sessions: Codes, machines: Sequence[str]
 ) -> Courses:
     """The courses that fit all instances at once; clocks of one session have one."""
     owner = sessions[ledger.clock]
@@ -172,9 +175,10 @@ def _refined(
         instance,
         first[instance],
         aligned - first[instance],
+        looks_of(ledger.ends[rows] - ledger.starts[rows], instance),
         len(courses.offsets),
     )
-    offsets, drifts, known = solve(seen, hosts)
+    offsets, drifts, known = solve(seen, machines)
     offsets = (courses.offsets + offsets)[sessions]
     return replace(courses, offsets=offsets, drifts=drifts[sessions], known=known[sessions])
 
@@ -224,8 +228,7 @@ def _evidence(ledger: Ledger, instances: Instances, courses: Courses, owner: Cod
     clock = owner[rows]
     _, instance = distinct(instances.number[rows])
     ends = courses.aligned(clock, ledger.ends[rows]).astype(np.float64)
-    view = Observations(clock, instance, ends, ends, clocks)
-    residuals = view.against_median(ends)
+    residuals = against_median(ends, instance)
     found = []
     for place in range(clocks):
         own, met = residuals[clock == place], distinct(instance[clock == place])[0]
