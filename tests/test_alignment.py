@@ -22,9 +22,10 @@ from nsightpy.analysis.ranks.alignment import (
     ClockFit,
     level_zero,
 )
+from nsightpy.analysis.ranks.alignment import align as align_logs
 from nsightpy.analysis.ranks.clock_pairs import Ends, offset_between
 from nsightpy.rank_set import open_ranks
-from nsightpy.verbs.meeting.aligning import alignment_of
+from nsightpy.verbs.meeting.aligning import alignment_of, collective_part
 from nsightpy.verbs.ranks import align
 
 PAYLOADS = pytest.mark.parametrize("payload", ["json", "blob", None])
@@ -171,6 +172,25 @@ def test_drift_over_a_long_run(tmp_path: Path) -> None:
     assert [fit.offset_ns for fit in fits] == pytest.approx(offsets, abs=1_000)
 
 
+THIRD_OF_A_SECOND = replace(PRESETS["ranks_8"], iterations=30, straggler=None, **NODES_APART)
+
+
+@pytest.mark.parametrize("drift_ppb", [0, 3_000, 20_000])
+def test_drift_over_a_third_of_a_second(tmp_path: Path, drift_ppb: int) -> None:
+    """Hosts known by name alone, as in exports without the system clock, drift as one."""
+    job = replace(THIRD_OF_A_SECOND, drift_ppb=(0, drift_ppb))
+    found = simulate(job, tmp_path, EDITS["environment and system clock are gone"])
+    fits, truth = found.alignment().fits, found.rank_truth("clock")
+    assert found.errors_ns(fits).max() < 500
+    offsets = [one["offset_ns"] for one in truth]
+    assert [fit.offset_ns for fit in fits] == pytest.approx(offsets, abs=1_000)
+    drifts = [fit.drift_ppm for fit in fits]
+    if drift_ppb == 0:
+        assert set(drifts) == {None}
+    else:
+        assert drifts == pytest.approx([one["drift_ppm"] for one in truth], abs=1.5)
+
+
 def test_offsets_without_drift_are_those_of_the_truth(tmp_path: Path) -> None:
     job = replace(PRESETS["ranks_8"], drift_ppb=(0,), **NODES_APART)
     found = simulate(job, tmp_path)
@@ -292,3 +312,14 @@ def test_the_real_pair_of_ranks(tmp_path: Path, split: bool) -> None:
         assert abs(fit.residual_p50_ns or 0) < 1_000
     assert not alignment.notes
     assert align(ranks) == list(alignment.fits)
+
+
+@needs_reports
+def test_the_real_pair_as_if_of_two_hosts() -> None:
+    ((_, part),) = open_ranks(NSYS / DDP).map(collective_part).results
+    one, other = part.clocks
+    clocks = (replace(one, session=""), replace(other, session="", report="other", host="other"))
+    fits = align_logs(clocks, [part.log] * 2).fits
+    assert {fit.method for fit in fits} == {COLLECTIVES}
+    assert abs(fits[1].offset_ns) < 700, "short collectives end together, long ones do not"
+    assert fits[1].drift_ppm is None

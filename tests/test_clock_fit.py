@@ -1,0 +1,111 @@
+"""The fit of all clocks is as precise as its own errors say, and outliers do not move it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from nsightpy.analysis.ranks.clock_equations import Observations
+from nsightpy.analysis.ranks.clock_fit import fitted
+from nsightpy.analysis.ranks.clock_solve import solve
+
+JITTER_NS, SPAN_NS = 500.0, 100e6
+EARLY, LATE = 15, 19
+
+
+def met(clocks: int, instances: int, seed: int) -> Observations:
+    """Clocks without error that all meet in every instance; jitter is bell-shaped."""
+    random = np.random.default_rng(seed)
+    times = np.sort(random.uniform(-SPAN_NS / 2, SPAN_NS / 2, instances))
+    instance = np.repeat(np.arange(instances, dtype=np.int32), clocks)
+    return Observations(
+        np.tile(np.arange(clocks, dtype=np.int32), instances),
+        instance,
+        times[instance],
+        JITTER_NS * random.standard_normal(len(instance)),
+        random.integers(EARLY, LATE, instances, dtype=np.int32)[instance],
+        clocks,
+    )
+
+
+def least_squares_error(seen: Observations) -> float:
+    """The standard error of the drift between two clocks that meet in all instances."""
+    times = seen.times[seen.clock == 0]
+    return float(JITTER_NS * np.sqrt(2 / np.square(times - times.mean()).sum()))
+
+
+@pytest.mark.parametrize(("clocks", "instances"), [(2, 40), (2, 150), (8, 40)])
+def test_drifts_are_as_precise_as_their_errors_say(clocks: int, instances: int) -> None:
+    said, best = [], []
+    for seed in range(150):
+        seen = met(clocks, instances, seed)
+        fit = fitted(seen, np.arange(clocks))
+        drift = fit.drifts[1] - fit.drifts[0]
+        variance = fit.covariance[0, 0] + fit.covariance[1, 1] - 2 * fit.covariance[0, 1]
+        said.append(drift / variance**0.5)
+        best.append(drift / least_squares_error(seen))
+    assert 0.85 < np.std(said) < 1.2
+    assert np.std(best) < 1.15, "nearly the precision of least squares"
+
+
+@pytest.mark.parametrize("clocks", [2, 8])
+def test_drifts_are_told_where_they_can_be(clocks: int) -> None:
+    hosts = [f"host {clock % 2}" for clock in range(clocks)]
+    told = {0.0: 0, 6.0: 0}
+    for seed in range(60):
+        seen = met(clocks, 60, seed)
+        error = least_squares_error(seen) * (2 / clocks) ** 0.5
+        for away in told:
+            tilted = seen.errors + away * error * seen.times * (seen.clock % 2)
+            offsets, drifts, known = solve(replace(seen, errors=tilted), hosts)
+            if drifts[1] and away:
+                assert drifts[1::2] == pytest.approx(away * error, abs=4 * error)
+                assert not drifts[::2].any()
+            assert np.ptp(offsets) < 6 * JITTER_NS / 60**0.5
+            assert known.all() == (drifts[1] != 0)
+            told[away] += drifts[1] != 0
+    assert told[0.0] <= 1
+    assert told[6.0] >= 57
+
+
+def test_one_device_may_drift_from_its_host() -> None:
+    seen = met(6, 200, 1)
+    true = np.asarray([0, 0, 0, 5e-6, 5e-6, 40e-6])
+    errors = seen.errors + true[seen.clock] * seen.times
+    _, drifts, _ = solve(replace(seen, errors=errors), ["a", "a", "a", "b", "b", "b"])
+    assert drifts == pytest.approx(true, abs=5e-6)
+    assert drifts[3] == drifts[4]
+
+
+@pytest.mark.parametrize("clocks", [2, 8])
+def test_ends_that_are_late_move_nothing(clocks: int) -> None:
+    seen = met(clocks, 150, 2)
+    late = np.random.default_rng(3).random(len(seen.errors)) < 0.1 * (seen.clock == 1)
+    offsets = fitted(replace(seen, errors=seen.errors + 50_000.0 * late), np.arange(0)).offsets
+    assert np.ptp(offsets) < 0.5 * JITTER_NS
+
+
+def test_short_collectives_tell_more_than_long_ones() -> None:
+    seen = met(2, 120, 4)
+    long = seen.look >= (EARLY + LATE) // 2
+    errors = np.where(long, 25 * seen.errors + 12_000.0 * (seen.clock == 1), seen.errors)
+    offsets = fitted(replace(seen, errors=errors), np.arange(0)).offsets
+    assert np.ptp(offsets) < JITTER_NS
+
+
+def test_sets_that_meet_nowhere_have_offsets_of_their_own() -> None:
+    seen = met(2, 50, 5)
+    other = replace(seen, clock=seen.clock + 2, instance=seen.instance + 50)
+    both = Observations(
+        *(
+            np.concatenate([getattr(seen, name), getattr(other, name)])
+            for name in ("clock", "instance", "times", "errors", "look")
+        ),
+        clocks=5,
+    )
+    fit = fitted(both, np.arange(5))
+    assert np.isfinite(fit.offsets).all()
+    assert fit.offsets[1] - fit.offsets[0] == pytest.approx(fit.offsets[3] - fit.offsets[2], abs=1)
+    assert fit.offsets[4] == fit.drifts[4] == 0
