@@ -18,8 +18,8 @@ from nsightpy.analysis.ranks.clock_pairs import Floats
 from nsightpy.analysis.ranks.collectives import Codes, Mask
 from nsightpy.frames import Ints
 
-# A drift counts when it is this many of its standard errors away from none (simulated: one false
-# drift in 300 to 1,000, for the errors come out 5 % too small); it is known to be none where a
+# A drift counts when it is this many of its standard errors away from none: of bell-shaped jitter
+# alone one in 250 to 400 does (the errors come out 5 % too small). It is known to be none where a
 # small one would have counted.
 SIGNIFICANT, SMALL_DRIFT = 3.2, 1e-6
 # Clocks of one host drift together, unless one is so many standard errors away from the others.
