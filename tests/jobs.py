@@ -47,6 +47,16 @@ class Simulated:
         errors = np.asarray(found)
         return np.abs(errors - np.median(errors[0])).max(axis=1)
 
+    def groups(self, alignment: Alignment) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
+        """The groups of ranks that were found, and the true ones."""
+        ranks = [alignment.clocks[unit.clock].rank for unit in alignment.ledger.units]
+        found: dict[int, set[int]] = {}
+        ledger = alignment.ledger
+        for channel, unit in zip(ledger.channel.tolist(), ledger.unit.tolist(), strict=True):
+            found.setdefault(channel, set()).add(ranks[unit])
+        truth = {tuple(group["ranks"]) for group in self.truth["groups"]}
+        return {tuple(sorted(members)) for members in found.values()}, truth
+
     def rank_truth(self, name: str) -> list[Any]:
         """One fact of every rank, by rank."""
         return [one[name] for one in sorted(self.truth["ranks"], key=lambda one: one["rank"])]

@@ -50,6 +50,8 @@ def test_64_ranks(tmp_path: Path, payload: str | None) -> None:
     alignment = job.alignment()
     assert job.errors_ns(alignment.fits).max() < 1_000
     assert alignment.instances.matched.all()
+    found, truth = job.groups(alignment)
+    assert found == truth
 
 
 STAGES = TrainingJob(

@@ -208,16 +208,39 @@ def test_other_threads_and_processes_are_not_confused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["ranks_8", "training_4rank", "pipeline_4"])
 def test_groups_are_the_true_ones(tmp_path: Path, name: str, payload: str | None) -> None:
     job = simulate(replace(PRESETS[name], payload=payload), tmp_path)
-    truth = {tuple(group["ranks"]) for group in job.truth["groups"]}
     alignment = job.alignment()
-    ranks = [alignment.clocks[unit.clock].rank for unit in alignment.ledger.units]
-    found: dict[int, set[int | None]] = {}
-    for channel, unit in zip(
-        alignment.ledger.channel.tolist(), alignment.ledger.unit.tolist(), strict=True
-    ):
-        found.setdefault(channel, set()).add(ranks[unit])
-    assert {tuple(sorted(members)) for members in found.values() if None not in members} == truth
+    found, truth = job.groups(alignment)
+    assert found == truth
     assert alignment.instances.count == len(job.truth["collectives"])
+
+
+LAYOUTS = [(2, 2, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1), (2, 2, 2), (4, 2, 2), (8, 4, 1)]
+
+
+@pytest.mark.parametrize(("tensor", "data", "pipeline"), LAYOUTS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_groups_in_lockstep_are_told_apart(
+    tmp_path: Path, tensor: int, data: int, pipeline: int, seed: int
+) -> None:
+    job = TrainingJob(
+        name="lockstep",
+        seed=seed,
+        tensor=tensor,
+        data=data,
+        pipeline=pipeline,
+        ranks_per_node=tensor * data * pipeline // 2,
+        iterations=8,
+        warmup=1,
+        layers=2,
+        buckets=2,
+        microbatches=pipeline,
+        sharded=seed == 2,
+        utc_error_ns=(0, 3_700_000),
+        payload=None,
+    )
+    reports = simulate(job, tmp_path)
+    found, truth = reports.groups(reports.alignment())
+    assert found == truth
 
 
 def test_bandwidths_are_those_of_nccl_tests(tmp_path: Path) -> None:

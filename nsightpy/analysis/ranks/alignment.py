@@ -116,7 +116,8 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
     hosts, sessions = _hosts(clocks), _sessions(clocks)
     courses = courses_of(ledger, sessions, hosts)
     machines = [clock.host or host for clock, host in zip(clocks, hosts, strict=True)]
-    ledger, instances, courses = _settled(ledger, courses, sessions, machines)
+    seats = _seats(ledger, clocks)
+    ledger, instances, courses = _settled(ledger, courses, sessions, machines, seats)
     between = _evidence(ledger, instances, courses, sessions[ledger.clock])
     told = [_convincing(fit, between[one]) for fit, one in zip(level0, sessions, strict=True)]
     courses = _gauged(courses, np.asarray(told, dtype=np.bool_), hosts)
@@ -139,13 +140,14 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
 
 
 def _settled(
-    ledger: Ledger, courses: Courses, sessions: Codes, machines: Sequence[str]
+    ledger: Ledger, courses: Courses, sessions: Codes, machines: Sequence[str], seats: Ints
 ) -> tuple[Ledger, Instances, Courses]:
     """Groups, instances and courses that agree with each other; a machine's clocks drift alike."""
     untold = ledger
     for _ in range(PASSES):
         ends = courses.aligned(untold.clock, untold.ends)
-        ledger = with_groups(untold, ends, courses.tolerance_ns)
+        starts = courses.aligned(untold.clock, untold.starts)
+        ledger = with_groups(untold, starts, ends, courses.tolerance_ns, seats)
         instances = instances_of(ledger, ends)
         refined = _refined(ledger, instances, courses, sessions, machines)
         moved = np.max(np.abs(refined.offsets - courses.offsets), initial=0.0)
@@ -153,6 +155,14 @@ def _settled(
         if moved < MOVED_NS:
             break
     return ledger, instances, courses
+
+
+def _seats(ledger: Ledger, clocks: Sequence[Clock]) -> Ints:
+    """Each unit's place in the job: its rank, or its place among the units where ranks are not."""
+    ranks = [clocks[unit.clock].rank for unit in ledger.units]
+    known = [rank for rank in ranks if rank is not None]
+    places = len(set(known)) < len(ranks)
+    return np.asarray(range(len(ranks)) if places else known, dtype=np.int64)
 
 
 def _refined(

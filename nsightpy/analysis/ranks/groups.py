@@ -1,34 +1,45 @@
 """Who communicates with whom, where no payload tells: ranks whose collectives end together.
 
-A lane is one unit's collectives of one look on one stream. Lanes belong to one group when most of
-their ends agree. A stream that serves several groups is peeled, group by group.
+A lane is one unit's collectives of one look on one stream. Lanes belong together when most of
+their ends agree; groups that work in lockstep are told apart after that. A stream that serves
+several groups is peeled, group by group.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nsightpy.analysis.ranks.collectives import UNKNOWN, Channel, Codes, Ledger, Mask
+from nsightpy.analysis.ranks.lockstep import Lanes, apart
 from nsightpy.frames import Ints
 
 ROUNDS = 3
 SAMPLE = 64
-LEAST_SHARE = 0.5
-LOCKSTEP, CLOSE_NS = 2.5, 100.0
-LEAST_SHARED = 3
+# Lanes are tied by this share of their ends and three of them, and by nearly the best share that
+# either has.
+LEAST_SHARE, LEAST_SHARED, NEARLY = 0.5, 3, 0.75
+# A tie is no chance where its ends are so many times further apart than the closest at most: many
+# ends tell the median of their distance better than few.
+FARTHER, CLOSE_NS, MEDIAN_ERROR = 2.5, 100.0, 1.17
+# After a round, lanes with less than this left belong to no other group.
+LEFT = 0.25
 # Ends of operations that do not synchronise agree less.
 LOOSE_NS = 50_000
 
 
-def with_groups(ledger: Ledger, ends: Ints, tolerance_ns: int) -> Ledger:
-    """The ledger with a channel for every row whose group shows; ends on the common clock."""
+def with_groups(ledger: Ledger, starts: Ints, ends: Ints, tolerance_ns: int, seats: Ints) -> Ledger:
+    """The ledger with a channel for every row whose group shows; times on the common clock.
+
+    `seats` are the units' places in the job's layout: their ranks.
+    """
     open_rows = ledger.channel == UNKNOWN
     if not open_rows.any():
         return ledger
-    finder = _Finder(ledger, ends, tolerance_ns)
+    finder = _Finder(ledger, starts, ends, tolerance_ns, seats)
     for token in np.unique(ledger.token[open_rows]).tolist():
         finder.find(np.flatnonzero(open_rows & (ledger.token == token)))
     return replace(
@@ -42,10 +53,14 @@ def with_groups(ledger: Ledger, ends: Ints, tolerance_ns: int) -> Ledger:
 class _Finder:
     """Groups found so far: `channel` of every row, and the new channels."""
 
-    def __init__(self, ledger: Ledger, ends: Ints, tolerance_ns: int) -> None:
+    def __init__(
+        self, ledger: Ledger, starts: Ints, ends: Ints, tolerance_ns: int, seats: Ints
+    ) -> None:
         self.ledger = ledger
+        self.starts = starts
         self.ends = ends
         self.tolerance_ns = tolerance_ns
+        self.seats = seats
         self.channel: Codes = ledger.channel.copy()
         self.channels: list[Channel] = []
 
@@ -54,37 +69,40 @@ class _Finder:
         ledger = self.ledger
         sync = bool(ledger.synchronising[rows[0]])
         tolerance = self.tolerance_ns if sync else max(self.tolerance_ns, LOOSE_NS)
+        rows = rows[np.argsort(self.ends[rows], kind="stable")]
         lanes = ledger.unit[rows].astype(np.int64) << 32 | ledger.stream[rows]
-        _, lanes = np.unique(lanes, return_inverse=True)
-        first_channel: dict[int, int] = {}
-        left = rows[np.argsort(self.ends[rows], kind="stable")]
-        lane_of = dict(zip(rows.tolist(), lanes.tolist(), strict=True))
+        _, lanes, sizes = np.unique(lanes, return_inverse=True, return_counts=True)
+        first_channel = np.full(len(sizes), UNKNOWN, dtype=np.int64)
+        left = np.arange(len(rows))
         for _ in range(ROUNDS):
-            codes = np.asarray([lane_of[row] for row in left.tolist()], dtype=np.int64)
-            grouped = self._round(left, codes, tolerance)
+            grouped = self._round(rows[left], lanes[left], tolerance)
             if grouped is None:
                 break
             done, channels = grouped
-            for lane, channel in channels.items():
-                first_channel.setdefault(lane, channel)
+            new = np.flatnonzero(first_channel[: len(channels)] == UNKNOWN)
+            first_channel[new] = channels[new]
             left = left[~done]
-        for row in left.tolist():
-            self.channel[row] = first_channel.get(lane_of[row], UNKNOWN)
+            busy = np.bincount(lanes[left], minlength=len(sizes)) >= LEFT * sizes
+            left = left[busy[lanes[left]]]
+        alone = self.channel[rows] == UNKNOWN
+        self.channel[rows[alone]] = first_channel[lanes[alone]]
 
-    def _round(self, rows: Ints, lanes: Ints, tolerance: int) -> tuple[Mask, dict[int, int]] | None:
+    def _round(self, rows: Ints, lanes: Ints, tolerance: int) -> tuple[Mask, Ints] | None:
         """Group lanes; returns which rows found their partners, and the channel of each lane."""
         if len(rows) < 2:
             return None
         units = dict(zip(lanes.tolist(), self.ledger.unit[rows].tolist(), strict=True))
-        groups = _grouped(self.ends[rows], lanes, tolerance, units)
+        loose = _grouped(self.ends[rows], lanes, tolerance, units)
+        seats = {lane: int(self.seats[unit]) for lane, unit in units.items()}
+        view = Lanes(self.starts[rows], self.ends[rows], lanes, seats, int(self.seats.max()) + 1)
+        groups = [group for several in loose for group in apart(view, several, 2 * tolerance)]
         if not groups:
             return None
-        channels: dict[int, int] = {}
+        channels = np.full(int(lanes.max()) + 1, UNKNOWN, dtype=np.int64)
         for group in groups:
-            number = len(self.ledger.channels) + len(self.channels)
+            channels[group] = len(self.ledger.channels) + len(self.channels)
             self.channels.append(Channel("", tuple(sorted(units[lane] for lane in group))))
-            channels |= dict.fromkeys(group, number)
-        own = np.asarray([channels.get(lane, UNKNOWN) for lane in lanes.tolist()], dtype=np.int64)
+        own = channels[lanes]
         done = _has_partner(self.ends[rows], own, lanes, tolerance)
         self.channel[rows[done]] = own[done]
         return done, channels
@@ -101,16 +119,19 @@ class _Tie:
     seen: int
 
     def nearly(self, best: float) -> bool:
-        """Whether the share is as good as the best, but for chance."""
-        chance = max(1.5 / self.seen, 3.0 * (best * (1.0 - best) / self.seen) ** 0.5)
-        return bool(self.share >= best - chance)
+        """Whether the share is as good as the best, but for what a capture lacks."""
+        return bool(self.share >= NEARLY * best - 1.5 / self.seen)
+
+    def farthest_ns(self, closest_ns: float) -> float:
+        """How far apart its ends may be, by chance, where the closest are so far apart."""
+        chance = 3.0 * MEDIAN_ERROR / math.sqrt(self.seen)
+        return max(FARTHER, (1.0 + chance) / max(0.25, 1.0 - chance)) * closest_ns + CLOSE_NS
 
 
 def _grouped(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> list[list[int]]:
     """Lanes put together by how often, and how well, their ends agree; ends ascending.
 
-    Groups that work in lockstep end almost together as well: a tie counts only when it is nearly
-    as good as the best that either lane has.
+    A tie counts only when it is nearly as good as the best that either lane has.
     """
     ties = _ties(ends, lanes, tolerance, units)
     best: dict[int, float] = {}
@@ -127,7 +148,7 @@ def _grouped(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> 
         one, other = members[tie.a], members[tie.b]
         if not tie.nearly(max(best[tie.a], best[tie.b])) or one is other:
             continue
-        if tie.apart_ns > LOCKSTEP * min(closest[tie.a], closest[tie.b]) + CLOSE_NS:
+        if tie.apart_ns > tie.farthest_ns(min(closest[tie.a], closest[tie.b])):
             continue
         if {units[lane] for lane in one} & {units[lane] for lane in other}:
             continue

@@ -118,9 +118,9 @@ def _shifts(
         theirs = np.flatnonzero(tokens == token)
         theirs = theirs[np.argsort(times[theirs], kind="stable")]
         if len(theirs):
-            nearest = theirs[_nearest(times[theirs], own_times[mine])]
-            close = np.abs(times[nearest] - own_times[mine]) <= REACH_NS
-            shift[mine[close]] = nearest[close] - places[mine[close]]
+            near = theirs[nearest(times[theirs], own_times[mine])]
+            close = np.abs(times[near] - own_times[mine]) <= REACH_NS
+            shift[mine[close]] = near[close] - places[mine[close]]
     seen = shift != MOST_SHIFT * len(tokens)
     if not seen.any():
         best = _best_shift(tokens, times, own_tokens, own_times)
@@ -133,7 +133,8 @@ def _shifts(
     return shift[np.where(last < 0, first, last)], True
 
 
-def _nearest(ascending: Ints, wanted: Ints) -> Ints:
+def nearest(ascending: Ints, wanted: Ints) -> Ints:
+    """Places of the times nearest to some others."""
     place = np.searchsorted(ascending, wanted)
     after = np.minimum(place, len(ascending) - 1)
     before = np.maximum(place - 1, 0)

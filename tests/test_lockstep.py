@@ -1,0 +1,93 @@
+"""Groups that end almost together are told apart by whom they wait for, and never for nothing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nsightpy.analysis.ranks.lockstep import Lanes, apart, groups_among
+
+JITTER_NS, SKEW_NS = 500.0, 1_500.0
+
+
+def _job(labels: list[int], times: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Starts and ends of lanes whose groups end 50 us after their own last member has come."""
+    random = np.random.default_rng(seed)
+    shape = (len(labels), times)
+    starts = random.normal(0.0, SKEW_NS, shape)
+    ends = 50_000.0 + random.normal(0.0, JITTER_NS, shape)
+    for label in set(labels):
+        own = np.asarray(labels) == label
+        ends[own] += starts[own].max(axis=0)
+    return starts, ends
+
+
+def _same(one: list[int], other: list[int]) -> bool:
+    return len(set(zip(one, other, strict=True))) == len(set(one)) == len(set(other))
+
+
+GRIDS = {
+    "pairs side by side": [0, 0, 1, 1, 2, 2, 3, 3],
+    "every fourth": [0, 1, 2, 3] * 4,
+    "the middle axis of three": [0, 1, 0, 1, 2, 3, 2, 3],
+    "two of two": [0, 1, 0, 1],
+}
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("name", GRIDS)
+def test_groups_of_a_grid(name: str, seed: int) -> None:
+    labels = GRIDS[name]
+    starts, ends = _job(labels, 24, seed)
+    found = groups_among(starts, ends, np.arange(len(labels)), len(labels))
+    assert _same(found.tolist(), labels)
+
+
+@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("lanes", [3, 4, 8, 12])
+@pytest.mark.parametrize("times", [4, 16])
+def test_one_group_stays_one(lanes: int, times: int, seed: int) -> None:
+    starts, ends = _job([0] * lanes, times, seed)
+    assert not groups_among(starts, ends, np.arange(lanes), lanes).any()
+
+
+def test_one_group_stays_one_where_nodes_leave_apart() -> None:
+    starts, ends = _job([0] * 8, 32, 3)
+    ends[4:] += np.random.default_rng(4).normal(0.0, 5_000.0, 32)
+    assert not groups_among(starts, ends, np.arange(8), 8).any()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_ranks_that_were_not_captured(seed: int) -> None:
+    labels = [0, 1, 2, 3] * 3
+    starts, ends = _job(labels, 48, seed)
+    there = np.asarray([seat for seat in range(12) if seat != 6])
+    found = groups_among(starts[there], ends[there], there, 12)
+    assert _same(found.tolist(), [labels[seat] for seat in there])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_instances_that_are_missing(seed: int) -> None:
+    labels = [0, 1, 0, 1, 0, 1]
+    starts, ends = _job(labels, 64, seed)
+    lost = np.random.default_rng(seed).random(starts.shape) < 0.1
+    starts[lost] = ends[lost] = np.nan
+    assert _same(groups_among(starts, ends, np.arange(6), 6).tolist(), labels)
+
+
+def test_few_collectives_tell_nothing() -> None:
+    starts, ends = _job([0, 1, 0, 1], 2, 1)
+    assert not groups_among(starts, ends, np.arange(4), 4).any()
+
+
+def test_lanes_come_back_as_they_were_named() -> None:
+    labels = [0, 1, 0, 1]
+    starts, ends = _job(labels, 40, 2)
+    period = np.arange(40) * 1_000_000
+    lanes = np.repeat([7, 5, 9, 8], 40)
+    seats = {7: 0, 5: 1, 9: 2, 8: 3}
+    begun, ended = ((times + period).ravel().astype(np.int64) for times in (starts, ends))
+    order = np.argsort(ended)
+    view = Lanes(begun[order], ended[order], lanes[order], seats, 4)
+    assert apart(view, [5, 7, 8, 9], 20_000) == [[7, 9], [5, 8]]
+    assert apart(view, [7, 9], 20_000) == [[7, 9]]
