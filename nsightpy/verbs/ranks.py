@@ -9,6 +9,7 @@ from typing import Unpack
 from nsightpy.analysis.ranks.alignment import Alignment, ClockFit
 from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
 from nsightpy.analysis.ranks.collectives import Unit
+from nsightpy.analysis.ranks.peers import peer_rows
 from nsightpy.analysis.ranks.stragglers import Straggler, late_once, straggler_of
 from nsightpy.rank_set import Paths, RankSet
 from nsightpy.reports import NsysReport
@@ -44,6 +45,10 @@ FIELDS = (
     Field("straggler", "bool"),
 )
 TOLD = 3
+NO_PEERS = (
+    "Whether a rank is a straggler is not known: no ranks with the same work meet in synchronising "
+    "collectives, and stages of a pipeline differ in their work."
+)
 
 
 def align(rank_set: RankSet) -> list[ClockFit]:
@@ -132,6 +137,8 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
         f"{format_time(once.cost_ns)} for it: a late start, warm-up or a hiccup, no straggling."
         for once in late_once(alignment, arrivals)[:TOLD]
     ]
+    if straggler is None and not peer_rows(alignment, arrivals).any():
+        return [NO_PEERS, *notes]
     if straggler is None:
         none = "No rank is a straggler: none is last beyond chance and waits less than the others."
         return [none, *notes]

@@ -1,0 +1,139 @@
+"""Who works longest on the same part of a job, between one collective and the next.
+
+A rank that was kept waiting comes late to its next collective as well, but it has not worked
+longer. Own work is the time from the end of a rank's collective to the start of its next one: it
+is taken from one clock, and free of what others cost the rank.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.ranks.arrivals import Arrivals
+from nsightpy.analysis.ranks.collectives import UNKNOWN, Codes, Ledger, Mask
+from nsightpy.frames import Ints
+
+# Work within this is the same: collectives queued behind another begin together.
+SAME_NS = 2_000
+NO_INTS = np.empty(0, dtype=np.int64)
+NO_KEYS = np.empty((0, 3), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Stints:
+    """Pieces of work that ranks of one group have in common, by unit and then by time.
+
+    `longest` marks who of the `sizes` ranks that did the same piece took longest for it.
+    """
+
+    unit: Codes
+    longest: Mask
+    sizes: Ints
+
+
+def stints_of(alignment: Alignment, arrivals: Arrivals, peers: Mask, since_ns: int) -> Stints:
+    """The work before all collectives that peers began from `since_ns` on.
+
+    `peers` marks rows of the arrivals: the collectives that ranks with the same work had together.
+    """
+    ledger = alignment.ledger
+    rows, piece = _pieces(alignment, arrivals, peers)
+    keep = ledger.shown[rows] & (alignment.starts[rows] >= since_ns)
+    rows, piece = rows[keep], piece[keep]
+    work, after = _own_work(ledger)
+    longest, clear = _longest(piece, work[rows], after[rows])
+    clear &= (np.bincount(piece, ~_fresh(ledger)[rows]) == 0)[piece] if len(piece) else clear
+    rows, piece, longest = rows[clear], piece[clear], longest[clear]
+    sizes = np.bincount(piece)[piece] if len(piece) else piece
+    order = np.lexsort((alignment.starts[rows], ledger.unit[rows]))
+    return Stints(ledger.unit[rows][order], longest[order], sizes[order])
+
+
+def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints, Ints]:
+    """Rows of the ledger, and which of them end the same piece of work of peers.
+
+    The same: as many collectives that look the same after one that the peers had together.
+    """
+    ledger = alignment.ledger
+    found, keys = [NO_INTS], [NO_KEYS]
+    for own in _by_members(ledger, arrivals, peers):
+        rows, instance = arrivals.rows[own], arrivals.instance[own]
+        for member in np.unique(arrivals.unit[own]).tolist():
+            met = arrivals.unit[own] == member
+            end = int(np.searchsorted(ledger.unit, member, side="right"))
+            after = np.arange(int(rows[met][0]) + 1, end)
+            since = instance[met][np.searchsorted(rows[met], after) - 1]
+            token = ledger.token[after].astype(np.int64)
+            found.append(after)
+            keys.append(np.stack((since, token, _places(since, token)), axis=1))
+    _, piece = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
+    return np.concatenate(found), piece.reshape(-1)
+
+
+def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
+    """The peers' rows of the arrivals in ledger order, those of the same ranks together."""
+    channel = ledger.channel[arrivals.rows]
+    groups: dict[frozenset[int], list[int]] = {}
+    for one in np.unique(channel[peers]).tolist():
+        members = frozenset(arrivals.unit[channel == one].tolist())
+        groups.setdefault(members, []).append(one)
+    wanted = (np.flatnonzero(peers & np.isin(channel, one)) for one in groups.values())
+    return [own[np.argsort(arrivals.rows[own])] for own in wanted]
+
+
+def _places(since: Ints, token: Ints) -> Ints:
+    """How many equal pairs come before each one."""
+    order = np.lexsort((token, since))
+    pairs = np.stack((since[order], token[order]))
+    fresh = np.append(True, (np.diff(pairs) != 0).any(axis=0))[: len(order)]
+    begin = np.flatnonzero(fresh)
+    found = np.empty(len(order), dtype=np.int64)
+    found[order] = np.arange(len(order)) - begin[np.cumsum(fresh) - 1]
+    return found
+
+
+def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
+    """For each row the time since the unit's last collective ended (ns), and its token.
+
+    Before the first one a unit has worked 0 ns, after nothing known.
+    """
+    work = np.zeros(len(ledger), dtype=np.int64)
+    after = np.full(len(ledger), UNKNOWN, dtype=np.int64)
+    for member in np.unique(ledger.unit).tolist():
+        own = slice(*np.searchsorted(ledger.unit, (member, member + 1)).tolist())
+        starts, ends = ledger.starts[own], ledger.ends[own]
+        order = np.argsort(ends, kind="stable")
+        before = np.searchsorted(ends[order], starts, side="right") - 1
+        last = order[np.maximum(before, 0)]
+        work[own] = np.where(before < 0, 0, starts - ends[last])
+        after[own] = np.where(before < 0, UNKNOWN, ledger.token[own][last])
+    return work, after
+
+
+def _fresh(ledger: Ledger) -> Mask:
+    """The rows that do not begin together with the one before: the same work is counted once."""
+    begins = np.diff(ledger.starts, prepend=ledger.starts[:1]) >= SAME_NS
+    found: Mask = begins | (np.diff(ledger.unit, prepend=-1) != 0)
+    return found
+
+
+def _longest(piece: Ints, work: Ints, after: Ints) -> tuple[Mask, Mask]:
+    """Who worked longest on each piece; and the rows of pieces that can be compared.
+
+    All began after the like, and did not take the same time.
+    """
+    order = np.lexsort((work, piece))
+    begin = np.flatnonzero(np.append(True, np.diff(piece[order]) != 0)[: len(order)])
+    end = np.append(begin[1:], len(order))[: len(begin)] - 1
+    longest = np.zeros(len(piece), dtype=np.bool_)
+    longest[order[end]] = True
+    clear = work[order][end] - work[order][begin] >= SAME_NS
+    if len(order):
+        seen = after[order]
+        clear &= np.minimum.reduceat(seen, begin) == np.maximum.reduceat(seen, begin)
+    comparable = np.empty(len(piece), dtype=np.bool_)
+    comparable[order] = np.repeat(clear, end - begin + 1)
+    return longest, comparable

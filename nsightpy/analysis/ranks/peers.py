@@ -1,0 +1,57 @@
+"""Which ranks do the same work: those of a group that are no stages of one pipeline."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.ranks.arrivals import Arrivals
+from nsightpy.analysis.ranks.collectives import POINT_TO_POINT, Ledger, Mask
+
+
+def peer_rows(alignment: Alignment, arrivals: Arrivals) -> Mask:
+    """The rows of the arrivals that are synchronising collectives of ranks with the same work.
+
+    Stages of a pipeline do different work: a group counts when none of its ranks passes data on to
+    another one of it, point to point, by way of others as well. Nor does it count when its ranks
+    have point to point and some of them are a group by themselves, as in the whole job.
+    """
+    ledger = alignment.ledger
+    channel = ledger.channel[arrivals.rows]
+    members = {
+        one: frozenset(arrivals.unit[channel == one].tolist())
+        for one in np.unique(channel[arrivals.synchronising]).tolist()
+    }
+    passes = point_to_point(ledger)
+    pipeline = _pipelines(arrivals, passes[arrivals.rows], len(ledger.units))
+    passing = set(np.unique(ledger.unit[passes]).tolist())
+    peers = [
+        one
+        for one, units in members.items()
+        if len({pipeline[unit] for unit in units}) == len(units)
+        and not (units & passing and any(other < units for other in members.values()))
+    ]
+    return arrivals.synchronising & np.isin(channel, peers)
+
+
+def point_to_point(ledger: Ledger) -> Mask:
+    """The rows of the ledger that pass data from rank to rank."""
+    of_token = np.asarray([one.operation in POINT_TO_POINT for one in ledger.tokens], np.bool_)
+    return of_token[ledger.token]
+
+
+def _pipelines(arrivals: Arrivals, passes: Mask, units: int) -> list[int]:
+    """For each unit the first one of those that transfers between two (`passes`) tie it to."""
+    first = list(range(units))
+
+    def root(unit: int) -> int:
+        while first[unit] != unit:
+            unit = first[unit]
+        return unit
+
+    begins = arrivals.first[passes[arrivals.first] & (arrivals.sizes == 2)]
+    pairs = np.stack((arrivals.unit[begins], arrivals.unit[begins + 1]), axis=1)
+    for one, other in np.unique(pairs, axis=0).tolist():
+        low, high = sorted((root(one), root(other)))
+        first[high] = low
+    return [root(unit) for unit in range(units)]
