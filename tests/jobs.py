@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from simulator import TrainingJob
 
-from nsightpy.analysis.ranks.alignment import Alignment, ClockFit
+from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.ranks.clocks import ClockFit
 from nsightpy.rank_set import open_ranks
 from nsightpy.verbs.meeting.aligning import alignment_of
 

@@ -13,7 +13,9 @@ from jobs import Edit, begin_late, change, lose_collectives, simulate, split_by_
 from reports import DDP, NSYS, needs_reports
 from simulator import PRESETS, TrainingJob
 
-from nsightpy.analysis.ranks.alignment import (
+from nsightpy.analysis.ranks.alignment import align as align_logs
+from nsightpy.analysis.ranks.clock_pairs import Ends, offset_between
+from nsightpy.analysis.ranks.clocks import (
     COLLECTIVES,
     ONE_SESSION,
     SYSTEM_CLOCK,
@@ -22,8 +24,6 @@ from nsightpy.analysis.ranks.alignment import (
     ClockFit,
     level_zero,
 )
-from nsightpy.analysis.ranks.alignment import align as align_logs
-from nsightpy.analysis.ranks.clock_pairs import Ends, offset_between
 from nsightpy.rank_set import open_ranks
 from nsightpy.verbs.meeting.aligning import alignment_of, collective_part
 from nsightpy.verbs.ranks import align

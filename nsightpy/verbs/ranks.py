@@ -6,8 +6,9 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Unpack
 
-from nsightpy.analysis.ranks.alignment import Alignment, ClockFit
+from nsightpy.analysis.ranks.alignment import Alignment
 from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
+from nsightpy.analysis.ranks.clocks import ClockFit
 from nsightpy.analysis.ranks.collectives import Unit
 from nsightpy.analysis.ranks.peers import peer_rows
 from nsightpy.analysis.ranks.stragglers import Straggler, late_once, straggler_of

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.ranks.alignment import COLLECTIVES, Alignment
+from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.ranks.clocks import COLLECTIVES
 from nsightpy.analysis.ranks.collectives import Codes, Mask
 from nsightpy.frames import Ints
 

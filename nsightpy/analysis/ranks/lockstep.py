@@ -118,9 +118,15 @@ def _unexplained(starts: Floats, ends: Floats, labels: Labels) -> Floats:
     for label in np.unique(labels):
         own = labels == label
         rest[own] = ends[own] - np.fmax.reduce(starts[own], axis=0)
-    rest -= np.nanmedian(rest, axis=1, keepdims=True)
-    rest -= np.nanmedian(rest, axis=0)
-    return rest
+    return _centred(_centred(rest, 1), 0)
+
+
+def _centred(values: Floats, axis: int) -> Floats:
+    """Values less their median along an axis; what is missing stays so."""
+    nothing = np.isnan(values).all(axis=axis, keepdims=True)
+    middle = np.nanmedian(np.where(nothing, 0.0, values), axis=axis, keepdims=True)
+    found: Floats = values - middle
+    return found
 
 
 def _misfit(unexplained: Floats) -> float:

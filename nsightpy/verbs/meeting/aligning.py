@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from nsightpy.analysis.ranks.alignment import Alignment, Clock, align
+from nsightpy.analysis.ranks.alignment import Alignment, align
+from nsightpy.analysis.ranks.clocks import Clock
 from nsightpy.analysis.ranks.collectives import CollectiveLog, log_of
 from nsightpy.analysis.time_budget import device_budgets
 from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame

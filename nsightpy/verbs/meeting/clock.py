@@ -8,13 +8,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from nsightpy.analysis.ranks.alignment import (
+from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.ranks.clocks import (
     COLLECTIVES,
     ONE_SESSION,
     SYSTEM_CLOCK,
     UNKNOWN,
     WALL_CLOCK,
-    Alignment,
     ClockFit,
 )
 from nsightpy.frames import Ints
