@@ -15,7 +15,6 @@ import pickle
 import queue
 import signal
 import struct
-import subprocess
 import sys
 import threading
 import time
@@ -27,6 +26,7 @@ from typing import IO, Any, Generic, TypeAlias, TypeVar
 from nsightpy import worker_processes
 from nsightpy.errors import ReportError
 from nsightpy.reports import NSYS_SUFFIXES, NsysReport, ReportFacts
+from nsightpy.worker_processes import Worker
 
 T = TypeVar("T")
 LOG = logging.getLogger("nsightpy")
@@ -91,20 +91,20 @@ def one_reading_thread() -> Iterator[None]:
 
 
 class Workers:
-    """Worker processes, each reading one report at a time, started anew with `python -c`.
+    """Worker processes, each reading one report at a time.
 
-    They are not forked, so threads do no harm, and they do not import the program that asks, so
-    it needs no `if __name__ == "__main__"`. Use as a context manager.
+    They do not import the program that asks, so it needs no `if __name__ == "__main__"`. Use as a
+    context manager.
     """
 
     def __init__(self, workers: int) -> None:
         self._count = workers
-        self._running: list[subprocess.Popen[bytes]] = []
+        self._running: list[Worker] = []
         self._threads: list[threading.Thread] = []
         self._leaving = False
 
     def __enter__(self) -> Workers:
-        self._running = worker_processes.started(self._count)
+        self._running = [worker_processes.start(serve) for _ in range(self._count)]
         for worker in self._running:
             self._greet(worker)
         return self
@@ -154,24 +154,24 @@ class Workers:
                 answers.put((place, _asked(worker, (function, reports[place]))))
             except (OSError, EOFError):
                 if not self._leaving:
-                    answers.put((place, _died(reports[place].path, worker.wait())))
+                    answers.put((place, _died(reports[place].path, worker_processes.ended(worker))))
                     self._running[slot] = self._start()
             except BaseException as error:  # noqa: BLE001 - raised again by whoever asked
                 answers.put((place, error))
 
-    def _start(self) -> subprocess.Popen[bytes]:
-        worker = worker_processes.start()
+    def _start(self) -> Worker:
+        worker = worker_processes.start(serve)
         self._greet(worker)
         return worker
 
-    def _greet(self, worker: subprocess.Popen[bytes]) -> None:
+    def _greet(self, worker: Worker) -> None:
         """Tell a worker among how many it shares the processors."""
         with contextlib.suppress(OSError):  # it died: asking it will say so
             if worker.stdin is not None:
                 _send(worker.stdin, self._count)
 
 
-def _asked(worker: subprocess.Popen[bytes], task: object) -> Any:
+def _asked(worker: Worker, task: object) -> Any:
     if worker.stdin is None or worker.stdout is None:
         raise EOFError
     _send(worker.stdin, task)
@@ -186,20 +186,25 @@ def _died(path: Path, code: int) -> ReportError:
     )
 
 
-def serve() -> None:
-    """What a worker process does: outcomes for the tasks on stdin, until it is closed.
+def serve_pipes() -> None:
+    """What a worker process that was started anew does: serve stdin and stdout."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)  # what libraries print must not mix with the answers
+    serve(sys.stdin.buffer, answers)
+
+
+def serve(tasks: IO[bytes], answers: IO[bytes]) -> None:
+    """What a worker process does: answers for tasks, until there are no more.
 
     First comes the number of workers.
     """
     from nsightpy.readers import sqlite
 
-    answers = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what libraries print must not mix with the answers
     with contextlib.suppress(EOFError):
-        sqlite.READING_THREADS = max(1, processors() // _receive(sys.stdin.buffer))
+        sqlite.READING_THREADS = max(1, processors() // _receive(tasks))
     while True:
         try:
-            function, report = _receive(sys.stdin.buffer)
+            function, report = _receive(tasks)
         except EOFError:
             return
         try:

@@ -11,6 +11,7 @@ import click
 
 from nsightpy import __version__
 from nsightpy.errors import NsightpyError, UsageError
+from nsightpy.worker_processes import Copy
 
 # In the order of a session: look, rank, divide, dig. What each does stands here, so that
 # `nsightpy --help` imports none of them.
@@ -93,6 +94,7 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 fine, 1 cannot do it, 2 wrong usage, 3 a gate failed."""
     os.environ.setdefault(*_SMALL_PAGES)
+    Copy.allowed = True
     sys.exit(run(arguments))
 
 

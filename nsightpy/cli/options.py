@@ -5,13 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from functools import wraps
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
-
-from nsightpy import worker_processes
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,16 +83,7 @@ def picture_options(function: F) -> F:
 
 
 def _with(options: Sequence[Callable[[Any], Any]], function: F) -> F:
-    """A command with these options; the workers it asks for start before it imports anything."""
-
-    @wraps(function)
-    def command(**given: Any) -> Any:
-        if given["jobs"] and given["dask"] is None:
-            worker_processes.start_ahead(given["jobs"], given["reports"])
-            click.get_current_context().call_on_close(worker_processes.dismiss_unneeded)
-        return function(**given)
-
-    result: Any = command
+    result: Any = function
     for option in reversed(options):
         result = option(result)
     return cast(F, result)

@@ -75,7 +75,10 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
     between = _evidence(ledger, instances, courses, sessions[ledger.clock])
     told = [_convincing(fit, between[one]) for fit, one in zip(level0, sessions, strict=True)]
     courses = _gauged(courses, np.asarray(told, dtype=np.bool_), hosts)
-    evidence = _evidence(ledger, instances, courses, ledger.clock)
+    evidence = between
+    if not all(told) or len(np.unique(sessions)) < len(sessions):
+        # else nothing moved but what is common to all
+        evidence = _evidence(ledger, instances, courses, ledger.clock)
     fits = tuple(
         _fit_of(fit, base, courses, clock, seen, told=told[clock])
         for clock, (fit, seen) in enumerate(zip(level0, evidence, strict=True))
@@ -165,13 +168,13 @@ def _telling(ledger: Ledger, instances: Instances, courses: Courses, owner: Code
     number, clock = instances.number[rows], owner[rows]
     if len(rows) == 0:
         return rows
-    low = np.full(instances.count, len(courses.offsets), dtype=np.int64)
-    high, torn = np.full(instances.count, -1, dtype=np.int64), np.zeros(instances.count, np.bool_)
-    np.minimum.at(low, number, clock)
-    np.maximum.at(high, number, clock)
-    torn[number[courses.components[clock] != courses.components[low[number]]]] = True
-    good = (high > low) & ~torn
-    return rows[good[number]]
+    one = np.zeros(instances.count, dtype=clock.dtype)
+    one[number] = clock
+    other = one[number]
+    met, torn = np.zeros((2, instances.count), dtype=np.bool_)
+    met[number[clock != other]] = True
+    torn[number[courses.components[clock] != courses.components[other]]] = True
+    return rows[(met & ~torn)[number]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,8 @@ REACH_NS = 60_000
 # A block is long enough to be unlike any other, and too short for drift to blur it.
 BLOCK, LEAST_BLOCK, BLOCK_NS = 400, 24, 2_000_000_000
 CANDIDATES = 12
+# In longer stretches every second collective, or fewer, tells enough.
+GROWN = 2_000
 MOST_PAIRS = 2_000_000
 # What is known to be one group needs less agreement than a stream that may serve several.
 LEAST_SCORE, LEAST_SCORE_OF_STREAM = 0.15, 0.45
@@ -291,7 +293,7 @@ def _grown(a: Ends, finder: _Nearest, line: Line) -> Line:
     center = int(np.searchsorted(a.times, line.center_ns))
     reach = BLOCK // 2
     while True:
-        part = a.take(slice(max(0, center - reach), center + reach))
+        part = a.take(slice(max(0, center - reach), center + reach, max(1, reach // GROWN)))
         distances = finder.distances(part, line)
         near = np.abs(distances) < REACH_NS
         if np.count_nonzero(near) >= LEAST_SHARED:

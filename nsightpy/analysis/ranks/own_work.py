@@ -14,12 +14,11 @@ import numpy as np
 from nsightpy.analysis.ranks.alignment import Alignment
 from nsightpy.analysis.ranks.arrivals import Arrivals
 from nsightpy.analysis.ranks.collectives import UNKNOWN, Codes, Ledger, Mask
-from nsightpy.frames import Ints
+from nsightpy.frames import Ints, distinct
 
 # Work within this is the same: collectives queued behind another begin together.
 SAME_NS = 2_000
 NO_INTS = np.empty(0, dtype=np.int64)
-NO_KEYS = np.empty((0, 3), dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -58,7 +57,7 @@ def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints
     The same: as many collectives that look the same after one that the peers had together.
     """
     ledger = alignment.ledger
-    found, keys = [NO_INTS], [NO_KEYS]
+    found, sinces, tokens, places = [NO_INTS], [NO_INTS], [NO_INTS], [NO_INTS]
     for own in _by_members(ledger, arrivals, peers):
         rows, instance = arrivals.rows[own], arrivals.instance[own]
         for member in np.unique(arrivals.unit[own]).tolist():
@@ -68,9 +67,13 @@ def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints
             since = instance[met][np.searchsorted(rows[met], after) - 1]
             token = ledger.token[after].astype(np.int64)
             found.append(after)
-            keys.append(np.stack((since, token, _places(since, token)), axis=1))
-    _, piece = np.unique(np.concatenate(keys), axis=0, return_inverse=True)
-    return np.concatenate(found), piece.reshape(-1)
+            sinces.append(since)
+            tokens.append(token)
+            places.append(_places(since, token))
+    place = np.concatenate(places)
+    key = np.concatenate(sinces) * len(ledger.tokens) + np.concatenate(tokens)
+    _, piece = distinct(key * (int(place.max(initial=0)) + 1) + place)
+    return np.concatenate(found), piece.astype(np.int64)
 
 
 def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
