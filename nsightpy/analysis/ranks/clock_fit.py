@@ -19,6 +19,8 @@ from nsightpy.frames import Ints
 
 # Rounds that count differences by size, which gross errors cannot lead astray, then Huber's.
 ROUGH_ROUNDS, ROUNDS = 4, 14
+# What moves by less does so no more.
+STILL_NS = 1.0
 # Beyond this many scatters jitter counts by its size; and the mean square of what is then left of
 # a bell-shaped scatter of 1.
 USUAL, CLIPPED_SQUARE = 1.345, 0.7102
@@ -65,7 +67,9 @@ def fitted(seen: Observations, drifter: Ints) -> Fit:
             scatter = _scatters(residuals, groups, own) * lost**0.5
             limit = USUAL * scatter
             weights = limit / np.maximum(np.abs(residuals), limit) / scatter**2
-        found = equations.solved(weights)
+        found, before = equations.solved(weights), found
+        if step > ROUGH_ROUNDS and float(np.max(np.abs(found - before))) < STILL_NS:
+            break
     covariance = equations.covariance(weights)
     drifts = found[seen.clocks :] / equations.scale
     return Fit(found[: seen.clocks], drifts, covariance, freedom)
