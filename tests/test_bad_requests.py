@@ -98,6 +98,24 @@ def test_a_regex_that_finds_no_rank(export: Path) -> None:
 # Outputs
 
 
+@pytest.mark.skipif(os.name != "posix", reason="devices")
+@pytest.mark.parametrize("force", [[], ["--force"]])
+def test_devices_and_pipes_are_written_to_as_they_are(
+    export: Path, tmp_path: Path, force: list[str]
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    wanted = ask("kernels", export, "--format", "csv").text
+    ask("kernels", export, "--format", "csv", "-o", pipe, *force)
+    assert os.read(reader, 1 << 16).decode() == wanted
+    os.close(reader)
+    assert pipe.is_fifo()
+    assert [one.name for one in tmp_path.iterdir() if one.name.startswith(".")] == []
+    ask("kernels", export, "--format", "csv", "-o", os.devnull, *force)
+    assert Path(os.devnull).is_char_device()
+
+
 @pytest.mark.parametrize("form", ["table", "csv", "json", "markdown", "parquet"])
 def test_an_existing_output_is_kept_unless_forced(export: Path, tmp_path: Path, form: str) -> None:
     out = tmp_path / "out"

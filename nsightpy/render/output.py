@@ -18,24 +18,37 @@ STDOUT = "-"
 def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     """A binary file that appears under its name only when it is complete.
 
-    Raises OutputError when the file exists and `force` is not given, or cannot be written.
+    Devices and pipes are written to as they are. Raises OutputError when the file exists and
+    `force` is not given, or cannot be written.
     """
     if path.is_dir():
         raise OutputError(f"{path}: is a directory; give a file name.")
+    if path.exists() and not path.is_file():
+        with _written(path), path.open("wb") as file:
+            yield file
+        return
     if path.exists() and not force:
         raise OutputError(f"{path}: exists already; --force overwrites it.")
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
-        with partial.open("xb") as file:
-            yield file
-        if force:
-            partial.replace(path)
-        else:
-            _publish(partial, path)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        with _written(path):
+            with partial.open("xb") as file:
+                yield file
+            if force:
+                partial.replace(path)
+            else:
+                _publish(partial, path)
     finally:
         partial.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _written(path: Path) -> Iterator[None]:
+    """Failures of the system become one message."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
 
 
 def _publish(partial: Path, path: Path) -> None:
