@@ -63,6 +63,21 @@ class Simulated:
         return [one[name] for one in sorted(self.truth["ranks"], key=lambda one: one["rank"])]
 
 
+def on_two_nodes(tensor: int, data: int, pipeline: int, **settings: Any) -> TrainingJob:
+    """A small job whose two nodes' clocks disagree by 3.7 ms."""
+    return TrainingJob(
+        tensor=tensor,
+        data=data,
+        pipeline=pipeline,
+        ranks_per_node=tensor * data * pipeline // 2,
+        warmup=1,
+        layers=2,
+        buckets=2,
+        utc_error_ns=(0, 3_700_000),
+        **settings,
+    )
+
+
 def simulate(job: TrainingJob, folder: Path, edit: Edit | None = None) -> Simulated:
     """Write a job's reports and change them."""
     paths, truth = job.write(folder)

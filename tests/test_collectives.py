@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs import change, simulate, split_by_process
+from jobs import change, on_two_nodes, simulate, split_by_process
 from reports import DDP, NSYS, ask, needs_reports
 from simulator import PRESETS, Export, TrainingJob
 
@@ -222,22 +222,8 @@ LAYOUTS = [(2, 2, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1), (2, 2, 2), (4, 2, 2), (8,
 def test_groups_in_lockstep_are_told_apart(
     tmp_path: Path, tensor: int, data: int, pipeline: int, seed: int
 ) -> None:
-    job = TrainingJob(
-        name="lockstep",
-        seed=seed,
-        tensor=tensor,
-        data=data,
-        pipeline=pipeline,
-        ranks_per_node=tensor * data * pipeline // 2,
-        iterations=8,
-        warmup=1,
-        layers=2,
-        buckets=2,
-        microbatches=pipeline,
-        sharded=seed == 2,
-        utc_error_ns=(0, 3_700_000),
-        payload=None,
-    )
+    more = {"seed": seed, "iterations": 8, "microbatches": pipeline, "sharded": seed == 2}
+    job = on_two_nodes(tensor, data, pipeline, payload=None, **more)
     reports = simulate(job, tmp_path)
     found, truth = reports.groups(reports.alignment())
     assert found == truth

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jobs import simulate
+from jobs import on_two_nodes, simulate
 from simulator import TrainingJob
 
 from nsightpy.verbs.ranks import ranks
@@ -16,21 +16,10 @@ LAYOUTS = [(1, 2, 2, 4), (1, 4, 2, 2), (2, 1, 4, 4), (2, 2, 2, 2)]
 
 
 def job_of(layout: tuple[int, int, int, int], **settings: Any) -> TrainingJob:
-    """A pipeline on two nodes whose clocks disagree."""
+    """A pipeline on two nodes whose clocks disagree and drift apart."""
     tensor, data, pipeline, microbatches = layout
-    return TrainingJob(
-        tensor=tensor,
-        data=data,
-        pipeline=pipeline,
-        microbatches=microbatches,
-        ranks_per_node=tensor * data * pipeline // 2,
-        warmup=1,
-        layers=2,
-        buckets=2,
-        utc_error_ns=(0, 3_700_000),
-        drift_ppb=(0, 4_000),
-        **settings,
-    )
+    more = {"microbatches": microbatches, "drift_ppb": (0, 4_000), **settings}
+    return on_two_nodes(tensor, data, pipeline, **more)
 
 
 def stragglers(job: TrainingJob, folder: Path) -> list[Any]:

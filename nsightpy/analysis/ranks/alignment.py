@@ -168,12 +168,12 @@ def _telling(ledger: Ledger, instances: Instances, courses: Courses, owner: Code
     number, clock = instances.number[rows], owner[rows]
     if len(rows) == 0:
         return rows
-    one = np.zeros(instances.count, dtype=clock.dtype)
-    one[number] = clock
-    other = one[number]
+    somebody = np.zeros(instances.count, dtype=clock.dtype)
+    somebody[number] = clock
+    partner = somebody[number]
     met, torn = np.zeros((2, instances.count), dtype=np.bool_)
-    met[number[clock != other]] = True
-    torn[number[courses.components[clock] != courses.components[other]]] = True
+    met[number[clock != partner]] = True
+    torn[number[courses.components[clock] != courses.components[partner]]] = True
     return rows[(met & ~torn)[number]]
 
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from nsightpy.analysis.ranks.alignment import Alignment
 from nsightpy.analysis.ranks.clocks import COLLECTIVES
-from nsightpy.analysis.ranks.collectives import Codes, Mask
-from nsightpy.frames import Ints
+from nsightpy.analysis.ranks.collectives import Codes, Ledger, Mask
+from nsightpy.frames import Ints, distinct
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,17 @@ def arrivals_of(alignment: Alignment) -> Arrivals:
         _first_zero(late, instance),
         synchronising,
     )
+
+
+def members_of(ledger: Ledger, arrivals: Arrivals) -> dict[int, tuple[int, ...]]:
+    """By channel the units, ascending, that any of its instances brought together."""
+    units = len(ledger.units)
+    pairs, _ = distinct(ledger.channel[arrivals.rows].astype(np.int64) * units + arrivals.unit)
+    found: dict[int, list[int]] = {}
+    for pair in pairs.tolist():
+        channel, unit = divmod(pair, units)
+        found.setdefault(channel, []).append(unit)
+    return {channel: tuple(own) for channel, own in found.items()}
 
 
 def _comparable(alignment: Alignment, rows: Ints, first: Ints) -> Mask:

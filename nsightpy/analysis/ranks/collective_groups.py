@@ -14,7 +14,7 @@ import numpy as np
 
 from nsightpy.analysis.ranks.abnormal import Abnormal, beyond_usual, middle, worst_first
 from nsightpy.analysis.ranks.alignment import Alignment
-from nsightpy.analysis.ranks.arrivals import Arrivals
+from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
 from nsightpy.analysis.ranks.collectives import UNKNOWN, Ledger, Mask, Token
 from nsightpy.frames import Ints
 
@@ -108,17 +108,13 @@ class _Members:
 
 def _members(ledger: Ledger, arrivals: Arrivals) -> _Members:
     """Groups are sets of units: all that any instance of a channel brought together."""
-    channels = ledger.channel[arrivals.rows]
-    pairs = np.unique(np.stack([channels.astype(np.int64), arrivals.unit]), axis=1)
-    units: dict[int, list[int]] = {}
-    for channel, unit in pairs.T.tolist():
-        units.setdefault(channel, []).append(unit)
     places: dict[tuple[tuple[int, ...], int], int] = {}
     of_channel = {
-        channel: places.setdefault((tuple(own), ledger.group_sizes[channel]), len(places))
-        for channel, own in units.items()
+        channel: places.setdefault((units, ledger.group_sizes[channel]), len(places))
+        for channel, units in members_of(ledger, arrivals).items()
     }
-    codes = [of_channel[channel] for channel in channels[arrivals.first].tolist()]
+    channels = ledger.channel[arrivals.rows[arrivals.first]]
+    codes = [of_channel[channel] for channel in channels.tolist()]
     return _Members(codes, list(places))
 
 

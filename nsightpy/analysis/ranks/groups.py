@@ -75,20 +75,24 @@ class _Finder:
         first_channel = np.full(len(sizes), UNKNOWN, dtype=np.int64)
         left = np.arange(len(rows))
         for _ in range(ROUNDS):
-            grouped = self._round(rows[left], lanes[left], tolerance)
+            grouped = self._round(rows[left], lanes[left], len(sizes), tolerance)
             if grouped is None:
                 break
             done, channels = grouped
-            new = np.flatnonzero(first_channel[: len(channels)] == UNKNOWN)
-            first_channel[new] = channels[new]
+            first_channel = np.where(first_channel == UNKNOWN, channels, first_channel)
             left = left[~done]
             busy = np.bincount(lanes[left], minlength=len(sizes)) >= LEFT * sizes
             left = left[busy[lanes[left]]]
         alone = self.channel[rows] == UNKNOWN
         self.channel[rows[alone]] = first_channel[lanes[alone]]
 
-    def _round(self, rows: Ints, lanes: Ints, tolerance: int) -> tuple[Mask, Ints] | None:
-        """Group lanes; returns which rows found their partners, and the channel of each lane."""
+    def _round(
+        self, rows: Ints, lanes: Ints, count: int, tolerance: int
+    ) -> tuple[Mask, Ints] | None:
+        """Group lanes; returns which rows found their partners, and the channel of each lane.
+
+        `count` is the number of lanes; those without rows have no channel.
+        """
         if len(rows) < 2:
             return None
         units = dict(zip(lanes.tolist(), self.ledger.unit[rows].tolist(), strict=True))
@@ -98,7 +102,7 @@ class _Finder:
         groups = [group for several in loose for group in apart(view, several, 2 * tolerance)]
         if not groups:
             return None
-        channels = np.full(int(lanes.max()) + 1, UNKNOWN, dtype=np.int64)
+        channels = np.full(count, UNKNOWN, dtype=np.int64)
         for group in groups:
             channels[group] = len(self.ledger.channels) + len(self.channels)
             self.channels.append(Channel("", tuple(sorted(units[lane] for lane in group))))

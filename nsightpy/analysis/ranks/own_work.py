@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.ranks.alignment import Alignment
-from nsightpy.analysis.ranks.arrivals import Arrivals
+from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
 from nsightpy.analysis.ranks.collectives import UNKNOWN, Codes, Ledger, Mask
 from nsightpy.frames import Ints, distinct
 
@@ -79,10 +79,10 @@ def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints
 def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
     """The peers' rows of the arrivals in ledger order, those of the same ranks together."""
     channel = ledger.channel[arrivals.rows]
-    groups: dict[frozenset[int], list[int]] = {}
+    members = members_of(ledger, arrivals)
+    groups: dict[tuple[int, ...], list[int]] = {}
     for one in np.unique(channel[peers]).tolist():
-        members = frozenset(arrivals.unit[channel == one].tolist())
-        groups.setdefault(members, []).append(one)
+        groups.setdefault(members[one], []).append(one)
     wanted = (np.flatnonzero(peers & np.isin(channel, one)) for one in groups.values())
     return [own[np.argsort(arrivals.rows[own])] for own in wanted]
 

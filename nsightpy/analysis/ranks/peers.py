@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from nsightpy.analysis.ranks.alignment import Alignment
-from nsightpy.analysis.ranks.arrivals import Arrivals
+from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
 from nsightpy.analysis.ranks.collectives import POINT_TO_POINT, Ledger, Mask
 
 
@@ -18,9 +18,11 @@ def peer_rows(alignment: Alignment, arrivals: Arrivals) -> Mask:
     """
     ledger = alignment.ledger
     channel = ledger.channel[arrivals.rows]
+    synchronising = set(np.unique(channel[arrivals.synchronising]).tolist())
     members = {
-        one: frozenset(arrivals.unit[channel == one].tolist())
-        for one in np.unique(channel[arrivals.synchronising]).tolist()
+        one: frozenset(units)
+        for one, units in members_of(ledger, arrivals).items()
+        if one in synchronising
     }
     passes = point_to_point(ledger)
     pipeline = _pipelines(arrivals, passes[arrivals.rows], len(ledger.units))
