@@ -8,17 +8,14 @@ from __future__ import annotations
 
 import argparse
 import sqlite3
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "scripts"))
-
-from simulation.rows import RowWriter
-from simulation.surroundings import Identity
-from simulation.world import FIRST_LAUNCH_NS, World
+from simulator.large.rows import RowWriter
+from simulator.large.surroundings import Identity
+from simulator.large.world import FIRST_LAUNCH_NS, World
 
 FIRST_PID = 13_096
 START_SKEW_NS = 137_123_456

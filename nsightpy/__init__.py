@@ -17,30 +17,30 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from nsightpy import errors
-    from nsightpy.ncu_reports import NcuReport
     from nsightpy.rank_set import RankSet, open_ranks
-    from nsightpy.reports import NsysReport, open_report
+    from nsightpy.reports.ncu import NcuReport
+    from nsightpy.reports.nsys import NsysReport, open_report
 
 __all__ = ["NcuReport", "NsysReport", "RankSet", "errors", "open_ranks", "open_report"]
 
 _HOMES = {
-    "NcuReport": "nsightpy.ncu_reports",
-    "NsysReport": "nsightpy.reports",
-    "open_report": "nsightpy.reports",
+    "NcuReport": "nsightpy.reports.ncu",
+    "NsysReport": "nsightpy.reports.nsys",
+    "open_report": "nsightpy.reports.nsys",
     "RankSet": "nsightpy.rank_set",
     "open_ranks": "nsightpy.rank_set",
-    "timeline_figure": "nsightpy.pictures",
-    "breakdown_figure": "nsightpy.pictures",
-    "memory_figure": "nsightpy.pictures",
-    "iterations_figure": "nsightpy.pictures",
-    "queue_figure": "nsightpy.pictures",
-    "roofline_figure": "nsightpy.pictures",
-    "headroom_figure": "nsightpy.pictures",
-    "memory_usage": "nsightpy.verbs.memory_usage",
-    "launch_queues": "nsightpy.verbs.launch_queues",
-    "sync_waits": "nsightpy.verbs.sync_waits",
+    "timeline_figure": "nsightpy.figures",
+    "breakdown_figure": "nsightpy.figures",
+    "memory_figure": "nsightpy.figures",
+    "iterations_figure": "nsightpy.figures",
+    "queue_figure": "nsightpy.figures",
+    "roofline_figure": "nsightpy.figures",
+    "headroom_figure": "nsightpy.figures",
+    "memory_usage": "nsightpy.commands.memory_usage.command",
+    "launch_queues": "nsightpy.commands.launch_queues",
+    "sync_waits": "nsightpy.commands.sync_waits",
 }
-_VERBS = (
+_COMMANDS = (
     "summarize",
     "info",
     "kernels",
@@ -59,6 +59,7 @@ _VERBS = (
     "select",
     "headroom",
 )
+_FOLDERS = {"summarize", "info", "findings", "roofline", "select", "headroom"}
 
 
 def __getattr__(name: str) -> Any:
@@ -66,10 +67,11 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module("nsightpy.errors")
     if name in _HOMES:
         return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in _VERBS:
-        return getattr(importlib.import_module(f"nsightpy.verbs.{name}"), name)
+    if name in _COMMANDS:
+        folder = ".command" if name in _FOLDERS else ""
+        return getattr(importlib.import_module(f"nsightpy.commands.{name}{folder}"), name)
     raise AttributeError(f"module 'nsightpy' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_HOMES, *_VERBS})
+    return sorted({*globals(), *__all__, *_HOMES, *_COMMANDS})

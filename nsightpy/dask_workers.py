@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from nsightpy import __version__
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.reports import NsysReport
+from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers import Outcome, Outcomes, attempt_elsewhere
 
 T = TypeVar("T")

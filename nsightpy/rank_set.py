@@ -14,7 +14,6 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from nsightpy.dask_workers import on_dask
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.ncu_reports import NCU_SUFFIXES, NcuReport, is_ncu_file
 from nsightpy.readers.nsys.identity import (
     GUESS,
     decide_ranks,
@@ -23,7 +22,8 @@ from nsightpy.readers.nsys.identity import (
     rank_expression,
     rank_in_name,
 )
-from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
+from nsightpy.reports.ncu import NCU_SUFFIXES, NcuReport, is_ncu_file
+from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
 from nsightpy.workers import Outcomes, Workers, default_jobs, here, one_reading_thread, travels
 
 T = TypeVar("T")

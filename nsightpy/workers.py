@@ -25,7 +25,7 @@ from typing import IO, Any, Generic, TypeAlias, TypeVar
 
 from nsightpy import worker_processes
 from nsightpy.errors import ReportError
-from nsightpy.reports import NSYS_SUFFIXES, NsysReport, ReportFacts
+from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport, ReportFacts
 from nsightpy.worker_processes import Worker
 
 T = TypeVar("T")

@@ -14,7 +14,8 @@ INTRODUCTION = """\
 
 `nsightpy.open_report(path).<frame>` is a pandas DataFrame with these columns, always all of them.
 Numbers are int64, names are categories. Times are ns in the report's own time, whose zero is
-`report.session.utc_ns` on the wall clock. Made by `scripts/make_docs.py` from `nsightpy/frames.py`.
+`report.session.utc_ns` on the wall clock. `scripts/make_docs.py` makes this page from
+`nsightpy/frames/schema.py`.
 """
 COMPUTE = """
 # Frames of Nsight Compute reports

@@ -17,8 +17,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from nsightpy.render.summary import print_summary
-from nsightpy.verbs.summarize import summarize
+from nsightpy.commands.summarize.command import summarize
+from nsightpy.render.text.summary import print_summary
 
 ROOT = Path(__file__).parent.parent
 IMAGES = ROOT / "docs" / "images"

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from simulator.ncu_page import MeasuredKernel, raw_page
 
-from nsightpy.verbs.select import select
-from nsightpy.verbs.selection.plan import Plan
+from nsightpy.commands.select.command import select
+from nsightpy.commands.select.plan import Plan
 
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = ROOT / "sample_reports" / "training_4rank.ncu.csv"

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
-
 from simulator import ncu
 from simulator.presets import SINGLE_PROCESS, TRAINING_4RANK
 

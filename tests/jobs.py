@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from simulator import TrainingJob
 
-from nsightpy.analysis.ranks.alignment import Alignment
-from nsightpy.analysis.ranks.clocks import ClockFit
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.clock_alignment.clocks import ClockFit
+from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.rank_set import open_ranks
-from nsightpy.verbs.meeting.aligning import alignment_of
 
 EVENTS = ("CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME", "NVTX_EVENTS")
 Edit = Callable[[Sequence[Path]], None]

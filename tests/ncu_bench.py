@@ -12,7 +12,7 @@ import pytest
 from nsightpy.analysis.roofline.points import launch_rooflines
 from nsightpy.frames import RULES, Frame
 from nsightpy.readers.ncu.tables import Launch, MetricColumns, launches_frame
-from nsightpy.rooflines import RooflineLaunch
+from nsightpy.results.rooflines import RooflineLaunch
 
 ROOT = Path(__file__).resolve().parent.parent
 REPORTS = Path(os.environ.get("NSIGHTPY_REPORTS") or ROOT.parent / "shared" / "reports") / "ncu"

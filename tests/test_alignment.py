@@ -13,9 +13,9 @@ from jobs import Edit, begin_late, change, lose_collectives, simulate, split_by_
 from reports import DDP, NSYS, needs_reports
 from simulator import PRESETS, TrainingJob
 
-from nsightpy.analysis.ranks.alignment import align as align_logs
-from nsightpy.analysis.ranks.clock_pairs import Ends, offset_between
-from nsightpy.analysis.ranks.clocks import (
+from nsightpy.analysis.clock_alignment.alignment import align as align_logs
+from nsightpy.analysis.clock_alignment.clock_pairs import Ends, offset_between
+from nsightpy.analysis.clock_alignment.clocks import (
     COLLECTIVES,
     ONE_SESSION,
     SYSTEM_CLOCK,
@@ -24,9 +24,9 @@ from nsightpy.analysis.ranks.clocks import (
     ClockFit,
     level_zero,
 )
+from nsightpy.commands.ranks import align
+from nsightpy.query.rank_alignment import alignment_of, collective_part
 from nsightpy.rank_set import open_ranks
-from nsightpy.verbs.meeting.aligning import alignment_of, collective_part
-from nsightpy.verbs.ranks import align
 
 PAYLOADS = pytest.mark.parametrize("payload", ["json", "blob", None])
 NODES_APART = {"utc_error_ns": (0, 3_700_000)}

@@ -1,4 +1,4 @@
-"""The house as the imports draw it: data flows one way."""
+"""The architecture as the imports draw it: data flows one way, two levels deep."""
 
 from __future__ import annotations
 
@@ -10,40 +10,28 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent / "nsightpy"
-GROUND = {"errors", "units", "names", "frames", "results", "tracks", "rooflines"}
-# Which rooms of nsightpy each room may import, beside itself.
+DATA = {"errors", "units", "names", "frames", "results"}
+READING = DATA | {"readers", "reports", "workers", "worker_processes", "dask_workers", "rank_set"}
+# Which packages of nsightpy each package may import, beside itself.
 MAY_IMPORT = {
     "errors": set(),
     "units": {"errors"},
     "names": set(),
     "frames": set(),
-    "results": set(),
-    "rooflines": {"results"},
-    "tracks": {"frames"},
-    "readers": GROUND,
-    "analysis": GROUND,
-    "render": GROUND,
-    "ncu_reports": GROUND | {"readers"},
-    "reports": GROUND | {"readers", "ncu_reports"},
+    "results": {"frames"},
+    "readers": DATA,
+    "analysis": DATA,
+    "render": DATA,
+    "reports": DATA | {"readers"},
     "worker_processes": set(),
-    "workers": GROUND | {"readers", "reports", "worker_processes"},
-    "dask_workers": GROUND | {"reports", "workers"},
-    "rank_set": GROUND | {"readers", "reports", "ncu_reports", "workers", "dask_workers"},
-    "ncu_command": GROUND | {"readers"},
-    "verbs": GROUND | {"readers", "reports", "ncu_reports", "rank_set", "analysis", "ncu_command"},
-    "pictures": GROUND | {"rank_set", "analysis", "verbs", "render"},
-    "cli": GROUND
-    | {"pictures", "worker_processes"}
-    | {
-        "readers",
-        "reports",
-        "ncu_reports",
-        "rank_set",
-        "analysis",
-        "render",
-        "verbs",
-        "ncu_command",
-    },
+    "workers": DATA | {"readers", "reports", "worker_processes"},
+    "dask_workers": DATA | {"reports", "workers"},
+    "rank_set": READING,
+    "ncu_command": DATA | {"readers"},
+    "query": READING | {"analysis"},
+    "commands": READING | {"analysis", "ncu_command", "query"},
+    "figures": READING | {"analysis", "query", "commands", "render"},
+    "cli": READING | {"analysis", "ncu_command", "query", "commands", "render", "figures"},
     "__main__": {"cli"},
 }
 FILES = sorted(ROOT.rglob("*.py"))
@@ -51,8 +39,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 HEAVY = {"numpy", "pandas", "sqlalchemy", "matplotlib", "pyarrow", "rich", "adbc_driver_manager"}
 
 
-def room_of(path: Path) -> str:
-    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def imported_modules(tree: ast.AST) -> Iterator[str]:
@@ -66,67 +54,92 @@ def imported_modules(tree: ast.AST) -> Iterator[str]:
             yield from (f"{module}.{alias.name}" for alias in node.names)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_imports_run_one_way(path: Path) -> None:
-    room = room_of(path)
-    if room == "__init__":
-        return
-    modules = imported_modules(ast.parse(path.read_text(encoding="utf-8")))
-    rooms = {m.split(".")[1] for m in modules if m.startswith("nsightpy.")}
-    unknown = {r for r in rooms if r not in MAY_IMPORT and r != "__version__"}
-    assert not unknown, f"rooms without a rule: {unknown}"
-    assert rooms - {room, "__version__"} <= MAY_IMPORT[room], f"{path} reaches into {rooms}"
+def package_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def folder_of(module: str) -> str:
+    """The folder that holds a module of nsightpy, as a dotted name two levels deep."""
+    path = ROOT.parent.joinpath(*module.split("."))
+    while not (path.is_dir() or path.with_suffix(".py").is_file()):
+        path = path.parent
+    folder = path if path.is_dir() else path.parent
+    return ".".join(folder.relative_to(ROOT).parts[:2])
+
+
+def test_packages_import_upwards_only() -> None:
+    offenders = []
+    for path in FILES:
+        package = package_of(path)
+        if package == "__init__":
+            continue
+        modules = imported_modules(tree_of(path))
+        used = {m.split(".")[1] for m in modules if m.startswith("nsightpy.")}
+        for other in sorted(used - {package, "__version__"} - MAY_IMPORT.get(package, set())):
+            offenders.append(f"{path.relative_to(ROOT)} imports {other}")
+    assert offenders == []
+
+
+def test_no_two_folders_import_each_other() -> None:
+    """Two levels deep: between packages, and between the folders inside a package."""
+    arrows: dict[tuple[str, str], str] = {}
+    for path in FILES:
+        folder = ".".join(path.parent.relative_to(ROOT).parts[:2])
+        for module in imported_modules(tree_of(path)):
+            if module.startswith("nsightpy."):
+                arrows.setdefault((folder, folder_of(module)), f"{path.relative_to(ROOT)}")
+    both = {
+        f"{one} and {other}: {arrows[one, other]}, {arrows[other, one]}"
+        for one, other in arrows
+        if one < other and one and (other, one) in arrows
+    }
+    assert len(arrows) > 100
+    assert sorted(both) == []
 
 
 @pytest.mark.parametrize(
     ("base", "folder"),
-    [
-        (".", "nsightpy"),
-        ("scripts", "simulator"),
-        ("benchmarks", "harness"),
-        ("benchmarks", "simulation"),
-    ],
+    [(".", "nsightpy"), ("scripts", "simulator"), ("benchmarks", "harness")],
 )
 def test_no_module_imports_itself_in_a_circle(base: str, folder: str) -> None:
-    """Inside rooms, too; the package itself stands aside: it only names what is loaded later."""
+    """Inside folders, too; the package itself stands aside: it only names what is loaded later."""
     top = ROOT.parent / base
     files = sorted((top / folder).rglob("*.py"))
-    own = {".".join(path.relative_to(top).with_suffix("").parts): path for path in files}
+    modules = {".".join(path.relative_to(top).with_suffix("").parts): path for path in files}
     graph = {
-        name: {m for m in imported_modules(ast.parse(path.read_text(encoding="utf-8"))) if m in own}
-        for name, path in own.items()
+        name: {m for m in imported_modules(tree_of(path)) if m in modules} - {name}
+        for name, path in modules.items()
     }
     assert any(graph.values())
-    list(TopologicalSorter({name: found - {name} for name, found in graph.items()}).static_order())
+    list(TopologicalSorter(graph).static_order())
 
 
 def test_analyses_touch_no_files_and_no_pandas() -> None:
-    for path in (ROOT / "analysis").rglob("*.py"):
-        modules = set(imported_modules(ast.parse(path.read_text(encoding="utf-8"))))
-        assert not {"pandas", "sqlite3", "sqlalchemy", "pathlib", "matplotlib"} & modules, path
+    barred = {"pandas", "sqlite3", "sqlalchemy", "pathlib", "matplotlib"}
+    offenders = [
+        f"{path}: {module}"
+        for path in (ROOT / "analysis").rglob("*.py")
+        for module in sorted(barred & set(imported_modules(tree_of(path))))
+    ]
+    assert offenders == []
 
 
 def test_pyplot_is_never_imported() -> None:
-    for path in FILES:
-        modules = set(imported_modules(ast.parse(path.read_text(encoding="utf-8"))))
-        assert "matplotlib.pyplot" not in modules, path
+    offenders = [p for p in FILES if "matplotlib.pyplot" in set(imported_modules(tree_of(p)))]
+    assert offenders == []
 
 
 def test_command_files_import_nothing_heavy_at_their_top() -> None:
     for path in [*(ROOT / "cli").glob("*.py"), ROOT / "__init__.py", ROOT / "errors.py"]:
         top = ast.Module(
-            [
-                node
-                for node in ast.parse(path.read_text(encoding="utf-8")).body
-                if isinstance(node, ast.Import | ast.ImportFrom)
-            ],
+            [node for node in tree_of(path).body if isinstance(node, ast.Import | ast.ImportFrom)],
             [],
         )
         heavy = {module.split(".")[0] for module in imported_modules(top)} & HEAVY
         assert not heavy, f"{path} imports {heavy} before it is needed"
 
 
-def test_every_room_is_on_the_map() -> None:
+def test_every_package_is_on_the_page() -> None:
     page = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
-    rooms = {room_of(path) for path in FILES} - {"__init__", "__main__"}
-    assert [room for room in sorted(rooms) if f"{room}" not in page] == []
+    packages = {package_of(path) for path in FILES} - {"__init__", "__main__"}
+    assert [package for package in sorted(packages) if package not in page] == []

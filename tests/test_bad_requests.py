@@ -198,7 +198,7 @@ def test_a_reader_that_leaves_early_makes_no_noise(export: Path, form: str) -> N
 
 
 def test_interruption_says_one_word(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nsightpy.verbs import kernels
+    from nsightpy.commands import kernels
 
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
@@ -208,7 +208,7 @@ def test_interruption_says_one_word(export: Path, monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_signal_keeps_its_exit_code(export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from nsightpy.verbs import kernels
+    from nsightpy.commands import kernels
 
     def terminate(*arguments: object, **options: object) -> None:
         raise SystemExit(143)

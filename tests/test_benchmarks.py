@@ -11,11 +11,11 @@ import pytest
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.idle.event_waits import event_waits
-from nsightpy.reports import NsysReport, open_report
-from nsightpy.verbs.asking.scope import Scope
-from nsightpy.verbs.breakdown import read_work
-from nsightpy.verbs.gathering.idleness import launches_of
-from nsightpy.verbs.ranks import ranks
+from nsightpy.commands.ranks import ranks
+from nsightpy.query.device_time import read_work
+from nsightpy.query.idle_time import launches_of
+from nsightpy.query.scope import Scope
+from nsightpy.reports.nsys import NsysReport, open_report
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 KERNELS = 3_000

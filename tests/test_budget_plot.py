@@ -9,13 +9,13 @@ from matplotlib.figure import Figure
 from reports import ask
 from simulator import PRESETS, Export
 
+from nsightpy.commands.breakdown import FIELDS, breakdown
+from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.errors import NsightpyError
-from nsightpy.render.budget_plot import MOST, breakdown_figure
-from nsightpy.render.memory_plot import memory_figure
-from nsightpy.render.plots import picture
+from nsightpy.render.plots.budget_plot import MOST, breakdown_figure
+from nsightpy.render.plots.drawing import picture
+from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.results import Table
-from nsightpy.verbs.breakdown import FIELDS, breakdown
-from nsightpy.verbs.memory_usage import memory_usage
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_reports"
 EVIL = "\x1b[31m$\\frac{a}{b}$ \u202e{}%s 名前.sqlite"

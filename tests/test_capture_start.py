@@ -10,9 +10,9 @@ import pytest
 from ncu_stand_in import CUDA_PROFILER_START, Bench, Scripted, say_capture_began, write_export
 from reports import NSYS, needs_reports
 
+from nsightpy.commands.select.command import select
 from nsightpy.readers.nsys.capture_start import CaptureStart
-from nsightpy.reports import open_report
-from nsightpy.verbs.select import select
+from nsightpy.reports.nsys import open_report
 
 NVTX_TRIGGER = "Starting the profiling session using NVTX trigger."
 

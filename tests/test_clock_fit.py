@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from nsightpy.analysis.ranks.clock_equations import Observations
-from nsightpy.analysis.ranks.clock_fit import fitted
-from nsightpy.analysis.ranks.clock_solve import solve
+from nsightpy.analysis.clock_alignment.clock_equations import Observations
+from nsightpy.analysis.clock_alignment.clock_fit import fitted
+from nsightpy.analysis.clock_alignment.clock_solve import solve
 
 JITTER_NS, SPAN_NS = 500.0, 100e6
 EARLY, LATE = 15, 19

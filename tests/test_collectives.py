@@ -13,9 +13,9 @@ from reports import DDP, NSYS, ask, needs_reports
 from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy import open_report
+from nsightpy.commands.collectives import collectives
 from nsightpy.readers.nccl.names import parse_kernel
 from nsightpy.readers.nccl.payload import Payload, json_fields
-from nsightpy.verbs.collectives import collectives
 
 BIG = 0xFEDC_BA98_7654_3210
 COLUMNS = (

@@ -11,10 +11,10 @@ from reports import refused
 from simulator import PRESETS
 
 from nsightpy import dask_workers
+from nsightpy.commands.kernels import kernels
+from nsightpy.commands.ranks import ranks
 from nsightpy.rank_set import open_ranks
-from nsightpy.reports import NsysReport
-from nsightpy.verbs.kernels import kernels
-from nsightpy.verbs.ranks import ranks
+from nsightpy.reports.nsys import NsysReport
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")

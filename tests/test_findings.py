@@ -13,10 +13,10 @@ from simulator import PRESETS, Export
 
 from nsightpy.analysis.idle.queues import launch_bound, queue_length
 from nsightpy.analysis.ranks.abnormal import beyond_usual, middle
+from nsightpy.commands.findings.command import FIELDS, findings
+from nsightpy.commands.summarize.command import summarize
+from nsightpy.query.request import Common
 from nsightpy.results import Value
-from nsightpy.verbs.asking.request import Common
-from nsightpy.verbs.findings import FIELDS, findings
-from nsightpy.verbs.summarize import summarize
 
 US, MS = 1_000, 1_000_000
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"

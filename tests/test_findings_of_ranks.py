@@ -14,10 +14,10 @@ from reports import DDP, NSYS, ROOT, ask, exports, needs_reports
 from simulator import PRESETS
 from terminal import run_in_terminal
 
-from nsightpy.verbs.breakdown import breakdown
-from nsightpy.verbs.collectives import collectives
-from nsightpy.verbs.findings import findings, typed_again
-from nsightpy.verbs.ranks import ranks
+from nsightpy.commands.breakdown import breakdown
+from nsightpy.commands.collectives import collectives
+from nsightpy.commands.findings.command import findings, typed_again
+from nsightpy.commands.ranks import ranks
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

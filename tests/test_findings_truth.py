@@ -11,8 +11,8 @@ import pytest
 from jobs import Simulated, simulate
 from simulator import PRESETS, TrainingJob
 
+from nsightpy.commands.findings.command import findings
 from nsightpy.results import Value
-from nsightpy.verbs.findings import findings
 
 JOBS = {
     "single": replace(PRESETS["single_process"], graph_mode=None, graph_replays=0),

@@ -16,10 +16,10 @@ import nsightpy
 from nsightpy.analysis.selection.headroom import nearest_roof, unlike
 from nsightpy.analysis.selection.headroom_join import match, plain_signature
 from nsightpy.analysis.selection.launch_places import Variant
-from nsightpy.render.headroom_plot import headroom_figure, spots_of
-from nsightpy.render.plots import picture
-from nsightpy.rooflines import Machine, Point, RooflineLaunch, RooflineVariant, SpeedOfLight
-from nsightpy.verbs.headroom import headroom
+from nsightpy.commands.headroom.command import headroom
+from nsightpy.render.plots.drawing import picture
+from nsightpy.render.plots.headroom_plot import headroom_figure, spots_of
+from nsightpy.results.rooflines import Machine, Point, RooflineLaunch, RooflineVariant, SpeedOfLight
 
 COLUMNS = [
     *("name", "share", "nsys_med_ns", "ncu_ns", "sol_compute_pct", "sol_memory_pct"),

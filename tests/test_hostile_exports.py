@@ -11,7 +11,7 @@ from full_export import ALLREDUCE, GENERATIONS, KERNELS, changed, columns, full
 from reports import COMMANDS, FORMATS, SPLITS, ask
 from simulator import Export
 
-from nsightpy.reports import NsysReport
+from nsightpy.reports.nsys import NsysReport
 
 EVERYTHING = (
     *((command,) for command in COMMANDS),

@@ -15,7 +15,7 @@ from reports import COMMANDS, SPLITS, ask
 
 from nsightpy import frames
 from nsightpy.readers import sqlite
-from nsightpy.reports import NsysReport
+from nsightpy.reports.nsys import NsysReport
 
 KIND = "CUPTI_ACTIVITY_KIND_"
 WIDE = ("kernels", "--by", ",".join(SPLITS), "--name", "mangled")

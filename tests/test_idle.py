@@ -17,10 +17,10 @@ from nsightpy.analysis.idle.causes import compute_gaps, idle_causes, stream_wait
 from nsightpy.analysis.idle.event_waits import event_waits
 from nsightpy.analysis.idle.gpu_work import gpu_work
 from nsightpy.analysis.intervals import Spans, union
+from nsightpy.commands.breakdown import breakdown
 from nsightpy.frames import Frame, Labels
 from nsightpy.readers.nsys import tables
 from nsightpy.results import Value
-from nsightpy.verbs.breakdown import breakdown
 
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 CAUSES = ("launch_starved_ns", "blocking_ns", "dependency_stalled_ns", "unattributed_ns")

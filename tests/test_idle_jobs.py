@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from simulator import PRESETS, TrainingJob
 
-from nsightpy.verbs.breakdown import breakdown
+from nsightpy.commands.breakdown import breakdown
 
 CAUSES = ("launch_starved_ns", "blocking_ns", "dependency_stalled_ns", "unattributed_ns")
 WAITS = ("host_wait_ns", "kernel_wait_ns", "other_wait_ns")

@@ -11,7 +11,7 @@ from reports import ask
 from simulator import PRESETS
 
 from nsightpy.analysis.ranks.imbalance import imbalance_of
-from nsightpy.verbs.imbalance import imbalance
+from nsightpy.commands.imbalance import imbalance
 
 COLUMNS = "name,ranks,total_med_ns,total_max_ns,slowest_rank,max_over_mean"
 

@@ -30,10 +30,11 @@ from nsightpy.analysis.iterations.steady import (
     steady_state,
 )
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
+from nsightpy.commands.iterations import iterations
 from nsightpy.frames import Frame, Labels
-from nsightpy.reports import open_report
+from nsightpy.query.steady_state import find_in_report
+from nsightpy.reports.nsys import open_report
 from nsightpy.results import Table
-from nsightpy.verbs.iterations import find_in_report, iterations
 
 SAMPLES = Path(__file__).parent.parent / "sample_reports"
 STEPS = replace(SMALL, name="steps", iterations=7, warmup=2, layers=3, seed=11)
@@ -412,7 +413,7 @@ def test_a_picture_of_nothing_says_why(tmp_path: Path) -> None:
 def test_the_figure_belongs_to_the_caller() -> None:
     from matplotlib.figure import Figure
 
-    from nsightpy.render.iterations_plot import iterations_figure
+    from nsightpy.render.plots.iterations_plot import iterations_figure
 
     table: Table = iterations(SAMPLES / "training_4rank")
     figure = iterations_figure(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsightpy.analysis.ranks.lockstep import Lanes, apart, groups_among
+from nsightpy.analysis.collectives.lockstep import Lanes, apart, groups_among
 
 JITTER_NS, SKEW_NS = 500.0, 1_500.0
 

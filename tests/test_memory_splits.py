@@ -8,8 +8,8 @@ import pytest
 from reports import ask
 from simulator import Export
 
+from nsightpy.commands.memory import memory
 from nsightpy.errors import UsageError
-from nsightpy.verbs.memory import memory
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_reports"
 

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from ncu_stand_in import Bench, Scripted, stand_in, write_export
 from reports import ask
 
+from nsightpy.commands.select.command import select
+from nsightpy.commands.select.plan import Plan
 from nsightpy.errors import UsageError
 from nsightpy.ncu_command import NameFilter, Options, Run, argv, response_file, shell_line
 from nsightpy.ncu_command.filters import bare_regex, nvtx_filter
-from nsightpy.verbs.select import select
-from nsightpy.verbs.selection.plan import Plan
 
 NCU = stand_in()
 # Names as they are, and as bad as they can be; NUL cannot be part of an argument.

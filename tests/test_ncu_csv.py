@@ -10,9 +10,9 @@ from ncu_bench import GENE, REPORTS, SAMPLE, needs_library, needs_reports
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import NCU_SCHEMAS, Frame
-from nsightpy.ncu_reports import NcuReport
 from nsightpy.readers.ncu import ncu_csv
 from nsightpy.readers.ncu.tables import NcuTables
+from nsightpy.reports.ncu import NcuReport
 
 IDS = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream",'
 SHAPES = '"Block Size","Grid Size","Device","CC",'

@@ -9,9 +9,9 @@ import pytest
 from ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
 
 from nsightpy.errors import ReportError
-from nsightpy.ncu_reports import NcuReport, is_ncu_file
 from nsightpy.readers.ncu import ncu_rep
 from nsightpy.readers.ncu.file import MAGIC, file_facts
+from nsightpy.reports.ncu import NcuReport, is_ncu_file
 
 VERSIONS = {
     "a10g_11kernels_2023.1": "2023.1.1.0",

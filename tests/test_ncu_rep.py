@@ -14,10 +14,10 @@ from ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
 
 from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError
 from nsightpy.frames import NCU_SCHEMAS
-from nsightpy.ncu_reports import NcuReport, map_reports
 from nsightpy.readers.ncu import ncu_import, ncu_rep
 from nsightpy.readers.ncu.tables import base_of, nvtx_text, plain_message
 from nsightpy.readers.tools.nvidia_tools import forget_tools
+from nsightpy.reports.ncu import NcuReport, map_reports
 
 NCU = """#!{python}
 import sys
@@ -207,7 +207,7 @@ def test_markup_and_ranges() -> None:
 def test_units_do_not_depend_on_what_was_loaded_before() -> None:
     """The library's own do: "thread" becomes "inst" once a report of another version was read."""
     code = (
-        "import sys; from nsightpy.ncu_reports import NcuReport; "
+        "import sys; from nsightpy.reports.ncu import NcuReport; "
         "frames = [NcuReport(path).frame('metrics') for path in sys.argv[1:]]; "
         "m, u = frames[-1].labels('metric'), frames[-1].labels('unit'); "
         "print(sorted({(m[row], u[row]) for row in range(frames[-1].rows)}))"

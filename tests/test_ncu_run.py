@@ -12,11 +12,11 @@ import pytest
 from ncu_stand_in import STAND_INS, Bench, Scripted, write_export
 from reports import ask
 
+from nsightpy.commands.select.command import select
+from nsightpy.commands.select.run_plan import own_rank, run_plan
 from nsightpy.errors import ToolFailedError, ToolNotFoundError
 from nsightpy.readers.ncu.run import Listener, available, remedy
 from nsightpy.readers.tools import nvidia_tools
-from nsightpy.verbs.select import select
-from nsightpy.verbs.selection.run_plan import own_rank, run_plan
 
 LAUNCHES = [Scripted("_Z1kIiEvv", "k", "void k<int>()", duration_ns=t) for t in (9, 5, 6, 7)]
 

@@ -10,10 +10,10 @@ import pytest
 from ncu_stand_in import Bench, Scripted, write_export
 from reports import ROOT, ask
 
+from nsightpy.commands.select.command import select
+from nsightpy.commands.select.plan import Plan
 from nsightpy.errors import UsageError
 from nsightpy.ncu_command import Job
-from nsightpy.verbs.select import select
-from nsightpy.verbs.selection.plan import Plan
 
 SAMPLE_JOB = ROOT / "sample_reports" / "training_4rank"
 LAUNCHES = [

@@ -14,7 +14,7 @@ from reports import NSYS, ask, needs_reports, select
 from nsightpy.analysis import ranking
 from nsightpy.frames import ColumnData, Frame, Labels
 from nsightpy.render.formats import to_csv
-from nsightpy.reports import NsysReport
+from nsightpy.reports.nsys import NsysReport
 
 ELLIPSIS = "…"
 COMMANDS = {"cuda_gpu_kern_sum": "kernels", "cuda_api_sum": "api"}

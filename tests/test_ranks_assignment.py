@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from simulator import Export, Process, schema
 
+from nsightpy.commands.kernels import kernels
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.rank_set import find_reports, natural, open_ranks
-from nsightpy.reports import NsysReport
-from nsightpy.verbs.kernels import kernels
+from nsightpy.reports.nsys import NsysReport
 
 OPEN_FILES = Path("/proc/self/fd")
 Ranks = dict[str, dict[int, tuple[int | None, str]]]

@@ -12,8 +12,8 @@ from jobs import Simulated, begin_late, change, simulate, split_by_process
 from reports import DDP, NSYS, ask, needs_reports
 from simulator import PRESETS, Export, TrainingJob
 
+from nsightpy.commands.ranks import ranks
 from nsightpy.errors import NsightpyError
-from nsightpy.verbs.ranks import ranks
 
 LAYOUTS = [{"data": 4}, {"tensor": 2, "data": 2}, {"tensor": 2}]
 STEADY = {"drift_ppb": (0,), "gpu_error_ns": (0,)}

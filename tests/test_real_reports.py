@@ -10,7 +10,7 @@ import pytest
 from reports import COMMANDS, REQUESTS, ask, exports, formats_of, told
 
 from nsightpy import frames
-from nsightpy.reports import NsysReport
+from nsightpy.reports.nsys import NsysReport
 
 KIND = "CUPTI_ACTIVITY_KIND_"
 TIMES = ("Avg (ns)", "Med (ns)", "Min (ns)", "Max (ns)", "StdDev (ns)")

@@ -23,9 +23,9 @@ from ncu_bench import (
 from nsightpy.analysis.roofline.points import launch_rooflines, stored_titles, variants
 from nsightpy.analysis.roofline.speed_of_light import classify
 from nsightpy.analysis.roofline.tensor import type_name
-from nsightpy.ncu_reports import NcuReport
 from nsightpy.readers.ncu.tables import Rule, rules_frame
-from nsightpy.rooflines import Point, RooflineLaunch
+from nsightpy.reports.ncu import NcuReport
+from nsightpy.results.rooflines import Point, RooflineLaunch
 
 TITLES = {  # launches with a verdict of NVIDIA's own
     "a10g_11kernels_2023.1": 11,

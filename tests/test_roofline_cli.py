@@ -12,10 +12,10 @@ from ncu_bench import GENE, REPORTS, ROOT, SAMPLE, needs_library, needs_reports
 
 import nsightpy
 from nsightpy.cli.main import run
+from nsightpy.commands.roofline.command import parse_clock, roofline
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.rooflines import Ceiling
-from nsightpy.verbs.gathering.ceilings import read_ceilings
-from nsightpy.verbs.roofline import parse_clock, roofline
+from nsightpy.readers.ceilings import read_ceilings
+from nsightpy.results.rooflines import Ceiling
 
 COLUMNS = (
     "id,kernel,grid,block,device,precision,level,flops_per_s,peak_flops_per_s,bytes_per_s,"
@@ -232,8 +232,8 @@ def test_info_describes_a_folder_of_reports() -> None:
 
 
 def test_a_range_narrows_the_launches() -> None:
+    from nsightpy.commands.roofline.command import in_range
     from nsightpy.frames import Labels
-    from nsightpy.verbs.roofline import in_range
 
     texts = Labels.of(["A/step 1", "A/step 2, net@lib", "", "B"])
     assert in_range(texts, "A").tolist() == [True, True, False, False]

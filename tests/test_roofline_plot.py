@@ -16,10 +16,10 @@ from ncu_bench import REPORTS, SAMPLE, needs_library, needs_reports
 from simulator.ncu import SimulatedKernel, raw_page
 
 from nsightpy.cli.main import run
-from nsightpy.render.plots import FORMATS, picture
-from nsightpy.render.roofline_plot import roofline_figure
-from nsightpy.rooflines import Roofline
-from nsightpy.verbs.roofline import roofline
+from nsightpy.commands.roofline.command import roofline
+from nsightpy.render.plots.drawing import FORMATS, picture
+from nsightpy.render.roofline.plot import roofline_figure
+from nsightpy.results.rooflines import Roofline
 
 HOSTILE = "$x^2$ <script>alert(1)</script> \x1b[31mred\x1b[0m \u202eevil 中文 & \\frac{"
 

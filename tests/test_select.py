@@ -14,9 +14,9 @@ from reports import ROOT, ask
 import nsightpy
 from nsightpy.analysis.selection.coverage import Unit, choose
 from nsightpy.analysis.selection.launch_places import Portion, Variant, launches_of, portions
+from nsightpy.commands.select.command import select
 from nsightpy.errors import MissingDataError, ReportError, UsageError
-from nsightpy.reports import open_report
-from nsightpy.verbs.select import select
+from nsightpy.reports.nsys import open_report
 
 COLUMNS = [
     *("order", "name", "mangled", "grid", "block", "instances", "total_ns", "share"),

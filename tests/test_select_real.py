@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from reports import DDP, NSYS, needs_reports
 
+from nsightpy.commands.select.command import select
 from nsightpy.ncu_command import Run
-from nsightpy.verbs.select import select
 
 pytestmark = needs_reports
 BASES = {"mangled": 2, "function": 3, "demangled": 4}

@@ -15,12 +15,12 @@ from reports import COMMANDS, FORMATS, REQUESTS, ask, state
 from simulator import PRESETS
 
 from nsightpy import frames, open_ranks
+from nsightpy.commands.breakdown import BUDGET, breakdown
+from nsightpy.commands.info.command import info
+from nsightpy.commands.kernels import kernels
+from nsightpy.commands.launches import launches
+from nsightpy.commands.memory import memory
 from nsightpy.rank_set import RankSet
-from nsightpy.verbs.breakdown import BUDGET, breakdown
-from nsightpy.verbs.info import info
-from nsightpy.verbs.kernels import kernels
-from nsightpy.verbs.launches import launches
-from nsightpy.verbs.memory import memory
 
 # The jobs, and the evidence by which each tells its ranks.
 EVIDENCE = {

@@ -9,7 +9,7 @@ import pytest
 from jobs import on_two_nodes, simulate
 from simulator import TrainingJob
 
-from nsightpy.verbs.ranks import ranks
+from nsightpy.commands.ranks import ranks
 
 # (tensor, data, pipeline, microbatches)
 LAYOUTS = [(1, 2, 2, 4), (1, 4, 2, 2), (2, 1, 4, 4), (2, 2, 2, 2)]

@@ -16,9 +16,10 @@ import nsightpy
 from nsightpy.analysis.intervals import union
 from nsightpy.analysis.timeline.levels import by_start, is_nested, levels_of
 from nsightpy.analysis.timeline.picture import picture
+from nsightpy.commands.breakdown import breakdown
 from nsightpy.frames import Labels
-from nsightpy.render.timeline_plot import caption, draw
-from nsightpy.tracks import (
+from nsightpy.render.timeline.plot import caption, draw
+from nsightpy.results.tracks import (
     COMMUNICATION,
     COMPUTE,
     RANGES,
@@ -28,7 +29,6 @@ from nsightpy.tracks import (
     Timeline,
     Track,
 )
-from nsightpy.verbs.breakdown import breakdown
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 intervals = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=40)

@@ -20,8 +20,8 @@ from simulator.presets import PRESETS
 
 import nsightpy
 from nsightpy.frames import Labels
-from nsightpy.render.timeline_page import write_page
-from nsightpy.tracks import STREAM, Lane, Place, Timeline, Track
+from nsightpy.render.timeline.page import write_page
+from nsightpy.results.tracks import STREAM, Lane, Place, Timeline, Track
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 needs_chromium = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")

@@ -15,8 +15,8 @@ from trace_checks import Slice, Trace, check_nesting, read_chrome, read_perfetto
 
 import nsightpy
 from nsightpy.frames import Labels
-from nsightpy.render.chrome_trace import write_chrome_trace
-from nsightpy.tracks import CATEGORIES, STREAM, Lane, Place, Timeline, Track
+from nsightpy.render.timeline.chrome_trace import write_chrome_trace
+from nsightpy.results.tracks import CATEGORIES, STREAM, Lane, Place, Timeline, Track
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 HOSTILE = ('"},{"ph":"X"', "a\\b\n\x00</script>", "汉字\ud800", "")
@@ -122,7 +122,7 @@ def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str
         if suffix == "json":
             write_chrome_trace(crossing_timeline(), file)
         else:
-            from nsightpy.render.perfetto import write_perfetto
+            from nsightpy.render.timeline.perfetto import write_perfetto
 
             write_perfetto(crossing_timeline(), file)
     trace = trace_of(path)

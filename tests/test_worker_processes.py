@@ -16,7 +16,7 @@ from test_ranks_assignment import write
 from nsightpy import worker_processes
 from nsightpy.errors import ReportError
 from nsightpy.rank_set import open_ranks
-from nsightpy.reports import NsysReport
+from nsightpy.reports.nsys import NsysReport
 from nsightpy.worker_processes import Copy, Serve, Worker
 from nsightpy.workers import Workers
 

@@ -26,7 +26,7 @@ def command(**options: Any) -> None:
     With --library osrt the figures are those of osrt_sum; --library mpi --by rank shows how long
     each rank was in each MPI call.
     """
-    from nsightpy.verbs.api import api
+    from nsightpy.commands.api import api
 
     table = api(
         options["reports"],

@@ -28,14 +28,14 @@ def command(**options: Any) -> None:
     divided by cause: nothing launched, blocked by another operation, or stalled. -o FILE.png,
     .svg or .pdf draws it.
     """
-    from nsightpy.verbs.breakdown import breakdown
+    from nsightpy.commands.breakdown import breakdown
 
     table = breakdown(
         options["reports"], communication=options["communication"], **common_of(options)
     )
 
     def figure() -> Figure:
-        from nsightpy.render.budget_plot import breakdown_figure
+        from nsightpy.render.plots.budget_plot import breakdown_figure
 
         return breakdown_figure(table)
 

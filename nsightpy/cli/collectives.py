@@ -20,6 +20,6 @@ def command(**options: Any) -> None:
     bytes is the size of the whole operation and bus bandwidth is as nccl-tests counts it. Times
     are medians; abnormal counts the instances far beyond the median of their kind.
     """
-    from nsightpy.verbs.collectives import collectives
+    from nsightpy.commands.collectives import collectives
 
     show(collectives(options["reports"], top=options["top"], **common_of(options)), options)

@@ -24,7 +24,7 @@ def command(**options: Any) -> None:
     Each bound is a ceiling for that finding alone; ceilings overlap and must not be added. It is
     per iteration where iterations are known, else for the whole window.
     """
-    from nsightpy.verbs.findings import findings
+    from nsightpy.commands.findings.command import findings
 
     table = findings(
         options["reports"],
@@ -35,7 +35,7 @@ def command(**options: Any) -> None:
     if options["format_"] != "table":
         show(table, options)
         return
-    from nsightpy.render.terminal import print_cards
+    from nsightpy.render.text.terminal import print_cards
 
     deliver_text(lambda out: print_cards(table, out), options)
     tell(table, options)

@@ -9,7 +9,7 @@ import click
 from nsightpy.cli.options import common_of, common_options, deliver, show, tell, top_option
 
 if TYPE_CHECKING:
-    from nsightpy.verbs.selection.gains import Headroom
+    from nsightpy.commands.headroom.gains import Headroom
 
 
 class WithMeasurements(click.Command):
@@ -51,8 +51,8 @@ def command(**options: Any) -> None:
     -o FILE.png, .svg or .pdf a picture: share of the step against fraction of the roof, with lines
     of equal gain.
     """
-    from nsightpy.render.plots import is_picture
-    from nsightpy.verbs.headroom import headroom
+    from nsightpy.commands.headroom.command import headroom
+    from nsightpy.render.plots.drawing import is_picture
 
     made = headroom(
         options["reports"],
@@ -68,8 +68,8 @@ def command(**options: Any) -> None:
     if not is_picture(options["output"]):
         show(made, options)
         return
-    from nsightpy.render.headroom_plot import headroom_figure
-    from nsightpy.render.plots import picture
+    from nsightpy.render.plots.drawing import picture
+    from nsightpy.render.plots.headroom_plot import headroom_figure
 
     figure = headroom_figure(made, together=made.ceiling_share)
     deliver(picture(figure, options["output"]), options)

@@ -27,7 +27,7 @@ def command(**options: Any) -> None:
     max_over_mean is the slowest rank's time over the mean. Communication kernels are left out:
     their time holds waiting, which `ranks` and `collectives` tell apart.
     """
-    from nsightpy.verbs.imbalance import imbalance
+    from nsightpy.commands.imbalance import imbalance
 
     show(
         imbalance(

@@ -15,13 +15,13 @@ MOST_CARDS = 4
 @common_options
 def command(**options: Any) -> None:
     """Show what each REPORT is, with the evidence for its rank and what to be careful about."""
-    from nsightpy.verbs.info import info, overview
+    from nsightpy.commands.info.command import info, overview
 
     table = info(options["reports"], **common_of(options))
     if options["format_"] != "table" or len(table) > MOST_CARDS:
         show(overview(table) if options["format_"] == "table" else table, options)
         return
-    from nsightpy.render.terminal import print_cards
+    from nsightpy.render.text.terminal import print_cards
 
     deliver_text(lambda out: print_cards(table, out), options)
     tell(table, options)

@@ -27,14 +27,14 @@ def command(**options: Any) -> None:
     range, else a repeated collective or kernel sequence; the source is said. Warm-up and what the
     profiler cut off are told from the steady part. -o FILE.png, .svg or .pdf draws them.
     """
-    from nsightpy.verbs.iterations import iterations
+    from nsightpy.commands.iterations import iterations
 
     table = iterations(
         options["reports"], communication=options["communication"], **common_of(options)
     )
 
     def figure() -> Figure:
-        from nsightpy.render.iterations_plot import iterations_figure
+        from nsightpy.render.plots.iterations_plot import iterations_figure
 
         return iterations_figure(table)
 

@@ -22,7 +22,7 @@ def command(**options: Any) -> None:
     The columns and figures are those of `nsys stats --report cuda_gpu_kern_sum`. Time (%) is a
     share of all kernel time, not of wall time.
     """
-    from nsightpy.verbs.kernels import kernels
+    from nsightpy.commands.kernels import kernels
 
     table = kernels(
         options["reports"],

@@ -43,7 +43,7 @@ def command(**options: Any) -> None:
     if options["queue"] or options["sync"]:
         _devices(options)
         return
-    from nsightpy.verbs.launches import launches
+    from nsightpy.commands.launches import launches
 
     table = launches(
         options["reports"], name=options["name"], top=options["top"], **common_of(options)
@@ -57,16 +57,16 @@ def _devices(options: dict[str, Any]) -> None:
     if options["queue"] and options["sync"]:
         raise UsageError("--queue and --sync are two tables: ask for one at a time")
     if options["sync"]:
-        from nsightpy.verbs.sync_waits import sync_waits
+        from nsightpy.commands.sync_waits import sync_waits
 
         show(sync_waits(options["reports"], top=options["top"], **common_of(options)), options)
         return
-    from nsightpy.verbs.launch_queues import launch_queues
+    from nsightpy.commands.launch_queues import launch_queues
 
     table = launch_queues(options["reports"], top=options["top"], **common_of(options))
 
     def figure() -> Figure:
-        from nsightpy.render.queue_plot import queue_figure
+        from nsightpy.render.plots.queue_plot import queue_figure
 
         return queue_figure(table)
 

@@ -37,22 +37,22 @@ def command(**options: Any) -> None:
     if options["usage"]:
         _usage(options)
         return
-    from nsightpy.verbs.memory import memory
+    from nsightpy.commands.memory import memory
 
     table = memory(options["reports"], by=options["by"], top=options["top"], **common_of(options))
     show(table, options)
 
 
 def _usage(options: dict[str, Any]) -> None:
+    from nsightpy.commands.memory_usage.command import memory_usage
     from nsightpy.errors import UsageError
-    from nsightpy.verbs.memory_usage import memory_usage
 
     if options["by"]:
         raise UsageError("--by splits copies; --usage has rows of its own")
     table = memory_usage(options["reports"], top=options["top"], **common_of(options))
 
     def figure() -> Figure:
-        from nsightpy.render.memory_plot import memory_figure
+        from nsightpy.render.plots.memory_plot import memory_figure
 
         return memory_figure(table)
 

@@ -27,11 +27,11 @@ def command(**options: Any) -> None:
     (--gpu-metrics-devices) during the projected intervals, with the number of samples.
     """
     if options["metrics"]:
-        from nsightpy.verbs.gathering.range_metrics import range_metrics
+        from nsightpy.commands.nvtx_metrics import range_metrics
 
         show(range_metrics(options["reports"], top=options["top"], **common_of(options)), options)
         return
-    from nsightpy.verbs.nvtx import nvtx
+    from nsightpy.commands.nvtx import nvtx
 
     table = nvtx(options["reports"], tree=options["tree"], top=options["top"], **common_of(options))
     show(indented(table) if options["tree"] and options["format_"] == "table" else table, options)

@@ -13,8 +13,8 @@ import click
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from nsightpy.query.request import Common
     from nsightpy.results import Table
-    from nsightpy.verbs.asking.request import Common
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -123,7 +123,7 @@ def show(table: Table, options: dict[str, Any]) -> None:
     if options["format_"] in writers:
         deliver(writers[options["format_"]](table), options)
     else:
-        from nsightpy.render.terminal import print_table
+        from nsightpy.render.text.terminal import print_table
 
         deliver_text(lambda out: print_table(table, out), options)
         if not table.rows:
@@ -133,7 +133,7 @@ def show(table: Table, options: dict[str, Any]) -> None:
 
 def show_or_draw(table: Table, figure: Callable[[], Figure], options: dict[str, Any]) -> None:
     """Draw a table where the wanted file is a picture's, else show it; notes either way."""
-    from nsightpy.render.plots import is_picture, picture
+    from nsightpy.render.plots.drawing import is_picture, picture
 
     if not is_picture(options["output"]):
         show(table, options)
@@ -197,7 +197,7 @@ def deliver_text(write: Callable[[Any], None], options: dict[str, Any]) -> None:
 
     from nsightpy.errors import UsageError
     from nsightpy.render.output import STDOUT
-    from nsightpy.render.terminal import console
+    from nsightpy.render.text.terminal import console
 
     if options["output"] == STDOUT:
         write(console())

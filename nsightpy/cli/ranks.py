@@ -24,7 +24,7 @@ def command(**options: Any) -> None:
     from the ends of shared collectives, with percentiles of what remains. A straggler is named
     only where one rank is last far beyond chance, waits least, and holds the others up.
     """
-    from nsightpy.verbs.ranks import ranks
+    from nsightpy.commands.ranks import ranks
 
     show(
         ranks(options["reports"], communication=options["communication"], **common_of(options)),

@@ -45,8 +45,8 @@ def command(**options: Any) -> None:
     Prints achieved and peak rates per precision and memory level, speed of light, NVIDIA's class
     and a verdict. -o FILE.png, .svg or .pdf draws the roofline and the speed-of-light bars.
     """
-    from nsightpy.render.plots import is_picture
-    from nsightpy.verbs.roofline import roofline
+    from nsightpy.commands.roofline.command import roofline
+    from nsightpy.render.plots.drawing import is_picture
 
     result = roofline(
         options["reports"],
@@ -58,12 +58,12 @@ def command(**options: Any) -> None:
         **common_of(options),
     )
     if is_picture(options["output"]):
-        from nsightpy.render.plots import picture
-        from nsightpy.render.roofline_plot import roofline_figure
+        from nsightpy.render.plots.drawing import picture
+        from nsightpy.render.roofline.plot import roofline_figure
 
         deliver(picture(roofline_figure(result), options["output"]), options)
     elif options["format_"] == "table":
-        from nsightpy.render.roofline_text import print_roofline
+        from nsightpy.render.roofline.text import print_roofline
 
         deliver_text(lambda out: print_roofline(result, out), options)
     else:

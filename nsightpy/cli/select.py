@@ -19,7 +19,7 @@ from nsightpy.cli.options import (
 from nsightpy.cli.select_options import APPLICATION, WithApplication, options_of_select
 
 if TYPE_CHECKING:
-    from nsightpy.verbs.selection.plan import Plan
+    from nsightpy.commands.select.plan import Plan
 
 IN_THE_COMMANDS = ("mangled", "launch_count", "command")
 
@@ -80,7 +80,7 @@ def refuse_application(words: tuple[str, ...]) -> None:
     from pathlib import Path
 
     from nsightpy.errors import UsageError
-    from nsightpy.reports import NSYS_SUFFIXES, SQLITE_SUFFIXES
+    from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
 
     for word in words[1:]:
         path = Path(word)
@@ -91,7 +91,7 @@ def refuse_application(words: tuple[str, ...]) -> None:
 
 def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
     """The plan for the command line's options."""
-    from nsightpy.verbs.select import select
+    from nsightpy.commands.select.command import select
 
     taken = [
         *("coverage", "top", "sections", "communication", "with_communication", "outlier"),
@@ -111,7 +111,7 @@ def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
 
 def printed(plan: Plan, out: Any) -> None:
     """The table for people, and below it the commands, whole: they hold the mangled names."""
-    from nsightpy.render.terminal import print_table
+    from nsightpy.render.text.terminal import print_table
     from nsightpy.results import Table
 
     shown = [n for n, field in enumerate(plan.fields) if field.name not in IN_THE_COMMANDS]
@@ -147,7 +147,7 @@ def tell_all(plan: Plan, options: dict[str, Any]) -> None:
 
 def run(plan: Plan, options: dict[str, Any]) -> None:
     """Run the plan here, in this rank; then what was written, or, with --csv, what was measured."""
-    from nsightpy.verbs.selection.run_plan import run_plan
+    from nsightpy.commands.select.run_plan import run_plan
 
     told = None if options["quiet"] else progress
     tell_all(plan, options)
@@ -157,7 +157,7 @@ def run(plan: Plan, options: dict[str, Any]) -> None:
     import tempfile
     from pathlib import Path
 
-    from nsightpy.verbs.headroom import headroom
+    from nsightpy.commands.headroom.command import headroom
 
     with tempfile.TemporaryDirectory(prefix="nsightpy-") as folder:
         made = run_plan(plan, told=told, csv_folder=Path(folder))

@@ -17,15 +17,15 @@ def command(**options: Any) -> None:
 
     csv, markdown and parquet hold the findings; json holds every section by name.
     """
+    from nsightpy.commands.summarize.command import summarize, summary_findings
     from nsightpy.render.formats import summary_json
-    from nsightpy.verbs.summarize import summarize, summary_findings
 
     extra = {} if options["top"] is None else {"top": options["top"]}
     summary = summarize(options["reports"], **extra, **common_of(options))
     if options["format_"] == "json":
         deliver(summary_json(summary), options)
     elif options["format_"] == "table":
-        from nsightpy.render.summary import print_summary
+        from nsightpy.render.text.summary import print_summary
 
         deliver_text(lambda out: print_summary(summary, out), options)
     else:

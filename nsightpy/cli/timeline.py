@@ -12,7 +12,7 @@ import click
 from nsightpy.cli.options import common_of, output_of, picture_options, say
 
 if TYPE_CHECKING:
-    from nsightpy.tracks import Timeline
+    from nsightpy.results.tracks import Timeline
 
 PICTURES = (".png", ".svg", ".pdf")
 SUFFIXES = (*PICTURES, ".html", ".json", ".json.gz", ".pftrace")
@@ -40,7 +40,7 @@ def command(**options: Any) -> None:
     zoom, pan and search in), .json, .json.gz (Chrome trace events), .pftrace (Perfetto).
     Times, --from and --to too, are those of the first report.
     """
-    from nsightpy.verbs.timeline import timeline
+    from nsightpy.commands.timeline import timeline
 
     write = _writer(options["output"])
     detailed = _suffix(options["output"]) not in PICTURES
@@ -79,22 +79,23 @@ def _writer(output: str | None) -> Callable[[Timeline, BinaryIO], None]:
 def _picture(suffix: str) -> Callable[[Timeline, BinaryIO], None]:
     def write(timeline: Timeline, file: BinaryIO) -> None:
         from nsightpy.analysis.timeline.picture import picture
-        from nsightpy.render import plots, timeline_plot
+        from nsightpy.render.plots.drawing import picture as encoded
+        from nsightpy.render.timeline import plot as timeline_plot
 
         figure = timeline_plot.draw(picture(timeline, timeline_plot.columns_of()))
-        file.write(plots.picture(figure, f"timeline{suffix}"))
+        file.write(encoded(figure, f"timeline{suffix}"))
 
     return write
 
 
 def _page(timeline: Timeline, file: BinaryIO) -> None:
-    from nsightpy.render.timeline_page import write_page
+    from nsightpy.render.timeline.page import write_page
 
     write_page(timeline, file)
 
 
 def _json(timeline: Timeline, file: BinaryIO) -> None:
-    from nsightpy.render.chrome_trace import write_chrome_trace
+    from nsightpy.render.timeline.chrome_trace import write_chrome_trace
 
     write_chrome_trace(timeline, file)
 
@@ -105,6 +106,6 @@ def _gzip(timeline: Timeline, file: BinaryIO) -> None:
 
 
 def _perfetto(timeline: Timeline, file: BinaryIO) -> None:
-    from nsightpy.render.perfetto import write_perfetto
+    from nsightpy.render.timeline.perfetto import write_perfetto
 
     write_perfetto(timeline, file)

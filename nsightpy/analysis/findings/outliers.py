@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.collectives.log import Mask
 from nsightpy.analysis.ranks.abnormal import Abnormal
-from nsightpy.analysis.ranks.alignment import Alignment
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective
-from nsightpy.analysis.ranks.collectives import Mask
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.ranks.clock_fit import NORMAL
-from nsightpy.analysis.ranks.collectives import Mask
+from nsightpy.analysis.clock_alignment.clock_fit import NORMAL
+from nsightpy.analysis.collectives.log import Mask
 from nsightpy.frames import Ints
 
 DEVIATIONS = 8.0

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.ranks.alignment import Alignment
-from nsightpy.analysis.ranks.clocks import COLLECTIVES
-from nsightpy.analysis.ranks.collectives import Codes, Ledger, Mask
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES
+from nsightpy.analysis.collectives.log import Codes, Ledger, Mask
 from nsightpy.frames import Ints, distinct
 
 

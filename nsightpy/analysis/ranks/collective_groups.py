@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.collectives.log import UNKNOWN, Ledger, Mask, Token
 from nsightpy.analysis.ranks.abnormal import Abnormal, beyond_usual, middle, worst_first
-from nsightpy.analysis.ranks.alignment import Alignment
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
-from nsightpy.analysis.ranks.collectives import UNKNOWN, Ledger, Mask, Token
 from nsightpy.frames import Ints
 
 PER_RANK = frozenset({"AllGather", "AllGatherV", "ReduceScatter"})

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
-from nsightpy.analysis.ranks.collectives import UNKNOWN, Codes, Ledger, Mask
 from nsightpy.frames import Ints, distinct
 
 # Work within this is the same: collectives queued behind another begin together.

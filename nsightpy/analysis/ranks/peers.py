@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.collectives.log import POINT_TO_POINT, Ledger, Mask
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
-from nsightpy.analysis.ranks.collectives import POINT_TO_POINT, Ledger, Mask
 
 
 def peer_rows(alignment: Alignment, arrivals: Arrivals) -> Mask:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.ranks.alignment import Alignment
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.clock_alignment.clock_pairs import Floats
+from nsightpy.analysis.collectives.log import Codes, Mask
 from nsightpy.analysis.ranks.arrivals import Arrivals, caused_ns
-from nsightpy.analysis.ranks.clock_pairs import Floats
-from nsightpy.analysis.ranks.collectives import Codes, Mask
 from nsightpy.analysis.ranks.own_work import stints_of
 from nsightpy.analysis.ranks.peers import peer_rows, point_to_point
 from nsightpy.frames import Ints

@@ -19,7 +19,7 @@ from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, Traffic, traffic
 from nsightpy.analysis.roofline.verdicts import verdict
 from nsightpy.analysis.roofline.work import Work, scalar_work
 from nsightpy.frames import Frame
-from nsightpy.rooflines import (
+from nsightpy.results.rooflines import (
     ALMOST_NO_TRAFFIC,
     SCALAR,
     Machine,

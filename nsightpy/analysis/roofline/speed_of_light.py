@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from nsightpy.analysis.roofline.readings import Readings
-from nsightpy.rooflines import SpeedOfLight
+from nsightpy.results.rooflines import SpeedOfLight
 
 BOUND_PCT = 80.0
 LATENCY_PCT = 60.0

@@ -7,7 +7,7 @@ cache make the two disagree.
 from __future__ import annotations
 
 from nsightpy.analysis.roofline import speed_of_light as sol
-from nsightpy.rooflines import (
+from nsightpy.results.rooflines import (
     ALMOST_NO_TRAFFIC,
     Point,
     RooflineLaunch,

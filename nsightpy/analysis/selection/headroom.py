@@ -20,7 +20,7 @@ from nsightpy.analysis.ranking import durations
 from nsightpy.analysis.selection.launch_places import VARIANT, Variant, variant_of
 from nsightpy.analysis.tally import Tally, tally
 from nsightpy.frames import Frame
-from nsightpy.rooflines import RooflineLaunch
+from nsightpy.results.rooflines import RooflineLaunch
 
 SPEED_OF_LIGHT = "speed of light"
 # Beyond this the two durations are not of the same thing.

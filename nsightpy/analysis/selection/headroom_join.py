@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from nsightpy.analysis.selection.launch_places import Extent, Variant
 from nsightpy.names import function_name
-from nsightpy.rooflines import RooflineLaunch, RooflineVariant
+from nsightpy.results.rooflines import RooflineLaunch, RooflineVariant
 
 MANGLED, FUNCTION, LOOSE = "mangled", "function", "loose"
 _NOISE = re.compile(r"\((?:unsigned |signed )?(?:int|bool|char|short|long|long long)\)|\s+")

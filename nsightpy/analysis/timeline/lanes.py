@@ -15,7 +15,7 @@ from nsightpy.analysis.tally import Key
 from nsightpy.analysis.timeline.levels import by_start, is_nested, levels_of
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, joined
 from nsightpy.results import Value
-from nsightpy.tracks import (
+from nsightpy.results.tracks import (
     CALL,
     CALLS,
     COMMUNICATION,

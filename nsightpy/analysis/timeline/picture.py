@@ -20,7 +20,7 @@ from nsightpy.analysis.intervals import (
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.timeline.levels import by_start, levels_of
 from nsightpy.frames import Ints, Labels, joined
-from nsightpy.tracks import (
+from nsightpy.results.tracks import (
     CATEGORIES,
     COMMUNICATION,
     COMPUTE,

@@ -1,0 +1,176 @@
+"""What the ends of all instances say of offsets and drifts, as one set of linear equations.
+
+Each end = its clock's offset + drift x time + the instance's common end + jitter. The common ends
+are taken out, so as many unknowns are left as clocks and drifts, and groups that overlap only in
+part hold the whole graph together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment.clock_pairs import Floats
+from nsightpy.analysis.collectives.log import Codes
+from nsightpy.frames import Ints
+
+# Instances whose equations are made at once.
+CHUNK = 256
+# What nothing ties is held by so little that it does no harm elsewhere.
+HELD = 1e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Observations:
+    """Rows (clock, instance, time, end) of synchronising collectives; numbers from 0 on, ns.
+
+    `errors` are ends minus anything common to a whole instance, and `times` are common to it as
+    well: an own time would carry the noise that is to be explained. Rows of one `look` scatter
+    alike: the ends of short collectives agree better than those of long ones.
+    """
+
+    clock: Codes
+    instance: Codes
+    times: Floats
+    errors: Floats
+    look: Codes
+    clocks: int
+
+    @property
+    def scale_ns(self) -> float:
+        """The farthest time from 0."""
+        return float(np.max(np.abs(self.times), initial=0.0)) or 1.0
+
+    def shares(self, weights: Floats) -> Floats:
+        """The share of each row in the weight of its instance."""
+        found: Floats = weights / np.bincount(self.instance, weights)[self.instance]
+        return found
+
+    def centred(self, values: Floats, weights: Floats) -> Floats:
+        """Values minus the weighted mean of their instance."""
+        whole = np.bincount(self.instance, weights)
+        mean = np.bincount(self.instance, weights * values) / np.maximum(whole, 1e-300)
+        found: Floats = values - mean[self.instance]
+        return found
+
+
+def looks_of(durations: Ints, instance: Codes) -> Codes:
+    """How long the shortest participant of each row's instance was inside, in powers of two."""
+    shortest = np.full(int(instance.max()) + 1, np.iinfo(np.int64).max)
+    np.minimum.at(shortest, instance, np.maximum(durations, 1))
+    found: Codes = np.log2(shortest).astype(np.int32)[instance]
+    return found
+
+
+def against_median(values: Floats, instance: Codes) -> Floats:
+    """Values minus the median of their instance."""
+    order = np.lexsort((values, instance))
+    counts = np.bincount(instance)
+    first = np.cumsum(counts) - counts
+    ascending = values[order]
+    low = ascending[np.minimum(first + (counts - 1) // 2, len(values) - 1)]
+    high = ascending[np.minimum(first + counts // 2, len(values) - 1)]
+    found: Floats = values - ((low + high) / 2)[instance]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Chunk:
+    """Rows of instances that are alike, and where each goes in a table instance x unknown."""
+
+    rows: Ints
+    place: Ints
+    columns: Ints
+
+    def products(self, shares: Floats) -> Floats:
+        """What each two columns have in common, summed over the instances."""
+        cells = CHUNK * len(self.columns)
+        part = np.bincount(self.place, shares, minlength=cells).astype(np.float64)
+        table = part.reshape(CHUNK, len(self.columns))
+        found: Floats = table.T @ table
+        return found
+
+
+class Equations:
+    """The normal equations of a fit: offsets of all clocks, then drifts in units of the scale.
+
+    Clock c drifts with drifter[c] (numbers from 0 on); nobody drifts where that is empty.
+    """
+
+    def __init__(self, seen: Observations, drifter: Ints) -> None:
+        self.seen, self.scale = seen, seen.scale_ns
+        self.unknowns = seen.clocks + (int(drifter.max()) + 1 if len(drifter) else 0)
+        self._tilts: Ints = seen.clocks + drifter
+        self._times = seen.times / self.scale
+        self._chunks = list(self._chunked())
+
+    def shown(self, found: Floats) -> Floats:
+        """What the unknowns make of every row, ns."""
+        own = found[self.seen.clock]
+        if not len(self._tilts):
+            return own
+        tilted: Floats = own + found[self._tilts[self.seen.clock]] * self._times
+        return tilted
+
+    def solved(self, weights: Floats) -> Floats:
+        """The unknowns that explain the errors best with these weights of the rows."""
+        rows = weights * self.seen.centred(self.seen.errors, weights)
+        wanted = self._by_clock(rows)
+        if len(self._tilts):
+            np.add.at(wanted, self._tilts, self._by_clock(rows * self._times)[: self.seen.clocks])
+        return np.linalg.solve(self._matrix(weights), wanted).astype(np.float64)
+
+    def covariance(self, weights: Floats) -> Floats:
+        """The covariance of the drifts where a weight is one over a square error."""
+        own = slice(self.seen.clocks, None)
+        whole = np.linalg.inv(self._matrix(weights)).astype(np.float64)
+        return whole[own, own] / self.scale**2
+
+    def _by_clock(self, rows: Floats) -> Floats:
+        return np.bincount(self.seen.clock, rows, minlength=self.unknowns).astype(np.float64)
+
+    def _matrix(self, weights: Floats) -> Floats:
+        found = self._alone(weights)
+        whole = 1.0 / np.sqrt(np.bincount(self.seen.instance, weights))
+        shares = weights * whole[self.seen.instance]
+        for chunk in self._chunks:
+            own = shares[chunk.rows]
+            if len(self._tilts):
+                own = np.concatenate([own, own * self._times[chunk.rows]])
+            found[np.ix_(chunk.columns, chunk.columns)] -= chunk.products(own)
+        found.flat[:: self.unknowns + 1] += HELD * found.diagonal().max()
+        return found
+
+    def _alone(self, weights: Floats) -> Floats:
+        """The equations as if every instance's common end were known."""
+        found = np.diag(self._by_clock(weights))
+        if len(self._tilts):
+            own = np.arange(self.seen.clocks)
+            tilted = self._by_clock(weights * self._times)[own]
+            found[own, self._tilts] = found[self._tilts, own] = tilted
+            square = self._by_clock(weights * self._times**2)[own]
+            np.add.at(found, (self._tilts, self._tilts), square)
+        return found
+
+    def _chunked(self) -> Iterator[_Chunk]:
+        seen = self.seen
+        count = int(seen.instance.max()) + 1
+        low, high = np.full(count, seen.clocks), np.full(count, -1)
+        np.minimum.at(low, seen.instance, seen.clock)
+        np.maximum.at(high, seen.instance, seen.clock)
+        number = np.empty(count, dtype=np.int64)
+        number[np.lexsort((high, low))] = np.arange(count)
+        own = number[seen.instance]
+        order = np.argsort(own, kind="stable")
+        edges = np.searchsorted(own[order], np.arange(0, count + CHUNK, CHUNK))
+        for first, last in pairwise(edges.tolist()):
+            rows = order[first:last]
+            line, column = own[rows] % CHUNK, seen.clock[rows].astype(np.int64)
+            if len(self._tilts):
+                line = np.concatenate([line, line])
+                column = np.concatenate([column, self._tilts[column]])
+            columns, place = np.unique(column, return_inverse=True)
+            yield _Chunk(rows, line * len(columns) + place, columns)

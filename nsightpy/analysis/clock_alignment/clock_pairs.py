@@ -1,0 +1,304 @@
+"""How far two clocks are apart, from when the collectives that they share ended.
+
+Two ranks leave a synchronising collective together, and no two intervals between collectives are
+equal to a microsecond: the true offset is the one at which nearly all ends agree that well. It is
+found by vote over the differences of ends, so missing instances, other starts of the capture and
+unequal counts do no harm; what is nearly periodic is told from what fits by how tightly it fits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.collectives.log import Codes
+from nsightpy.frames import Ints
+
+Floats = NDArray[np.float64]
+
+WINDOWS_NS = (200_000_000, 10_000_000_000, None)
+BINS_NS = (16_000, 256_000)
+TIGHT_NS = 2_000.0
+REACH_NS = 60_000
+# A block is long enough to be unlike any other, and too short for drift to blur it.
+BLOCK, LEAST_BLOCK, BLOCK_NS = 400, 24, 2_000_000_000
+CANDIDATES = 12
+# In longer stretches every second collective, or fewer, tells enough.
+GROWN = 2_000
+MOST_PAIRS = 2_000_000
+# What is known to be one group needs less agreement than a stream that may serve several.
+LEAST_SCORE, LEAST_SCORE_OF_STREAM = 0.15, 0.45
+LEAST_SHARED = 4
+LEAST_SUPPORT = 5.0
+LEAST_FOR_DRIFT = 12
+MOST_DRIFT = 1e-4
+AMBIGUOUS = 0.85
+SURE = 0.6
+KNOWN_GROUP = -1
+_KEY_BITS = 62
+_PROBES_NS = (-83_123_457.0, -31_415_927.0, -7_654_321.0, 5_555_557.0, 27_182_819.0, 71_234_567.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The ends of one clock's synchronising collectives, ascending, and what each looks like.
+
+    `looks` agree between ranks (communicator and token). `lanes` tell apart what may belong to
+    different groups: -1 where the communicator is known, else the clock's own streams.
+    """
+
+    times: Ints
+    looks: Codes
+    lanes: Codes
+
+    def take(self, rows: NDArray[np.bool_] | slice) -> Ends:
+        return Ends(self.times[rows], self.looks[rows], self.lanes[rows])
+
+    def __len__(self) -> int:
+        return len(self.times)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Clock b minus clock a: offset_ns at time center_ns of clock a, growing by drift (ns per ns).
+
+    `score` is the share of a's collectives that agree, as a weight from 0 to 1, `support` their
+    number over all lanes that agree, `scatter_ns` how far those that do are apart (median).
+    """
+
+    offset_ns: float
+    drift: float
+    center_ns: int
+    score: float = 0.0
+    support: float = 0.0
+    scatter_ns: float = 0.0
+
+    def at(self, times: Ints) -> Floats:
+        """The offset at times of clock a."""
+        return (self.offset_ns + self.drift * (times - self.center_ns)).astype(np.float64)
+
+
+def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line | None:
+    """The line from clock a to clock b; None where the ends do not tell, or not clearly.
+
+    A guess (ns) that fits beyond doubt is taken without a search.
+    """
+    shared = np.intersect1d(a.looks, b.looks)
+    if len(shared) == 0:
+        return None
+    a, b = a.take(np.isin(a.looks, shared)), b.take(np.isin(b.looks, shared))
+    lanes, sizes = np.unique(a.lanes, return_counts=True)
+    parts = [a.take(a.lanes == lane) for lane in lanes[sizes >= 2].tolist()]
+    finder = _Nearest(b)
+    best: tuple[Line, Ends] | None = None
+    for look in (_guessed_offset, _lane_offset):
+        for own in parts:
+            line = look(own, b, finder, guesses) if len(own) >= LEAST_SHARED else None
+            if line is not None:
+                support = sum(_support(part, finder, line) for part in parts)
+                if best is None or support > best[0].support:
+                    best = replace(line, support=support), own
+        if best is not None and best[0].support >= LEAST_SUPPORT:
+            break
+    if best is None or best[0].support < (LEAST_SUPPORT if lanes[0] != KNOWN_GROUP else 0.0):
+        return None
+    return _grown(best[1], finder, best[0])
+
+
+def _support(lane: Ends, finder: _Nearest, line: Line) -> float:
+    """How many collectives of a lane a line explains, if it explains the lane at all."""
+    score = _score(lane.take(slice(None, None, max(1, len(lane) // GROWN))), finder, line)
+    return score * len(lane) if score >= LEAST_SCORE_OF_STREAM else 0.0
+
+
+def _least_score(lane: Ends) -> float:
+    return LEAST_SCORE if int(lane.lanes[0]) == KNOWN_GROUP else LEAST_SCORE_OF_STREAM
+
+
+def _guessed_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
+    """The line of a guess that fits the ends of one lane beyond doubt."""
+    for window in WINDOWS_NS:
+        block = _block(a, b, window)
+        if len(block) >= LEAST_SHARED:
+            line = max(
+                (_judged(block, finder, guess) for guess in guesses), key=lambda one: one.score
+            )
+            if line.score >= max(SURE, _least_score(a) + _background(block, finder)):
+                return line
+    return None
+
+
+def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
+    """The line that the ends of one lane tell."""
+    for window in WINDOWS_NS:
+        block = _block(a, b, window)
+        if len(block) < LEAST_SHARED:
+            continue
+        threshold = _least_score(a) + _background(block, finder)
+        offsets = [*guesses, *_candidates(block, b, window)]
+        judged = (_judged(block, finder, offset) for offset in offsets)
+        clear = _clear_winner(sorted(judged, key=lambda one: -one.score), threshold)
+        if clear is not None:
+            return clear
+    return None
+
+
+def _block(a: Ends, b: Ends, window: int | None) -> Ends:
+    """Consecutive collectives of clock a from the middle of what both captured."""
+    reach = window or 0
+    inside = (a.times >= b.times[0] - reach) & (a.times <= b.times[-1] + reach)
+    shared = a if window is None else a.take(inside)
+    size = BLOCK if window is not None else max(LEAST_SHARED, MOST_PAIRS // len(b))
+    first = max(0, len(shared) // 2 - size // 2)
+    block = shared.take(slice(first, first + size))
+    if len(block) <= LEAST_BLOCK:
+        return block
+    soon = int(np.searchsorted(block.times, block.times[0] + BLOCK_NS))
+    return block.take(slice(0, max(soon, LEAST_BLOCK)))
+
+
+def _candidates(block: Ends, b: Ends, window: int | None) -> list[float]:
+    """Offsets worth a closer look: those at which most differences of ends agree."""
+    found: list[float] = []
+    differences = np.concatenate([*_differences(block, b, window)])
+    for width, shift in ((wide, shift) for wide in BINS_NS for shift in (0, wide // 2)):
+        bins, codes, votes = np.unique(
+            (differences + shift) // width, return_inverse=True, return_counts=True
+        )
+        best = np.argsort(-votes, kind="stable")[: min(CANDIDATES, len(bins))]
+        for place in best.tolist():
+            middle = float(np.median(differences[codes == place]))
+            if all(abs(middle - one) > BINS_NS[0] for one in found):
+                found.append(middle)
+    return found
+
+
+def _differences(block: Ends, b: Ends, window: int | None) -> Iterator[Ints]:
+    """b's ends minus a's, for all pairs that look alike and lie within the window."""
+    yield np.empty(0, dtype=np.int64)
+    for look in np.unique(block.looks).tolist():
+        mine, theirs = block.times[block.looks == look], b.times[b.looks == look]
+        if window is None:
+            yield (theirs[None, :] - mine[:, None]).ravel()
+            continue
+        low = np.searchsorted(theirs, mine - window)
+        counts = np.searchsorted(theirs, mine + window) - low
+        while counts.sum() > MOST_PAIRS:
+            mine, low, counts = mine[::2], low[::2], counts[::2]
+        ahead = np.repeat(np.cumsum(counts) - counts, counts)
+        place = np.repeat(low, counts) + np.arange(len(ahead)) - ahead
+        yield theirs[place] - np.repeat(mine, counts)
+
+
+class _Nearest:
+    """Finds, for times of one look, the nearest end of clock b of the same look.
+
+    All looks are searched at once: a key holds the place of the look above the bits of the time.
+    """
+
+    def __init__(self, b: Ends) -> None:
+        order = np.argsort(b.looks, kind="stable")
+        self._looks, first, counts = np.unique(
+            b.looks[order], return_index=True, return_counts=True
+        )
+        self._first, self._last = first, first + counts - 1
+        self._ends = b.times[order]
+        self._low, self._high = int(b.times[0]), int(b.times[-1])
+        self._bits = (self._high - self._low).bit_length()
+        # of very long captures with very many looks the last bits are not needed
+        self._spared = max(0, self._bits + len(first).bit_length() - _KEY_BITS)
+        self._keys = self._key(np.repeat(np.arange(len(first)), counts), self._ends)
+
+    def _key(self, look: Ints, times: Ints) -> Ints:
+        since = np.clip(times, self._low, self._high) - self._low
+        return (look << (self._bits - self._spared)) + (since >> self._spared)
+
+    def distances(self, a: Ends, line: Line) -> Floats:
+        """Nearest end minus where the line says it should be, in ns; infinite without any."""
+        wanted = a.times + line.at(a.times)
+        look = np.minimum(np.searchsorted(self._looks, a.looks), len(self._looks) - 1)
+        place = np.searchsorted(self._keys, self._key(look, np.ceil(wanted).astype(np.int64)))
+        after = self._ends[np.minimum(place, self._last[look])] - wanted
+        before = self._ends[np.maximum(place - 1, self._first[look])] - wanted
+        nearest = np.where(np.abs(before) < np.abs(after), before, after)
+        return np.where(self._looks[look] == a.looks, nearest, np.inf)
+
+
+def _judged(block: Ends, finder: _Nearest, offset: float) -> Line:
+    """How well an offset fits a block, after a small correction of offset and drift."""
+    line = Line(offset, 0.0, int(block.times[len(block) // 2]))
+    for _ in range(3):
+        distances = finder.distances(block, line)
+        near = np.abs(distances) < REACH_NS
+        if np.count_nonzero(near) < LEAST_SHARED:
+            return line
+        line = _corrected(line, block.times[near], distances[near])
+    return replace(line, score=_score(block, finder, line))
+
+
+def _score(block: Ends, finder: _Nearest, line: Line) -> float:
+    """The share of the block that fits the line, as a weight: half at TIGHT_NS."""
+    return float(np.mean(1.0 / (1.0 + (finder.distances(block, line) / TIGHT_NS) ** 2)))
+
+
+def _corrected(line: Line, times: Ints, distances: Floats) -> Line:
+    """The line moved onto the distances: medians, and a slope where many points carry it."""
+    drift = _slope(times, distances)
+    if abs(line.drift + drift) > MOST_DRIFT:
+        drift = 0.0
+    offset = float(np.median(distances - drift * (times - line.center_ns)))
+    return replace(line, offset_ns=line.offset_ns + offset, drift=line.drift + drift)
+
+
+def _slope(times: Ints, distances: Floats) -> float:
+    """The slope from the first to the last third, where it stands out of the scatter; else 0."""
+    if len(times) < LEAST_FOR_DRIFT:
+        return 0.0
+    third = len(times) // 3
+    early, late = slice(0, third), slice(len(times) - third, None)
+    span = float(np.median(times[late]) - np.median(times[early]))
+    rise = float(np.median(distances[late]) - np.median(distances[early]))
+    scatter = float(np.median(np.abs(distances[late] - np.median(distances[late]))))
+    return rise / span if span > 0 and abs(rise) > 8.0 * scatter / third**0.5 else 0.0
+
+
+def _background(block: Ends, finder: _Nearest) -> float:
+    """The score that any offset reaches by chance."""
+    center = int(block.times[0])
+    lines = [Line(probe, 0.0, center) for probe in _PROBES_NS]
+    return float(np.median([_score(block, finder, line) for line in lines]))
+
+
+def _clear_winner(found: Sequence[Line], threshold: float) -> Line | None:
+    """The best line, unless chance does as well; of equals the smallest, if by far the smallest."""
+    best = found[0]
+    if best.score < threshold:
+        return None
+    rivals = [
+        line
+        for line in found[1:]
+        if line.score > AMBIGUOUS * best.score and abs(line.offset_ns - best.offset_ns) > REACH_NS
+    ]
+    by_size = sorted([best, *rivals], key=lambda line: abs(line.offset_ns))
+    if rivals and abs(by_size[1].offset_ns) < 3 * abs(by_size[0].offset_ns):
+        return None
+    return by_size[0]
+
+
+def _grown(a: Ends, finder: _Nearest, line: Line) -> Line:
+    """The line carried from the block to the whole capture, in steps that drift cannot outrun."""
+    center = int(np.searchsorted(a.times, line.center_ns))
+    reach = BLOCK // 2
+    while True:
+        part = a.take(slice(max(0, center - reach), center + reach, max(1, reach // GROWN)))
+        distances = finder.distances(part, line)
+        near = np.abs(distances) < REACH_NS
+        if np.count_nonzero(near) >= LEAST_SHARED:
+            line = _corrected(line, part.times[near], distances[near])
+        if reach >= len(a):
+            scatter = float(np.median(np.abs(distances[near]))) if near.any() else 0.0
+            return replace(line, scatter_ns=scatter)
+        reach *= 2

@@ -1,0 +1,136 @@
+"""What reports say of their own clocks: level 0 of the alignment.
+
+One session has one clock; reports of one host and boot share its system clock; else the wall
+clock (UTC) is all there is, wrong by milliseconds between hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.collectives.log import Codes
+from nsightpy.frames import Ints
+
+COLLECTIVES = "collectives"
+ONE_SESSION, SYSTEM_CLOCK, WALL_CLOCK, UNKNOWN = "one session", "system clock", "wall clock", "none"
+# A host's reports whose wall and system clocks disagree by more belong to different boots.
+SAME_BOOT_NS = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClockFit:
+    """How the times of one process of one report become times on the common clock.
+
+    Positive `offset_ns`: this clock was ahead of the first rank's when the session began, beyond
+    what level 0 corrects (`epoch_ns`: the UTC of the report's time 0). `drift_ppm` adds to it from
+    `zero_ns` on, the session's start in the report's own time; None where the capture is too short
+    to tell, and the offset then is that of its middle. `residual_*` are percentiles of own end -
+    median end over the `instances` collectives compared; None without any.
+    """
+
+    report: str
+    pid: int
+    rank: int | None
+    offset_ns: int = 0
+    drift_ppm: float | None = None
+    method: str = WALL_CLOCK
+    instances: int = 0
+    residual_p05_ns: float | None = None
+    residual_p50_ns: float | None = None
+    residual_p95_ns: float | None = None
+    epoch_ns: int = 0
+    zero_ns: int = 0
+
+    def to_aligned(self, times: Ints) -> Ints:
+        """Times of this report (ns) as ns of the common clock, UTC of the first rank's host."""
+        moved: Ints = times + (self.epoch_ns - self.offset_ns)
+        if self.drift_ppm is None:
+            return moved
+        moved -= np.rint((times - self.zero_ns) * (self.drift_ppm * 1e-6)).astype(np.int64)
+        return moved
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """What one process of one report says about its clock; None where it does not tell."""
+
+    report: str
+    pid: int
+    rank: int | None = None
+    host: str = ""
+    utc_ns: int | None = None
+    system_clock_ns: int | None = None
+    shift_ns: int = 0
+    session: str = ""
+
+    @property
+    def name(self) -> str:
+        """How people call it: its rank, else its report and process."""
+        return f"{self.report}:{self.pid}" if self.rank is None else f"rank {self.rank}"
+
+
+def hosts_of(clocks: Sequence[Clock]) -> list[str]:
+    """What shares one host clock: host and boot where the report tells them, else the session."""
+    return [
+        clock.session or clock.report if boot is None else f"{clock.host} since {boot}"
+        for clock, boot in zip(clocks, _boots(clocks), strict=True)
+    ]
+
+
+def sessions_of(clocks: Sequence[Clock]) -> Codes:
+    """For each clock the first one of its session: they are one clock."""
+    first: dict[tuple[object, ...], int] = {}
+    keys = (
+        (one.session, one.host, one.utc_ns, one.system_clock_ns) if one.session else (one.report,)
+        for one in clocks
+    )
+    found = [first.setdefault(key, place) for place, key in enumerate(keys)]
+    return np.asarray(found, dtype=np.int32)
+
+
+def level_zero(clocks: Sequence[Clock]) -> list[ClockFit]:
+    """The fits that need no collectives: system clock within a host, wall clock between hosts."""
+    boots = _boots(clocks)
+    one_session = not sessions_of(clocks).any()
+    fits = []
+    for clock, boot in zip(clocks, boots, strict=True):
+        if boot is not None and clock.system_clock_ns is not None:
+            zero = boot + clock.system_clock_ns
+        else:
+            zero = clock.utc_ns or 0
+        method = WALL_CLOCK if clock.utc_ns is not None else UNKNOWN
+        if boot is not None and (clock.host, boot) == (clocks[0].host, boots[0]):
+            method = SYSTEM_CLOCK
+        fits.append(
+            ClockFit(
+                clock.report,
+                clock.pid,
+                clock.rank,
+                method=ONE_SESSION if one_session else method,
+                epoch_ns=zero - clock.shift_ns,
+                zero_ns=clock.shift_ns,
+            )
+        )
+    return fits
+
+
+def _boots(clocks: Sequence[Clock]) -> list[int | None]:
+    """UTC minus system clock of each clock's host and boot; None where that cannot be known."""
+    hosts: dict[str, list[tuple[int, int]]] = {}
+    for place, clock in enumerate(clocks):
+        if clock.host and clock.utc_ns is not None and clock.system_clock_ns is not None:
+            hosts.setdefault(clock.host, []).append((clock.utc_ns - clock.system_clock_ns, place))
+    boots: list[int | None] = [None] * len(clocks)
+    for found in hosts.values():
+        boot: list[tuple[int, int]] = []
+        for offset, place in [*sorted(found), (2**63, -1)]:
+            if boot and offset - boot[0][0] > SAME_BOOT_NS:
+                shared = boot[len(boot) // 2][0]
+                for _, member in boot:
+                    boots[member] = shared
+                boot = []
+            boot.append((offset, place))
+    return boots

@@ -1,0 +1,134 @@
+"""Groups that work in lockstep, told apart: each ends when its own last member has come.
+
+Groups whose members wait for each other elsewhere end almost together. A job's ranks form a grid
+(tensor, data, pipeline), and a group is a line along one of its axes: each such layout is tried,
+and the one taken whose ends follow the last arrivals of its groups best.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.collectives.matching import nearest
+from nsightpy.frames import Floats, Ints
+
+# So many collectives tell enough, and too few ends tell nothing; most lanes must be in each.
+MOST_SHARED, LEAST_ENDS, PRESENT = 64, 24, 0.6
+# Ends that are so many times further apart than usual met by chance.
+UNUSUAL = 4.0
+# Several groups must explain the ends better than one: the more so the fewer collectives there
+# are. The worst part does not count: who came last may not be captured.
+BEYOND_CHANCE, COUNTED = 0.7, 0.75
+
+Labels = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Lanes:
+    """Collectives by end (ns of the common clock), the lane of each, and the lanes' ranks.
+
+    `world` is the number of ranks in the whole job, as far as is known.
+    """
+
+    starts: Ints
+    ends: Ints
+    lanes: Ints
+    seats: dict[int, int]
+    world: int
+
+
+def apart(view: Lanes, several: Sequence[int], tolerance_ns: int) -> list[list[int]]:
+    """The groups of two and more that some lanes with common ends are made of: often one."""
+    if len(several) < 3:
+        return [list(several)]
+    lanes = sorted(several, key=lambda lane: view.seats[lane])
+    starts, ends = _shared(view, lanes, tolerance_ns)
+    seats = np.asarray([view.seats[lane] for lane in lanes], dtype=np.int64)
+    labels = groups_among(starts, ends, seats, view.world)
+    groups = [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
+    return [[lanes[place] for place in group] for group in groups if len(group) > 1]
+
+
+def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Floats, Floats]:
+    """Starts and ends of what most of some lanes share, as groups_among takes them."""
+    rows = [np.flatnonzero(view.lanes == lane) for lane in lanes]
+    about = max(rows, key=len)
+    about = about[:: max(1, len(about) // MOST_SHARED)]
+    starts, ends = np.full((2, len(lanes), len(about)), np.nan)
+    for place, own in enumerate(rows):
+        near = own[nearest(view.ends[own], view.ends[about])]
+        there = np.abs(view.ends[near] - view.ends[about]) <= tolerance_ns
+        starts[place, there] = (view.starts[near] - view.ends[about])[there]
+        ends[place, there] = (view.ends[near] - view.ends[about])[there]
+    whole = np.mean(~np.isnan(ends), axis=0) >= PRESENT
+    return starts[:, whole], ends[:, whole]
+
+
+def groups_among(starts: Floats, ends: Floats, seats: Ints, world: int) -> Labels:
+    """The group of each lane; all 0 where nothing tells groups apart.
+
+    starts, ends: a row per lane, a column per collective that they seem to share, in ns from any
+    moment of that column; NaN where a lane took no part. seats: the lanes' ranks, ascending.
+    """
+    together = np.zeros(len(seats), dtype=np.int64)
+    if np.count_nonzero(~np.isnan(ends)) < LEAST_ENDS:
+        return together
+    spread = np.nanmax(ends, axis=0) - np.nanmin(ends, axis=0)
+    usual = spread <= UNUSUAL * np.median(spread)
+    starts, ends = starts[:, usual], ends[:, usual]
+    as_one = _unexplained(starts, ends, together)
+    best, least = together, (1.0 - BEYOND_CHANCE / ends.shape[1] ** 0.5) * _misfit(as_one)
+    for labels in _layouts(seats, world):
+        rest, several = as_one.copy(), np.bincount(labels)[labels] > 1
+        rest[several] = _unexplained(starts[several], ends[several], labels[several])
+        misfit = _misfit(rest)
+        if misfit < least:
+            best, least = labels, misfit
+    return best
+
+
+def _layouts(seats: Ints, world: int) -> Iterator[Labels]:
+    """Groups along each axis of any grid, of the lanes and of the whole job; two are needed."""
+    seen = set()
+    for places, count in ((np.arange(len(seats)), len(seats)), (seats, world)):
+        for size, inner in _axes(count):
+            labels = places // (inner * size) * inner + places % inner
+            _, labels = np.unique(labels, return_inverse=True)
+            several = np.count_nonzero(np.bincount(labels) > 1) > 1
+            if several and labels.tobytes() not in seen:
+                seen.add(labels.tobytes())
+                yield labels
+
+
+def _axes(count: int) -> Iterator[tuple[int, int]]:
+    """The length of an axis and of what lies inside it, for all axes of all grids of so many."""
+    for size in (n for n in range(2, count + 1) if count % n == 0):
+        yield from ((size, n) for n in range(1, count // size + 1) if count // size % n == 0)
+
+
+def _unexplained(starts: Floats, ends: Floats, labels: Labels) -> Floats:
+    """How much later each lane ended than its group's last arrival and what is usual tell."""
+    rest = np.empty_like(ends)
+    for label in np.unique(labels):
+        own = labels == label
+        rest[own] = ends[own] - np.fmax.reduce(starts[own], axis=0)
+    return _centred(_centred(rest, 1), 0)
+
+
+def _centred(values: Floats, axis: int) -> Floats:
+    """Values less their median along an axis; what is missing stays so."""
+    nothing = np.isnan(values).all(axis=axis, keepdims=True)
+    middle = np.nanmedian(np.where(nothing, 0.0, values), axis=axis, keepdims=True)
+    found: Floats = values - middle
+    return found
+
+
+def _misfit(unexplained: Floats) -> float:
+    """The mean of what is unexplained, but for the worst."""
+    sizes = np.sort(np.abs(unexplained[~np.isnan(unexplained)]))
+    return float(np.mean(sizes[: math.ceil(COUNTED * len(sizes))]))

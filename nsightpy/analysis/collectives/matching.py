@@ -1,0 +1,173 @@
+"""Which collectives of different ranks are one: the instances of every channel.
+
+NCCL's own sequence number of an operation decides where a payload tells it. Else the order in the
+channel does, shifted for ranks whose capture began elsewhere; the shift is read from ends that
+agree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.collectives.log import POINT_TO_POINT, UNKNOWN, Codes, Ledger, Mask
+from nsightpy.frames import Ints, distinct
+
+REACH_NS = 200_000
+ONE_SHIFT = 0.8
+ROUNDS = 3
+MOST_SHIFT = 16
+
+
+@dataclass(frozen=True)
+class Instances:
+    """The instance of every row of a ledger, -1 where no other rank's collective belongs to it."""
+
+    number: Ints
+    count: int
+
+    @property
+    def matched(self) -> Mask:
+        found: Mask = self.number != UNKNOWN
+        return found
+
+    def about(self, shown: Mask) -> Instances:
+        """Only the instances to which any of the rows belongs."""
+        wanted = np.zeros(self.count, dtype=np.bool_)
+        wanted[self.number[self.matched & shown]] = True
+        keep = self.matched & wanted[np.maximum(self.number, 0)] if self.count else self.matched
+        return Instances(np.where(keep, self.number, UNKNOWN), self.count)
+
+
+def instances_of(ledger: Ledger, ends: Ints) -> Instances:
+    """The instances of a ledger; ends on the common clock, as good as it is."""
+    numbers = np.full(len(ledger), UNKNOWN, dtype=np.int64)
+    count = 0
+    for channel in np.unique(ledger.channel[ledger.channel != UNKNOWN]).tolist():
+        rows = np.flatnonzero(ledger.channel == channel)
+        local = _channel_instances(ledger, rows, ends)
+        used, places = distinct(local[local != UNKNOWN])
+        numbers[rows[local != UNKNOWN]] = places + count
+        count += len(used)
+    return Instances(numbers, count)
+
+
+def _channel_instances(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
+    """Instance numbers of one channel's rows; -1 for those that are alone."""
+    told = ledger.sequences[rows]
+    if (told != UNKNOWN).all():
+        return _shared(told * len(ledger.tokens) + _operations(ledger, rows), ledger.unit[rows])
+    local = np.full(len(rows), UNKNOWN, dtype=np.int64)
+    left, base = np.arange(len(rows)), 0
+    for _ in range(ROUNDS):
+        found, length = _one_round(ledger, rows[left], ends)
+        done = found != UNKNOWN
+        local[left[done]] = found[done] + base
+        base += length
+        left = left[~done]
+        if not done.any() or len(np.unique(ledger.unit[rows[left]])) < 2:
+            break
+    return local
+
+
+def _operations(ledger: Ledger, rows: Ints) -> Ints:
+    """A code for each operation: NCCL counts the calls of each by itself in every communicator.
+
+    The two sides of a point-to-point transfer call different operations: they have one code.
+    """
+    codes: dict[str, int] = {}
+    names = ("" if one.operation in POINT_TO_POINT else one.operation for one in ledger.tokens)
+    of_token = [codes.setdefault(name, len(codes)) for name in names]
+    return np.asarray(of_token, dtype=np.int64)[ledger.token[rows]]
+
+
+def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
+    """Match every unit's rows with those of the unit that has most."""
+    _, bounds, counts = np.unique(ledger.unit[rows], return_index=True, return_counts=True)
+    parts = [slice(b, b + n) for b, n in zip(bounds.tolist(), counts.tolist(), strict=True)]
+    reference = parts[int(np.argmax(counts))]
+    tokens, times, sync = ledger.token[rows], ends[rows], ledger.synchronising[rows]
+    length = reference.stop - reference.start
+    found = np.full(len(rows), UNKNOWN, dtype=np.int64)
+    for part in parts:
+        if part == reference:
+            found[part] = np.arange(length)
+            continue
+        own = (tokens[part], times[part], sync[part])
+        shift, timed = _shifts(tokens[reference], times[reference], *own)
+        target = np.arange(part.stop - part.start) + shift
+        inside = (target >= 0) & (target < length)
+        place = np.where(inside, target, 0)
+        fits = inside & (tokens[reference][place] == tokens[part])
+        if timed:
+            near = np.abs(times[reference][place] - times[part]) <= REACH_NS
+            fits &= near | ~sync[part]
+        found[part] = np.where(fits, target, UNKNOWN)
+    return _shared(found, ledger.unit[rows]), length
+
+
+def _shifts(
+    tokens: Codes, times: Ints, own_tokens: Codes, own_times: Ints, sync: Mask
+) -> tuple[Ints, bool]:
+    """How far each of a unit's rows lies behind its place in the reference; whether ends told."""
+    places = np.arange(len(own_tokens))
+    shift = np.full(len(own_tokens), MOST_SHIFT * len(tokens), dtype=np.int64)
+    for token in np.unique(own_tokens[sync]).tolist():
+        mine = np.flatnonzero((own_tokens == token) & sync)
+        theirs = np.flatnonzero(tokens == token)
+        theirs = theirs[np.argsort(times[theirs], kind="stable")]
+        if len(theirs):
+            near = theirs[nearest(times[theirs], own_times[mine])]
+            close = np.abs(times[near] - own_times[mine]) <= REACH_NS
+            shift[mine[close]] = near[close] - places[mine[close]]
+    seen = shift != MOST_SHIFT * len(tokens)
+    if not seen.any():
+        best = _best_shift(tokens, times, own_tokens, own_times)
+        return np.full(len(own_tokens), best), False
+    values, votes = np.unique(shift[seen], return_counts=True)
+    if votes.max() >= ONE_SHIFT * votes.sum():
+        return np.full(len(own_tokens), values[np.argmax(votes)]), True
+    last = np.maximum.accumulate(np.where(seen, places, -1))
+    first = int(np.flatnonzero(seen)[0])
+    return shift[np.where(last < 0, first, last)], True
+
+
+def nearest(ascending: Ints, wanted: Ints) -> Ints:
+    """Places of the times nearest to some others."""
+    place = np.searchsorted(ascending, wanted)
+    after = np.minimum(place, len(ascending) - 1)
+    before = np.maximum(place - 1, 0)
+    closer = np.abs(ascending[before] - wanted) < np.abs(ascending[after] - wanted)
+    return np.where(closer, before, after)
+
+
+def _best_shift(tokens: Codes, times: Ints, own_tokens: Codes, own_times: Ints) -> int:
+    """The shift where no ends agree: none when all looks agree, else by looks, then by time."""
+    best = (-1.0, 0.0, 0)
+    for shift in sorted(range(-MOST_SHIFT, MOST_SHIFT + 1), key=abs):
+        target = np.arange(len(own_tokens)) + shift
+        inside = (target >= 0) & (target < len(tokens))
+        if not inside.any():
+            continue
+        same = tokens[target[inside]] == own_tokens[inside]
+        apart = float(np.median(np.abs(times[target[inside]] - own_times[inside])))
+        share = float(np.count_nonzero(same)) / len(own_tokens)
+        best = max(best, (round(share, 2), -apart if share < 1.0 else 0.0, shift), key=_by_fit)
+    return best[2]
+
+
+def _by_fit(candidate: tuple[float, float, int]) -> tuple[float, float, int]:
+    share, closeness, shift = candidate
+    return share, closeness, -abs(shift)
+
+
+def _shared(numbers: Ints, units: Codes) -> Ints:
+    """The numbers that at least two units have; -1 for the others, and for a unit's second."""
+    found = numbers.copy()
+    order = np.lexsort((units, numbers))
+    again = (np.diff(numbers[order]) == 0) & (np.diff(units[order]) == 0)
+    found[order[1:][again]] = UNKNOWN
+    values, places, counts = np.unique(found, return_inverse=True, return_counts=True)
+    alone = (counts < 2) | (values == UNKNOWN)
+    return np.where(alone[places], UNKNOWN, found)

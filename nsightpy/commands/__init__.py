@@ -1,0 +1,1 @@
+"""One function per command: reports in, a result out."""

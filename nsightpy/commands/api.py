@@ -1,0 +1,107 @@
+"""api: where the host's time in CUDA calls went, as nsys stats cuda_api_sum counts it; also in
+MPI, cuBLAS, cuDNN and the operating system's calls (osrt_sum)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Unpack
+
+from nsightpy.analysis import ranking
+from nsightpy.analysis.tally import Key, Tally, merge
+from nsightpy.errors import UsageError
+from nsightpy.frames import Frame
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table
+
+_COLUMNS = ("start_ns", "end_ns", "name", "event_class")
+_CALLS = ("start_ns", "end_ns", "pid", "tid", "name")
+# Library -> its frame, and the value of the frame's `library` column.
+LIBRARIES = {
+    "cuda": ("api_calls", ""),
+    "mpi": ("mpi_calls", ""),
+    "cublas": ("library_calls", "cuBLAS"),
+    "cudnn": ("library_calls", "cuDNN"),
+    "osrt": ("os_calls", ""),
+}
+SPLITS = ("rank", "process")
+
+
+def api(
+    reports: Paths,
+    *,
+    library: str = "cuda",
+    by: str | Iterable[str] = (),
+    top: int | None = None,
+    **common: Unpack[Common],
+) -> Table:
+    """API functions by total host time; columns of `nsys stats --report cuda_api_sum`, ns.
+
+    `library`: cuda, mpi, cublas, cudnn or osrt (as osrt_sum). `by`: rank, process. A call belongs
+    to a process, not to a device: `device` does not narrow it. Raises UsageError.
+    """
+    if library not in LIBRARIES:
+        raise UsageError(f"library must be one of {', '.join(LIBRARIES)}, not {library!r}")
+    given = by.split(",") if isinstance(by, str) else list(by)
+    splits = tuple(dict.fromkeys(split.strip() for split in given if split.strip()))
+    if unknown := [split for split in splits if split not in SPLITS]:
+        raise UsageError(f"cannot split by {', '.join(unknown)}; there are {', '.join(SPLITS)}")
+    request = Request.of(reports, **common)
+    work = partial(_tally, library=library, splits=splits, scope=request.scope)
+    parts = request.map(work, ranked="rank" in splits).values
+    statistics = merge([part for part, _ in parts]).statistics()
+    fields = [Field(split, "id") for split in splits]
+    table = ranking.rank_by_time("api", statistics, fields, count="Num Calls", top=top)
+    dropped = sum(count for _, count in parts)
+    return request.finish(table, *_notes(request.scope, dropped, library, table))
+
+
+def _tally(
+    report: NsysReport, *, library: str, splits: Sequence[str], scope: Scope
+) -> tuple[Tally, int]:
+    """Durations per (splits..., function), and how many rows are no calls of their own."""
+    rows = _cuda(report, scope, splits) if library == "cuda" else _other(report, scope, library)
+    calls = ranking.calls(rows) if library == "cuda" else rows
+    tally = ranking.tally_durations(calls, [*("pid" for _ in splits), "name"])
+
+    def shown(key: Key) -> Key:
+        pids = [pid if isinstance(pid, int) else 0 for pid in key[:-1]]
+        told = [
+            report.rank_of(pid)[0] if split == "rank" else pid
+            for split, pid in zip(splits, pids, strict=True)
+        ]
+        return (*told, key[-1])
+
+    if splits:
+        renamed = Tally(tuple(map(shown, tally.keys)), tally.bounds, tally.values, tally.counts)
+        tally = merge([renamed])
+    return tally, rows.rows - calls.rows
+
+
+def _cuda(report: NsysReport, scope: Scope, splits: Sequence[str]) -> Frame:
+    columns = [c for c in scope.columns if c != "device"]
+    columns += ["pid"] if splits and "pid" not in columns else []
+    return scope.narrow(report, report.frame("api_calls", (*_COLUMNS, *columns)))
+
+
+def _other(report: NsysReport, scope: Scope, library: str) -> Frame:
+    name, kind = LIBRARIES[library]
+    columns = (*_CALLS, "library") if kind else _CALLS
+    frame = scope.narrow(report, report.frame(name, columns))
+    return frame.take(frame.labels("library").equals([kind])) if kind else frame
+
+
+def _notes(scope: Scope, dropped: int, library: str, table: Table) -> list[str]:
+    notes = []
+    if dropped:
+        notes.append(f"{dropped:,} rows only repeat a call to carry its backtrace: not counted.")
+    if scope.devices is not None:
+        notes.append("API calls belong to no device: --device does not narrow them.")
+    if library != "cuda" and not table.rows:
+        notes.append(
+            f"The capture holds no calls of this library: `nsys profile -t {library}` records them."
+        )
+    return notes

@@ -1,0 +1,104 @@
+"""breakdown: how each device's time divides into compute, communication, copies and idle."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
+
+from nsightpy.query.device_time import (
+    RankedBudget,
+    attributed,
+    budget_order,
+    doubtful_names,
+    read_work,
+)
+from nsightpy.query.idle_time import (
+    CAUSES,
+    launches_of,
+    residual_note,
+    stream_waits_note,
+)
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table, Value
+
+BUDGET = (
+    "window_ns",
+    "busy_ns",
+    "compute_ns",
+    "communication_ns",
+    "memory_ns",
+    "overlap_ns",
+    "exposed_communication_ns",
+    "copy_only_ns",
+    "opaque_graph_ns",
+    "idle_ns",
+)
+FIELDS = (
+    Field("rank", "id"),
+    Field("device", "id"),
+    *(Field(name, "ns") for name in (*BUDGET, *CAUSES, "unattributed_ns")),
+)
+
+
+def breakdown(
+    reports: Paths,
+    *,
+    communication: Iterable[str] = (),
+    **common: Unpack[Common],
+) -> Table:
+    """The time budget of every rank and device, in ns.
+
+    Every figure is the measure of a union over all streams, clipped to the window: from the first
+    start to the last end on the device, or from_time to to_time, or with nvtx the projected
+    intervals of those ranges on the device, whoever launched what ran in them. launch_starved,
+    blocking, dependency_stalled and unattributed add up to the time without compute; host, kernel
+    and other wait are gaps on single streams, added over a device's streams (see analysis.idle).
+    Causes that the capture does not tell are None, with a note. `communication` adds regular
+    expressions to the names that count as communication kernels.
+    """
+    request = Request.of(reports, **common)
+    work = partial(_budgets, communication=tuple(communication), scope=request.scope)
+    parts = request.map(work, ranked=True).values
+    rows = sorted((row for part in parts for row in part.rows), key=budget_order)
+    doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
+    notes = dict.fromkeys(note for part in parts for note in part.notes)
+    table = Table("breakdown", FIELDS, tuple(budget_row(row) for row in rows))
+    residual = residual_note([row.idle for row in rows])
+    waits = stream_waits_note([(row.budget.window_ns, row.idle) for row in rows])
+    return request.finish(table, *map(suspect_note, doubtful), *notes, *residual, *waits)
+
+
+def budget_row(row: RankedBudget) -> tuple[Value, ...]:
+    """The row of the table; causes that are not known are None."""
+    figures = (getattr(row.budget, name) for name in BUDGET)
+    return (row.rank, row.device, *figures, *row.idle.columns.values())
+
+
+def suspect_note(name: str) -> str:
+    """What is said of a kernel that may be communication but is not on the list."""
+    return (
+        f"{name!r} is counted as compute, though its name sounds like communication; "
+        "--communication REGEX counts it as such."
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one report contributes."""
+
+    rows: list[RankedBudget]
+    doubtful: list[str]
+    notes: tuple[str, ...]
+
+
+def _budgets(report: NsysReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
+    with launches_of(report) as launches:
+        work = read_work(report, scope)
+        doubtful = doubtful_names(scope.within(report, work.kernels), communication)
+        rows, idle = attributed(report, scope, work, launches, communication)
+    return _Part(rows, doubtful, idle.notes)

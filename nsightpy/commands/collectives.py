@@ -1,0 +1,176 @@
+"""collectives: NCCL operations by size and group: transfer and wait, bandwidth, who is late."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.ranks.abnormal import Abnormal
+from nsightpy.analysis.ranks.arrivals import arrivals_of
+from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
+from nsightpy.query.rank_alignment import UnitNames, aligned, once, rank_part
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.results import Field, Table, Value
+from nsightpy.units import format_bytes, format_time, significant
+
+FIELDS = (
+    Field("operation", "text"),
+    Field("group", "text"),
+    Field("ranks"),
+    Field("instances"),
+    Field("bytes", "bytes"),
+    Field("duration_med_ns", "ns", 1),
+    Field("transfer_med_ns", "ns", 1),
+    Field("jitter_med_ns", "ns", 1),
+    Field("algbw_gb_per_s", "GB/s", 3),
+    Field("busbw_gb_per_s", "GB/s", 3),
+    Field("last_rank", "text"),
+    Field("last_share", "ratio", 4),
+    Field("abnormal"),
+)
+# The same operation and size in another group is called slower from this ratio on.
+SLOWER_GROUP = 3.0
+TOLD = 3
+
+
+def collectives(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Table:
+    """One row per operation, size and group of ranks, most time first.
+
+    bytes is S, the size of the whole operation (AllGather, ReduceScatter, AllToAll: n times what
+    one rank passes); transfer the shortest participant's duration, jitter what a rank waits beyond
+    it; algbw = S / transfer, busbw as nccl-tests counts it, both in GB/s of 10^9 bytes.
+    """
+    request = Request.of(reports, **common)
+    mapped = request.map(partial(rank_part, scope=request.scope), identified=True)
+    results = once(request.ranks, mapped.results)
+    alignment = aligned(results)
+    names = UnitNames.of(alignment)
+    found = grouped_collectives(alignment, arrivals_of(alignment))
+    shown = [one for one in found if _wanted(request.scope, alignment, one)]
+    rows = tuple(_row(one, names) for one in shown[:top])
+    notes = [*_notes(shown, alignment, names), *alignment.notes]
+    return request.finish(Table("collectives", FIELDS, rows), *notes)
+
+
+def _wanted(scope: Scope, alignment: Alignment, one: GroupedCollective) -> bool:
+    units = [alignment.ledger.units[place] for place in one.units]
+    ranks = {alignment.clocks[unit.clock].rank for unit in units}
+    devices = {unit.device for unit in units}
+    return (scope.ranks is None or bool(ranks & scope.ranks)) and (
+        scope.devices is None or bool(devices & scope.devices)
+    )
+
+
+def _row(one: GroupedCollective, names: UnitNames) -> tuple[Value, ...]:
+    return (
+        one.token.operation,
+        names.group(one.units, one.size),
+        one.ranks,
+        one.instances,
+        one.total_bytes,
+        one.duration_ns,
+        one.transfer_ns,
+        one.jitter_ns,
+        one.algbw,
+        one.busbw,
+        None if one.last_unit is None else names.names[one.last_unit],
+        one.last_share,
+        len(one.abnormal),
+    )
+
+
+def _notes(found: Sequence[GroupedCollective], alignment: Alignment, names: UnitNames) -> list[str]:
+    return [
+        *_abnormal_notes(found, names),
+        *_slower_groups(found, names),
+        *_size_notes(found),
+        *_missing_notes(found, names),
+        *_unmatched_note(alignment),
+    ]
+
+
+def called(one: GroupedCollective, names: UnitNames) -> str:
+    size = "" if one.total_bytes is None else f" of {format_bytes(one.total_bytes)}"
+    return f"{one.token.operation}{size} in {names.group(one.units, one.size)}"
+
+
+def _abnormal_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+    """The worst instances, each with its ratio and whether somebody was waited for."""
+    worst = sorted(
+        ((-bad.ratio, place, bad) for place, one in enumerate(found) for bad in one.abnormal),
+        key=lambda case: (case[0], case[1], case[2].start_ns),
+    )
+    notes = []
+    for _, place, bad in worst[:TOLD]:
+        notes.append(
+            f"abnormal: {called(found[place], names)} once took {format_time(bad.duration_ns)}, "
+            f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
+        )
+    return notes
+
+
+def cause_of(bad: Abnormal, names: UnitNames) -> str:
+    """Why an instance was slow, as far as it can be told."""
+    if bad.late_unit is not None:
+        return f"it waited for rank {names.names[bad.late_unit]}"
+    if not bad.whole:
+        return "whether it waited is not known, since no other rank was captured"
+    return "the transfer itself was slow"
+
+
+def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+    """Groups in which the same operation of the same size takes much longer than in others."""
+    alike: dict[tuple[object, int], list[GroupedCollective]] = {}
+    for one in found:
+        if one.transfer_ns and one.token.bytes >= 0:
+            alike.setdefault((one.token, one.ranks), []).append(one)
+    notes = []
+    for groups in alike.values():
+        usual = float(np.median([one.transfer_ns or 0.0 for one in groups]))
+        fastest = min(one.transfer_ns or 0.0 for one in groups)
+        base = usual if len(groups) > 2 else fastest
+        slow = max(groups, key=lambda one: one.transfer_ns or 0.0)
+        if (slow.transfer_ns or 0.0) >= SLOWER_GROUP * base:
+            notes.append(
+                f"{called(slow, names)} takes {(slow.transfer_ns or 0.0) / base:.3g} times as "
+                f"long as in other groups of {slow.ranks}."
+            )
+    return notes[:TOLD]
+
+
+def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
+    if not any(one.token.bytes < 0 for one in found):
+        return []
+    return [
+        (
+            "No bandwidth where bytes is empty: sizes are in NCCL's NVTX payload, which these "
+            "exports lack. It takes NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an export with "
+            "`--include-json true` (nsys 2025 on)."
+        )
+    ]
+
+
+def _missing_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+    torn = {
+        names.group(one.units, one.size): one.size - len(one.units)
+        for one in found
+        if one.size > len(one.units)
+    }
+    if not torn:
+        return []
+    shown = "; ".join(f"{group}: {missing} missing" for group, missing in list(torn.items())[:TOLD])
+    return [f"Not all ranks of every group were captured ({shown}): their arrivals are unknown."]
+
+
+def _unmatched_note(alignment: Alignment) -> list[str]:
+    matched = alignment.instances.matched[alignment.ledger.shown]
+    alone = int(np.count_nonzero(~matched))
+    if not alone:
+        return []
+    return [f"{alone:,} of {len(matched):,} collectives have no counterpart in another rank."]

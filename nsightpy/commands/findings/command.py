@@ -1,0 +1,127 @@
+"""findings: what stands out, ranked by what it could give back at most."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from functools import partial
+from glob import escape
+from pathlib import Path
+from typing import Unpack
+
+from nsightpy.analysis.findings.checks import findings as checked
+from nsightpy.analysis.findings.facts import Facts
+from nsightpy.analysis.ranking import tally_durations
+from nsightpy.analysis.tally import Tally, merge
+from nsightpy.commands.findings.device_facts import Gathered, gather
+from nsightpy.commands.findings.rank_facts import with_waits
+from nsightpy.errors import ReportError
+from nsightpy.query.device_time import attributed, read_work
+from nsightpy.query.idle_time import launches_of
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths, find_reports
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Finding, Table, finding_record
+
+FIELDS = (
+    Field("finding", "text"),
+    Field("severity", "text"),
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("evidence", "text"),
+    Field("recoverable_ns", "ns"),
+    Field("recoverable_share", "ratio", 4),
+    Field("next_command", "text"),
+)
+RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "name")
+MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
+NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
+_PROBLEMS = (
+    *("holds no GPU work", "nsys warning", "nsys error", "No CUDA API calls", "left out: "),
+    *("repeats the capture", "repeat the capture", "is claimed", "ranks without a report"),
+)
+
+
+def findings(
+    reports: Paths,
+    *,
+    top: int | None = None,
+    communication: Iterable[str] = (),
+    **common: Unpack[Common],
+) -> Table:
+    """What stands out, the largest share of a window first; bounds in ns.
+
+    recoverable_ns is a ceiling: per iteration where the evidence says so, else for the window.
+    Ceilings of different findings overlap and must not be added.
+    """
+    request = Request.of(reports, **common)
+    work = partial(_gathered, communication=tuple(communication), scope=request.scope)
+    results = request.map(work, ranked=True).results
+    gathered = [(report, part) for report, (part, _) in results]
+    facts = facts_of(request, gathered, [kernels for _, (_, kernels) in results])
+    found = checked(facts)
+    nothing = [NOTHING] if facts.devices and not found else []
+    notes = [*nothing, *(note for _, one in gathered for note in one.notes)]
+    return request.finish(findings_table(found[:top]), *notes)
+
+
+def facts_of(
+    request: Request, gathered: Sequence[tuple[NsysReport, Gathered]], kernels: Sequence[Tally]
+) -> Facts:
+    """The facts of all reports together."""
+    devices = with_waits(request.ranks, [(report, one.met) for report, one in gathered])
+    return Facts(
+        devices=list(devices.values()),
+        kernels=merge(kernels).statistics(),
+        report=typed_again(request.ranks.inputs),
+        problems=[n for n in request.ranks.notes if any(mark in n for mark in _PROBLEMS)],
+        unlaunched=sum(one.unlaunched for _, one in gathered),
+        options=request.options,
+        has_ranges=any(one.has_ranges for _, one in gathered),
+        has_collectives=any(len(one.met.part.log) for _, one in gathered),
+    )
+
+
+def findings_table(found: Sequence[Finding]) -> Table:
+    """Findings under the columns of the command line."""
+    return Table("findings", FIELDS, tuple(tuple(finding_record(one).values()) for one in found))
+
+
+def typed_again(inputs: Sequence[str]) -> str:
+    """The reports as they can be typed again: their folder or a pattern where it finds the same."""
+    if len(inputs) > 1:
+        folders = {path.rpartition("/")[0] for path in inputs}
+        start = _shared_start(inputs)
+        end = _shared_start([path[len(start) :][::-1] for path in inputs])[::-1]
+        candidates = [folder or "." for folder in folders] if len(folders) == 1 else []
+        for short in (*candidates, f"{escape(start)}*{escape(end)}"):
+            if _finds(short, inputs):
+                return shlex.quote(short)
+    return " ".join(shlex.quote(path) for path in inputs)
+
+
+def _shared_start(texts: Sequence[str]) -> str:
+    """What all texts begin with, character by character."""
+    low, high = min(texts), max(texts)
+    return low[: next((i for i, c in enumerate(low) if not high.startswith(c, i)), len(low))]
+
+
+def _finds(given: str, inputs: Sequence[str]) -> bool:
+    """Whether a folder or pattern stands for these reports and no others."""
+    try:
+        found = find_reports(given)
+    except (ReportError, OSError):
+        return False
+    return {path.resolve() for path in found} == {Path(path).resolve() for path in inputs}
+
+
+def _gathered(
+    report: NsysReport, *, communication: tuple[str, ...], scope: Scope
+) -> tuple[Gathered, Tally]:
+    with launches_of(report, ends=True, waiting=True) as launches:
+        work = read_work(report, scope, MEMORY_COLUMNS)
+        kernels = tally_durations(scope.narrow(report, work.kernels), ["name"])
+        ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+        known = attributed(report, scope, work, launches, communication)
+        return gather(report, scope, work, launches, known, ranges, communication), kernels

@@ -1,0 +1,206 @@
+"""What the checks of `findings` need to know about a report's devices, gathered in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.collectives.log import NO_LOG
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.findings.facts import DeviceFacts, TinyKernels
+from nsightpy.analysis.findings.tiny import is_tiny, tiny_kernels
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.idle.launch_waits import launch_latency, long_launches
+from nsightpy.analysis.idle.queues import launch_bound
+from nsightpy.analysis.idle.starvation import starvation
+from nsightpy.analysis.intervals import NOTHING, Spans, difference, overlap_total, union
+from nsightpy.analysis.launches import NO_TIME, launch_lengths
+from nsightpy.analysis.memory.copies import (
+    INPUT,
+    PAGEABLE,
+    UNIFIED,
+    CopyTime,
+    copy_time,
+    host_memory,
+)
+from nsightpy.analysis.time_budget import places_of
+from nsightpy.commands.findings.rank_facts import Met
+from nsightpy.frames import API_CALLS, Frame, Ints
+from nsightpy.names import function_name
+from nsightpy.query.device_time import RankedBudget, attributed
+from nsightpy.query.idle_time import LaunchReader, ReportIdle, Work
+from nsightpy.query.rank_alignment import RankPart, rank_part
+from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import steady_places
+from nsightpy.readers.nsys.sync_calls import COLUMNS as SYNC_COLUMNS
+from nsightpy.reports.nsys import NsysReport
+
+NO_PART = RankPart((), NO_LOG)
+# Beyond so many collectives, putting ranks side by side takes longer than all the rest together.
+MOST_COLLECTIVES = 20_000
+MANY = (
+    "More than 20,000 collectives in a report: stragglers and abnormally long collectives are not "
+    "looked for here; `nsightpy ranks` and `nsightpy collectives` do."
+)
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """What one report contributes to the facts."""
+
+    met: Met
+    unlaunched: int = 0
+    has_ranges: bool = False
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Source:
+    """One report's work, idle time and host events."""
+
+    report: NsysReport
+    work: Work
+    communicates: NDArray[np.bool_]
+    idle: ReportIdle
+    syncs: Frame
+    calls: Frame
+    ranges: Frame | None
+    call_ns: Ints
+    kinds: NDArray[np.int32]
+
+
+def gather(
+    report: NsysReport,
+    scope: Scope,
+    work: Work,
+    launches: LaunchReader | None,
+    known: tuple[Sequence[RankedBudget], ReportIdle],
+    ranges: Frame | None = None,
+    communication: tuple[str, ...] = (),
+) -> Gathered:
+    """The facts about each device: over its steady iterations, or else over its whole window.
+
+    `work` has names and kinds of memory, `launches` the ends of calls; `known` are the budgets
+    and the idle time of the whole windows, `ranges` the NVTX ranges.
+    """
+    rows, idle = known
+    steady = steady_places(report, scope, work)
+    if steady is not None:
+        windows = {place: one.window for place, one in steady.items()}
+        rows, idle = attributed(report, scope, work, launches, communication, windows)
+    syncs = calls = Frame.empty(API_CALLS, SYNC_COLUMNS)
+    if idle.gaps and launches is not None and launches.waiting is not None:
+        syncs, calls = launches.waiting()
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    lengths, kinds = _call_lengths(work, idle), group_by(work.kernels, ("pid", "name")).codes
+    source = _Source(report, work, communicates, idle, syncs, calls, ranges, lengths, kinds)
+    unlaunched = 0
+    if idle.work is not None:
+        unlaunched = int(np.count_nonzero(idle.work.launch[: work.kernels.rows] == NO_TIME))
+    devices = {(row.pid, row.device): _device(source, row) for row in rows}
+    if steady is not None:
+        devices = {
+            place: replace(one, iterations=steady[place].count) for place, one in devices.items()
+        }
+    met = int(np.count_nonzero(communicates))
+    few = 0 < met <= MOST_COLLECTIVES
+    part = rank_part(report, scope=scope, communication=communication) if few else NO_PART
+    notes = (MANY,) if met > MOST_COLLECTIVES else ()
+    return Gathered(Met(part, devices), unlaunched, ranges is not None and ranges.rows > 0, notes)
+
+
+def _call_lengths(work: Work, idle: ReportIdle) -> Ints:
+    """How long the call took that launched each row of the idle time's work, ns; 0 if unknown."""
+    if idle.work is None or idle.calls is None:
+        return np.empty(0, dtype=np.int64)
+    lengths = np.zeros(len(idle.work), dtype=np.int64)
+    lengths[: work.kernels.rows] = launch_lengths(work.kernels, idle.calls)
+    return lengths
+
+
+def _device(source: _Source, row: RankedBudget) -> DeviceFacts:
+    place, window = (row.pid, row.device), row.budget.window
+    mine = Work(*(_of_place(frame, place) for frame in source.work))
+    kernels = _united(mine.kernels) | _united(mine.graphs)
+    memory = host_memory(mine.operations)
+    names = mine.operations.labels("operation")
+
+    def copies(keep: Callable[[], np.ndarray]) -> CopyTime | None:
+        chosen = mine.operations.take(keep())
+        return copy_time(chosen, kernels, window) if chosen.rows else None
+
+    facts = DeviceFacts(
+        row.rank,
+        row.device,
+        row.budget,
+        causes=row.idle.causes,
+        input_copies=copies(lambda: names.equals(INPUT)),
+        pageable=copies(lambda: memory.equals([PAGEABLE])),
+        unified=copies(lambda: names.equals([n for n in names.values if n.startswith(UNIFIED)])),
+    )
+    return _with_idleness(
+        source, row, facts, difference(window, kernels | _united(mine.operations))
+    )
+
+
+def _with_idleness(
+    source: _Source, row: RankedBudget, facts: DeviceFacts, nothing: Spans
+) -> DeviceFacts:
+    """The facts with what the host did while the device did `nothing`, where that is known."""
+    place, window, idle = (row.pid, row.device), row.budget.window, source.idle
+    tiny = is_tiny(source.work.kernels, source.communicates)
+    if place not in idle.gaps or idle.work is None:
+        return replace(facts, tiny=_tiny(source, place, tiny, NOTHING, window))
+    gaps, ranges = idle.gaps[place], source.ranges
+    bound = launch_bound(idle.work, idle.work.places.index(place), source.call_ns)
+    long = long_launches(idle.work, gaps, source.call_ns, source.kinds, nothing)
+    if long is not None:
+        long = replace(long, kernel=function_name(source.work.kernels.labels("name")[long.row]))
+    starved = starvation(
+        gaps,
+        window,
+        nothing,
+        bound.stretches,
+        source.syncs.take(source.syncs.ints("pid") == row.pid),
+        None if ranges is None else ranges.take(ranges.ints("pid") == row.pid),
+        source.calls.take(source.calls.ints("pid") == row.pid),
+        NOTHING if long is None else long.lost,
+    )
+    every = np.zeros(len(idle.work), dtype=np.bool_)
+    every[: len(tiny)] = tiny
+    latency = launch_latency(gaps, every) & nothing
+    return replace(
+        facts,
+        starvation=starved,
+        launch_bound_kernels=bound.kernels,
+        launch_bound_idle_ns=overlap_total(bound.stretches, nothing),
+        long_launches=long,
+        tiny=_tiny(source, place, tiny, latency if long is None else latency - long.lost, window),
+    )
+
+
+def _tiny(
+    source: _Source,
+    place: tuple[int, int],
+    tiny: NDArray[np.bool_],
+    latency: Spans,
+    window: Spans,
+) -> TinyKernels | None:
+    kernels = source.work.kernels
+    mine = (kernels.ints("pid") == place[0]) & (kernels.ints("device") == place[1])
+    others = _united(_of_place(source.work.operations, place))
+    own = kernels if mine.all() else kernels.take(mine)
+    return tiny_kernels(own, tiny[mine], others, latency, window)
+
+
+def _of_place(frame: Frame, place: tuple[int, int]) -> Frame:
+    if frame.rows and places_of(frame) == [place]:
+        return frame
+    return frame.take((frame.ints("pid") == place[0]) & (frame.ints("device") == place[1]))
+
+
+def _united(frame: Frame) -> Spans:
+    return union(frame.ints("start_ns"), frame.ints("end_ns"))

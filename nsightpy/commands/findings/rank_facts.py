@@ -1,0 +1,97 @@
+"""What ranks cost each other: who keeps the others waiting, and collectives that took too long."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.collectives.log import Mask
+from nsightpy.analysis.findings.facts import DeviceFacts, SlowCollectives
+from nsightpy.analysis.findings.facts import Straggler as StragglerFacts
+from nsightpy.analysis.findings.outliers import SlowInstances, slow_by_unit
+from nsightpy.analysis.intervals import measure_before
+from nsightpy.analysis.ranks.arrivals import arrivals_of
+from nsightpy.analysis.ranks.collective_groups import grouped_collectives
+from nsightpy.analysis.ranks.stragglers import straggler_of
+from nsightpy.commands.collectives import called, cause_of
+from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned, once
+from nsightpy.rank_set import RankSet
+from nsightpy.reports.nsys import NsysReport
+
+# (report, process, device)
+Place = tuple[str, int, int]
+
+
+@dataclass(frozen=True)
+class Met:
+    """What one report tells about its collectives, and the facts about its devices by place."""
+
+    part: RankPart
+    devices: Mapping[tuple[int, int], DeviceFacts]
+
+
+def with_waits(
+    rank_set: RankSet, results: Sequence[tuple[NsysReport, Met]]
+) -> dict[Place, DeviceFacts]:
+    """The facts about all devices, with what their ranks lost in collectives."""
+    facts: dict[Place, DeviceFacts] = {
+        (str(report.path), *place): one
+        for report, met in results
+        for place, one in met.devices.items()
+    }
+    parts = once(rank_set, [(report, met.part) for report, met in results])
+    if not any(len(part.log) for _, part in parts):
+        return facts
+    alignment = aligned(parts)
+    arrivals = arrivals_of(alignment)
+    places = [_place(alignment, unit) for unit in range(len(alignment.ledger.units))]
+    inside = _inside(alignment, [facts.get(place) for place in places])
+    names = UnitNames.of(alignment)
+    found = slow_by_unit(alignment, grouped_collectives(alignment, arrivals), inside)
+    for unit, slow in found.items():
+        if places[unit] in facts:
+            told = _told(slow, names)
+            facts[places[unit]] = replace(facts[places[unit]], slow_collectives=told)
+    late = straggler_of(alignment, arrivals)
+    if late is not None and (place := places[late.unit]) in facts:
+        saved = int(late.saved[inside[arrivals.rows]].sum())
+        waited_for = StragglerFacts(late.last_share, saved)
+        facts[place] = replace(facts[place], straggler=waited_for)
+    return facts
+
+
+def _place(alignment: Alignment, unit: int) -> Place:
+    own = alignment.ledger.units[unit]
+    return alignment.clocks[own.clock].report, own.pid, own.device
+
+
+def _inside(alignment: Alignment, devices: Sequence[DeviceFacts | None]) -> Mask:
+    """The rows of the ledger that touch the windows of their devices; none of unknown devices."""
+    ledger = alignment.ledger
+    keep = np.zeros(len(ledger), dtype=np.bool_)
+    for unit, one in enumerate(devices):
+        if one is None:
+            continue
+        fit = alignment.fits[ledger.units[unit].clock]
+        rows = np.flatnonzero(ledger.unit == unit)
+        # the ledger's times are the report's own plus a constant
+        shift = fit.epoch_ns - alignment.base_ns
+        window = one.budget.window
+        before = measure_before(window, ledger.starts[rows] - shift)
+        keep[rows] = measure_before(window, ledger.ends[rows] - shift) > before
+    return keep
+
+
+def _told(slow: SlowInstances, names: UnitNames) -> SlowCollectives:
+    worst = slow.worst
+    return SlowCollectives(
+        slow.instances,
+        slow.lost_ns,
+        called(slow.kind, names),
+        worst.duration_ns,
+        worst.ratio,
+        cause_of(worst, names),
+    )

@@ -1,0 +1,1 @@
+"""headroom: what ncu measured, joined to the time that nsys saw."""

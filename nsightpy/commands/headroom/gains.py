@@ -1,0 +1,149 @@
+"""What there is to gain: kernels with their measurements, and the table made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from nsightpy.analysis.selection.headroom import Roof, StepParts, nearest_roof, unlike
+from nsightpy.analysis.selection.headroom_join import LOOSE, Match, Measured, match
+from nsightpy.analysis.selection.launch_places import Variant, variant_of
+from nsightpy.analysis.tally import merge
+from nsightpy.commands.select.plan import shaped
+from nsightpy.results import Field, Table, Value
+
+FIELDS = (
+    Field("name", "text"),
+    Field("share", "ratio", 4),
+    Field("nsys_med_ns", "ns", 1),
+    Field("ncu_ns", "ns"),
+    Field("sol_compute_pct", "%", 1),
+    Field("sol_memory_pct", "%", 1),
+    Field("roof_fraction", "ratio", 4),
+    Field("classification", "text"),
+    Field("ceiling_share", "ratio", 4),
+    Field("duration_ratio", "ratio", 2),
+    Field("matched_by", "text"),
+    Field("roof", "text"),
+    Field("grid", "text"),
+    Field("block", "text"),
+    Field("instances"),
+    Field("reason", "text"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One variant: its part of the step, ns over all devices, and its measurement if any."""
+
+    variant: Variant
+    covered_ns: int
+    disjoint_ns: int
+    instances: int
+    median_ns: float
+    match: Match | None
+    roof: Roof | None
+    reason: str = ""
+
+    @property
+    def ncu_ns(self) -> int | None:
+        return None if self.match is None else self.match.measured.typical.duration_ns
+
+    @property
+    def ratio(self) -> float | None:
+        """ncu's duration / that of nsys."""
+        return self.ncu_ns / self.median_ns if self.ncu_ns and self.median_ns else None
+
+    @property
+    def is_measured(self) -> bool:
+        """Whether it has a roof, and from a launch of the same geometry."""
+        return self.roof is not None and self.match is not None and self.match.way != LOOSE
+
+    @property
+    def gain_ns(self) -> float | None:
+        """The ceiling: time of the step that reaching the roof would save."""
+        return None if self.roof is None else self.covered_ns * self.roof.distance
+
+
+@dataclass(frozen=True, repr=False)
+class Headroom(Table):
+    """The table of `nsightpy headroom`, and behind it kernels, step and what matched nothing.
+
+    `step_ns` sums the windows of all devices; `unmatched` are measurements of no kernel seen.
+    """
+
+    kernels: tuple[Kernel, ...] = ()
+    step_ns: int = 0
+    unmatched: tuple[Measured, ...] = field(default_factory=tuple)
+
+    @property
+    def measured(self) -> tuple[Kernel, ...]:
+        """The kernels that have a roof of their own: not one matched loosely."""
+        return tuple(kernel for kernel in self.kernels if kernel.is_measured)
+
+    @property
+    def ceiling_share(self) -> float | None:
+        """The ceiling of all measured kernels together, as a share of the step; disjoint time."""
+        if not self.step_ns:
+            return None
+        gains = (k.disjoint_ns * k.roof.distance for k in self.measured if k.roof is not None)
+        return sum(gains) / self.step_ns
+
+
+def gains(parts: Sequence[StepParts], measured: Sequence[Measured], clock_hz: int) -> list[Kernel]:
+    """The variants of all reports with their measurements, largest gain first."""
+    if not parts:
+        return []
+    statistics = merge([part.times for part in parts]).statistics()
+    made = []
+    for group, key in enumerate(statistics.keys):
+        variant = variant_of(key)
+        found = match(variant, measured)
+        typical = None if found is None else found.measured.typical
+        median = float(statistics.median[group])
+        reason = ""
+        if typical is not None and found is not None and found.way != LOOSE:
+            profiled = typical.machine.sm_hz
+            reason = unlike(median, typical.duration_ns or 0, profiled, clock_hz or None)
+        made.append(
+            Kernel(
+                variant,
+                sum(part.variants.get(variant, 0) for part in parts),
+                sum(part.disjoint.get(variant, 0) for part in parts),
+                int(statistics.instances[group]),
+                median,
+                found,
+                None if typical is None else nearest_roof(typical),
+                reason,
+            )
+        )
+    return sorted(made, key=_by_gain)
+
+
+def _by_gain(kernel: Kernel) -> tuple[object, ...]:
+    return (-(kernel.gain_ns or 0), kernel.match is None, -kernel.covered_ns, kernel.variant.order)
+
+
+def row_of(kernel: Kernel, step_ns: int) -> tuple[Value, ...]:
+    """One row of the table."""
+    typical = None if kernel.match is None else kernel.match.measured.typical
+    speed = None if typical is None else typical.speed
+    gain = kernel.gain_ns
+    return (
+        kernel.variant.name or kernel.variant.base or kernel.variant.mangled,
+        kernel.covered_ns / step_ns if step_ns else None,
+        kernel.median_ns,
+        kernel.ncu_ns,
+        None if speed is None else speed.compute_pct,
+        None if speed is None else speed.memory_pct,
+        None if kernel.roof is None else kernel.roof.fraction,
+        None if speed is None else speed.classification,
+        None if gain is None or not step_ns else gain / step_ns,
+        kernel.ratio,
+        None if kernel.match is None else kernel.match.way,
+        None if kernel.roof is None else kernel.roof.name,
+        shaped(kernel.variant.grid),
+        shaped(kernel.variant.block),
+        kernel.instances,
+        kernel.reason or None,
+    )

@@ -1,0 +1,117 @@
+"""What a reader of the headroom must know: denominators, the ceiling of all, doubts, leftovers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nsightpy.analysis.selection.headroom import APART
+from nsightpy.analysis.selection.headroom_join import LOOSE
+from nsightpy.commands.headroom.gains import Headroom
+from nsightpy.names import brief
+from nsightpy.units import counted, format_time
+
+_NAME_WIDTH = 120
+
+
+def headroom_notes(made: Headroom, devices: int) -> list[str]:
+    """The notes of a table of headroom, most important first."""
+    return [
+        *_matched(made),
+        *_largest(made),
+        *_meaning(made, devices),
+        *_doubts(made),
+        *_alone(made),
+    ]
+
+
+def _matched(made: Headroom) -> Iterator[str]:
+    if made.kernels and all(kernel.match is None for kernel in made.kernels):
+        yield (
+            "Nothing that ncu measured is a kernel of these reports, by name: it is of another "
+            "program, or of another build of it."
+        )
+
+
+def _largest(made: Headroom) -> Iterator[str]:
+    """The loop in one sentence: the measured kernel with the highest ceiling."""
+    top = next(iter(made.measured), None)
+    if top is None or top.roof is None or top.gain_ns is None or not made.step_ns:
+        return
+    name = brief(top.variant.name or top.variant.base or top.variant.mangled, _NAME_WIDTH)
+    yield (
+        f"{name} is {100 * top.covered_ns / made.step_ns:.1f} % of the step and runs at "
+        f"{100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "
+        f"{100 * top.gain_ns / made.step_ns:.1f} % to gain."
+    )
+
+
+def _meaning(made: Headroom, devices: int) -> Iterator[str]:
+    """What the shares are of, and the ceiling of all."""
+    step = made.step_ns
+    if not step:
+        return
+    windows = (
+        "the window of its device" if devices == 1 else f"the windows of {devices} devices added up"
+    )
+    yield (
+        f"share is of the step: {format_time(step)}, {windows} (steady state where there is one, "
+        "else first start to last end). A ceiling is what reaching the nearest roof would save at "
+        "most, with the same work; never a forecast."
+    )
+    together = made.ceiling_share
+    if together is not None and len(made.measured) > 1:
+        covered = sum(kernel.disjoint_ns for kernel in made.measured) / step
+        yield (
+            f"Together {len(made.measured)} measured kernels take {100 * covered:.1f} % of the "
+            f"step, and at most {100 * together:.1f} % of it are to be gained (time in which "
+            "several ran counts once)."
+        )
+
+
+def _doubts(made: Headroom) -> Iterator[str]:
+    roofless = [k for k in made.kernels if k.match is not None and k.roof is None]
+    if roofless:
+        why = dict.fromkeys(
+            text for k in roofless if k.match for text in k.match.measured.typical.missing
+        )
+        have = "has" if len(roofless) == 1 else "have"
+        yield (
+            f"{counted(len(roofless), 'measured kernel')} {have} no roof, and so no ceiling: "
+            f"{' '.join(text[:1].upper() + text[1:] for text in why)}"
+        )
+    apart = [k for k in made.kernels if k.reason]
+    if apart:
+        yield (
+            f"{counted(len(apart), 'kernel')} took more than {APART} x as long in one tool as in "
+            "the other: see reason. `--clock-control none --cache-control none` brings ncu nearer "
+            "to nsys."
+        )
+    loose = [k for k in made.kernels if k.match is not None and k.match.way == LOOSE]
+    if loose:
+        is_matched = "is matched loosely" if len(loose) == 1 else "are matched loosely"
+        yield (
+            f"{counted(len(loose), 'kernel')} {is_matched} (same function, other geometry): such "
+            "ceilings are guesses, and no part of the sum."
+        )
+
+
+def _alone(made: Headroom) -> Iterator[str]:
+    """What matched nothing, on either side."""
+    alone = [k for k in made.kernels if k.match is None]
+    if alone:
+        lost = 100 * sum(kernel.covered_ns for kernel in alone) / max(made.step_ns, 1)
+        named = list(dict.fromkeys(k.variant.base or k.variant.name for k in alone))
+        yield (
+            f"Not measured: {counted(len(alone), 'kernel')} of nsys with {lost:.1f} % of the step "
+            f"({_first(named, 3)}); `nsightpy select` prints the commands for them."
+        )
+    if made.unmatched:
+        seen = [f"{one.base or one.name} {one.grid} {one.block}" for one in made.unmatched]
+        yield (
+            f"Measured, but not seen by nsys: {counted(len(made.unmatched), 'kernel')} "
+            f"({_first(list(dict.fromkeys(seen)), 5)})."
+        )
+
+
+def _first(names: list[str], most: int) -> str:
+    return "; ".join(names[:most]) + ("; ..." if len(names) > most else "")

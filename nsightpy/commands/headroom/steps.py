@@ -1,0 +1,85 @@
+"""The step that kernels are a part of: its windows, and what ran in them, report by report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.intervals import Spans, clip, union
+from nsightpy.analysis.iterations.steady import SteadyState
+from nsightpy.analysis.selection.headroom import StepParts, nearest_roof, step_parts
+from nsightpy.analysis.selection.headroom_join import LOOSE, Measured, match
+from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
+from nsightpy.analysis.time_budget import places_of
+from nsightpy.frames import Frame
+from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import is_steady, steady_states
+from nsightpy.reports.nsys import NsysReport
+
+GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
+PLACED = ("start_ns", "end_ns", "pid", "device")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One report's parts of the step, its devices and their highest clock in Hz (0: not known)."""
+
+    parts: StepParts
+    devices: int
+    clock_hz: int
+    steady: list[SteadyState]
+
+
+def part_of(
+    report: NsysReport,
+    *,
+    scope: Scope,
+    measured: Sequence[Measured],
+    communication: tuple[str, ...],
+    whole: bool,
+) -> Part:
+    """What one report adds to the step; what other processes send back."""
+    columns = tuple(dict.fromkeys((*COLUMNS, "device", *scope.columns)))
+    states = {} if whole else steady_states(report, scope)
+    kernels = scope.narrow(report, report.frame("kernels", columns))
+    kernels = kernels.take(is_steady(kernels, states))
+    windows = _windows(report, scope, states)
+    talking = is_communication(kernels.labels("name"), communication)
+    distances: dict[Variant, float | None] = {}
+
+    def distance(variant: Variant) -> float | None:
+        if variant not in distances:
+            found = match(variant, measured)
+            exact = found if found is not None and found.way != LOOSE else None
+            roof = None if exact is None else nearest_roof(exact.measured.typical)
+            distances[variant] = None if roof is None else roof.distance
+        return distances[variant]
+
+    clocks = report.frame("devices").ints("clock_hz")
+    parts = step_parts(kernels.take(~talking), windows, distance)
+    return Part(parts, len(windows), int(clocks.max(initial=0)), list(states.values()))
+
+
+def _windows(
+    report: NsysReport, scope: Scope, states: Mapping[int, SteadyState]
+) -> Mapping[tuple[int, int], Spans]:
+    """Per process and device the time that counts: steady state, else first start to last end."""
+    chosen = scope.windows(report)
+    columns = tuple(dict.fromkeys((*PLACED, *scope.columns)))
+    frames = [scope.within(report, report.frame(name, columns)) for name in GPU_FRAMES]
+    done = Frame.concatenate([Frame({name: frame[name] for name in PLACED}) for frame in frames])
+    found = {}
+    for pid, device in places_of(done):
+        mine = (done.ints("pid") == pid) & (done.ints("device") == device)
+        start, end = done.ints("start_ns")[mine], done.ints("end_ns")[mine]
+        low = int(start.min()) if scope.from_ns is None else scope.from_ns
+        high = int(end.max()) if scope.to_ns is None else scope.to_ns
+        if pid in states:
+            low, high = states[pid].start_ns, states[pid].end_ns
+        whole = union(start[:1] * 0 + low, end[:1] * 0 + max(low, high))
+        if chosen is None:
+            found[pid, device] = whole
+        elif (pid, device) in chosen:
+            found[pid, device] = clip(chosen[pid, device], low, high)
+    return found

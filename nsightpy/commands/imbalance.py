@@ -1,0 +1,129 @@
+"""imbalance: which kernels take longer on some ranks than on others that do the same work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import TypeAlias, Unpack
+
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.ranking import tally_durations
+from nsightpy.analysis.ranks.imbalance import Imbalance, KernelImbalance, imbalance_of
+from nsightpy.commands.kernels import NAMES
+from nsightpy.errors import UsageError
+from nsightpy.query.rank_alignment import group_text
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table, Value
+
+FIELDS = (
+    Field("name", "text"),
+    Field("ranks"),
+    Field("total_med_ns", "ns", 1),
+    Field("total_max_ns", "ns"),
+    Field("slowest_rank", "text"),
+    Field("max_over_mean", "ratio", 4),
+    Field("instances_min"),
+    Field("instances_max"),
+    Field("compared", "text"),
+)
+# A rank that captured this much less than the usual work is told of.
+PARTIAL = 0.98
+
+# (pid, device) -> kernel name -> (instances, total ns)
+Part: TypeAlias = dict[tuple[int, int], dict[str, tuple[int, int]]]
+
+
+def imbalance(
+    reports: Paths,
+    *,
+    name: str = "demangled",
+    communication: Iterable[str] = (),
+    top: int | None = None,
+    **common: Unpack[Common],
+) -> Table:
+    """One row per kernel (and kind of work): its total time on a rank, median and largest, in ns.
+
+    Only ranks that run the same kernels in the same proportions are compared; where they captured
+    different amounts of it, totals are scaled to the usual amount. Communication kernels are left
+    out. Most time lost beyond the mean first.
+    """
+    if name not in NAMES:
+        raise UsageError(f"name must be one of {', '.join(NAMES)}, not {name!r}")
+    request = Request.of(reports, **common)
+    work = partial(
+        _profiles, label=NAMES[name], scope=request.scope, communication=tuple(communication)
+    )
+    mapped = request.map(work, ranked=True)
+    found = [
+        (_called(report, pid, device, part), profile)
+        for report, part in mapped.results
+        for (pid, device), profile in part.items()
+    ]
+    found.sort(key=lambda one: (isinstance(one[0], str), one[0]))
+    names = [called for called, _ in found]
+    result = imbalance_of([profile for _, profile in found])
+    rows = tuple(_row(row, names) for row in result.kernels[:top])
+    return request.finish(Table("imbalance", FIELDS, rows), *_notes(result, names))
+
+
+def _profiles(
+    report: NsysReport, *, label: str, scope: Scope, communication: tuple[str, ...]
+) -> Part:
+    """Instances and total time of every compute kernel on each device of each process."""
+    names = ("name", label) if label != "name" else ("name",)
+    columns = dict.fromkeys(("start_ns", "end_ns", "pid", "device", *names, *scope.columns))
+    kernels = scope.narrow(report, report.frame("kernels", tuple(columns)))
+    kernels = kernels.take(~is_communication(kernels.labels("name"), communication))
+    tally = tally_durations(kernels, ("pid", "device", label))
+    statistics = tally.statistics()
+    found: Part = {}
+    for group, (pid, device, kernel) in enumerate(statistics.keys):
+        if isinstance(pid, int) and isinstance(device, int):
+            count, total = int(statistics.instances[group]), int(statistics.total[group])
+            found.setdefault((pid, device), {})[str(kernel)] = (count, total)
+    return found
+
+
+def _called(report: NsysReport, pid: int, device: int, part: Part) -> int | str:
+    """The rank, or what else tells this device of this process from others."""
+    rank, _ = report.rank_of(pid)
+    whose = f"{report.path.stem}:{pid}" if rank is None else str(rank)
+    if sum(owner == pid for owner, _ in part) > 1:
+        return f"{whose}/{device}"
+    return whose if rank is None else rank
+
+
+def _row(row: KernelImbalance, names: Sequence[int | str]) -> tuple[Value, ...]:
+    return (
+        row.name,
+        len(row.ranks),
+        row.total_med_ns,
+        round(row.total_max_ns),
+        names[row.slowest],
+        row.max_over_mean,
+        row.instances_min,
+        row.instances_max,
+        group_text([names[place] for place in row.ranks]),
+    )
+
+
+def _notes(result: Imbalance, names: Sequence[int | str]) -> list[str]:
+    if len(names) < 2:
+        return ["Imbalance needs at least two ranks: give their reports, or their folder."]
+    notes = ["Communication kernels are left out: their time holds waiting (`nsightpy ranks`)."]
+    if len(result.kinds) > 1:
+        kinds = [group_text([names[place] for place in kind]) for kind in result.kinds]
+        shown = "; ".join(kinds[:6]) + ("; ..." if len(kinds) > 6 else "")
+        notes.append(f"Ranks do {len(kinds)} kinds of work and are compared within each: {shown}.")
+    partly = [
+        f"rank {names[place]} {100 * amount:.0f} %"
+        for place, amount in sorted(result.amounts.items())
+        if amount < PARTIAL or amount > 1 / PARTIAL
+    ]
+    if partly:
+        shown = ", ".join(partly[:6]) + (", ..." if len(partly) > 6 else "")
+        notes.append(f"Captured amounts of work differ ({shown}): totals are scaled to the usual.")
+    return notes

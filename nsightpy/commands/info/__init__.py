@@ -1,0 +1,1 @@
+"""info: what each report is."""

@@ -1,0 +1,139 @@
+"""info: what each report is: who, where, when, with what, and what to be careful about."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Unpack
+
+from nsightpy.commands.info.ncu_rows import AnyPaths, ncu_rows, split_by_tool
+from nsightpy.query.extent import Extent, extent_of
+from nsightpy.query.request import Common, Request
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table, Value
+
+FIELDS = (
+    Field("report", "text"),
+    Field("kind", "text"),
+    Field("rank", "id"),
+    Field("rank_source", "text"),
+    Field("host", "text"),
+    Field("gpu", "text"),
+    Field("devices"),
+    Field("processes"),
+    Field("tool_version", "text"),
+    Field("schema_version", "text"),
+    Field("start_utc", "text"),
+    Field("duration_ns", "ns"),
+    Field("kernels"),
+    Field("warnings", "text"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportInfo:
+    """What one report is; times in ns, None where the export does not tell."""
+
+    ranks: tuple[int | None, ...]
+    rank_sources: tuple[str, ...]
+    host: str
+    gpus: tuple[str, ...]
+    devices: int
+    pids: tuple[int, ...]
+    tool_version: str
+    schema_version: str
+    start_utc: str | None
+    duration_ns: int | None
+    kernels: int
+    notes: tuple[str, ...]
+
+
+def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
+    """One row per report: rank and its evidence, host, GPUs, versions, length, warnings.
+
+    Of an Nsight Compute report: rank, GPU, version, how many launches, warnings.
+    """
+    systems, compute = split_by_tool(reports)
+    rows, inputs, failures = ncu_rows(compute, **common) if compute else ([], [], [])
+    if systems or not compute:
+        request = Request.of(systems, **common)
+        found = request.map(report_info, ranked=True).results
+        rows = [*(_row(str(report.path), one) for report, one in found), *rows]
+        inputs = [*request.ranks.inputs, *inputs]
+        left = [f"left out: {error.path}: {error.problem}" for error in request.ranks.failures]
+        failures = [*left, *failures]
+    return Table("info", FIELDS, tuple(rows), tuple(inputs), tuple(failures))
+
+
+def report_info(report: NsysReport, extent: Extent | None = None) -> ReportInfo:
+    """What one report says about itself, from its small tables and the extent of its GPU work."""
+    ranks = [report.rank_of(pid) for pid in report.pids]
+    extent = extent or extent_of(report)
+    duration = report.session.duration_ns
+    if duration is None and extent.start_ns is not None and extent.end_ns is not None:
+        duration = extent.end_ns - extent.start_ns
+    return ReportInfo(
+        ranks=tuple(rank for rank, _ in ranks),
+        rank_sources=tuple(dict.fromkeys(source for _, source in ranks if source)),
+        host=report.session.host,
+        gpus=used_gpus(report, extent.places),
+        devices=len(extent.places),
+        pids=tuple(report.pids),
+        tool_version=report.tool_version,
+        schema_version=report.session.schema_version,
+        start_utc=report.session.start_utc,
+        duration_ns=duration,
+        kernels=extent.kernels,
+        notes=tuple(report.notes),
+    )
+
+
+def used_gpus(report: NsysReport, places: Collection[tuple[int, int]]) -> tuple[str, ...]:
+    """Product names of the devices in use, one for each; of all devices when none did work."""
+    frame = report.frame("devices")
+    pids, ordinals, names = frame.ints("pid"), frame.ints("device"), frame.labels("name")
+    by_place = {
+        (pid, ordinal): names[row]
+        for row, (pid, ordinal) in enumerate(zip(pids.tolist(), ordinals.tolist(), strict=True))
+    }
+    if not places:
+        return tuple(name for name in by_place.values() if name)
+    found = (by_place.get(place) or by_place.get((0, place[1]), "") for place in sorted(places))
+    return tuple(name for name in found if name)
+
+
+def _row(path: str, one: ReportInfo) -> tuple[Value, ...]:
+    known = [rank for rank in one.ranks if rank is not None]
+    return (
+        path,
+        "nsys",
+        known[0] if len(known) == 1 else ",".join(map(str, sorted(known))) or None,
+        "; ".join(one.rank_sources) or None,
+        one.host or None,
+        gpu_text(one.gpus) or None,
+        one.devices,
+        len(one.pids),
+        one.tool_version or None,
+        one.schema_version or None,
+        one.start_utc,
+        one.duration_ns,
+        one.kernels,
+        " | ".join(one.notes) or None,
+    )
+
+
+def overview(table: Table) -> Table:
+    """The same reports, one short row each, for people with many of them."""
+    wanted = ("rank", "report", "host", "gpu", "devices", "duration_ns", "kernels", "rank_source")
+    places = [table.columns.index(name) for name in wanted]
+    fields = tuple(table.fields[place] for place in places)
+    rows = (tuple(row[place] for place in places) for row in table.rows)
+    named = tuple((row[0], Path(str(row[1])).name, *row[2:]) for row in rows)
+    return Table("info", fields, named, table.inputs, table.notes)
+
+
+def gpu_text(names: tuple[str, ...]) -> str:
+    """GPU names with how many of each: "2x NVIDIA H100, Tesla T4"."""
+    counts = {name: names.count(name) for name in dict.fromkeys(names)}
+    return ", ".join(f"{n}x {name}" if n > 1 else name for name, n in counts.items())

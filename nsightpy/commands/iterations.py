@@ -1,0 +1,194 @@
+"""iterations: where a run repeats, what each iteration's time went to, which ones are slow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.iterations.budgets import (
+    IterationBudgets,
+    SlowIteration,
+    Spread,
+    iteration_budgets,
+    slow_iterations,
+    spread,
+)
+from nsightpy.analysis.iterations.steady import Iterations
+from nsightpy.analysis.time_budget import activity, places_of
+from nsightpy.names import function_name
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import PLACED, find_in_report, of_process
+from nsightpy.rank_set import Paths
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table, Value
+from nsightpy.units import format_time
+
+FIELDS = (
+    Field("rank", "id"),
+    Field("iteration", "id"),
+    Field("start_ns", "ns"),
+    Field("duration_ns", "ns"),
+    Field("busy_ns", "ns"),
+    Field("compute_ns", "ns"),
+    Field("exposed_communication_ns", "ns"),
+    Field("idle_ns", "ns"),
+    Field("source", "text"),
+    Field("device", "id"),
+    Field("phase", "text"),
+)
+RANKS_SAID = 4
+
+
+@dataclass(frozen=True)
+class DeviceIterations:
+    """The iterations of one process, and what one of its devices did in each."""
+
+    rank: int | None
+    pid: int
+    device: int
+    found: Iterations
+    budgets: IterationBudgets
+    slow: tuple[SlowIteration, ...]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one report contributes; `why` are reasons for finding none, by rank."""
+
+    devices: list[DeviceIterations]
+    why: list[tuple[int | None, str]]
+
+
+def iterations(
+    reports: Paths,
+    *,
+    communication: Iterable[str] = (),
+    **common: Unpack[Common],
+) -> Table:
+    """The iterations of every rank and device with their budget, in ns, and how they were found.
+
+    An iteration lasts until host and GPU are done with it, and begins with the host's work on it
+    unless the one before it is still running then. Sources: analysis.iterations. `nvtx` names the
+    range whose instances are the iterations; where it has one instance only, iterations are
+    looked for inside it. phase: warm-up, steady, or edge (cut off where the profiler began or
+    stopped). Notes say the spread and what grew in slow iterations. `communication` adds regular
+    expressions to the names that count as communication kernels.
+    """
+    request = Request.of(reports, **common)
+    work = partial(_find, communication=tuple(communication), scope=request.scope)
+    parts = request.map(work, ranked=True).values
+    devices = sorted((one for part in parts for one in part.devices), key=_order)
+    rows = tuple(row for one in devices for row in _rows(one))
+    notes = [*_spread_notes(devices), *_slow_notes(devices)]
+    why = [pair for part in parts for pair in part.why]
+    said = dict.fromkeys(text for one in devices for text in one.found.notes)
+    table = Table("iterations", FIELDS, rows)
+    return request.finish(table, *notes, *said, *_reasons(why))
+
+
+def _find(report: NsysReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
+    operations = scope.within(report, report.frame("memory_operations", PLACED))
+    graphs = scope.within(report, report.frame("graph_launches", PLACED))
+    all_kernels = scope.within(report, report.frame("kernels", (*PLACED, "name")))
+    devices, why = [], []
+    for pid, (found, _) in find_in_report(report, scope).items():
+        rank = report.rank_of(pid)[0]
+        if not len(found):
+            why += [(rank, note) for note in found.notes]
+            continue
+        own = [of_process(frame, pid) for frame in (all_kernels, operations, graphs)]
+        for _, device in sorted({place for frame in own for place in places_of(frame)}):
+            kernels, copies, traces = (f.take(f.ints("device") == device) for f in own)
+            is_comm = is_communication(kernels.labels("name"), communication)
+            budgets = iteration_budgets(found, activity(kernels, is_comm, copies, traces))
+            slow = tuple(slow_iterations(found, budgets, kernels))
+            devices.append(DeviceIterations(rank, pid, device, found, budgets, slow))
+    return _Part(devices, why)
+
+
+def _order(one: DeviceIterations) -> tuple[bool, int, int, int]:
+    return (one.rank is None, one.rank or 0, one.pid, one.device)
+
+
+def _rows(one: DeviceIterations) -> Iterable[tuple[Value, ...]]:
+    figures = (
+        one.found.start,
+        one.found.duration,
+        one.budgets.busy,
+        one.budgets.compute,
+        one.budgets.exposed_communication,
+        one.budgets.idle,
+    )
+    for place, values in enumerate(zip(*(f.tolist() for f in figures), strict=True)):
+        yield (one.rank, place, *values, one.found.source, one.device, one.found.phase[place])
+
+
+def _who(one: DeviceIterations) -> str:
+    return f"device {one.device}" if one.rank is None else f"rank {one.rank}"
+
+
+def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
+    """The spread of each rank's steady iterations; of all together when they are many."""
+    alone = list({(one.rank, one.pid): one for one in reversed(devices)}.values())[::-1]
+    spreads = [(one, found) for one in alone if (found := spread(one.found)) is not None]
+    if len(spreads) > RANKS_SAID:
+        medians = [found.median for _, found in spreads]
+        counts = [found.count for _, found in spreads]
+        text = (
+            f"{len(spreads)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
+            f"{format_time(min(medians))} to {format_time(max(medians))}."
+        )
+        return [text]
+    return [_spread_text(one, found) for one, found in spreads]
+
+
+def _spread_text(one: DeviceIterations, found: Spread) -> str:
+    others = [
+        f"{one.found.phase.count(phase)} {phase}"
+        for phase in ("warm-up", "edge")
+        if phase in one.found.phase
+    ]
+    beside = f" (beside {', '.join(others)})" if others else ""
+    kernels = int(np.median(one.found.kernels[one.found.steady]))
+    each = f"{kernels:,} launch{'' if kernels == 1 else 'es'} each"
+    return (
+        f"{_who(one)}: {found.count} steady iterations{beside} by {one.found.source}, {each}: "
+        f"median {format_time(found.median)}, min {format_time(found.minimum)}, max "
+        f"{format_time(found.maximum)}, p95 {format_time(found.p95)}."
+    )
+
+
+def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
+    """The slowest iterations of all, and what grew in them."""
+    found = [(one, slow) for one in devices for slow in one.slow]
+    found.sort(key=lambda pair: -pair[1].ratio)
+    return [_slow_text(one, slow) for one, slow in found[:RANKS_SAID]]
+
+
+def _slow_text(one: DeviceIterations, slow: SlowIteration) -> str:
+    kernel = (
+        f", most of it in {function_name(slow.kernel)} (+{format_time(slow.kernel_grew_ns)})"
+        if slow.kernel and slow.kernel_grew_ns > slow.grew_ns / 2
+        else ""
+    )
+    return (
+        f"{_who(one)}, iteration {slow.iteration}: {format_time(slow.duration_ns)}, "
+        f"{slow.ratio:.2f} x the median; {slow.part} grew by {format_time(slow.grew_ns)}{kernel}."
+    )
+
+
+def _reasons(why: Sequence[tuple[int | None, str]]) -> list[str]:
+    """Why nothing was found, each reason once with the ranks it is about."""
+    texts: dict[str, list[str]] = {}
+    for rank, text in why:
+        texts.setdefault(text, []).append("?" if rank is None else str(rank))
+    return [
+        text if len(why) == 1 else f"rank {', '.join(ranks)}: {text}"
+        for text, ranks in texts.items()
+    ]

@@ -1,0 +1,140 @@
+"""kernels: which kernels the GPU time went to, as nsys stats cuda_gpu_kern_sum counts it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+from typing import Unpack
+
+from nsightpy.analysis import ranking
+from nsightpy.analysis.tally import Key, Tally, merge
+from nsightpy.errors import UsageError
+from nsightpy.frames import ColumnData, Frame, Labels
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table
+
+NAMES = {"demangled": "name", "base": "base_name", "mangled": "mangled_name"}
+_SPLIT_COLUMNS = {
+    "rank": ("pid",),
+    "process": ("pid",),
+    "device": ("device",),
+    "stream": ("stream",),
+    "grid": ("grid_x", "grid_y", "grid_z"),
+    "block": ("block_x", "block_y", "block_z"),
+}
+
+
+def kernels(
+    reports: Paths,
+    *,
+    by: str | Iterable[str] = (),
+    name: str = "demangled",
+    top: int | None = None,
+    **common: Unpack[Common],
+) -> Table:
+    """Kernels by total time over all reports, split by rank, device, process, stream, grid, block.
+
+    Columns and figures are those of `nsys stats --report cuda_gpu_kern_sum`; times in ns.
+    Raises UsageError for an unknown split or name, ReportError for unreadable reports.
+    """
+    splits = parse_splits(by)
+    if name not in NAMES:
+        raise UsageError(f"name must be one of {', '.join(NAMES)}, not {name!r}")
+    request = Request.of(reports, **common)
+    work = partial(
+        kernel_tally,
+        splits=splits,
+        name=name,
+        scope=request.scope,
+        several=len(request.ranks) > 1,
+    )
+    tallies = request.map(work, ranked="rank" in splits).values
+    statistics = merge(tallies).statistics()
+    table = ranking.rank_by_time("kernels", statistics, [split_field(s) for s in splits], top=top)
+    return request.finish(table)
+
+
+def kernel_tally(
+    report: NsysReport, *, splits: Sequence[str], name: str, scope: Scope, several: bool = False
+) -> Tally:
+    """Durations per (splits..., name) of one report; what other processes merge."""
+    label = NAMES[name]
+    needed = [column for split in splits for column in _SPLIT_COLUMNS[split]]
+    names = (label, "name") if name == "mangled" else (label,)
+    columns = tuple(dict.fromkeys(("start_ns", "end_ns", *names, *needed, *scope.columns)))
+    frame = scope.narrow(report, report.frame("kernels", columns))
+    return tally_of(report, frame, splits, label, several=several)
+
+
+def tally_of(
+    report: NsysReport, frame: Frame, splits: Sequence[str], label: str, *, several: bool = False
+) -> Tally:
+    """Durations per (splits..., name) of a kernels frame."""
+    keyed: dict[str, ColumnData] = {
+        "start_ns": frame["start_ns"],
+        "end_ns": frame["end_ns"],
+        **{split: _split(frame, split) for split in splits},
+        "label": _named(frame, label),
+    }
+    tally = ranking.tally_durations(Frame(keyed), (*splits, "label"))
+    return _with_shown_keys(tally, report, splits, several=several)
+
+
+def split_field(split: str) -> Field:
+    """The column under which a split's values are printed."""
+    return Field(split, "text" if split in ("grid", "block", "process") else "id")
+
+
+def parse_splits(by: str | Iterable[str]) -> tuple[str, ...]:
+    """The wanted splits, each once, in the order given. Raises UsageError for unknown ones."""
+    given = by.split(",") if isinstance(by, str) else list(by)
+    splits = tuple(dict.fromkeys(split.strip() for split in given if split.strip()))
+    unknown = [split for split in splits if split not in _SPLIT_COLUMNS]
+    if unknown:
+        raise UsageError(
+            f"cannot split by {', '.join(unknown)}; there are {', '.join(_SPLIT_COLUMNS)}"
+        )
+    return splits
+
+
+def _split(frame: Frame, split: str) -> ColumnData:
+    if split in ("grid", "block"):
+        return ranking.shaped(frame, split)
+    return frame[_SPLIT_COLUMNS[split][0]]
+
+
+def _named(frame: Frame, label: str) -> Labels:
+    """The wanted names; a kernel without a mangled one goes by its demangled name, as in nsys."""
+    names = frame.labels(label)
+    if label != "mangled_name" or "" not in names.values:
+        return names
+    demangled = frame.labels("name")
+    shift = len(names.values)
+    empty = names.equals([""])
+    codes = names.codes.copy()
+    codes[empty] = demangled.codes[empty] + shift
+    return Labels(codes, names.values + demangled.values).merged()
+
+
+def _with_shown_keys(
+    tally: Tally, report: NsysReport, splits: Sequence[str], *, several: bool
+) -> Tally:
+    """The same tally with pids replaced by what is shown for them: a rank, or report and pid."""
+    if not {"rank", "process"} & set(splits):
+        return tally
+
+    def shown(key: Key) -> Key:
+        parts = list(key)
+        for place, split in enumerate(splits):
+            pid = parts[place]
+            if split == "rank" and isinstance(pid, int):
+                parts[place] = report.rank_of(pid)[0]
+            elif split == "process":
+                parts[place] = f"{report.path.stem}:{pid}" if several else str(pid)
+        return tuple(parts)
+
+    renamed = Tally(tuple(map(shown, tally.keys)), tally.bounds, tally.values, tally.counts)
+    return merge([renamed])

@@ -1,0 +1,132 @@
+"""launches --queue: how much work waited on every stream, and where launching set the pace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis.idle.gpu_work import GpuWork
+from nsightpy.analysis.idle.queues import StreamQueue, longest_in, stream_queues
+from nsightpy.analysis.launches import NO_TIME, launch_lengths
+from nsightpy.query.device_time import read_work
+from nsightpy.query.idle_time import Work, launches_of
+from nsightpy.query.request import Common, Request, captures
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, QueueLengths, QueueSeries, Value
+from nsightpy.units import format_count
+
+FIELDS = (
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("stream", "id"),
+    Field("operations"),
+    Field("window_ns", "ns"),
+    Field("queue_mean", "count", 2),
+    Field("queue_max"),
+    Field("queue_max_at_ns", "ns"),
+    Field("empty_share", "ratio", 4),
+    Field("launch_bound_ns", "ns"),
+    Field("launch_bound_kernels"),
+)
+# What a picture can show of a curve.
+PARTS = 1_000
+NOT_CAPTURED = "{} recorded no CUDA API calls: queues are not known. `nsys profile -t cuda` does."
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """What one report contributes."""
+
+    rows: list[tuple[Value, ...]]
+    series: list[QueueSeries]
+    unlaunched: int = 0
+    recorded: bool = True
+
+
+def launch_queues(
+    reports: Paths, *, top: int | None = None, **common: Unpack[Common]
+) -> QueueLengths:
+    """The queue of every rank, device and stream, that with most operations first; times in ns.
+
+    An operation waits from the begin of its launch call until it begins to run. queue_mean is over
+    the stream's time from its first launch to its last end, empty_share the part of it in which
+    nothing waited. launch_bound: at least 20 kernels in a row ran shorter than their launch calls,
+    the host never pausing for more than 50 us.
+    """
+    request = Request.of(reports, **common)
+    parts = request.map(partial(_queues, scope=request.scope), ranked=True).values
+    rows = sorted((row for part in parts for row in part.rows), key=_order)
+    series = sorted((one for part in parts for one in part.series), key=_series_order)
+    table = QueueLengths("launches", FIELDS, tuple(rows[:top]), series=tuple(series))
+    finished = request.finish(table, *_notes(parts))
+    return replace(table, inputs=finished.inputs, notes=finished.notes)
+
+
+def _queues(report: NsysReport, *, scope: Scope) -> _Part:
+    with launches_of(report, ends=True) as launches:
+        found = read_work(report, scope)
+        found = Work(*(scope.narrow(report, frame) for frame in found))
+        if launches is None:
+            return _Part([], [], recorded=not any(frame.rows for frame in found))
+        work, calls = launches.work(found, np.zeros(found.kernels.rows, dtype=np.bool_))
+    call_ns = np.zeros(len(work), dtype=np.int64)
+    call_ns[: found.kernels.rows] = launch_lengths(found.kernels, calls)
+    queues = stream_queues(work, call_ns)
+    unlaunched = int(np.count_nonzero(work.launch == NO_TIME))
+    rows = [_row(report, queue) for queue in queues]
+    return _Part(rows, _series(report, work, queues), unlaunched)
+
+
+def _row(report: NsysReport, queue: StreamQueue) -> tuple[Value, ...]:
+    pid, device = queue.place
+    return (
+        report.rank_of(pid)[0],
+        device,
+        queue.stream[-1],
+        queue.operations,
+        queue.window_ns,
+        queue.mean,
+        queue.length.peak,
+        queue.peak_ns,
+        queue.empty_ns / queue.window_ns if queue.window_ns else None,
+        queue.bound.stretches.total,
+        queue.bound.kernels,
+    )
+
+
+def _series(report: NsysReport, work: GpuWork, queues: list[StreamQueue]) -> list[QueueSeries]:
+    """Every stream's queue over the time of the report, its longest in each of many parts."""
+    if not queues:
+        return []
+    launched = work.launch[work.launch != NO_TIME]
+    low, high = int(launched.min()), int(work.end.max())
+    made = []
+    for queue in queues:
+        pid, device = queue.place
+        begins, longest = longest_in(queue.length, low, high, PARTS)
+        place = (report.rank_of(pid)[0], device, queue.stream[-1], queue.operations)
+        made.append(QueueSeries(*place, [*begins.tolist(), high], longest.tolist()))
+    return made
+
+
+def _notes(parts: list[_Part]) -> list[str]:
+    silent = sum(not part.recorded for part in parts)
+    unlaunched = sum(part.unlaunched for part in parts)
+    said = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
+    lost = f"{format_count(unlaunched)} operations have no recorded launch call and are left out."
+    return [*said, lost] if unlaunched else said
+
+
+def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
+    rank, device, stream, operations = row[:4]
+    count = operations if isinstance(operations, int) else 0
+    return (-count, rank is None, rank or 0, device, stream)
+
+
+def _series_order(one: QueueSeries) -> tuple[object, ...]:
+    return (one.rank is None, one.rank or 0, one.device, -one.operations, one.stream)

@@ -1,0 +1,179 @@
+"""memory: copies and sets by time and size, as nsys stats cuda_gpu_mem_time_sum and _size_sum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis import ranking
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.intervals import difference, union
+from nsightpy.analysis.memory.copies import host_memory
+from nsightpy.analysis.memory.rates import believable
+from nsightpy.analysis.tally import Key, Tally, merge
+from nsightpy.analysis.time_budget import places_of
+from nsightpy.errors import UsageError
+from nsightpy.frames import ColumnData, Frame
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table, Value
+
+SPLITS = ("rank", "device", "process", "stream", "memory")
+_COLUMNS = ("start_ns", "end_ns", "operation", "bytes")
+_PLACED = ("start_ns", "end_ns", "pid", "device")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """Time, size and time without a kernel beside it, by group, of one report."""
+
+    time: Tally
+    sizes: Tally
+    exposed_ns: dict[Key, int]
+    fastest: int
+
+
+def memory(
+    reports: Paths,
+    *,
+    by: str | Iterable[str] = (),
+    top: int | None = None,
+    **common: Unpack[Common],
+) -> Table:
+    """Memory operations by total time: time in ns, size in MB (10^6 bytes), GB/s = bytes per ns.
+
+    Split by rank, device, process, stream, or memory (pageable, pinned or managed host memory);
+    then exposed_ns tells how long the operations of a group ran with no kernel beside them.
+    Raises UsageError for an unknown split.
+    """
+    splits = _splits(by)
+    request = Request.of(reports, **common)
+    several = len(request.ranks) > 1
+    work = partial(_tallied, splits=splits, scope=request.scope, several=several)
+    parts = request.map(work, ranked="rank" in splits).values
+    time = merge([part.time for part in parts]).statistics()
+    sizes = merge([part.sizes for part in parts]).statistics()
+    fastest = max((part.fastest for part in parts), default=0)
+    ranked = ranking.rank_memory(time, sizes, top, [_field(split) for split in splits])
+    table = believable(ranked, fastest)
+    if not splits:
+        return request.finish(table, *table.notes)
+    exposed: dict[Key, int] = {}
+    for part in parts:
+        for key, lost in part.exposed_ns.items():
+            exposed[key] = exposed.get(key, 0) + lost
+    return request.finish(_with_exposed(table, splits, exposed), *table.notes)
+
+
+def _with_exposed(table: Table, splits: Sequence[str], exposed: dict[Key, int]) -> Table:
+    name = table.columns.index("Operation")
+    keys = (tuple(map(_plain, (*row[: len(splits)], row[name]))) for row in table.rows)
+    rows = tuple((*row, exposed.get(key, 0)) for row, key in zip(table.rows, keys, strict=True))
+    return Table(table.command, (*table.fields, Field("exposed_ns", "ns")), rows)
+
+
+def _plain(value: Value) -> int | str | None:
+    return value if isinstance(value, int | str) else None
+
+
+def _splits(by: str | Iterable[str]) -> tuple[str, ...]:
+    given = by.split(",") if isinstance(by, str) else list(by)
+    splits = tuple(dict.fromkeys(split.strip() for split in given if split.strip()))
+    unknown = [split for split in splits if split not in SPLITS]
+    if unknown:
+        raise UsageError(f"cannot split by {', '.join(unknown)}; there are {', '.join(SPLITS)}")
+    return splits
+
+
+def _field(split: str) -> Field:
+    return Field(split, "text" if split in ("process", "memory") else "id")
+
+
+def _tallied(report: NsysReport, *, splits: Sequence[str], scope: Scope, several: bool) -> _Part:
+    columns = dict.fromkeys((*_COLUMNS, *scope.columns))
+    if splits:
+        columns |= dict.fromkeys((*_PLACED, "stream", "source_memory", "target_memory"))
+    frame = scope.narrow(report, report.frame("memory_operations", tuple(columns)))
+    keyed: dict[str, ColumnData] = {name: frame[name] for name in _COLUMNS}
+    keyed |= {split: _split(report, frame, split, several=several) for split in splits}
+    by = (*splits, "operation")
+    whole = Frame(keyed)
+    return _Part(
+        _shown(ranking.tally_durations(whole, by), report, splits, several=several),
+        _shown(ranking.tally_bytes(whole, by), report, splits, several=several),
+        _exposed(report, scope, frame, whole, splits, several=several) if splits else {},
+        fastest_memory(report),
+    )
+
+
+def fastest_memory(report: NsysReport) -> int:
+    """The bandwidth of the fastest device memory of a report, in bytes per second; 0 if unknown."""
+    speeds = report.frame("devices").ints("memory_bytes_per_s")
+    return int(speeds.max(initial=0))
+
+
+def _split(report: NsysReport, frame: Frame, split: str, *, several: bool) -> ColumnData:
+    if split == "memory":
+        return host_memory(frame)
+    return frame["pid" if split in ("rank", "process") else split]
+
+
+def _shown_key(key: Key, report: NsysReport, splits: Sequence[str], *, several: bool) -> Key:
+    """The key with processes as they are shown: a rank, or report and process."""
+    parts = list(key)
+    for place, split in enumerate(splits):
+        pid = parts[place]
+        if split == "rank" and isinstance(pid, int):
+            parts[place] = report.rank_of(pid)[0]
+        elif split == "process":
+            parts[place] = f"{report.path.stem}:{pid}" if several else str(pid)
+        elif split == "memory":
+            parts[place] = pid or None
+    return tuple(parts)
+
+
+def _shown(tally: Tally, report: NsysReport, splits: Sequence[str], *, several: bool) -> Tally:
+    keys = tuple(_shown_key(key, report, splits, several=several) for key in tally.keys)
+    if keys == tally.keys:
+        return tally
+    return merge([Tally(keys, tally.bounds, tally.values, tally.counts)])
+
+
+def _exposed(
+    report: NsysReport,
+    scope: Scope,
+    placed: Frame,
+    whole: Frame,
+    splits: Sequence[str],
+    *,
+    several: bool,
+) -> dict[Key, int]:
+    """How long the operations of each group ran with no kernel on their device, in ns."""
+    everything = [
+        scope.within(report, report.frame(name, _PLACED)) for name in ("kernels", "graph_launches")
+    ]
+    lost: dict[Key, int] = {}
+    for pid, device in places_of(placed):
+        kernels = union(
+            np.concatenate([_of(frame, pid, device).ints("start_ns") for frame in everything]),
+            np.concatenate([_of(frame, pid, device).ints("end_ns") for frame in everything]),
+        )
+        mine = np.flatnonzero((placed.ints("pid") == pid) & (placed.ints("device") == device))
+        own = whole.take(mine)
+        groups = group_by(own, (*splits, "operation"))
+        for code, key in enumerate(groups.keys):
+            rows = groups.codes == code
+            ran = union(own.ints("start_ns")[rows], own.ints("end_ns")[rows])
+            shown = _shown_key(key, report, splits, several=several)
+            lost[shown] = lost.get(shown, 0) + difference(ran, kernels).total
+    return lost
+
+
+def _of(frame: Frame, pid: int, device: int) -> Frame:
+    return frame.take((frame.ints("pid") == pid) & (frame.ints("device") == device))

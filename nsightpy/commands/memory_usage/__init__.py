@@ -1,0 +1,1 @@
+"""memory-usage: where memory was allocated, and when."""

@@ -1,0 +1,70 @@
+"""Who allocated memory: the innermost NVTX range around the call, else the API function."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
+from nsightpy.analysis.memory.allocations import innermost
+from nsightpy.analysis.nvtx.nesting import nest
+from nsightpy.analysis.nvtx.ranges import plain_name
+from nsightpy.frames import Frame
+from nsightpy.reports.nsys import NsysReport
+
+CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
+RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain", "style")
+
+
+def allocators(report: NsysReport, events: Frame) -> list[str]:
+    """A name for each allocation or free; empty where the capture tells nothing.
+
+    The call has the event's correlation id; without one it is the call that was in progress.
+    """
+    calls = report.frame("api_calls", CALL_COLUMNS)
+    rows = launch_rows(events, calls)
+    missing = np.flatnonzero(rows == NO_LAUNCH)
+    rows[missing] = _in_progress(events.take(missing), calls)
+    names = calls.labels("name")
+    found = [names[row] if row != NO_LAUNCH else "" for row in rows.tolist()]
+    known = np.flatnonzero(rows != NO_LAUNCH)
+    for place, name in zip(known.tolist(), _ranges(report, calls, rows[known]), strict=True):
+        found[place] = name or found[place]
+    variables = events.labels("variable")
+    return [variables[place] or name for place, name in enumerate(found)]
+
+
+def _in_progress(events: Frame, calls: Frame) -> np.ndarray:
+    """The last call of the process that began before each event and had not ended."""
+    found = np.full(events.rows, NO_LAUNCH, dtype=np.int64)
+    for pid in np.unique(events.ints("pid")).tolist():
+        own = np.flatnonzero(calls.ints("pid") == pid)
+        mine = np.flatnonzero(events.ints("pid") == pid)
+        time = events.ints("start_ns")[mine]
+        at = np.searchsorted(calls.ints("start_ns")[own], time, side="right") - 1
+        call = own[np.maximum(at, 0)] if len(own) else np.zeros(len(mine), dtype=np.int64)
+        if len(own):
+            fits = (at >= 0) & (calls.ints("end_ns")[call] >= time)
+            found[mine[fits]] = call[fits]
+    return found
+
+
+def _ranges(report: NsysReport, calls: Frame, rows: np.ndarray) -> list[str]:
+    """The innermost range of the calling thread around each call; empty for none."""
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    own = ranges.take(ranges.labels("style").equals(["PushPop"]))
+    found = [""] * len(rows)
+    pid, tid = calls.ints("pid")[rows], calls.ints("tid")[rows]
+    time = calls.ints("start_ns")[rows]
+    names = own.labels("name")
+    for one, thread in sorted(set(zip(pid.tolist(), tid.tolist(), strict=True))):
+        mine = np.flatnonzero((own.ints("pid") == one) & (own.ints("tid") == thread))
+        thread_ranges = own.take(mine)
+        parent = nest(thread_ranges).parent
+        calls_here = np.flatnonzero((pid == one) & (tid == thread))
+        start, end = thread_ranges.ints("start_ns"), thread_ranges.ints("end_ns")
+        if not len(mine):
+            continue
+        around = innermost(start, end, parent, time[calls_here])
+        for call, row in zip(calls_here.tolist(), around.tolist(), strict=True):
+            found[call] = plain_name(names[int(mine[row])]) if row >= 0 else ""
+    return found

@@ -1,0 +1,157 @@
+"""nvtx: code ranges by host time and by the GPU time of what they launched."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis.nvtx.nesting import SEPARATOR
+from nsightpy.analysis.nvtx.projection import (
+    CALL_COLUMNS,
+    OPERATION_COLUMNS,
+    RANGE_COLUMNS,
+    Launched,
+    launched,
+)
+from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
+from nsightpy.analysis.tally import Key
+from nsightpy.frames import API_CALLS, Frame
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.readers.nsys.events import RUNTIME
+from nsightpy.readers.nsys.launch_calls import launch_calls, only_process
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table, Value
+
+FIELDS = (
+    Field("range", "text"),
+    Field("domain", "text"),
+    Field("style", "text"),
+    Field("instances"),
+    Field("total_range_ns", "ns"),
+    Field("total_projected_ns", "ns"),
+    Field("projected_med_ns", "ns", 1),
+    Field("gpu_ops"),
+    Field("share_of_busy", "ratio", 4),
+)
+NO_CALLS = Frame.empty(API_CALLS, CALL_COLUMNS)
+GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
+
+
+def nvtx(
+    reports: Paths, *, tree: bool = False, top: int | None = None, **common: Unpack[Common]
+) -> Table:
+    """NVTX ranges over all reports, most projected GPU time first; times in ns.
+
+    An operation belongs to a range when its launch call lies inside it on the same thread; an
+    instance's projected interval is [first start, last end] of its operations (nsys
+    nvtx_gpu_proj_sum). share_of_busy: for how long any operation of the range ran, of the time
+    in which any operation ran. With `tree` a range is its path a/b/c, outer ranges first.
+    """
+    request = Request.of(reports, **common)
+    work = partial(_tallies, tree=tree, scope=request.scope)
+    parts = request.map(work).values
+    found = merged([part for part, _ in parts])
+    known = any(calls for _, calls in parts)
+    rows = _rows(found, known)
+    ordered = _by_tree(rows) if tree else sorted(rows.items(), key=_by_gpu_time)
+    shown = tuple((key[0].replace(SEPARATOR, "/"), *key[1:], *row) for key, row in ordered[:top])
+    return request.finish(Table("nvtx", FIELDS, shown), *_notes(found, known))
+
+
+def _tallies(report: NsysReport, *, tree: bool, scope: Scope) -> tuple[RangeTallies, bool]:
+    # what reads the ranges waits for SQLite while what joins the launches computes
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(report.frame, "nvtx_ranges", RANGE_COLUMNS)
+        frames = [report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
+        operations = _together([scope.narrow(report, frame) for frame in frames])
+        done = launches_of(report, operations)
+        ranges = scope.narrow(report, reading.result())
+    known = done is not None or not operations.rows
+    done = done or launched(operations, NO_CALLS)
+    return range_tallies(ranges, operations, done, tree=tree), known
+
+
+def _together(frames: list[Frame]) -> Frame:
+    filled = [frame for frame in frames if frame.rows] or frames[:1]
+    return Frame.concatenate(filled)
+
+
+def launches_of(report: NsysReport, operations: Frame) -> Launched | None:
+    """The calls that launched the operations (OPERATION_COLUMNS); None without any recorded call.
+
+    Calls that usually launch something are read first, the others only where that is not enough.
+    """
+    if not report.export.has(RUNTIME):
+        return None
+    alone = only_process(report.export)
+    calls = launch_calls(report.export, alone, ends=True, threads=True)
+    done = launched(operations, calls)
+    if len(done.rows) == operations.rows:
+        return done
+    others = launch_calls(report.export, alone, others=True, ends=True, threads=True)
+    calls = Frame.concatenate([calls, Frame({name: others[name] for name in calls})])
+    return launched(operations, calls.take(np.argsort(calls.ints("start_ns"), kind="stable")))
+
+
+def _rows(found: RangeTallies, known: bool) -> dict[tuple[str, str, str], tuple[Value, ...]]:
+    """The figures by (range, domain, style); None where no calls tell what a range launched."""
+    projected = found.projected.statistics()
+    times: dict[Key, tuple[int, float]] = {
+        key: (int(projected.total[group]), float(projected.median[group]))
+        for group, key in enumerate(projected.keys)
+    }
+    ranges = found.ranges.statistics()
+    rows: dict[tuple[str, str, str], tuple[Value, ...]] = {}
+    for group, key in enumerate(ranges.keys):
+        total, median = times.get(key, (0, None))
+        busy, whole = found.busy_ns[key], found.whole_busy_ns
+        gpu: tuple[Value, ...] = (total, median, found.operations[key])
+        share = busy / whole if whole else None
+        name, domain, style = map(str, key)
+        host = (int(ranges.instances[group]), int(ranges.total[group]))
+        rows[name, domain, style] = (*host, *(gpu if known else (None,) * 3), share)
+    return rows
+
+
+def _by_gpu_time(
+    item: tuple[tuple[str, str, str], tuple[Value, ...]],
+) -> tuple[int, int, tuple[str, str, str]]:
+    key, (_, host, gpu, *_) = item
+    return (-int(gpu or 0), -int(host or 0), key)
+
+
+def _by_tree(
+    rows: dict[tuple[str, str, str], tuple[Value, ...]],
+) -> list[tuple[tuple[str, str, str], tuple[Value, ...]]]:
+    """Depth first; those inside one parent by host time, longest first."""
+
+    def place(item: tuple[tuple[str, str, str], tuple[Value, ...]]) -> tuple[object, ...]:
+        (path, domain, style), _ = item
+        parts = path.split(SEPARATOR)
+        above = [SEPARATOR.join(parts[: depth + 1]) for depth in range(len(parts))]
+        hosts = [int(rows[upper, domain, style][1] or 0) for upper in above]
+        roots = [(-host, upper) for host, upper in zip(hosts, above, strict=True)]
+        return (roots[0], domain, style, roots)
+
+    return sorted(rows.items(), key=place)
+
+
+def _notes(found: RangeTallies, known: bool) -> list[str]:
+    notes = []
+    if not known:
+        notes.append("No CUDA API calls were recorded: what a range launched is not known.")
+    elif found.unlaunched:
+        notes.append(
+            f"{found.unlaunched:,} GPU operations have no recorded launch call: they belong to no "
+            "range."
+        )
+    if found.crossing:
+        notes.append(
+            f"{found.crossing:,} ranges end on another thread: they are not projected onto the GPU."
+        )
+    return notes

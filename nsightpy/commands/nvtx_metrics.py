@@ -1,0 +1,143 @@
+"""GPU metrics sampled while what each NVTX range launched was running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.metric_samples import MetricSummary, summaries
+from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, project
+from nsightpy.analysis.nvtx.ranges import BY, folded
+from nsightpy.analysis.time_budget import places_of
+from nsightpy.commands.nvtx import GPU_FRAMES, launches_of
+from nsightpy.frames import Frame
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table
+
+FIELDS = (
+    Field("range", "text"),
+    Field("domain", "text"),
+    Field("metric", "text"),
+    Field("samples"),
+    Field("mean", "number", 2),
+    Field("minimum", "number"),
+    Field("maximum", "number"),
+)
+WHOLE = ("(whole capture)", "", "")
+RANGES = 20
+NO_SAMPLES = (
+    "The capture holds no GPU metrics: `nsys profile --gpu-metrics-devices=all` samples them."
+)
+
+Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The projected time of a range in one report, and its metrics there."""
+
+    key: Key
+    projected_ns: int
+    metrics: tuple[MetricSummary, ...]
+
+
+def range_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Table:
+    """GPU metrics over the projected intervals of each NVTX range, all its instances together.
+
+    The `top` ranges (20) by projected time, after the whole capture. `samples` says how many
+    samples a figure rests on; a range shorter than the sampling interval may have none.
+    """
+    request = Request.of(reports, **common)
+    parts = request.map(partial(_metrics, top=top or RANGES, scope=request.scope)).values
+    found = [one for part in parts for one in part]
+    rows: dict[tuple[Key, str], list[MetricSummary]] = {}
+    times: dict[Key, int] = {}
+    for one in found:
+        times[one.key] = times.get(one.key, 0) + one.projected_ns
+        for metric in one.metrics:
+            rows.setdefault((one.key, metric.metric), []).append(metric)
+    shown = sorted(times, key=lambda key: (key != WHOLE, -times[key], key))[: (top or RANGES) + 1]
+    ordered = sorted(
+        (pair for pair in rows if pair[0] in shown),
+        key=lambda pair: (shown.index(pair[0]), pair[1]),
+    )
+    table = Table("nvtx", FIELDS, tuple(_row(pair, rows[pair]) for pair in ordered))
+    return request.finish(table, *([] if rows else [NO_SAMPLES]))
+
+
+def _row(pair: tuple[Key, str], parts: list[MetricSummary]) -> tuple[str | int | float | None, ...]:
+    (name, domain, _), metric = pair
+    samples = sum(part.samples for part in parts)
+    return (
+        name,
+        domain,
+        metric,
+        samples,
+        sum(part.total for part in parts) / samples if samples else None,
+        min(part.minimum for part in parts),
+        max(part.maximum for part in parts),
+    )
+
+
+def _metrics(report: NsysReport, *, top: int, scope: Scope) -> list[_Found]:
+    samples = report.frame("gpu_metrics")
+    if not samples.rows:
+        return []
+    gpus = _gpus(report)
+    frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
+    operations = Frame.concatenate(frames)
+    ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
+    time = samples.ints("time_ns")
+    low = int(time.min()) if scope.from_ns is None else scope.from_ns
+    high = int(time.max()) + 1 if scope.to_ns is None else scope.to_ns
+    everything = union(np.asarray([low]), np.asarray([high]))
+    seen = dict.fromkeys(np.unique(samples.ints("gpu_id")).tolist(), everything)
+    found = [_Found(WHOLE, 0, tuple(summaries(samples, seen)))]
+    for key, windows in _windows(report, ranges, operations, gpus, top).items():
+        spent = sum(window.total for window in windows.values())
+        found.append(_Found(key, spent, tuple(summaries(samples, windows))))
+    return found
+
+
+def _windows(
+    report: NsysReport,
+    ranges: Frame,
+    operations: Frame,
+    gpus: Mapping[tuple[int, int], int],
+    top: int,
+) -> dict[Key, dict[int, Spans]]:
+    """Per range, and GPU of the host, the union of the projected intervals of its instances."""
+    groups = group_by(Frame({**ranges, "name": folded(ranges.labels("name"))}), BY)
+    found: dict[Key, dict[int, Spans]] = {}
+    for pid, device in places_of(operations):
+        mine = (operations.ints("pid") == pid) & (operations.ints("device") == device)
+        own = operations.take(mine)
+        done = launches_of(report, own)
+        if done is None:
+            return {}
+        projected = project(ranges, done)
+        for code in np.unique(groups.codes[projected.found]).tolist():
+            rows = projected.found & (groups.codes == code)
+            window = union(projected.start[rows], projected.end[rows])
+            name, domain, style = map(str, groups.keys[code])
+            gpu = gpus.get((pid, device), gpus.get((0, device), device))
+            windows = found.setdefault((name, domain, style), {})
+            windows[gpu] = windows[gpu] | window if gpu in windows else window
+    spent = {key: sum(w.total for w in windows.values()) for key, windows in found.items()}
+    return {key: found[key] for key in sorted(found, key=lambda key: (-spent[key], key))[:top]}
+
+
+def _gpus(report: NsysReport) -> dict[tuple[int, int], int]:
+    """The GPU of the host behind each process and CUDA device."""
+    frame = report.frame("devices")
+    places = zip(frame.ints("pid").tolist(), frame.ints("device").tolist(), strict=True)
+    return dict(zip(places, frame.ints("gpu_id").tolist(), strict=True))

@@ -1,0 +1,1 @@
+"""roofline: kernels against the machine's limits."""

@@ -1,0 +1,199 @@
+"""roofline: kernels against the machine's limits, from Nsight Compute reports of any version."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.roofline.points import MAXIMUM, PROFILED, launch_rooflines, variants
+from nsightpy.commands.roofline.table import (
+    FIELDS,
+    ORIGIN,
+    SPREAD,
+    launch_rows,
+    variant_rows,
+)
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.frames import Labels
+from nsightpy.query.request import Common
+from nsightpy.query.scope import numbers
+from nsightpy.rank_set import NcuPaths, default_jobs, open_ncu_reports
+from nsightpy.readers.ceilings import read_ceilings
+from nsightpy.reports.ncu import NcuReport, map_reports
+from nsightpy.results import Field
+from nsightpy.results.rooflines import Roofline, RooflineLaunch
+
+NAMES = ("demangled", "base", "mangled")
+ROWS = ("launch", "variant")
+_MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
+
+
+def roofline(
+    reports: NcuPaths,
+    *,
+    clock: str | float = PROFILED,
+    ceilings: Path | str | None = None,
+    by: str = "launch",
+    name: str = "demangled",
+    top: int | None = None,
+    **common: Unpack[Common],
+) -> Roofline:
+    """Every launch, precision and memory level: achieved, peak, intensity, roof; speed of light.
+
+    Rates are FLOP/s and bytes/s, times ns. `clock` is "profiled", "max" or MHz and moves the peaks
+    of the SMs, never what was achieved; `ceilings` is a file of measured limits for the picture;
+    `top` keeps the longest launches, `nvtx` those inside a range. Several reports are read in
+    worker processes, and their rows end with rank and report. by="variant" has one launch, that of
+    median duration, speak for all of its kernel and shape, whose spread ends the row. Raises
+    UsageError and ReportError.
+    """
+    if name not in NAMES:
+        raise UsageError(f"name must be one of {', '.join(NAMES)}, not {name!r}")
+    if by not in ROWS:
+        raise UsageError(f"by must be one of {', '.join(ROWS)}, not {by!r}")
+    if common.get("from_time") is not None or common.get("to_time") is not None:
+        raise UsageError("Nsight Compute reports have no timeline: --from and --to mean nothing")
+    wanted = parse_clock(clock)
+    measured = read_ceilings(ceilings) if ceilings is not None else ()
+    opened = _of_ranks(
+        open_ncu_reports(reports, rank_regex=common.get("rank_regex")), common.get("rank")
+    )
+    devices = numbers(common.get("device"), "device")
+    mapped = map_reports(
+        partial(_read, clock=wanted, devices=devices, nvtx=dict(common).get("nvtx")),
+        opened,
+        jobs=common.get("jobs") or default_jobs(),
+        on_error=common.get("on_error", "skip"),
+        progress=common.get("progress"),
+    )
+    launches = [one for _, (found, _) in mapped.results for one in found]
+    kept = _longest(launches, top)
+    told = _told([note for _, (_, notes) in mapped.results for note in notes], len(opened))
+    failures = [f"left out: {error.path}: {error.problem}" for error in mapped.failures]
+    groups = variants(kept)
+    several = len(opened) > 1
+    extra: tuple[Field, ...] = ORIGIN if several else ()
+    if by == "variant":
+        extra, rows = SPREAD, variant_rows(groups, name)
+    else:
+        rows = launch_rows(kept, name, several=several)
+    return Roofline(
+        "roofline",
+        (*FIELDS, *extra),
+        tuple(rows),
+        tuple(str(report.path) for report in opened),
+        tuple(dict.fromkeys([*failures, *told, *_launch_notes(kept), *_clock_notes(kept)])),
+        launches=tuple(kept),
+        variants=groups,
+        ceilings=measured,
+        naming=name,
+        by=by,
+    )
+
+
+def parse_clock(clock: str | float) -> str | float:
+    """ "profiled", "max", or Hz of a clock in MHz. Raises UsageError."""
+    if isinstance(clock, str):
+        if clock in (PROFILED, MAXIMUM):
+            return clock
+        match = _MHZ.fullmatch(clock.strip())
+        clock = float(match[1]) if match else 0.0
+    if not 0 < clock < 100_000:
+        raise UsageError("clock must be profiled, max, or the SM clock in MHz, as 1755")
+    return clock * 1e6
+
+
+def _read(
+    report: NcuReport, *, clock: str | float, devices: frozenset[int] | None, nvtx: object = None
+) -> tuple[list[RooflineLaunch], list[str]]:
+    """The rooflines of one report and its notes; what other processes send back."""
+    tables = report.tables
+    launches = tables.launches
+    if isinstance(nvtx, str):
+        launches = launches.take(in_range(launches.labels("nvtx"), nvtx))
+    found = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
+    mine = [
+        dataclasses.replace(
+            one,
+            report=str(report.path),
+            rank=report.rank,
+            tool_version=tables.tool_version,
+        )
+        for one in found
+        if devices is None or one.device in devices
+    ]
+    return mine, report.notes
+
+
+def in_range(nvtx: Labels, wanted: str) -> NDArray[np.bool_]:
+    """Which launches ran inside a range RANGE[@DOMAIN]; * stands for anything."""
+    name, _, domain = wanted.partition("@")
+    pattern = re.compile(".*".join(map(re.escape, name.split("*"))))
+    inside = []
+    for text in nvtx.values:
+        stacks = [each.partition("@") for each in text.split(", ")]
+        ranges = [one for path, _, where in stacks if where == domain for one in path.split("/")]
+        inside.append(any(pattern.fullmatch(one) for one in ranges if one))
+    return np.asarray(inside, dtype=np.bool_)[nvtx.codes]
+
+
+def _of_ranks(reports: Sequence[NcuReport], spec: str | int | None) -> list[NcuReport]:
+    ranks = numbers(spec, "rank")
+    kept = [one for one in reports if ranks is None or one.rank in ranks]
+    if not kept:
+        raise ReportError(
+            reports[0].path, f"is not of rank {spec}", "a rank is told by the file's name only."
+        )
+    return kept
+
+
+def _longest(launches: list[RooflineLaunch], top: int | None) -> list[RooflineLaunch]:
+    """All launches, or the longest ones, in the order of the reports."""
+    if top is None:
+        return launches
+    places = sorted(range(len(launches)), key=lambda i: (-(launches[i].duration_ns or 0), i))[:top]
+    return [launches[place] for place in sorted(places)]
+
+
+def _told(notes: Sequence[str], reports: int) -> list[str]:
+    """The reports' own notes, each once, with how many reports it is about."""
+    counts = {note: notes.count(note) for note in dict.fromkeys(notes)}
+    if reports == 1:
+        return list(counts)
+    return [f"{note} ({count} of {reports} reports)" for note, count in counts.items()]
+
+
+def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
+    """Why points are missing and what to know of those that are there, with the launches' count."""
+    texts = [text for one in launches for text in (*one.missing, *one.remarks)]
+    found = []
+    for text in dict.fromkeys(texts):
+        count = texts.count(text)
+        whole = f"{text[0].upper()}{text[1:]}"
+        found.append(whole if count == len(launches) else f"{count} of {len(launches)}: {text}")
+    return found
+
+
+def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
+    """At which clocks the peaks are meant, when there are any."""
+    clocks = [one.machine.clock_hz for one in launches if one.points and one.machine.clock_hz]
+    if not clocks:
+        return []
+    low, high = min(clocks) / 1e6, max(clocks) / 1e6
+    shown = f"{low:.0f} MHz" if round(low) == round(high) else f"{low:.0f} to {high:.0f} MHz"
+    kinds = {one.machine.clock for one in launches if one.machine.clock_hz}
+    if kinds == {PROFILED}:
+        return [f"Peaks are at the SM clock of the profile, {shown}; --clock max asks for more."]
+    what = "the maximum SM clock" if MAXIMUM in kinds else "an SM clock"
+    text = (
+        f"Peaks of the SMs and L1 are at {what} of {shown}, those of L2 and DRAM at the profile's "
+        "clocks; what was achieved is as profiled."
+    )
+    return [text]

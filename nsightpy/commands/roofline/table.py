@@ -1,0 +1,93 @@
+"""The rows of the roofline table: one per launch or kernel variant, precision and memory level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TypeAlias
+
+from nsightpy.results import Field, Value
+from nsightpy.results.rooflines import Point, RooflineLaunch, RooflineVariant
+
+Row: TypeAlias = "tuple[Value, ...]"
+
+FIELDS = (
+    Field("id", "id"),
+    Field("kernel", "text"),
+    Field("grid", "text"),
+    Field("block", "text"),
+    Field("device", "id"),
+    Field("precision", "text"),
+    Field("level", "text"),
+    Field("flops_per_s", "flops/s"),
+    Field("peak_flops_per_s", "flops/s"),
+    Field("bytes_per_s", "bytes/s"),
+    Field("peak_bytes_per_s", "bytes/s"),
+    Field("arithmetic_intensity", "flops/byte"),
+    Field("roof_flops_per_s", "flops/s"),
+    Field("roof_fraction", "share"),
+    Field("sol_compute_pct", "%"),
+    Field("sol_memory_pct", "%"),
+    Field("classification", "text"),
+    Field("duration_ns", "ns"),
+)
+# Which report a row is from, added when there are several.
+ORIGIN = (Field("rank", "id"), Field("report", "text"))
+# Over how many launches a variant's row speaks, and how they spread.
+SPREAD = (
+    Field("launches"),
+    Field("total_ns", "ns"),
+    Field("min_ns", "ns"),
+    Field("max_ns", "ns"),
+    Field("min_flops_per_s", "flops/s"),
+    Field("max_flops_per_s", "flops/s"),
+)
+_NO_POINT: Row = (None,) * 9
+
+
+def launch_rows(launches: Iterable[RooflineLaunch], name: str, *, several: bool) -> Iterator[Row]:
+    """Rows of FIELDS, with `several` reports also of ORIGIN; one without figures for no point."""
+    for one in launches:
+        origin = (one.rank, one.report) if several else ()
+        figures = [_figures(point) for point in one.points] or [_NO_POINT]
+        yield from ((*_head(one, name), *each, *_tail(one), *origin) for each in figures)
+
+
+def variant_rows(variants: Iterable[RooflineVariant], name: str) -> Iterator[Row]:
+    """Rows of FIELDS and SPREAD: the launch of median duration, and how far the others are."""
+    for variant in variants:
+        one = variant.typical
+        times = [each.duration_ns for each in variant.launches if each.duration_ns is not None]
+        counted = (
+            len(variant.launches),
+            variant.total_ns,
+            min(times, default=None),
+            max(times, default=None),
+        )
+        for point in one.points:
+            low, high = variant.spread(point.precision, point.level) or (None, None)
+            yield (*_head(one, name), *_figures(point), *_tail(one), *counted, low, high)
+        if not one.points:
+            yield (*_head(one, name), *_NO_POINT, *_tail(one), *counted, None, None)
+
+
+def _head(one: RooflineLaunch, name: str) -> Row:
+    return (one.launch, one.named(name), one.grid or None, one.block or None, one.device)
+
+
+def _figures(point: Point) -> Row:
+    return (
+        point.precision,
+        point.level or None,
+        point.flops_per_s,
+        point.peak_flops_per_s,
+        point.bytes_per_s,
+        point.peak_bytes_per_s,
+        point.arithmetic_intensity,
+        point.roof_flops_per_s,
+        point.roof_fraction,
+    )
+
+
+def _tail(one: RooflineLaunch) -> Row:
+    speed = one.speed
+    return (speed.compute_pct, speed.memory_pct, speed.classification, one.duration_ns)

@@ -1,0 +1,1 @@
+"""select: which kernels are worth measuring with ncu, and the commands."""

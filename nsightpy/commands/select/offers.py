@@ -1,0 +1,122 @@
+"""What each report has to offer: its variants with representative launches, and their weight."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.iterations.steady import SteadyState
+from nsightpy.analysis.ranking import durations
+from nsightpy.analysis.selection.coverage import Unit
+from nsightpy.analysis.selection.launch_places import (
+    COLUMNS,
+    Launches,
+    Mask,
+    Portion,
+    launches_of,
+    portions,
+)
+from nsightpy.commands.select.nvtx_filter import NvtxFilter, range_filter
+from nsightpy.errors import UsageError
+from nsightpy.frames import Frame
+from nsightpy.query.scope import Scope, numbers
+from nsightpy.query.steady_state import is_steady, steady_states
+from nsightpy.readers.nsys.capture_start import CaptureStart
+from nsightpy.reports.nsys import NsysReport
+
+Offer = tuple[Unit, Portion]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which launches count, and how representatives are found."""
+
+    scope: Scope
+    communication: tuple[str, ...] = ()
+    with_communication: bool = False
+    outlier: bool = False
+    warm_up: int = 1
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What one report has to offer; times in ns."""
+
+    report: str
+    offers: list[Offer]
+    communication_ns: int
+    kernels_ns: int
+    opaque_launches: int
+    opaque_ns: int
+    ranges: NvtxFilter
+    processes: int
+    host: str
+    steady: dict[int, SteadyState]
+    start: CaptureStart
+
+
+def offered(report: NsysReport, *, wanted: Wanted) -> Found:
+    """The variants of one report with their representatives; what other processes send back."""
+    states = {} if wanted.whole else steady_states(report, wanted.scope)
+    done, weighed, ranges = launches_in(report, wanted, states)
+    talking = is_communication(done.frame.labels("name"), wanted.communication) & weighed
+    length = durations(done.frame)
+    graphs = wanted.scope.narrow(
+        report, report.frame("graph_launches", ("start_ns", "end_ns", "pid", "device"))
+    )
+    counted = weighed if wanted.with_communication else weighed & ~talking
+    own = portions(done, counted, warm_up=wanted.warm_up, outlier=wanted.outlier)
+    return Found(
+        str(report.path),
+        [(unit_of(report, portion.pid), portion) for portion in own],
+        int(length[talking].sum()),
+        int(length[weighed].sum()),
+        graphs.rows,
+        int(durations(graphs).sum()),
+        ranges.without_mask(),
+        len(report.pids),
+        report.session.host,
+        states,
+        report.capture_start,
+    )
+
+
+def launches_in(
+    report: NsysReport, wanted: Wanted, states: Mapping[int, SteadyState]
+) -> tuple[Launches, Mask, NvtxFilter]:
+    """All launches of a report, which of them count, and the NVTX filter that finds them."""
+    columns = dict.fromkeys((*COLUMNS, "device", *wanted.scope.columns))
+    kernels = report.frame("kernels", tuple(columns))
+    ranges = range_filter(report, kernels, wanted.scope.nvtx)
+    done = launches_of(kernels, ranges.visible)
+    numbered = Frame({**done.frame, "row": np.arange(done.frame.rows, dtype=np.int64)})
+    weighed = np.zeros(done.frame.rows, dtype=np.bool_)
+    weighed[wanted.scope.within(report, numbered).ints("row")] = True
+    weighed &= done.visible & is_steady(done.frame, states)
+    return done, weighed, ranges
+
+
+def unit_of(report: NsysReport, pid: int) -> Unit:
+    """Where a process was seen: its report, its rank and the evidence for that."""
+    rank, source = report.rank_of(pid)
+    return Unit(str(report.path), rank, pid, source)
+
+
+def of_ranks(offers: list[Offer], spec: str | int | None) -> list[Offer]:
+    """The same offers, with samples only where they may be profiled. Raises UsageError."""
+    ranks = numbers(spec, "rank")
+    if ranks is None:
+        return offers
+    if not any(unit.rank in ranks for unit, _ in offers):
+        raise UsageError(f"--profile-rank {spec}: no report is of that rank")
+    return [
+        (unit, portion if unit.rank in ranks else _unsampled(portion)) for unit, portion in offers
+    ]
+
+
+def _unsampled(portion: Portion) -> Portion:
+    return Portion(portion.variant, portion.pid, portion.instances, portion.total_ns, ())

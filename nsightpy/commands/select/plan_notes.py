@@ -1,0 +1,184 @@
+"""What a reader of a plan must know: denominators, what is left out, the cost, the assumptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from nsightpy.commands.select.offers import Found
+from nsightpy.commands.select.plan import Plan, starts_a_job
+from nsightpy.names import brief
+from nsightpy.ncu_command import APPLICATION
+from nsightpy.query.steady_state import steady_notes
+from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API, NVTX_RANGE
+from nsightpy.units import counted, format_time
+
+# From this share on, graphs that nobody could look into come before everything else.
+_MUCH = 0.1
+
+
+def plan_notes(
+    plan: Plan, found: Sequence[Found], metric_set: str, passes: int | None
+) -> list[str]:
+    """The notes of a plan, most important first."""
+    return [
+        *_opaque(found, at_least=_MUCH),
+        *_weight(plan),
+        *steady_notes(state for part in found for state in part.steady.values()),
+        *_start(plan, found),
+        *_cost(plan, metric_set, passes),
+        *_where(plan),
+        *_left_out(plan, found),
+        *_opaque(found, below=_MUCH),
+        *_doubts(plan, found),
+    ]
+
+
+def _weight(plan: Plan) -> Iterator[str]:
+    selection = plan.selection
+    if selection is None:
+        return
+    chosen = len(selection.choices)
+    yield (
+        "share is of the GPU time of all kernels that may be chosen: "
+        f"{format_time(selection.whole_ns)} in {counted(selection.variants, 'variant')}; "
+        f"{'the one chosen takes' if chosen == 1 else f'the {chosen} chosen take'} "
+        f"{100 * selection.share(selection.covered_ns):.1f} % of it."
+    )
+
+
+def _start(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
+    """Where the count of launches begins, when the capture began later than the program."""
+    chosen = {planned.unit.report for planned in plan.runs}
+    starts = [part.start for part in found if part.report in chosen]
+    if any(start.trigger == CUDA_PROFILER_API for start in starts):
+        if not plan.options.from_start:
+            yield (
+                "The capture began when the program called cudaProfilerStart. Skips count from "
+                "there, and so does ncu: --profile-from-start off."
+            )
+        return
+    late = max((start.late_ns for start in starts), default=0)
+    by_range = any(start.trigger == NVTX_RANGE for start in starts)
+    if (late or by_range) and plan.options.from_start and not plan.options.nvtx:
+        how = " at an NVTX range" if by_range else ""
+        when = f" {format_time(late)} after the program was launched" if late else ""
+        yield (
+            f"The capture began{how}{when}. ncu also counts the launches before that, which the "
+            "report does not hold: if there were any, the skips are too small. --nvtx with a range "
+            "that opened during the capture makes both count the same launches."
+        )
+
+
+def _cost(plan: Plan, metric_set: str, passes: int | None) -> Iterator[str]:
+    selection = plan.selection
+    if selection is None or not plan.runs:
+        return
+    launches = sum(planned.run.count for planned in plan.runs)
+    each = "given" if passes is not None else f"assumed for --set {metric_set or 'with --metrics'}"
+    yield (
+        f"Cost: {counted(selection.passes, 'pass', 'passes')} ({each}; ncu prints the real number) "
+        f"x {counted(launches, 'launch', 'launches')} = "
+        f"{counted(selection.passes * launches, 'pass', 'passes')}, and "
+        f"{counted(len(plan.runs), 'run')} of the application up to its last profiled launch"
+        f"{' or' if plan.options.kill else ', then on'} to its end."
+        f"{' --one-run profiles more launches in one run.' if len(plan.runs) > 1 else ''}"
+    )
+
+
+def _where(plan: Plan) -> Iterator[str]:
+    places: dict[str, list[int]] = {}
+    for planned in plan.runs:
+        unit = planned.unit
+        who = f"process {unit.pid}" if unit.rank is None else f"rank {unit.rank}"
+        why = f" ({unit.rank_source})" if unit.rank_source else ""
+        places.setdefault(f"{who} of {unit.report}{why}", []).extend(planned.rows)
+    if plan.job.ranks > 1 or any(planned.unit.rank is not None for planned in plan.runs):
+        for who, rows in places.items():
+            which = "" if len(places) == 1 else f" rows {row_text(rows)}"
+            yield f"Launches are counted in {who}: measure{which} there."
+    if starts_a_job(plan.options.application):
+        name = plan.options.application[0].rpartition("/")[2]
+        yield (
+            f"{name} starts the job: ncu then measures every process that it starts, each by its "
+            "own count. --script with what each rank runs after -- measures the chosen ranks only."
+        )
+    elif plan.job.ranks > 1:
+        yield (
+            f"The job has {counted(plan.job.ranks, 'rank')}: --script slurm, mpi or torchrun "
+            "profiles only those above and runs all others untouched."
+        )
+        variable = plan.options.rank_variable
+        told = {f"environment {variable}" == planned.unit.rank_source for planned in plan.runs}
+        if variable and told != {True}:
+            yield (
+                f"The names of the reports hold {variable}, which the launcher has to set; "
+                "--rank-variable names another."
+            )
+    if plan.options.application == APPLICATION:
+        yield "Give the application's own command after --; APPLICATION stands for it now."
+
+
+def row_text(rows: Sequence[int]) -> str:
+    """Rows as people write them: 1-4, 7."""
+    stretches: list[list[int]] = []
+    for row in sorted(set(rows)):
+        if stretches and row == stretches[-1][1] + 1:
+            stretches[-1][1] = row
+        else:
+            stretches.append([row, row])
+    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in stretches)
+
+
+def _left_out(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
+    talking = sum(part.communication_ns for part in found)
+    kernels = sum(part.kernels_ns for part in found)
+    chosen = plan.selection
+    if chosen is None:
+        return
+    if talking and kernels > chosen.whole_ns:
+        yield (
+            f"Communication kernels are left out ({100 * talking / kernels:.1f} % of all kernel "
+            "time): replaying one waits for ranks that do not replay. --with-communication "
+            "includes them."
+        )
+    if chosen.over_budget:
+        missing = sum(choice.total_ns for choice in chosen.over_budget)
+        yield (
+            f"The budget leaves out {counted(len(chosen.over_budget), 'variant')} with "
+            f"{100 * chosen.share(missing):.1f} % of the time."
+        )
+    if chosen.unreachable:
+        have = "has" if len(chosen.unreachable) == 1 else "have"
+        yield (
+            f"{counted(len(chosen.unreachable), 'variant')} {have} no launch that can be profiled "
+            f"there: {'; '.join(brief(variant.name, 80) for variant in chosen.unreachable[:3])}."
+        )
+
+
+def _opaque(found: Sequence[Found], at_least: float = 0.0, below: float = 2.0) -> Iterator[str]:
+    """Graphs traced as a whole, when they have that share of the GPU time."""
+    kernels = sum(part.kernels_ns for part in found)
+    graphs = sum(part.opaque_ns for part in found)
+    if graphs and at_least <= graphs / (graphs + kernels) < below:
+        yield (
+            f"{100 * graphs / (graphs + kernels):.1f} % of the GPU time ({format_time(graphs)}) "
+            "ran in CUDA graphs that were traced as a whole: their kernels cannot be chosen."
+        )
+
+
+def _doubts(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
+    warm_up = sum(portion.warm_up for part in found for _, portion in part.offers)
+    if warm_up:
+        yield (
+            "The first launch of each variant in its process is taken for warm-up and never "
+            "profiled; representative_ns is of the launch nearest the median of the others."
+        )
+    if plan.options.graph:
+        yield (
+            "Some kernels come from CUDA graphs: ncu may count the nodes of a graph in another "
+            "order than they ran; check grid and block of what it profiled."
+        )
+    yield (
+        "Autotuning and other chance move launches: compare grid and block of what ncu measured "
+        "with this table (nsightpy headroom does)."
+    )

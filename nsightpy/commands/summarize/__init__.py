@@ -1,0 +1,1 @@
+"""summarize: one screen for all reports."""

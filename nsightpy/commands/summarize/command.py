@@ -1,0 +1,93 @@
+"""summarize: one screen: what ran, where its time went, what to look at, what to type next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Unpack
+
+from nsightpy.analysis import ranking
+from nsightpy.analysis.findings.checks import findings as checked
+from nsightpy.analysis.findings.facts import Facts
+from nsightpy.analysis.tally import merge
+from nsightpy.commands.breakdown import FIELDS as BREAKDOWN_FIELDS
+from nsightpy.commands.breakdown import budget_row, suspect_note
+from nsightpy.commands.findings.command import facts_of, findings_table
+from nsightpy.commands.summarize.sections import (
+    collectives_section,
+    header_of,
+    memory_section,
+    ranges_section,
+    ranks_section,
+    read_part,
+)
+from nsightpy.query.device_time import budget_order
+from nsightpy.query.request import Common, Request
+from nsightpy.rank_set import Paths
+from nsightpy.results import Finding, Summary, Table, with_notes
+
+TOP_KERNELS = 5
+
+
+def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common]) -> Summary:
+    """Everything that matters first, in sections; times in ns, sizes in bytes.
+
+    Sections: header, ranks, breakdown, kernels, collectives, memory, nvtx, findings, next_steps.
+    """
+    request = Request.of(reports, **common)
+    mapped = request.map(partial(read_part, scope=request.scope), ranked=True)
+    parts = mapped.values
+    budgets = sorted((row for part in parts for row in part.budgets), key=budget_order)
+    kernel_statistics = merge([part.kernels for part in parts]).statistics()
+    gathered = [(report, part.gathered) for report, part in mapped.results]
+    facts = facts_of(request, gathered, [part.kernels for part in parts])
+    found = tuple(checked(facts))
+    doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
+    sections = {
+        "ranks": ranks_section([(str(report.path), part) for report, part in mapped.results]),
+        "breakdown": Table("breakdown", BREAKDOWN_FIELDS, tuple(map(budget_row, budgets))),
+        "kernels": ranking.rank_by_time("kernels", kernel_statistics, (), top=top),
+        "collectives": collectives_section([part.collectives for part in parts]),
+        "memory": memory_section(parts),
+        "nvtx": ranges_section([part.ranges for part in parts]),
+    }
+    idle = (note for part in parts for note in part.idle_notes)
+    told = (note for part in parts for note in part.gathered.notes)
+    notes = [
+        *request.ranks.notes,
+        *map(suspect_note, doubtful),
+        *idle,
+        *told,
+        *sections["memory"].notes,
+        *request.scope.notes,
+    ]
+    return Summary(
+        inputs=request.ranks.inputs,
+        header=header_of(request, parts),
+        sections=sections,
+        findings=found,
+        next_steps=_next_steps(found, sections, facts),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def summary_findings(summary: Summary) -> Table:
+    """The findings of a summary as a table."""
+    table = findings_table(summary.findings)
+    return with_notes(table, summary.inputs, summary.notes)
+
+
+def _next_steps(
+    found: Sequence[Finding], sections: dict[str, Table], facts: Facts
+) -> tuple[tuple[str, str], ...]:
+    """The commands to run next, of the first findings first; three at most."""
+    steps = [(one.next_command, one.name) for one in found if one.next_command]
+    if not any(len(table) for table in sections.values()):
+        steps.append((facts.command("info"), "what the report holds"))
+    elif len({row[0] for row in sections["ranks"] if row[0] is not None}) > 1:
+        steps.insert(2, (facts.command("ranks"), "who waits for whom"))
+    elif sections["kernels"]:
+        steps.append((facts.command("kernels"), "all kernels, as nsys stats counts them"))
+    unique = {command: (command, why) for command, why in reversed(steps)}
+    ordered = sorted(unique.values(), key=steps.index)
+    return tuple(ordered[:3])

@@ -1,0 +1,214 @@
+"""What the sections of a summary are made of: each report's part, and the parts together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nsightpy.analysis import ranking
+from nsightpy.analysis.communication import is_communication, operation_of
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.memory.rates import believable
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
+from nsightpy.analysis.nvtx.ranges import tally_ranges
+from nsightpy.analysis.tally import Tally, merge, tally
+from nsightpy.commands.findings.command import MEMORY_COLUMNS
+from nsightpy.commands.findings.device_facts import Gathered, gather
+from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
+from nsightpy.commands.memory import fastest_memory
+from nsightpy.frames import Frame, Labels
+from nsightpy.query.device_time import (
+    RankedBudget,
+    attributed,
+    budget_order,
+    doubtful_names,
+    read_work,
+)
+from nsightpy.query.extent import Extent, extent_of_frames
+from nsightpy.query.idle_time import launches_of
+from nsightpy.query.request import Request
+from nsightpy.query.scope import Scope
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table, Value
+
+TOP_RANGES = 4
+HOST_COLUMNS = ("start_ns", "end_ns", "pid", "name", "domain", "style")
+COLLECTIVE_FIELDS = (
+    Field("operation", "text"),
+    Field("group", "text"),
+    Field("ranks"),
+    Field("instances"),
+    Field("bytes", "bytes"),
+    Field("duration_med_ns", "ns", 1),
+    Field("total_ns", "ns"),
+)
+NVTX_FIELDS = (
+    Field("range", "text"),
+    Field("domain", "text"),
+    Field("style", "text"),
+    Field("instances"),
+    Field("total_range_ns", "ns"),
+    Field("range_med_ns", "ns", 1),
+)
+RANK_FIELDS = (
+    Field("rank", "id"),
+    Field("report", "text"),
+    Field("host", "text"),
+    Field("device", "id"),
+    Field("rank_source", "text"),
+)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What one report contributes."""
+
+    info: ReportInfo
+    extent: Extent
+    budgets: list[RankedBudget]
+    kernels: Tally
+    memory: tuple[Tally, Tally]
+    fastest_memory: int
+    collectives: Tally
+    ranges: Tally
+    gathered: Gathered
+    doubtful: list[str]
+    idle_notes: tuple[str, ...]
+
+
+def read_part(report: NsysReport, *, scope: Scope) -> Part:
+    """Everything that the summary needs of one report."""
+    with launches_of(report, ends=True, waiting=True) as launches:
+        work = read_work(report, scope, MEMORY_COLUMNS)
+        extent = extent_of_frames(work.kernels, work)
+        kernels = scope.narrow(report, work.kernels)
+        operations = scope.narrow(report, work.operations)
+        columns = RANGE_COLUMNS if scope.nvtx else HOST_COLUMNS
+        ranges = scope.narrow(report, report.frame("nvtx_ranges", columns))
+        budgets, idle = known = attributed(report, scope, work, launches)
+        gathered = gather(report, scope, work, launches, known, ranges)
+    return Part(
+        info=report_info(report, extent),
+        extent=extent,
+        budgets=budgets,
+        kernels=ranking.tally_durations(kernels, ["name"]),
+        memory=(
+            ranking.tally_durations(operations, ["operation"]),
+            ranking.tally_bytes(operations, ["operation"]),
+        ),
+        fastest_memory=fastest_memory(report),
+        collectives=_collective_tally(report, kernels),
+        ranges=tally_ranges(ranges),
+        gathered=gathered,
+        doubtful=doubtful_names(kernels, ()),
+        idle_notes=idle.notes,
+    )
+
+
+def _collective_tally(report: NsysReport, kernels: Frame) -> Tally:
+    """Durations per (operation, who took part) of the communication kernels."""
+    names = kernels.labels("name")
+    own = kernels.take(is_communication(names))
+    codes = own.labels("name").codes
+    operations = Labels(codes, tuple(map(operation_of, names.values))).merged()
+    groups = group_by(Frame({"operation": operations, "pid": own["pid"]}), ("operation", "pid"))
+    where = str(report.path)
+    keys = tuple((operation, f"{where}:{pid}") for operation, pid in groups.keys)
+    return tally(groups.codes, ranking.durations(own), keys)
+
+
+def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
+    """One row per rank and device."""
+    rows: list[tuple[Value, ...]] = []
+    for path, part in parts:
+        for one in sorted(part.budgets, key=budget_order):
+            source = "; ".join(part.info.rank_sources) or None
+            rows.append((one.rank, path, part.info.host or None, one.device, source))
+    rows.sort(key=lambda row: (row[0] is None, row[0] or 0, str(row[1]), row[3] or 0))
+    return Table("ranks", RANK_FIELDS, tuple(rows))
+
+
+def collectives_section(tallies: Sequence[Tally]) -> Table:
+    """Communication kernels by operation, most time first; ranks: how many took part."""
+    members: dict[str, set[str]] = {}
+    by_operation = []
+    for part in tallies:
+        for operation, member in part.keys:
+            members.setdefault(str(operation), set()).add(str(member))
+        keys = tuple((operation,) for operation, _ in part.keys)
+        by_operation.append(merge([Tally(keys, part.bounds, part.values, part.counts)]))
+    statistics = merge(by_operation).statistics()
+    rows: list[tuple[Value, ...]] = [
+        (
+            str(key[0]),
+            None,
+            len(members[str(key[0])]),
+            int(statistics.instances[group]),
+            None,
+            float(statistics.median[group]),
+            int(statistics.total[group]),
+        )
+        for group, key in enumerate(statistics.keys)
+    ]
+    rows.sort(key=lambda row: (-int(row[6] or 0), str(row[0])))
+    return Table("collectives", COLLECTIVE_FIELDS, tuple(rows))
+
+
+def memory_section(parts: Sequence[Part]) -> Table:
+    """Copies and memory sets by time."""
+    time, sizes = (merge([part.memory[which] for part in parts]).statistics() for which in (0, 1))
+    fastest = max((part.fastest_memory for part in parts), default=0)
+    return believable(ranking.rank_memory(time, sizes), fastest)
+
+
+def ranges_section(tallies: Sequence[Tally]) -> Table:
+    """The NVTX ranges with the most host time."""
+    statistics = merge(tallies).statistics()
+    rows: list[tuple[Value, ...]] = [
+        (*key, int(statistics.instances[g]), int(statistics.total[g]), float(statistics.median[g]))
+        for g, key in enumerate(statistics.keys)
+    ]
+    rows.sort(key=lambda row: (-int(row[4] or 0), str(row[0]), str(row[1])))
+    return Table("nvtx", NVTX_FIELDS, tuple(rows[:TOP_RANGES]))
+
+
+def header_of(request: Request, parts: Sequence[Part]) -> dict[str, Value]:
+    """Who, where, when, with what: over all reports."""
+    infos = [part.info for part in parts]
+    gpus = tuple(name for one in infos for name in one.gpus)
+    durations = [one.duration_ns for one in infos if one.duration_ns is not None]
+    starts = [one.start_utc for one in infos if one.start_utc is not None]
+    versions = dict.fromkeys(one.tool_version for one in infos if one.tool_version)
+    hosts = dict.fromkeys(one.host for one in infos if one.host)
+    return {
+        "reports": len(infos),
+        "gpu": gpu_text(gpus) or None,
+        "devices": sum(one.devices for one in infos),
+        "processes": sum(len(one.pids) for one in infos),
+        "ranks": sum(rank is not None for one in infos for rank in one.ranks),
+        "hosts": ", ".join(hosts) or None,
+        "tool_version": ", ".join(versions) or None,
+        "start_utc": min(starts, default=None),
+        "duration_ns": max(durations, default=None),
+        "kernels": sum(one.kernels for one in infos),
+        "outside_ns": _outside_ns(request, parts),
+    }
+
+
+def _outside_ns(request: Request, parts: Sequence[Part]) -> int | None:
+    """How much of a capture lies before the first and after the last GPU work, in ns.
+
+    The least of all reports; None where the question is about a stretch of time, or where lengths
+    are not known.
+    """
+    scope = request.scope
+    if scope.from_ns is not None or scope.to_ns is not None or scope.nvtx is not None:
+        return None
+    lengths = [
+        part.info.duration_ns - (part.extent.end_ns - part.extent.start_ns)
+        for part in parts
+        if part.info.duration_ns is not None
+        and part.extent.start_ns is not None
+        and part.extent.end_ns is not None
+    ]
+    return max(min(lengths), 0) if lengths else None

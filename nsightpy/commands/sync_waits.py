@@ -1,0 +1,76 @@
+"""launches --sync: calls in which the host waited, and how much of that cost GPU time."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Unpack
+
+from nsightpy.analysis.idle.sync_costs import sync_costs
+from nsightpy.analysis.intervals import Spans, difference, union, union_of
+from nsightpy.commands.launch_queues import NOT_CAPTURED
+from nsightpy.frames import Frame
+from nsightpy.query.device_time import rank_budgets, read_work
+from nsightpy.query.request import Common, Request, captures
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.readers.nsys.events import RUNTIME
+from nsightpy.readers.nsys.sync_calls import sync_calls
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Table, Value
+
+FIELDS = (
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("api", "text"),
+    Field("calls"),
+    Field("total_ns", "ns"),
+    Field("med_ns", "ns", 1),
+    Field("max_ns", "ns"),
+    Field("device_idle_ns", "ns"),
+    Field("idle_share", "ratio", 4),
+)
+
+
+def sync_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Table:
+    """Synchronising calls per rank, device and API function, most idle device time first; ns.
+
+    Synchronisations, copies that block, frees. device_idle is the part of the calls in which the
+    device did nothing at all inside its window: the rest waited for work that was running.
+    idle_share is its share of the window. Calls outside of the window are left out.
+    """
+    request = Request.of(reports, **common)
+    parts = request.map(partial(_waits, scope=request.scope), ranked=True).values
+    rows = sorted((row for part in parts for row in part or ()), key=_order)
+    silent = sum(part is None for part in parts)
+    notes = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
+    return request.finish(Table("launches", FIELDS, tuple(rows[:top])), *notes)
+
+
+def _waits(report: NsysReport, *, scope: Scope) -> list[tuple[Value, ...]] | None:
+    """The rows of one report; None where its capture has no API calls."""
+    if not report.export.holds_rows(RUNTIME):
+        return None
+    calls, work = sync_calls(report.export), read_work(report, scope)
+    rows: list[tuple[Value, ...]] = []
+    for one in rank_budgets(report, scope, *work):
+        place, window = (one.pid, one.device), one.budget.window
+        idle = difference(window, union_of(_ran(frame, place) for frame in work))
+        own = calls.take(calls.ints("pid") == one.pid)
+        for cost in sync_costs(own, window, idle):
+            share = cost.idle_ns / one.budget.window_ns if one.budget.window_ns else None
+            times = (cost.total_ns, cost.median_ns, cost.longest_ns, cost.idle_ns)
+            rows.append((one.rank, one.device, cost.api, cost.calls, *times, share))
+    return rows
+
+
+def _ran(frame: Frame, place: tuple[int, int]) -> Spans:
+    """When anything of a frame ran on a place (process, device)."""
+    mine = (frame.ints("pid") == place[0]) & (frame.ints("device") == place[1])
+    return union(frame.ints("start_ns")[mine], frame.ints("end_ns")[mine])
+
+
+def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
+    rank, device, api, _, total, *_, idle, _ = row
+    cost = idle if isinstance(idle, int) else 0
+    lasted = total if isinstance(total, int) else 0
+    return (-cost, -lasted, rank is None, rank or 0, device, api)

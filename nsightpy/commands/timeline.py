@@ -1,0 +1,262 @@
+"""timeline: what every rank and device did, on one clock, as tracks of lanes of events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Unpack
+
+import sqlalchemy as sa
+
+from nsightpy.analysis.time_budget import places_of
+from nsightpy.analysis.timeline.lanes import call_lanes, range_lanes, stream_lanes
+from nsightpy.errors import MissingDataError, ReportError, UsageError
+from nsightpy.frames import Frame, Ints
+from nsightpy.query.extent import extent_of
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.query.timeline_clock import Clocks, clocks_of
+from nsightpy.rank_set import Paths, natural
+from nsightpy.readers.nsys.events import RUNTIME
+from nsightpy.readers.nsys.nvtx import NVTX, STYLES
+from nsightpy.readers.nsys.session import GPU_TABLES
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results.tracks import Lane, Place, Timeline, Track
+
+_EVENT_TABLES = (*GPU_TABLES, RUNTIME, NVTX)
+_SPAN = ("start_ns", "end_ns")
+_PLACED = (*_SPAN, "pid", "device")
+_STREAM = (*_PLACED, "stream", "correlation_id")
+_SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+_BYTES = ("bytes", "source_memory", "target_memory")
+_CALL = (*_SPAN, "pid", "tid", "correlation_id", "name", "event_class")
+_RANGE = (*_SPAN, "pid", "tid", "name", "domain")
+
+
+@dataclass(frozen=True, slots=True)
+class _Survey:
+    """The places of one report and the bounds of what they did, in its own time."""
+
+    places: tuple[tuple[int, int | None], ...]
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What is read of every report."""
+
+    scope: Scope
+    detail: bool
+    calls: bool
+    communication: tuple[str, ...]
+    start_ns: int | None
+    end_ns: int | None
+
+
+def timeline(
+    reports: Paths,
+    *,
+    iteration: int | None = None,
+    detail: bool = True,
+    calls: bool = True,
+    communication: Iterable[str] = (),
+    **common: Unpack[Common],
+) -> Timeline:
+    """The timeline of one or many reports; its tracks are read when they are asked for.
+
+    Times are those of the first report, ns; from_time and to_time are given in them, or the window
+    is that of one iteration, from 0, as `iterations` counts them. `detail` adds grids, sizes and
+    launches, `calls` the API calls; `communication` adds regular expressions to the names that
+    count as communication kernels. Raises MissingDataError when nothing happened.
+    """
+    request = Request.of(reports, **common)
+    scope = request.scope
+    mapped = request.map(partial(_survey_of, scope=scope), ranked=True)
+    repeated = request.ranks.repeated
+    placed = _placed(pair for pair in mapped.results if pair[0].path not in repeated)
+    if not any(survey.end_ns > survey.start_ns for _, survey in placed):
+        what = ", ".join(request.ranks.inputs)
+        raise MissingDataError(what, "there is nothing to draw", "check --rank and --device.")
+    places = tuple(place for place, _ in placed)
+    clocks = clocks_of(request.ranks, places)
+    bounds = [clocks.aligned(place, survey.start_ns, survey.end_ns) for place, survey in placed]
+    window = (scope.from_ns, scope.to_ns)
+    if iteration is not None:
+        if window != (None, None):
+            raise UsageError("--iteration already says from when to when: leave out --from, --to")
+        from nsightpy.query.iteration_window import iteration_window
+
+        window = iteration_window(request, clocks, places, iteration)
+    wanted = _Wanted(scope, detail, calls, tuple(communication), *window)
+    reports_by_path = {str(report.path): report for report, _ in mapped.results}
+    ordered = [reports_by_path[path] for path in dict.fromkeys(place.report for place in places)]
+    notes = list(dict.fromkeys((*request.ranks.notes, *clocks.notes, *_scope_notes(scope))))
+    skip = request.ranks.on_error == "skip" and len(ordered) > 1
+    return Timeline(
+        places=places,
+        start_ns=min(b[0] for b in bounds) if window[0] is None else window[0],
+        end_ns=max(b[1] for b in bounds) if window[1] is None else window[1],
+        clock=clocks.caption,
+        tracks=partial(_tracks, ordered, clocks, wanted, places, notes if skip else None),
+        earliest=partial(_earliest, ordered, clocks, places),
+        inputs=request.ranks.inputs,
+        notes=notes,
+    )
+
+
+def _scope_notes(scope: Scope) -> list[str]:
+    if scope.nvtx is None:
+        return []
+    return [f"Of the GPU's work only what was launched inside NVTX ranges {scope.nvtx!r}."]
+
+
+def _placed(
+    surveys: Iterable[tuple[NsysReport, _Survey | None]],
+) -> list[tuple[Place, _Survey]]:
+    """Every place with its report's survey, in the order of the picture."""
+    found = [
+        (_place(report, pid, device), survey)
+        for report, survey in surveys
+        if survey is not None
+        for pid, device in survey.places
+    ]
+    return sorted(found, key=lambda pair: _order(pair[0]))
+
+
+def _survey_of(report: NsysReport, *, scope: Scope) -> _Survey | None:
+    """The places of a report inside the scope; None when there are none."""
+    scope = replace(scope, from_ns=None, to_ns=None)
+    if scope.ranks is None and scope.devices is None and scope.nvtx is None:
+        extent = extent_of(report)
+        gpu = (extent.start_ns, extent.end_ns)
+        places: tuple[tuple[int, int | None], ...] = extent.places
+    else:
+        frame = Frame.concatenate(
+            [
+                scope.narrow(report, report.frame(name, _columns(_PLACED, scope.columns)))
+                for name in ("kernels", "memory_operations", "graph_launches")
+            ]
+        )
+        gpu = (_least(frame.ints("start_ns")), _greatest(frame.ints("end_ns")))
+        places = tuple(places_of(frame))
+    if gpu[0] is not None and gpu[1] is not None:
+        return _Survey(places, gpu[0], gpu[1])
+    if scope.devices is not None:
+        return None
+    pids = [pid for pid in report.pids if scope.ranks is None or _rank(report, pid) in scope.ranks]
+    host = _bounds(report, (RUNTIME, NVTX))
+    return None if host is None else _Survey(tuple((pid, None) for pid in pids), *host)
+
+
+def _rank(report: NsysReport, pid: int) -> int | None:
+    return report.rank_of(pid)[0]
+
+
+def _least(times: Ints) -> int | None:
+    return int(times.min()) if len(times) else None
+
+
+def _greatest(times: Ints) -> int | None:
+    return int(times.max()) if len(times) else None
+
+
+def _bounds(report: NsysReport, names: Sequence[str]) -> tuple[int, int] | None:
+    """The first start and the last end in some tables, by queries that carry no rows."""
+    found: list[tuple[int, int]] = []
+    for name in names:
+        table = report.export.file.tables.get(name)
+        if table is None or not {"start", "end"} <= set(table.c.keys()):
+            continue
+        query = sa.select(sa.func.min(table.c.start), sa.func.max(table.c.end))
+        query = query.where(table.c.end.is_not(None))
+        if name == NVTX and "eventType" in table.c:
+            query = query.where(table.c.eventType.in_(tuple(STYLES)))
+        low, high = report.export.file.rows(query)[0]
+        if low is not None and high is not None:
+            found.append((int(low), int(high)))
+    if not found:
+        return None
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _earliest(reports: Sequence[NsysReport], clocks: Clocks, places: Sequence[Place]) -> int:
+    bounds = {str(report.path): _bounds(report, _EVENT_TABLES) for report in reports}
+    starts = (
+        clocks.aligned(place, found[0])[0] for place in places if (found := bounds[place.report])
+    )
+    return min(starts, default=0)
+
+
+def _place(report: NsysReport, pid: int, device: int | None) -> Place:
+    return Place(str(report.path), report.session.host, pid, _rank(report, pid), device)
+
+
+def _order(place: Place) -> tuple[Any, ...]:
+    """Ranks ascending, unknown ones last, then reports, processes and devices."""
+    rank = (place.rank is None, place.rank or 0)
+    return (*rank, natural(place.report), place.pid, place.device or 0)
+
+
+def _tracks(
+    reports: Sequence[NsysReport],
+    clocks: Clocks,
+    wanted: _Wanted,
+    places: Sequence[Place],
+    notes: list[str] | None,
+) -> Iterator[Track]:
+    """The tracks, read one report at a time; one that fails goes to the notes, if there are any."""
+    for report in reports:
+        mine = [place for place in places if place.report == str(report.path)]
+        try:
+            streams, hosts = _lanes(report, wanted)
+        except ReportError as error:
+            if notes is None:
+                raise
+            notes.append(f"left out: {error.path}: {error.problem}")
+            continue
+        for place in mine:
+            move = partial(clocks.move, place)
+            lanes = [
+                clocks.joined(place, lane)
+                for pid, device, lane in streams
+                if (pid, device) == _key(place)
+            ]
+            if place == next(one for one in mine if one.pid == place.pid):
+                lanes += [lane for pid, lane in hosts if pid == place.pid]
+            moved = (lane.moved(move).within(wanted.start_ns, wanted.end_ns) for lane in lanes)
+            yield Track(place, tuple(lane for lane in moved if len(lane)))
+
+
+def _columns(*parts: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for part in parts for name in part))
+
+
+def _key(place: Place) -> tuple[int, int | None]:
+    return place.pid, place.device
+
+
+def _lanes(
+    report: NsysReport, wanted: _Wanted
+) -> tuple[list[tuple[int, int, Lane]], list[tuple[int, Lane]]]:
+    """The lanes of one report, in its own time: streams by device, host threads by process."""
+    scope = replace(wanted.scope, from_ns=None, to_ns=None)
+
+    def frame(name: str, columns: tuple[str, ...], more: tuple[str, ...] = ()) -> Frame:
+        return scope.narrow(report, report.frame(name, (*columns, *more)))
+
+    def host_frame(name: str, columns: tuple[str, ...]) -> Frame:
+        return scope.within(report, report.frame(name, columns))
+
+    full = wanted.detail
+    calls = host_frame("api_calls", _CALL) if full and wanted.calls else None
+    streams = stream_lanes(
+        frame("kernels", _STREAM, ("name", *_SHAPE) if full else ("name",)),
+        frame("memory_operations", _STREAM, ("operation", *(_BYTES if full else ()))),
+        frame("graph_launches", _STREAM, ("graph_id",) if full else ()),
+        calls,
+        wanted.communication,
+    )
+    hosts = range_lanes(host_frame("nvtx_ranges", _RANGE))
+    return streams, hosts + (call_lanes(calls, streams) if calls is not None else [])

@@ -1,0 +1,232 @@
+"""The columnar container that readers fill and analyses read.
+
+A Frame is a table of named, equally long columns: int64 arrays for times, sizes and ids, float64
+arrays for measured values, Labels for names. Analyses take Frames; library users see the same
+columns as a pandas DataFrame.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.frames.schema import Column, Schema
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """A column of names: one small integer a row, and each distinct name once."""
+
+    codes: NDArray[np.int32]
+    values: tuple[str, ...]
+
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> Labels:
+        """Labels of plain strings, values in order of first appearance."""
+        seen: dict[str, int] = {}
+        codes = [seen.setdefault(text, len(seen)) for text in texts]
+        return cls(np.asarray(codes, dtype=np.int32), tuple(seen))
+
+    @classmethod
+    def constant(cls, text: str, length: int) -> Labels:
+        return cls(np.zeros(length, dtype=np.int32), (text,))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, row: int) -> str:
+        return self.values[int(self.codes[row])]
+
+    def take(self, rows: NDArray[Any]) -> Labels:
+        """The rows of a boolean mask or an index array; the values are shared."""
+        return Labels(taken(self.codes, rows), self.values)
+
+    def equals(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
+        """Mask of the rows whose name is one of those wanted."""
+        hits = np.asarray([value in wanted for value in self.values], dtype=np.bool_)
+        return hits[self.codes] if len(hits) else np.zeros(len(self.codes), dtype=np.bool_)
+
+    def merged(self) -> Labels:
+        """The same rows with equal names sharing one code (different ids may carry one text)."""
+        if len(set(self.values)) == len(self.values):
+            return self
+        seen: dict[str, int] = {}
+        table = np.asarray([seen.setdefault(v, len(seen)) for v in self.values], dtype=np.int32)
+        return Labels(table[self.codes], tuple(seen))
+
+
+ColumnData: TypeAlias = Ints | Floats | Labels
+
+
+class Frame(Mapping[str, ColumnData]):
+    """Equally long columns by name. Read-only: analyses never change what they are given."""
+
+    def __init__(self, columns: Mapping[str, ColumnData]) -> None:
+        lengths = {len(data) for data in columns.values()}
+        if len(lengths) > 1:
+            raise ValueError(f"columns of different lengths: {sorted(lengths)}")
+        self._columns = dict(columns)
+        self.rows = lengths.pop() if lengths else 0
+
+    def __getitem__(self, name: str) -> ColumnData:
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+    def ints(self, name: str) -> Ints:
+        """An integer column (times in ns, sizes in bytes, ids)."""
+        data = self._columns[name]
+        if isinstance(data, Labels) or data.dtype.kind == "f":
+            raise TypeError(f"{name} is no integer column")
+        return cast(Ints, data)
+
+    def floats(self, name: str) -> Floats:
+        """A column of measured values; NaN where one is not known."""
+        data = self._columns[name]
+        if isinstance(data, Labels) or data.dtype.kind != "f":
+            raise TypeError(f"{name} is no column of measured values")
+        return cast(Floats, data)
+
+    def labels(self, name: str) -> Labels:
+        """A column of names."""
+        data = self._columns[name]
+        if not isinstance(data, Labels):
+            raise TypeError(f"{name} is a column of numbers")
+        return data
+
+    def take(self, rows: NDArray[Any]) -> Frame:
+        """The rows of a boolean mask or an index array, as a new frame."""
+        return Frame(
+            {
+                name: data.take(rows) if isinstance(data, Labels) else taken(data, rows)
+                for name, data in self._columns.items()
+            }
+        )
+
+    def to_pandas(self) -> pd.DataFrame:
+        """The same columns as a DataFrame: int64, and category for names."""
+        import pandas as pd
+
+        return pd.DataFrame(
+            {
+                name: _categorical(data) if isinstance(data, Labels) else data
+                for name, data in self._columns.items()
+            }
+        )
+
+    @classmethod
+    def from_pandas(cls, table: pd.DataFrame) -> Frame:
+        """A Frame of a DataFrame's columns: int64, float64, everything else as labels."""
+        columns: dict[str, ColumnData] = {}
+        for name in table.columns:
+            series = table[name]
+            if series.dtype.kind in "iub":
+                columns[str(name)] = series.to_numpy(dtype=np.int64)
+            elif series.dtype.kind == "f":
+                columns[str(name)] = series.to_numpy(dtype=np.float64)
+            else:
+                columns[str(name)] = Labels.of(series.astype(str))
+        return cls(columns)
+
+    @classmethod
+    def empty(cls, schema: Schema, columns: Iterable[str] | None = None) -> Frame:
+        """The frame of that schema with no rows."""
+        return cls({name: blank(schema[name], 0) for name in columns or schema.names})
+
+    @classmethod
+    def concatenate(cls, frames: Sequence[Frame]) -> Frame:
+        """The rows of frames with the same columns, one after the other."""
+        if len(frames) == 1:
+            return frames[0]
+        return cls({name: joined([frame[name] for frame in frames]) for name in frames[0]})
+
+
+def blank(column: Column, length: int) -> ColumnData:
+    """A column full of its "not known" value."""
+    if column.kind == "label":
+        return Labels.constant(str(column.missing), length)
+    if column.kind == "float":
+        return np.full(length, column.missing, dtype=np.float64)
+    return np.full(length, column.missing, dtype=np.int64)
+
+
+def joined(parts: Sequence[ColumnData]) -> ColumnData:
+    """One column of the parts of a column, in order."""
+    labels = [part for part in parts if isinstance(part, Labels)]
+    if not labels:
+        numbers = [part for part in parts if not isinstance(part, Labels)]
+        filled = [part for part in numbers if len(part)]
+        if filled and all(is_constant(part) and part[0] == filled[0][0] for part in filled):
+            return cast(Ints, np.broadcast_to(filled[0][0], sum(map(len, filled))))
+        return cast(Ints, np.concatenate(numbers))
+    seen: dict[str, int] = {}
+    codes = []
+    for part in labels:
+        table = np.asarray([seen.setdefault(v, len(seen)) for v in part.values], dtype=np.int32)
+        codes.append(table[part.codes] if len(table) else part.codes)
+    return Labels(np.concatenate(codes), tuple(seen))
+
+
+def constant(value: int, length: int) -> Ints:
+    """A column that holds one value everywhere, and costs no memory; it cannot be written to."""
+    return np.broadcast_to(np.int64(value), length)
+
+
+def is_constant(column: NDArray[Any]) -> bool:
+    """Whether a column is known to hold one value, without a look at its rows."""
+    return len(column) > 0 and column.strides == (0,)
+
+
+def taken(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
+    """The rows of a boolean mask or an index array; a constant stays one."""
+    if not is_constant(column):
+        return cast(NDArray[Any], column[rows])
+    length = int(np.count_nonzero(rows)) if rows.dtype == np.bool_ else len(rows)
+    return np.broadcast_to(column[0], length)
+
+
+def elementwise(function: Callable[..., Ints], *columns: Ints) -> Ints:
+    """A function of columns, row by row; of columns that are constant, a constant."""
+    if all(map(is_constant, columns)):
+        return constant(int(function(*(column[:1] for column in columns))[0]), len(columns[0]))
+    return function(*columns)
+
+
+def distinct(ids: Ints) -> tuple[Ints, NDArray[np.int32]]:
+    """The sorted distinct ids and, for each row, the place of its id among them."""
+    if len(ids) == 0:
+        return ids, np.empty(0, dtype=np.int32)
+    low, high = (int(ids[0]),) * 2 if is_constant(ids) else (int(ids.min()), int(ids.max()))
+    if low == high:
+        return ids[:1].copy(), np.broadcast_to(np.int32(0), len(ids))
+    if high - low > 4 * len(ids) + 1_000_000:
+        unique, codes = np.unique(ids, return_inverse=True)
+        return unique, codes.astype(np.int32)
+    shifted = ids - low
+    present = np.zeros(high - low + 1, dtype=np.bool_)
+    present[shifted] = True
+    unique = np.flatnonzero(present)
+    place = np.zeros(high - low + 1, dtype=np.int32)
+    place[unique] = np.arange(len(unique), dtype=np.int32)
+    return unique + low, place[shifted]
+
+
+def _categorical(labels: Labels) -> pd.Categorical:
+    import pandas as pd
+
+    merged = labels.merged()
+    return pd.Categorical.from_codes(merged.codes, categories=pd.Index(merged.values, dtype=object))

@@ -1,0 +1,348 @@
+"""The schema of every public frame: column -> kind, unit, meaning, value for "not known"."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: name, kind ("int", "float" or "label"), unit, meaning, value for "not known"."""
+
+    name: str
+    kind: str
+    unit: str
+    meaning: str
+    missing: int | float | str = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The fixed columns of a public frame, in order."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+def _int(name: str, unit: str, meaning: str, missing: int = 0) -> Column:
+    return Column(name, "int", unit, meaning, missing)
+
+
+def _float(name: str, unit: str, meaning: str) -> Column:
+    return Column(name, "float", unit, meaning, float("nan"))
+
+
+def _label(name: str, meaning: str, missing: str = "") -> Column:
+    return Column(name, "label", "", meaning, missing)
+
+
+_SPAN = (
+    _int("start_ns", "ns", "start, in the report's own time"),
+    _int("end_ns", "ns", "end, in the report's own time"),
+)
+_PLACE = (
+    _int("pid", "", "process that owns the operation; 0 where the export does not tell"),
+    _int("device", "", "CUDA device ordinal inside the process"),
+    _int("context", "", "CUDA context"),
+    _int("stream", "", "CUDA stream"),
+    _int("correlation_id", "", "the launching API call, unique inside one process; 0 = none"),
+)
+
+KERNELS = Schema(
+    "kernels",
+    "GPU kernels, one row per execution",
+    (
+        *_SPAN,
+        *_PLACE,
+        _label("name", "demangled name with template arguments"),
+        _label("base_name", "function name without arguments"),
+        _label("mangled_name", "mangled name; empty where the capture has none"),
+        _int("grid_x", "blocks", "grid size"),
+        _int("grid_y", "blocks", "grid size"),
+        _int("grid_z", "blocks", "grid size"),
+        _int("block_x", "threads", "block size"),
+        _int("block_y", "threads", "block size"),
+        _int("block_z", "threads", "block size"),
+        _int("registers_per_thread", "", "registers of a thread"),
+        _int("static_shared_bytes", "bytes", "static shared memory of a block"),
+        _int("dynamic_shared_bytes", "bytes", "dynamic shared memory of a block"),
+        _int("local_bytes_per_thread", "bytes", "local memory of a thread"),
+        _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),
+    ),
+)
+GRAPH_LAUNCHES = Schema(
+    "graph_launches",
+    "CUDA graph launches traced as a whole: their kernels are not recorded one by one",
+    (
+        *_SPAN,
+        *_PLACE,
+        _int("graph_id", "", "CUDA graph"),
+        _int("graph_exec_id", "", "executable graph"),
+    ),
+)
+MEMORY_OPERATIONS = Schema(
+    "memory_operations",
+    "copies and memory sets on the GPU",
+    (
+        *_SPAN,
+        *_PLACE,
+        _label("operation", "NVIDIA's name of the operation, [CUDA memcpy Host-to-Device]"),
+        _int("bytes", "bytes", "size"),
+        _label("source_memory", "memory the data came from: Pageable, Pinned, Device, ..."),
+        _label("target_memory", "memory the data went to"),
+        _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),
+    ),
+)
+API_CALLS = Schema(
+    "api_calls",
+    "CUDA runtime and driver calls on the host",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _int("correlation_id", "", "what the call launched, unique inside one process; 0 = none"),
+        _label("name", "function, without its four-digit version suffix"),
+        _int("return_value", "", "CUDA error code; 0 = success"),
+        _int("event_class", "", "0 runtime, 1 driver; other classes are not calls of their own"),
+    ),
+)
+NVTX_RANGES = Schema(
+    "nvtx_ranges",
+    "NVTX push/pop and start/end ranges",
+    (
+        *_SPAN,
+        _int("pid", "", "process"),
+        _int("tid", "", "thread that opened the range"),
+        _int("end_tid", "", "thread that closed it; equals tid for push/pop ranges"),
+        _label("name", "range text"),
+        _label("domain", "domain name; empty for the default domain"),
+        _label("style", "PushPop or StartEnd"),
+    ),
+)
+COLLECTIVES = Schema(
+    "collectives",
+    "NCCL operations on the GPU, one row per operation (its kernels together) on one device",
+    (
+        *_SPAN,
+        *_PLACE,
+        _label("operation", "AllReduce, AllGather, SendRecv, ...; from the call, else the kernel"),
+        _label("kernel", "function name of its (first) kernel"),
+        _label("data_type", "f32, bf16, ... as the kernel's name tells; empty where it does not"),
+        _label("communicator", "NCCL's 64-bit id as decimal text; empty where nothing tells"),
+        _int("group_size", "", "ranks of the communicator; 0 where nothing tells"),
+        _int("group_rank", "", "own rank in the communicator; -1 where nothing tells", -1),
+        _int("bytes", "bytes", "size of the buffer this rank passed; -1 where nothing tells", -1),
+        _int("root", "", "root of a Broadcast or Reduce; -1 = none or not told", -1),
+        _int("peer", "", "the other rank of a Send or Recv; -1 = none, several or not told", -1),
+        _label("reduction", "Sum, Avg, ...; empty where nothing tells"),
+        _int("sequence", "", "NCCL's own number of the operation; -1 where nothing tells", -1),
+        _int("calls", "", "NCCL calls that were served together (grouped calls); 0 = not known"),
+        _label("evidence", "what ties it to its call: range, group, or only the kernel name"),
+    ),
+)
+PROCESSES = Schema(
+    "processes",
+    "processes with GPU, CUDA or NVTX activity",
+    (
+        _int("pid", "", "process"),
+        _label("name", "executable, where the export knows it"),
+        _int("rank", "", "rank of the process; -1 where nothing tells", -1),
+        _label("rank_source", "the evidence the rank rests on"),
+    ),
+)
+DEVICES = Schema(
+    "devices",
+    "GPUs as the processes see them",
+    (
+        _int("pid", "", "process that sees the device; 0 = every process"),
+        _int("device", "", "CUDA device ordinal inside the process"),
+        _int("gpu_id", "", "GPU index on the host", -1),
+        _label("name", "product name"),
+        _label("uuid", "identity of the GPU; empty in old exports"),
+        _label("bus", "PCI bus location"),
+        _int("sm_count", "", "streaming multiprocessors"),
+        _int("memory_bytes", "bytes", "device memory"),
+        _int("memory_bytes_per_s", "bytes/s", "memory bandwidth"),
+        _int("clock_hz", "Hz", "maximum clock"),
+        _int("compute_major", "", "compute capability"),
+        _int("compute_minor", "", "compute capability"),
+    ),
+)
+SYNCHRONIZATIONS = Schema(
+    "synchronizations",
+    "threads waiting for streams, contexts and events, and streams told to wait for an event",
+    (
+        *_SPAN,
+        *_PLACE[:3],
+        _int("stream", "", "stream waited for, or told to wait; -1 = none", -1),
+        _PLACE[4],
+        _label("kind", "stream wait, event, stream or context, by what the row names"),
+        _int("event_id", "", "CUDA event, used again after a while; -1 = none", -1),
+        _int("event_sync_id", "", "the one recording of the event that is meant; 0 = unknown"),
+    ),
+)
+CUDA_EVENTS = Schema(
+    "cuda_events",
+    "CUDA events recorded on streams (cudaEventRecord)",
+    (
+        *_PLACE,
+        _int("time_ns", "ns", "when the GPU came to the event; 0 where the capture has no time"),
+        _int("event_id", "", "CUDA event, used again after a while"),
+        _int("event_sync_id", "", "this one recording of the event; 0 = unknown"),
+    ),
+)
+MEMORY_USAGE = Schema(
+    "memory_usage",
+    "memory that the process allocates and frees through CUDA",
+    (
+        _int("start_ns", "ns", "time, in the report's own time"),
+        *_PLACE[:3],
+        _PLACE[4],
+        _int("address", "", "first byte of the allocation"),
+        _int("bytes", "bytes", "size of the allocation"),
+        _label("memory", "kind of memory: Device, Pinned, Managed, ..."),
+        _label("operation", "allocate or free"),
+        _label("variable", "name of a static variable; empty for allocations"),
+    ),
+)
+MPI_CALLS = Schema(
+    "mpi_calls",
+    "MPI calls on the host; from NVTX ranges of domain MPI where an old export has no table",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _label("name", "function, MPI_Allreduce"),
+        _label("kind", "point-to-point, collective, wait or other"),
+        _int("bytes", "bytes", "bytes sent as the profiler estimates them; 0 = none or not known"),
+        _int("peer", "", "rank at the other end, or root of a collective; -1 = none", -1),
+        _int("communicator", "", "handle of the communicator in this process; 0 = not known"),
+    ),
+)
+LIBRARY_CALLS = Schema(
+    "library_calls",
+    "calls into cuBLAS and cuDNN",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _label("name", "function, without its four-digit version suffix"),
+        _label("library", "cuBLAS or cuDNN"),
+    ),
+)
+OS_CALLS = Schema(
+    "os_calls",
+    "calls into the operating system's libraries",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _label("name", "function, poll"),
+        _int("return_value", "", "what the call returned"),
+        _int("nesting_level", "", "0 = not called by another traced one"),
+    ),
+)
+GPU_METRICS = Schema(
+    "gpu_metrics",
+    "hardware metrics of GPUs, sampled at a fixed rate",
+    (
+        _int("time_ns", "ns", "time of the sample, in the report's own time"),
+        _int("gpu_id", "", "GPU index on the host, as in the devices frame"),
+        _label("metric", "NVIDIA's name of the metric, SM Active [Throughput %]"),
+        _int("value", "", "value; per cent for most metrics"),
+    ),
+)
+DIAGNOSTICS = Schema(
+    "diagnostics",
+    "what the profiler itself said during the capture",
+    (
+        _int("time_ns", "ns", "time; may lie before the capture"),
+        _int("pid", "", "process it is about; 0 = the whole capture"),
+        _label("severity", "info, warning, error or verbose"),
+        _label("source", "injection, daemon or analysis"),
+        _label("text", "message"),
+    ),
+)
+LAUNCHES = Schema(
+    "launches",
+    "results of an Nsight Compute report, mostly kernel launches",
+    (
+        _int("launch", "", "number of the result in its report, from 0, as ncu prints it"),
+        _label("name", "demangled name; of a CSV file whatever ncu printed"),
+        _label("base_name", "function name without arguments"),
+        _label("mangled_name", "mangled name; empty where the file has none"),
+        _int("grid_x", "blocks", "grid size; 0 where only the total is known"),
+        _int("grid_y", "blocks", "grid size"),
+        _int("grid_z", "blocks", "grid size"),
+        _int("block_x", "threads", "block size; 0 where only the total is known"),
+        _int("block_y", "threads", "block size"),
+        _int("block_z", "threads", "block size"),
+        _int("blocks", "blocks", "size of the whole grid; 0 = not known"),
+        _int("threads_per_block", "threads", "size of a block; 0 = not known"),
+        _int("device", "", "CUDA device ordinal; -1 = not known", -1),
+        _int("context", "", "CUDA context; -1 = not known", -1),
+        _int("stream", "", "CUDA stream; -1 = not known", -1),
+        _int("pid", "", "process; 0 = not known"),
+        _label("process", "executable of the process"),
+        _label("gpu", "product name of the GPU; empty where the file does not tell"),
+        _int("compute_major", "", "compute capability; 0 = not known"),
+        _int("compute_minor", "", "compute capability"),
+        _label("nvtx", "open NVTX push/pop ranges, outermost first, as A/B@domain"),
+        _int("duration_ns", "ns", "duration under the profiler; -1 = not known", -1),
+    ),
+)
+METRICS = Schema(
+    "metrics",
+    "metrics of an Nsight Compute report, one row per launch and metric that has a value",
+    (
+        _int("launch", "", "number of the result in its report"),
+        _label("metric", "NVIDIA's name of the metric, verbatim"),
+        _float("value", "", "value in its unit; NaN for a text"),
+        _label("unit", "base unit: ns, byte, hz, byte/s, %, or what is counted"),
+        _label("text", "value of a metric that is a text; empty for numbers"),
+    ),
+)
+RULES = Schema(
+    "rules",
+    "what ncu's own rules said, one row per message",
+    (
+        _int("launch", "", "number of the result in its report"),
+        _label("rule", "identifier of the rule, SOLBottleneck"),
+        _label("section", "identifier of the section"),
+        _label("type", "ok, optimization, warning or error; empty where the rule gave none"),
+        _label("title", "title of the message; empty in old reports and in CSV files"),
+        _label("message", "message, without links and markup"),
+        _float("speedup_pct", "%", "speedup that the rule estimates"),
+        _label("speedup_scope", "local or global; empty without an estimate"),
+    ),
+)
+
+NCU_SCHEMAS = {schema.name: schema for schema in (LAUNCHES, METRICS, RULES)}
+SCHEMAS = {
+    schema.name: schema
+    for schema in (
+        KERNELS,
+        GRAPH_LAUNCHES,
+        MEMORY_OPERATIONS,
+        API_CALLS,
+        NVTX_RANGES,
+        SYNCHRONIZATIONS,
+        CUDA_EVENTS,
+        MEMORY_USAGE,
+        MPI_CALLS,
+        LIBRARY_CALLS,
+        OS_CALLS,
+        GPU_METRICS,
+        PROCESSES,
+        DEVICES,
+        DIAGNOSTICS,
+    )
+}

@@ -1,0 +1,115 @@
+"""How a report's devices spent their time: budgets by rank and device, idle time attributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nsightpy.analysis.communication import is_communication, suspects
+from nsightpy.analysis.idle.gpu_work import WORK_COLUMNS
+from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.time_budget import TimeBudget, device_budgets
+from nsightpy.frames import Frame, Labels
+from nsightpy.query.idle_time import (
+    NOT_ATTRIBUTED,
+    DeviceIdle,
+    LaunchReader,
+    ReportIdle,
+    Work,
+    report_idle,
+)
+from nsightpy.query.scope import Scope
+from nsightpy.reports.nsys import NsysReport
+
+KERNEL_COLUMNS = (*WORK_COLUMNS, "name")
+OPERATION_COLUMNS = (*WORK_COLUMNS, "operation")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedBudget:
+    """The budget of one device of one rank, and why the device was idle."""
+
+    rank: int | None
+    pid: int
+    device: int
+    budget: TimeBudget
+    idle: DeviceIdle = NOT_ATTRIBUTED
+
+
+def rank_budgets(
+    report: NsysReport,
+    scope: Scope,
+    kernels: Frame,
+    operations: Frame,
+    graphs: Frame,
+    communication: tuple[str, ...] = (),
+    windows: Mapping[tuple[int, int], Spans] | None = None,
+) -> list[RankedBudget]:
+    """The budgets of one report's devices; the frames carry pid, device and times.
+
+    `windows` by process and device replace those of the scope.
+    """
+    found = device_budgets(
+        kernels,
+        operations,
+        graphs,
+        communication=communication,
+        start_ns=scope.from_ns,
+        end_ns=scope.to_ns,
+        windows=scope.windows(report) if windows is None else windows,
+    )
+    return [
+        RankedBudget(report.rank_of(one.pid)[0], one.pid, one.device, one.budget) for one in found
+    ]
+
+
+def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
+    """Ranks ascending, unknown ones last; then process and device."""
+    return (row.rank is None, row.rank or 0, row.pid, row.device)
+
+
+def attributed(
+    report: NsysReport,
+    scope: Scope,
+    work: Work,
+    launches: LaunchReader | None,
+    communication: tuple[str, ...] = (),
+    windows: Mapping[tuple[int, int], Spans] | None = None,
+) -> tuple[list[RankedBudget], ReportIdle]:
+    """The budgets of one report's devices with their idle time attributed, and how it was."""
+    rows = rank_budgets(report, scope, *work, communication=communication, windows=windows)
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    found = {(row.pid, row.device): row.budget.window for row in rows}
+    idle = report_idle(report, work, communicates, launches, found)
+    known = idle.places
+    return [
+        replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows
+    ], idle
+
+
+def read_work(report: NsysReport, scope: Scope, more: tuple[str, ...] = ()) -> Work:
+    """The GPU work of the ranks and devices in scope, at all times.
+
+    `more` are further columns of the memory operations.
+    """
+    everywhen = replace(scope, from_ns=None, to_ns=None, nvtx=None)
+    columns = (KERNEL_COLUMNS, (*OPERATION_COLUMNS, *more), WORK_COLUMNS)
+    names = ("kernels", "memory_operations", "graph_launches")
+    return Work(
+        *(
+            everywhen.within(report, report.frame(name, wanted))
+            for name, wanted in zip(names, columns, strict=True)
+        )
+    )
+
+
+def doubtful_names(kernels: Frame, communication: tuple[str, ...]) -> list[str]:
+    """Kernels with a material share of the work that may be unlisted communication."""
+    names = kernels.labels("name").merged()
+    length = kernels.ints("end_ns") - kernels.ints("start_ns")
+    work = np.bincount(names.codes, weights=length, minlength=len(names.values))
+    each = Labels(np.arange(len(names.values), dtype=np.int32), names.values)
+    compute = np.flatnonzero(~is_communication(each, communication)).tolist()
+    return suspects([names.values[c] for c in compute], [int(work[c]) for c in compute])

@@ -1,0 +1,272 @@
+"""Why a report's devices were idle, as far as its capture tells; and what it does not tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.idle.causes import (
+    ComputeGaps,
+    IdleCauses,
+    StreamWaits,
+    compute_gaps,
+    idle_causes,
+    stream_waits,
+)
+from nsightpy.analysis.idle.event_waits import (
+    EVENT_COLUMNS,
+    SYNCHRONIZATION_COLUMNS,
+    EventWaits,
+    event_waits,
+)
+from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
+from nsightpy.analysis.idle.launch_waits import LONG_CALL_NS
+from nsightpy.analysis.intervals import Spans, overlap_total, union
+from nsightpy.analysis.launches import NO_TIME
+from nsightpy.frames import Frame
+from nsightpy.readers.nsys.events import RUNTIME
+from nsightpy.readers.nsys.launch_calls import ORDERING, launch_calls, only_process
+from nsightpy.readers.nsys.sync_calls import long_calls, sync_calls
+from nsightpy.readers.nsys.tables import NsysExport, ordered
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.units import format_count, format_time
+
+NO_CALLS = (
+    "Idle time is not attributed: the capture holds no CUDA API calls. `nsys profile -t cuda` "
+    "records them."
+)
+OPAQUE = (
+    "Idle time is not attributed on devices that ran CUDA graphs traced as a whole: what happened "
+    "inside is not recorded. `nsys profile --cuda-graph-trace=node` opens them."
+)
+NO_EVENTS = (
+    "Blocking and dependency stalls are not told apart: streams waited for events, and the "
+    "capture does not say which (no recorded events with eventSyncId)."
+)
+CAUSES = (
+    "launch_starved_ns",
+    "blocking_ns",
+    "dependency_stalled_ns",
+    "host_wait_ns",
+    "kernel_wait_ns",
+    "other_wait_ns",
+)
+_WAIT_CALLS = ("cudaStreamWaitEvent", "cuStreamWaitEvent")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceIdle:
+    """Why one device was idle, in ns; None where the capture cannot tell.
+
+    `waits_followed` is False where causes beyond the launch are not known.
+    """
+
+    streams: StreamWaits | None = None
+    causes: IdleCauses | None = None
+    waits_followed: bool = True
+
+    @property
+    def columns(self) -> dict[str, int | None]:
+        """The figures under the names of `breakdown`'s columns."""
+        followed = self.causes if self.waits_followed else None
+        told = (self.causes, followed, followed, self.streams, self.streams, self.streams)
+        known = {name: _figure(part, name) for name, part in zip(CAUSES, told, strict=True)}
+        return known | {"unattributed_ns": self.unattributed_ns}
+
+    @property
+    def unattributed_ns(self) -> int | None:
+        """The time without compute that no cause is known for."""
+        if self.causes is None:
+            return None
+        causes = self.causes
+        known = causes.launch_starved_ns
+        if self.waits_followed:
+            known += causes.blocking_ns + causes.dependency_stalled_ns
+        return causes.compute_absent_ns - known
+
+
+def _figure(part: IdleCauses | StreamWaits | None, name: str) -> int | None:
+    return None if part is None else int(getattr(part, name))
+
+
+NOT_ATTRIBUTED = DeviceIdle()
+
+
+@dataclass(frozen=True)
+class ReportIdle:
+    """The idle time of a report's places (process, device), and what must be said about it."""
+
+    places: Mapping[tuple[int, int], DeviceIdle] = field(default_factory=dict)
+    gaps: Mapping[tuple[int, int], ComputeGaps] = field(default_factory=dict)
+    work: GpuWork | None = None
+    calls: Frame | None = None
+    notes: tuple[str, ...] = ()
+
+
+class Work(NamedTuple):
+    """All GPU work of some places, with WORK_COLUMNS, names and operations."""
+
+    kernels: Frame
+    operations: Frame
+    graphs: Frame
+
+
+@dataclass(frozen=True)
+class LaunchReader:
+    """Reads the launch calls of a report: the usual ones at once, the others when one is missed.
+
+    The usual ones are those of the likely one `process`; where there are several, they are read
+    again. `waiting` gives the synchronising calls, and the long ones.
+    """
+
+    report: NsysReport
+    usual: Callable[[], Frame]
+    process: int | None
+    ends: bool = False
+    waiting: Callable[[], tuple[Frame, Frame]] | None = None
+
+    def work(self, found: Work, communication: NDArray[np.bool_]) -> tuple[GpuWork, Frame]:
+        """The GPU work with its launches, and the calls that they are."""
+        export = self.report.export
+        alone, calls = only_process(export), self.usual()
+        if alone != self.process:
+            calls = launch_calls(export, alone, ORDERING, ends=self.ends)
+        work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
+        if not (work.launch == NO_TIME).any():
+            return work, calls
+        others = launch_calls(export, alone, ORDERING, others=True, ends=self.ends)
+        calls = ordered(Frame.concatenate([calls, others]))
+        return (
+            gpu_work(found.kernels, communication, found.operations, found.graphs, calls),
+            calls,
+        )
+
+
+@contextmanager
+def launches_of(
+    report: NsysReport, *, ends: bool = False, waiting: bool = False
+) -> Iterator[LaunchReader | None]:
+    """The report's launch calls, read while the caller does something else; None without any.
+
+    With their `ends` where their length matters, and the calls in which the host may be `waiting`.
+    """
+    export = report.export
+    if not export.holds_rows(RUNTIME):
+        yield None
+        return
+    alone = only_process(export, likely=True)
+    with ThreadPoolExecutor(1) as pool:
+        # a connection of its own: one cannot answer two threads at a time
+        beside = NsysExport(export.file.path)
+        reading = pool.submit(launch_calls, beside, alone, ORDERING, ends=ends)
+        waits = pool.submit(_waiting_calls, beside).result if waiting else None
+        yield LaunchReader(report, reading.result, alone, ends, waits)
+
+
+def _waiting_calls(export: NsysExport) -> tuple[Frame, Frame]:
+    return sync_calls(export), long_calls(export, LONG_CALL_NS)
+
+
+def report_idle(
+    report: NsysReport,
+    found: Work,
+    communication: NDArray[np.bool_],
+    launches: LaunchReader | None,
+    windows: Mapping[tuple[int, int], Spans],
+) -> ReportIdle:
+    """Attribute the idle time of each place inside its window, in ns.
+
+    `found` holds all work of the places, also outside of the windows; `communication` marks the
+    kernels that communicate.
+    """
+    if launches is None:
+        return ReportIdle(notes=(NO_CALLS,) if windows else ())
+    work, calls = launches.work(found, communication)
+    waits, notes = _event_waits(report, work, calls)
+    clear = {
+        number: windows[place]
+        for number, place in enumerate(work.places)
+        if place in windows and not _opaque(found.graphs, place, windows[place])
+    }
+    notes += [OPAQUE] if len(clear) < len(windows) else []
+    streams = stream_waits(work, clear)
+    previous, awaited = work.previous, None if waits is None else waits.producer
+    places, gaps = {}, {}
+    for number, window in clear.items():
+        absent = compute_gaps(work, number, window, previous, awaited)
+        causes = idle_causes(work, absent, window)
+        place = work.places[number]
+        gaps[place] = absent
+        places[place] = DeviceIdle(streams[number], causes, waits is not None)
+    return ReportIdle(places, gaps, work, calls, tuple(notes))
+
+
+def _event_waits(
+    report: NsysReport, work: GpuWork, calls: Frame
+) -> tuple[EventWaits | None, list[str]]:
+    """The followed event waits; None where there were waits that cannot be followed."""
+    synchronizations = report.frame("synchronizations", SYNCHRONIZATION_COLUMNS)
+    events = report.frame("cuda_events", EVENT_COLUMNS)
+    waits = event_waits(work, synchronizations, events, calls)
+    waited = waits.waits or any(report.export.strings.matching(name) for name in _WAIT_CALLS)
+    if not waited:
+        return waits, []
+    if waits.unresolved == waits.waits:
+        # were there streams to wait for at all?
+        return (None, [NO_EVENTS]) if len(work.streams) > 1 else (waits, [])
+    if waits.unresolved:
+        unresolved, made = format_count(waits.unresolved), format_count(waits.waits)
+        note = (
+            f"{unresolved} of {made} stream waits name events that were recorded outside the "
+            "capture: what they waited for is not known."
+        )
+        return waits, [note]
+    return waits, []
+
+
+def _opaque(graphs: Frame, place: tuple[int, int], window: Spans) -> bool:
+    """Whether graphs traced as a whole ran on a place inside its window."""
+    mine = (graphs.ints("pid") == place[0]) & (graphs.ints("device") == place[1])
+    ran = union(graphs.ints("start_ns")[mine], graphs.ints("end_ns")[mine])
+    return overlap_total(ran, window) > 0
+
+
+def residual_note(found: list[DeviceIdle]) -> list[str]:
+    """What is said of time without compute that no cause was found for, over all devices."""
+    causes = [one.causes for one in found if one.causes is not None]
+    tail = sum(one.tail_ns for one in causes)
+    unlaunched = sum(one.unlaunched_ns for one in causes)
+    if not tail + unlaunched:
+        return []
+    parts = (
+        (tail, "after a device's last compute kernel"),
+        (unlaunched, "before kernels whose launch was not recorded"),
+    )
+    told = " and ".join(f"{format_time(lost)} {where}" for lost, where in parts if lost)
+    whole = format_time(sum(one.compute_absent_ns for one in causes))
+    lost = format_time(tail + unlaunched)
+    return [f"{lost} of {whole} without compute are not attributed: {told}."]
+
+
+def stream_waits_note(found: Sequence[tuple[int, DeviceIdle]]) -> list[str]:
+    """What is said where the waits of a device's streams add up to more than its window, in ns."""
+    beyond = [
+        (waits, window)
+        for window, one in found
+        if one.streams is not None and (waits := one.streams.total_ns) > window
+    ]
+    if not beyond:
+        return []
+    waits, window = max(beyond)
+    return [
+        (
+            "host_wait, kernel_wait and other_wait are sums over streams, so they can exceed the "
+            f"window: {format_time(waits)} of {format_time(window)}."
+        )
+    ]

@@ -1,0 +1,137 @@
+"""What `--nvtx RANGE[@DOMAIN]` leaves of a report: what the named ranges launched or hold."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from functools import cached_property
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.intervals import Spans, union, union_of
+from nsightpy.analysis.nvtx.membership import (
+    Place,
+    belongs,
+    call_keys,
+    calls_beside,
+    inside,
+    named,
+    windows,
+)
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
+from nsightpy.analysis.nvtx.ranges import folded
+from nsightpy.errors import MissingDataError
+from nsightpy.frames import Frame, Ints
+from nsightpy.reports.nsys import NsysReport
+
+GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
+CLOSE_NAMES = 5
+
+
+@dataclass
+class NamedRanges:
+    """The ranges of one report that a name means; `ranges` are those that stay on one thread."""
+
+    report: NsysReport
+    text: str
+    ranges: Frame
+
+    @cached_property
+    def calls(self) -> Frame:
+        return self.report.frame("api_calls", CALL_COLUMNS)
+
+    @cached_property
+    def keys(self) -> Ints:
+        """The API calls inside the ranges, by process and correlation id."""
+        found = call_keys(self.calls, self.ranges)
+        beside = calls_beside(self.calls, self.ranges)
+        if beside > len(found):
+            self._say(
+                f"while they were open, their own threads made {len(found):,} API calls and other "
+                f"threads {beside:,}. What those launched is not theirs: frameworks run the "
+                "backward pass on a thread of its own."
+            )
+        return found
+
+    @cached_property
+    def windows(self) -> dict[Place, Spans]:
+        """Per process and device the union of the ranges' projected intervals, in ns."""
+        frames = [self.report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
+        found = windows(self.ranges, Frame.concatenate(frames), self.calls)
+        if not found:
+            self._say("no GPU operation was launched inside one on its own thread.")
+        return found
+
+    def mask(self, frame: Frame) -> NDArray[np.bool_]:
+        """Which rows belong to the ranges: launched by a call inside, or inside on the thread.
+
+        Rows that tell neither launch nor thread belong when they overlap the ranges' time.
+        """
+        if "correlation_id" in frame and "pid" in frame:
+            return belongs(frame, self.keys)
+        if {"pid", "tid"} <= set(frame):
+            return inside(frame, self.ranges)
+        if "device" in frame:
+            return _overlapping(frame, union_of(self.windows.values()))
+        own = union(self.ranges.ints("start_ns"), self.ranges.ints("end_ns"))
+        return _overlapping(frame, own)
+
+    def _say(self, what: str) -> None:
+        self.report.export.notes[f"{self.ranges.rows:,} ranges {self.text!r}: {what}"] = None
+
+
+_KNOWN: WeakKeyDictionary[NsysReport, dict[str, NamedRanges]] = WeakKeyDictionary()
+
+
+def named_ranges(report: NsysReport, text: str) -> NamedRanges:
+    """The ranges that `text` means in a report; found once.
+
+    Raises MissingDataError, naming similar ranges, when there is none.
+    """
+    known = _KNOWN.setdefault(report, {})
+    if text not in known:
+        known[text] = _find(report, text)
+    return known[text]
+
+
+def _find(report: NsysReport, text: str) -> NamedRanges:
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    meant = named(text, ranges)
+    if meant is None:
+        raise MissingDataError(report.path, f"has no NVTX range {text!r}", _advice(text, ranges))
+    chosen = ranges.take(meant.matches(ranges))
+    own = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
+    if not own.rows:
+        raise MissingDataError(
+            report.path,
+            f"all {chosen.rows:,} ranges {text!r} end on another thread than they began",
+            "what they launched is not known; name a range of one thread.",
+        )
+    return NamedRanges(report, text, own)
+
+
+def _advice(text: str, ranges: Frame) -> str:
+    names = list(dict.fromkeys(folded(ranges.labels("name")).values))
+    if not ranges.rows:
+        return "the capture holds no NVTX ranges; profile with `-t cuda,nvtx`."
+    lower = {name.lower(): name for name in reversed(names)}
+    wanted = text.lower()
+    parts = [name for low, name in lower.items() if wanted in low]
+    close = difflib.get_close_matches(wanted, lower, n=CLOSE_NAMES, cutoff=0.5)
+    found = dict.fromkeys([*(lower[name] for name in close), *parts, *names[:CLOSE_NAMES]])
+    shown = ", ".join(list(found)[:CLOSE_NAMES])
+    return f"similar ones: {shown}. `nsightpy nvtx` lists all; * stands for anything."
+
+
+def _overlapping(frame: Frame, time: Spans) -> NDArray[np.bool_]:
+    """Mask of the rows that share a moment with a set of time."""
+    starts, ends = frame.ints("start_ns"), frame.ints("end_ns")
+    after = np.searchsorted(time.ends, starts, side="right")
+    if len(time) == 0:
+        return np.zeros(frame.rows, dtype=np.bool_)
+    hits: NDArray[np.bool_] = (after < len(time)) & (
+        time.starts[np.minimum(after, len(time) - 1)] < np.maximum(ends, starts + 1)
+    )
+    return hits

@@ -1,0 +1,152 @@
+"""What `ranks`, `collectives` and `timeline` share: every report's part, put on one clock."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment.alignment import Alignment, align
+from nsightpy.analysis.clock_alignment.clocks import Clock
+from nsightpy.analysis.collectives.log import CollectiveLog, log_of
+from nsightpy.analysis.time_budget import device_budgets
+from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import RankSet
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Value
+
+PLACED = ("start_ns", "end_ns", "pid", "device")
+
+
+@dataclass(frozen=True)
+class RankPart:
+    """What travels of one report: its clocks, its collectives, and (pid, device, compute ns)."""
+
+    clocks: tuple[Clock, ...]
+    log: CollectiveLog
+    compute: tuple[tuple[int, int, int], ...] = ()
+
+
+def rank_part(
+    report: NsysReport, *, scope: Scope, communication: tuple[str, ...] = (), compute: bool = False
+) -> RankPart:
+    """One report's part; ranks and devices of the scope are for what is shown, not for this.
+
+    All collectives travel, since all tell about clocks; those of the scope's time and range are
+    marked.
+    """
+    everybody = replace(scope, ranks=None, devices=None)
+    collectives = report.frame("collectives", COLLECTIVES.names)
+    numbered = Frame({**collectives, "row": np.arange(collectives.rows)})
+    shown = np.zeros(collectives.rows, dtype=np.bool_)
+    shown[everybody.narrow(report, numbered).ints("row")] = True
+    found: tuple[tuple[int, int, int], ...] = ()
+    if compute:
+        columns = tuple(dict.fromkeys((*PLACED, "name", *everybody.columns)))
+        kernels = everybody.narrow(report, report.frame("kernels", columns))
+        graphs = everybody.narrow(
+            report,
+            report.frame("graph_launches", tuple(dict.fromkeys((*PLACED, *everybody.columns)))),
+        )
+        budgets = device_budgets(
+            kernels,
+            Frame.empty(MEMORY_OPERATIONS, PLACED),
+            graphs,
+            communication=communication,
+            start_ns=scope.from_ns,
+            end_ns=scope.to_ns,
+        )
+        found = tuple((one.pid, one.device, one.budget.compute_ns) for one in budgets)
+    return RankPart(tuple(_clocks(report)), log_of(collectives, shown), found)
+
+
+def aligned(results: Iterable[tuple[NsysReport, RankPart]]) -> Alignment:
+    """The alignment of reports whose ranks are known, clocks in the order of their ranks.
+
+    Its clocks rest on all collectives; its instances are those that the question is about.
+    """
+    units = [
+        (replace(clock, rank=report.rank_of(clock.pid)[0]), part.log)
+        for report, part in results
+        for clock in part.clocks
+    ]
+    units.sort(key=lambda unit: (unit[0].rank is None, unit[0].rank or 0))
+    found = align([clock for clock, _ in units], [log for _, log in units])
+    return replace(found, instances=found.instances.about(found.ledger.shown))
+
+
+def alignment_of(rank_set: RankSet) -> Alignment:
+    """The alignment of a rank set; reports that repeat another one are left out."""
+    return aligned(once(rank_set, rank_set.map(collective_part, identified=True).results))
+
+
+def once(
+    rank_set: RankSet, results: Sequence[tuple[NsysReport, RankPart]]
+) -> list[tuple[NsysReport, RankPart]]:
+    """The results without those of reports that repeat another one's capture."""
+    repeated = rank_set.repeated
+    return [(report, part) for report, part in results if report.path not in repeated]
+
+
+def collective_part(report: NsysReport) -> RankPart:
+    """One report's part, whole and without compute."""
+    return rank_part(report, scope=Scope())
+
+
+def _clocks(report: NsysReport) -> list[Clock]:
+    session = report.session
+    return [
+        Clock(
+            str(report.path),
+            pid,
+            None,
+            session.host,
+            session.utc_ns,
+            session.system_clock_ns,
+            session.shift_ns,
+            session.uuid,
+        )
+        for pid in report.pids
+    ]
+
+
+@dataclass(frozen=True)
+class UnitNames:
+    """How the units of an alignment are called: by rank where that tells them apart."""
+
+    names: tuple[Value, ...]
+
+    @classmethod
+    def of(cls, alignment: Alignment) -> UnitNames:
+        clocks = [alignment.clocks[unit.clock] for unit in alignment.ledger.units]
+        often = Counter(clock.rank for clock in clocks)
+        devices = Counter(unit.clock for unit in alignment.ledger.units)
+        names: list[Value] = []
+        for unit, clock in zip(alignment.ledger.units, clocks, strict=True):
+            whose = f"{Path(clock.report).stem}:{unit.pid}" if clock.rank is None else clock.rank
+            if clock.rank is not None and often[clock.rank] > devices[unit.clock]:
+                whose = f"{clock.rank}@{Path(clock.report).stem}"
+            names.append(f"{whose}/{unit.device}" if devices[unit.clock] > 1 else whose)
+        return cls(tuple(names))
+
+    def group(self, units: Sequence[int], size: int = 0) -> str:
+        """A group in short: 0-3,8; a question mark stands for members that nobody captured."""
+        named = group_text([self.names[unit] for unit in units])
+        return f"{named},?" if size > len(units) else named
+
+
+def group_text(names: Sequence[Value]) -> str:
+    """Ranks in short: numbers as 0-3,8, then other names."""
+    numbers = sorted({name for name in names if isinstance(name, int)})
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1][1:] = [number]
+        else:
+            runs.append([number])
+    shown = [str(run[0]) if len(run) == 1 else f"{run[0]}-{run[1]}" for run in runs]
+    return ",".join([*shown, *sorted(str(name) for name in names if not isinstance(name, int))])

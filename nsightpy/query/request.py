@@ -1,0 +1,133 @@
+"""What every verb is asked with: the reports, and the options that all of them share."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypedDict, TypeVar, Unpack
+
+from nsightpy.errors import NsightpyError
+from nsightpy.query.extent import devices_of
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Mapped, Paths, RankSet, open_ranks
+from nsightpy.reports.nsys import NsysReport, Progress
+from nsightpy.results import Table, with_notes
+
+T = TypeVar("T")
+# The options that say which part of the reports a question is about, as they are typed.
+_TYPED = (
+    ("rank", "--rank"),
+    ("device", "--device"),
+    ("from_time", "--from"),
+    ("to_time", "--to"),
+    ("nvtx", "--nvtx"),
+    ("rank_regex", "--rank-regex"),
+)
+
+
+class Common(TypedDict, total=False):
+    """Options of every verb.
+
+    rank, device: numbers as "0,2-5". from_time, to_time: ns, or text with a unit, in the report's
+    own time. nvtx: only what ranges RANGE[@DOMAIN] launched, * for anything. rank_regex: finds
+    the rank in file names. jobs: worker processes. dask: a scheduler's address or file (or a
+    Client) to run on instead. on_error: "skip" or "raise". use_cache: keep
+    exports made with nsys. progress: called with (fraction, message).
+    """
+
+    rank: str | int | None
+    device: str | int | None
+    from_time: str | int | None
+    to_time: str | int | None
+    nvtx: str | None
+    rank_regex: str | None
+    jobs: int | None
+    dask: object
+    on_error: str
+    use_cache: bool
+    progress: Progress | None
+
+
+@dataclass(frozen=True)
+class Request:
+    """The reports and the part of them that a verb is about."""
+
+    ranks: RankSet
+    scope: Scope
+    options: str = ""
+
+    @classmethod
+    def of(cls, reports: Paths, **common: Unpack[Common]) -> Request:
+        """Open the reports; raises UsageError and ReportError, TypeError for what no verb knows."""
+        if unknown := sorted(common.keys() - Common.__annotations__.keys()):
+            raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
+        scope = Scope.of(
+            common.get("rank"),
+            common.get("device"),
+            common.get("from_time"),
+            common.get("to_time"),
+            common.get("nvtx"),
+        )
+        ranks = open_ranks(
+            reports,
+            use_cache=common.get("use_cache", True),
+            rank_regex=common.get("rank_regex"),
+            jobs=common.get("jobs"),
+            dask=common.get("dask"),
+            on_error=common.get("on_error", "skip"),
+            progress=common.get("progress"),
+        )
+        return cls(ranks, scope, _typed_options(common))
+
+    def map(
+        self, work: Callable[[NsysReport], T], *, ranked: bool = False, identified: bool = False
+    ) -> Mapped[T]:
+        """The work on every report; ranks are found first, or after where the work needs none."""
+        first = not identified and (ranked or self.scope.needs_ranks)
+        if self.scope.ranks is not None:
+            self._check_ranks(self.scope.ranks)
+        if self.scope.devices is not None:
+            self._check_devices(self.scope.devices)
+        return self.ranks.map(work, ranked=first, identified=identified)
+
+    def _check_ranks(self, wanted: frozenset[int]) -> None:
+        """Raise NsightpyError when no process has any of the wanted ranks."""
+        self.ranks.find_ranks()
+        decided = (decision for report in self.ranks for decision in report.ranks.values())
+        known = {rank for rank, _ in decided if rank is not None}
+        if not wanted & known:
+            what, none = "no process has it", "none is known"
+            raise NsightpyError(f"--rank {_shown(wanted)}: {what}; {_there(known, none)}.")
+
+    def _check_devices(self, wanted: frozenset[int]) -> None:
+        """Raise NsightpyError when none of the wanted devices did anything."""
+        known = set[int]().union(*self.ranks.map(devices_of, jobs=1).values)
+        if not wanted & known:
+            what, none = "no GPU work on it", "the reports hold none"
+            raise NsightpyError(f"--device {_shown(wanted)}: {what}; {_there(known, none)}.")
+
+    def finish(self, table: Table, *notes: str) -> Table:
+        """The table with the inputs and everything that has to be said about them."""
+        said = [*notes, *self.ranks.notes, *self.scope.notes]
+        return with_notes(table, self.ranks.inputs, said)
+
+
+def captures(some: int, of: int) -> str:
+    """Which captures a note is about: the only one, or so many of all."""
+    return "The capture" if of == 1 else f"{some} of {of} captures"
+
+
+def _typed_options(common: Mapping[str, object]) -> str:
+    """The options of a scope as they can be typed again, quoted for a shell."""
+    given = ((option, common.get(name)) for name, option in _TYPED)
+    return " ".join(f"{option}={shlex.quote(str(v))}" for option, v in given if v is not None)
+
+
+def _shown(numbers: Iterable[int]) -> str:
+    return ", ".join(map(str, sorted(numbers)[:16]))
+
+
+def _there(known: Collection[int], none: str) -> str:
+    """What there is instead."""
+    return f"{f'there are {_shown(known)}' if known else none}. See nsightpy info"

@@ -1,0 +1,131 @@
+"""Which part of the reports a question is about: ranks, devices, a stretch of time."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.intervals import Spans, clip
+from nsightpy.errors import UsageError
+from nsightpy.frames import Frame
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.units import parse_time_ns
+
+_PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
+MOST_NUMBERS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Ranks and devices (None: all), a stretch of the reports' own time in ns, an NVTX range.
+
+    `nvtx` (RANGE[@DOMAIN], * for anything) leaves what its instances launched, whole, and for
+    budgets of time the union of their projected intervals on each device.
+    """
+
+    ranks: frozenset[int] | None = None
+    devices: frozenset[int] | None = None
+    from_ns: int | None = None
+    to_ns: int | None = None
+    nvtx: str | None = None
+
+    @classmethod
+    def of(
+        cls,
+        rank: str | int | None = None,
+        device: str | int | None = None,
+        from_time: str | int | None = None,
+        to_time: str | int | None = None,
+        nvtx: str | None = None,
+    ) -> Scope:
+        """A scope from what users write: "0,2-5", "1.5s", "forward". Raises UsageError."""
+        scope = cls(
+            numbers(rank, "rank"), numbers(device, "device"), _time(from_time), _time(to_time), nvtx
+        )
+        if scope.from_ns is not None and scope.to_ns is not None and scope.to_ns <= scope.from_ns:
+            raise UsageError("--to must be later than --from")
+        return scope
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The frame columns that narrowing needs beside start_ns and end_ns."""
+        wanted = ("pid",) if self.ranks is not None or self.nvtx is not None else ()
+        wanted = (*wanted, "device") if self.devices is not None else wanted
+        return (*wanted, "correlation_id") if self.nvtx is not None else wanted
+
+    @property
+    def needs_ranks(self) -> bool:
+        return self.ranks is not None
+
+    def narrow(self, report: NsysReport, frame: Frame) -> Frame:
+        """The rows inside the scope; whoever overlaps the stretch of time counts whole.
+
+        Raises MissingDataError when the report has no such NVTX range.
+        """
+        frame = self.within(report, frame)
+        if self.nvtx is None:
+            return frame
+        from nsightpy.query.nvtx_filter import named_ranges
+
+        return frame.take(named_ranges(report, self.nvtx).mask(frame))
+
+    def windows(self, report: NsysReport) -> dict[tuple[int, int], Spans] | None:
+        """Per process and device the time that the NVTX range leaves, in ns; None for all."""
+        if self.nvtx is None:
+            return None
+        low = -(2**62) if self.from_ns is None else self.from_ns
+        high = 2**62 if self.to_ns is None else self.to_ns
+        from nsightpy.query.nvtx_filter import named_ranges
+
+        found = named_ranges(report, self.nvtx).windows
+        return {place: clip(spans, low, high) for place, spans in found.items()}
+
+    def within(self, report: NsysReport, frame: Frame) -> Frame:
+        """The rows of the ranks, devices and time in scope, whatever the NVTX range."""
+        keep = np.ones(frame.rows, dtype=np.bool_)
+        if self.ranks is not None:
+            pids = [pid for pid in report.pids if report.rank_of(pid)[0] in self.ranks]
+            keep &= np.isin(frame.ints("pid"), pids)
+        if self.devices is not None and "device" in frame:
+            keep &= np.isin(frame.ints("device"), sorted(self.devices))
+        if self.from_ns is not None:
+            keep &= frame.ints("end_ns") > self.from_ns
+        if self.to_ns is not None:
+            keep &= frame.ints("start_ns") < self.to_ns
+        return frame if keep.all() else frame.take(keep)
+
+    @property
+    def notes(self) -> list[str]:
+        said = []
+        if self.from_ns is not None or self.to_ns is not None:
+            said.append("Events that overlap the wanted stretch of time are counted whole.")
+        if self.nvtx is not None:
+            said.append(
+                f"Only what was launched inside NVTX ranges {self.nvtx!r}; budgets of time cover "
+                "the union of their projected intervals, with all that ran in it."
+            )
+        return said
+
+
+def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:
+    """The numbers of a list with ranges, "0,2-5"; None for all. Raises UsageError."""
+    if spec is None or isinstance(spec, int):
+        return None if spec is None else frozenset([spec])
+    found: set[int] = set()
+    for part in spec.split(","):
+        match = _PART.fullmatch(part)
+        if match is None:
+            raise UsageError(f"{spec!r} names no {what}s: write numbers and ranges, as 0,2-5")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if not first <= last < MOST_NUMBERS:
+            raise UsageError(
+                f"{part.strip()!r} names no {what}s: a range goes up, to {MOST_NUMBERS - 1} at most"
+            )
+        found.update(range(first, last + 1))
+    return frozenset(found)
+
+
+def _time(value: str | int | None) -> int | None:
+    return value if value is None or isinstance(value, int) else parse_time_ns(value)

@@ -1,0 +1,120 @@
+"""The one clock of a timeline: that of its first report, on which every rank is placed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.clock_alignment.clocks import (
+    COLLECTIVES,
+    ONE_SESSION,
+    SYSTEM_CLOCK,
+    UNKNOWN,
+    WALL_CLOCK,
+    ClockFit,
+)
+from nsightpy.frames import Ints
+from nsightpy.query.rank_alignment import alignment_of
+from nsightpy.rank_set import RankSet
+from nsightpy.results.tracks import COMMUNICATION, NO_COLLECTIVE, Lane, Place
+from nsightpy.units import format_count, format_time
+
+Stream: TypeAlias = tuple[str, int, int, int]
+
+_UNCORRECTED = {
+    ONE_SESSION: "one session, one clock",
+    SYSTEM_CLOCK: "ranks placed by their host's system clock",
+    WALL_CLOCK: "ranks placed by UTC, as good as their hosts keep time",
+    UNKNOWN: "not aligned: no common clock",
+}
+_WORST_FIRST = (UNKNOWN, WALL_CLOCK, SYSTEM_CLOCK, ONE_SESSION)
+
+
+@dataclass(frozen=True)
+class Clocks:
+    """How each place's own time becomes the clock of the picture, and how well that is known.
+
+    `collectives` holds, by report, pid, device and stream, when collectives began (in the
+    report's own time, ascending) and which instance each was.
+    """
+
+    caption: str
+    fits: Mapping[tuple[str, int], ClockFit] = field(default_factory=dict)
+    zero_ns: int = 0
+    collectives: Mapping[Stream, tuple[Ints, Ints]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    def move(self, place: Place, times: Ints) -> Ints:
+        """Times of a place's report on the clock of the picture."""
+        fit = self.fits.get((place.report, place.pid))
+        return times if fit is None else fit.to_aligned(times) - self.zero_ns
+
+    def aligned(self, place: Place, *times: int) -> tuple[int, ...]:
+        """A few single times on the clock of the picture."""
+        return tuple(self.move(place, np.asarray(times, dtype=np.int64)).tolist())
+
+    def joined(self, place: Place, lane: Lane) -> Lane:
+        """A stream's lane, in the report's own time, with the instances of its collectives."""
+        found = self.collectives.get((place.report, place.pid, place.device or 0, lane.number))
+        if found is None:
+            return lane
+        starts, numbers = found
+        rows = np.minimum(np.searchsorted(starts, lane.starts), len(starts) - 1)
+        hits = (starts[rows] == lane.starts) & (lane.categories == COMMUNICATION)
+        return replace(lane, collectives=np.where(hits, numbers[rows], NO_COLLECTIVE))
+
+
+def clocks_of(ranks: RankSet, places: Sequence[Place]) -> Clocks:
+    """The clocks of the places' processes; a device on its own keeps its own."""
+    if len(places) == 1:
+        return Clocks("the report's own clock")
+    units = dict.fromkeys((place.report, place.pid) for place in places)
+    alignment = alignment_of(ranks)
+    by_unit = {(fit.report, fit.pid): fit for fit in alignment.fits}
+    fits = {unit: by_unit[unit] for unit in units if unit in by_unit}
+    if not fits:
+        return Clocks(_UNCORRECTED[UNKNOWN])
+    first = next(iter(fits.values()))
+    zero = int(first.to_aligned(np.zeros(1, dtype=np.int64))[0])
+    missing = [f"pid {pid} of {report}" for report, pid in units if (report, pid) not in fits]
+    notes = list(alignment.notes)
+    if missing:
+        notes.append(f"not aligned, on their own clocks: {', '.join(missing)}")
+    if len(units) > 1 and any(fit.method == UNKNOWN for fit in fits.values()):
+        notes.append("Some reports do not tell their time of day: they begin at their own zero.")
+    caption = _caption(list(fits.values())) if len(units) > 1 else "the report's own clock"
+    return Clocks(caption, fits, zero, _instances(alignment), tuple(notes))
+
+
+def _instances(alignment: Alignment) -> dict[Stream, tuple[Ints, Ints]]:
+    """When each stream's matched collectives began, and their instances."""
+    ledger, numbers = alignment.ledger, alignment.instances.number
+    found: dict[Stream, tuple[Ints, Ints]] = {}
+    for place, unit in enumerate(ledger.units):
+        fit = alignment.fits[unit.clock]
+        mine = np.flatnonzero((ledger.unit == place) & (numbers >= 0))
+        starts = ledger.starts[mine] - (fit.epoch_ns - alignment.base_ns)
+        for stream in np.unique(ledger.stream[mine]).tolist():
+            own = ledger.stream[mine] == stream
+            key = (fit.report, unit.pid, unit.device, int(stream))
+            found[key] = (starts[own], numbers[mine][own])
+    return found
+
+
+def _caption(fits: Sequence[ClockFit]) -> str:
+    """How the ranks came together, in one sentence with its error bar."""
+    corrected = [fit for fit in fits if fit.method == COLLECTIVES]
+    rest = [fit for fit in fits if fit.method != COLLECTIVES]
+    method = next((one for one in _WORST_FIRST if any(f.method == one for f in rest)), UNKNOWN)
+    if not corrected:
+        return _UNCORRECTED[method]
+    worst = max(abs(fit.residual_p95_ns or 0) for fit in corrected)
+    low = max(abs(fit.residual_p05_ns or 0) for fit in corrected)
+    instances = format_count(max(fit.instances for fit in corrected))
+    text = f"aligned by the ends of {instances} collectives, within {format_time(max(worst, low))}"
+    left = [fit for fit in rest if fit.method != ONE_SESSION]
+    return f"{text}; {len(left)} of {len(fits)} {_UNCORRECTED[method]}" if left else text

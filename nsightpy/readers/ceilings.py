@@ -1,0 +1,73 @@
+"""Measured ceilings from a file: JSON, or lines of name, value and unit."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from nsightpy.errors import ReportError
+from nsightpy.results.rooflines import LEVELS, SCALAR, Ceiling
+
+_PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
+_UNIT = re.compile(r"([kmgtp]?)(?:flops?|flop/s|ops?|ops/s|bytes?/s|b/s)", re.IGNORECASE)
+_ADVICE = (
+    'write one ceiling per line, as "fp32, 18.9, TFLOP/s" or "dram, 1.41, TB/s" '
+    "(fp64, fp32, fp16, tensor_bf16, ..., dram, l2, l1), or the same as JSON: "
+    '{"fp32": 1.89e13, "dram": 1.41e12}.'
+)
+
+
+def read_ceilings(path: Path | str) -> tuple[Ceiling, ...]:
+    """The ceilings of a file, in FLOP/s and bytes/s. Raises ReportError for anything else."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise ReportError(path, "no such file", "check the path.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ReportError(path, f"cannot be read as text: {error}", _ADVICE) from error
+    rows = _json_rows(path, text) if text.lstrip()[:1] in ("{", "[") else _text_rows(text)
+    found = tuple(_ceiling(path, row) for row in rows)
+    if not found:
+        raise ReportError(path, "holds no ceilings", _ADVICE)
+    return found
+
+
+def _json_rows(path: Path, text: str) -> list[list[str]]:
+    try:
+        content: Any = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise ReportError(path, f"is no JSON: {error}", _ADVICE) from None
+    if not isinstance(content, dict):
+        raise ReportError(path, "is no JSON object of names and values", _ADVICE)
+    return [[str(name), str(value)] for name, value in content.items()]
+
+
+def _text_rows(text: str) -> list[list[str]]:
+    lines = (line.partition("#")[0].strip() for line in text.splitlines())
+    rows = [
+        next(csv.reader([line], skipinitialspace=True)) if "," in line else line.split(maxsplit=2)
+        for line in lines
+        if line
+    ]
+    heading = rows and [cell.strip().lower() for cell in rows[0]][:2] == ["name", "value"]
+    return rows[1:] if heading else rows
+
+
+def _ceiling(path: Path, row: list[str]) -> Ceiling:
+    name = row[0].strip().lower()
+    if name not in (*LEVELS, *SCALAR) and not name.startswith("tensor_"):
+        raise ReportError(path, f"{row[0]!r} is no precision or memory level", _ADVICE)
+    unit = _UNIT.fullmatch(row[2].strip()) if len(row) > 2 and row[2].strip() else None
+    try:
+        if len(row) > 2 and row[2].strip() and unit is None:
+            raise ValueError
+        value = float(row[1]) * _PREFIXES[unit[1].lower() if unit else ""]
+    except (ValueError, IndexError):
+        raise ReportError(path, f"cannot read the ceiling {', '.join(row)!r}", _ADVICE) from None
+    if not 0 < value < float("inf"):
+        raise ReportError(path, f"the ceiling of {name} is not above zero", _ADVICE)
+    return Ceiling(name, value)

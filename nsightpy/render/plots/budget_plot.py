@@ -1,0 +1,194 @@
+"""The picture of `nsightpy breakdown`: a budget bar per device, and why it had no compute.
+
+Returns a matplotlib Figure. Parts are told apart by hatch as well as by colour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+from nsightpy.errors import NsightpyError
+from nsightpy.render.plots.drawing import (
+    FAINT,
+    LARGE,
+    QUIET,
+    SMALL,
+    drawing,
+    inch_axes,
+    reports_name,
+)
+from nsightpy.render.timeline.plot import COLORS
+from nsightpy.results import Table, Value
+from nsightpy.units import format_time, time_unit_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Record: TypeAlias = dict[str, Value]
+Part: TypeAlias = tuple[str, str, str]
+
+MOST = 40
+WIDTH, LEFT, GAP, RIGHT = 12.0, 0.95, 0.35, 0.2
+BAR, TOP, BOTTOM = 0.27, 1.0, 0.55
+# Room for the words beside a bar, as a multiple of the longest one.
+ROOM = 1.45
+VISIBLE = 0.003
+BUDGET: tuple[Part, ...] = (
+    ("compute", COLORS["compute"], ""),
+    ("communication alone", COLORS["communication"], "////"),
+    ("copies alone", COLORS["copy"], "...."),
+    ("communication beside copies", "#f0b48a", "xxxx"),
+    ("idle", "#e4e4e4", ""),
+)
+CAUSES: tuple[Part, ...] = (
+    ("launch-starved", "#e69f00", ""),
+    ("blocking", "#cc79a7", "////"),
+    ("dependency-stalled", "#8e7cc3", "...."),
+    ("not attributed", "#e4e4e4", ""),
+)
+
+
+def breakdown_figure(table: Table) -> Figure:
+    """Draw the table of `nsightpy.breakdown`. Raises NsightpyError when it has no rows."""
+    if not table.rows:
+        raise NsightpyError("there are no devices to draw")
+    from matplotlib.figure import Figure
+
+    records, left_out = _shown(table.records())
+    height = TOP + BOTTOM + max(len(records), 2) * BAR
+    panel = (WIDTH - LEFT - GAP - RIGHT) / 2
+    with drawing():
+        figure = Figure(figsize=(WIDTH, height))
+        figure.text(
+            LEFT / WIDTH, 1 - 0.24 / height, _title(table, left_out), fontsize=LARGE, weight="bold"
+        )
+        bars = max(len(records), 2) * BAR
+        budget = inch_axes(figure, LEFT, BOTTOM, panel, bars)
+        _panel(budget, records, [_budget(one) for one in records], BUDGET, "where the time went")
+        budget.set_yticks(range(len(records)), [_place(one) for one in records], fontsize=SMALL)
+        causes = inch_axes(figure, LEFT + panel + GAP, BOTTOM, panel, bars)
+        _panel(causes, records, [_causes(one) for one in records], CAUSES, "time without compute")
+        causes.set_yticks([])
+    return figure
+
+
+def _shown(records: list[Record]) -> tuple[list[Record], int]:
+    """All devices, or those with the largest idle share when there are many."""
+    if len(records) <= MOST:
+        return records, 0
+    ranked = sorted(records, key=lambda one: -_ns(one, "idle_ns") / max(_ns(one, "window_ns"), 1))
+    kept = [id(one) for one in ranked[:MOST]]
+    return [one for one in records if id(one) in kept], len(records) - MOST
+
+
+def _budget(record: Record) -> list[int] | None:
+    alone = _ns(record, "exposed_communication_ns")
+    parts = [_ns(record, "compute_ns"), alone, _ns(record, "copy_only_ns")]
+    return [*parts, _ns(record, "busy_ns") - sum(parts), _ns(record, "idle_ns")]
+
+
+def _causes(record: Record) -> list[int] | None:
+    """The causes; None where nothing is attributed."""
+    if record["launch_starved_ns"] is None:
+        return None
+    names = ("launch_starved_ns", "blocking_ns", "dependency_stalled_ns", "unattributed_ns")
+    return [_ns(record, name) for name in names]
+
+
+def _panel(
+    axes: Axes,
+    records: Sequence[Record],
+    values: Sequence[list[int] | None],
+    parts: Sequence[Part],
+    title: str,
+) -> None:
+    """Stacked horizontal bars on one scale of time, a legend of the parts that occur above."""
+    from matplotlib.patches import Patch
+
+    longest = max((sum(row) for row in values if row is not None), default=0)
+    unit, scale = time_unit_for([longest])
+    occurring = [
+        place
+        for place in range(len(parts))
+        if any(row is not None and row[place] for row in values)
+    ]
+    for y, row in enumerate(values):
+        start = 0.0
+        for place in occurring if row is not None else ():
+            width = (row or [])[place] / scale
+            _, color, hatch = parts[place]
+            edge = "white" if hatch else color
+            axes.barh(y, width, 0.78, start, color=color, hatch=hatch, edgecolor=edge, linewidth=0)
+            start += width
+        said = _said(records[y], row, parts)
+        axes.text(
+            start + 0.012 * longest / scale, y, said, va="center", fontsize=SMALL, color=QUIET
+        )
+    axes.set_ylim(max(len(records), 2) - 0.4, -0.6)
+    axes.set_xlim(0, ROOM * longest / scale if longest else 1)
+    if not longest:
+        axes.set_xticks([])
+    axes.set_xlabel(f"{title} ({unit})", fontsize=SMALL)
+    axes.tick_params(labelsize=SMALL)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.grid(axis="x", color=FAINT, linewidth=0.4)
+    axes.set_axisbelow(True)
+    handles = [
+        Patch(
+            facecolor=parts[place][1],
+            hatch=parts[place][2],
+            edgecolor="white" if parts[place][2] else QUIET,
+            label=parts[place][0],
+        )
+        for place in occurring
+        if any(row is not None and row[place] >= VISIBLE * longest for row in values)
+    ]
+    if handles:
+        inches = max(len(records), 2) * BAR
+        axes.legend(
+            handles=handles,
+            loc="lower left",
+            bbox_to_anchor=(0, 1 + 0.06 / inches),
+            borderaxespad=0,
+            ncols=3,
+            fontsize=SMALL,
+            frameon=False,
+            handlelength=1.4,
+            columnspacing=1.0,
+        )
+
+
+def _said(record: Record, row: list[int] | None, parts: Sequence[Part]) -> str:
+    """What stands beside a bar."""
+    if row is None:
+        return "not attributed: the notes say why"
+    window = _ns(record, "window_ns")
+    if parts is BUDGET:
+        return f"{_percent(row[0], window)} compute, {_percent(row[-1], window)} idle"
+    largest = max(range(len(row)), key=lambda place: row[place])
+    if not row[largest]:
+        return "none"
+    return f"{format_time(sum(row))}, {_percent(row[largest], sum(row))} {parts[largest][0]}"
+
+
+def _percent(part: int, whole: int) -> str:
+    share = 100 * part / whole if whole else 0.0
+    return f"{share:.0f} %" if share >= 9.5 or not share else f"{share:.1f} %"
+
+
+def _place(record: Record) -> str:
+    rank, device = record["rank"], record["device"]
+    return f"device {device}" if rank is None else f"rank {rank}, dev {device}"
+
+
+def _title(table: Table, left_out: int) -> str:
+    rest = f"; the {MOST} most idle devices, {left_out} left out" if left_out else ""
+    return f"{reports_name(table.inputs, 60) or 'breakdown'}{rest}"
+
+
+def _ns(record: Record, name: str) -> int:
+    value = record[name]
+    return int(value) if isinstance(value, int | float) else 0

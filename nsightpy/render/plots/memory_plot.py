@@ -1,0 +1,112 @@
+"""The picture of `nsightpy memory --usage`: live bytes over time, a panel per kind of memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nsightpy.errors import NsightpyError
+from nsightpy.render.plots.drawing import (
+    FAINT,
+    INK,
+    LARGE,
+    QUIET,
+    SMALL,
+    drawing,
+    inch_axes,
+    reports_name,
+    short_name,
+)
+from nsightpy.results import MemorySeries, MemoryUsage
+from nsightpy.units import format_bytes, time_unit_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, PANEL, LEFT, RIGHT, TOP, BOTTOM, SPACE = 9.0, 2.0, 0.85, 0.3, 0.65, 0.5, 0.55
+PANELS, LINES = 6, 8
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8e7cc3", "#1a1a1a")
+STYLES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
+
+
+def memory_figure(table: MemoryUsage) -> Figure:
+    """Draw the result of `nsightpy.memory_usage`. Raises NsightpyError when there is nothing."""
+    if not table.series:
+        raise NsightpyError("there is no memory to draw" + "".join(f"\n  {n}" for n in table.notes))
+    from matplotlib.figure import Figure
+
+    kinds: dict[str, list[MemorySeries]] = {}
+    for one in table.series:
+        kinds.setdefault(one.memory, []).append(one)
+    shown = list(kinds.items())[:PANELS]
+    height = TOP + BOTTOM + len(shown) * PANEL + (len(shown) - 1) * SPACE
+    end = max((one.times_ns[-1] for one in table.series if len(one.times_ns)), default=0)
+    unit, scale = time_unit_for([end])
+    with drawing():
+        figure = Figure(figsize=(WIDTH, height))
+        figure.text(
+            LEFT / WIDTH,
+            1 - 0.26 / height,
+            reports_name(table.inputs, 70),
+            fontsize=LARGE,
+            weight="bold",
+        )
+        for number, (kind, series) in enumerate(shown):
+            bottom = BOTTOM + (len(shown) - 1 - number) * (PANEL + SPACE)
+            axes = inch_axes(figure, LEFT, bottom, WIDTH - LEFT - RIGHT, PANEL)
+            _panel(axes, kind, series, end, scale)
+            if number == len(shown) - 1:
+                axes.set_xlabel(f"time ({unit})", fontsize=SMALL)
+    return figure
+
+
+def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scale: int) -> None:
+    """One kind of memory: a line per device, those with the highest peaks, the peak marked."""
+    drawn = sorted(series, key=lambda one: -one_peak(one))[:LINES]
+    size, unit = _size(max(one_peak(one) for one in drawn))
+    for place, one in enumerate(drawn):
+        times = [time / scale for time in (*one.times_ns[:1], *one.times_ns, end)]
+        live = [value / size for value in (0, *one.live, *one.live[-1:])]
+        axes.step(
+            times,
+            live,
+            where="post",
+            color=COLORS[place % len(COLORS)],
+            linestyle=STYLES[place % len(STYLES)],
+            linewidth=1.1,
+            label=_place(one),
+        )
+    top = drawn[0]
+    peak = one_peak(top)
+    at = top.times_ns[list(top.live).index(peak)] / scale
+    axes.plot([at], [peak / size], marker="v", color=INK, markersize=5)
+    left_out = f", {len(series) - len(drawn)} devices left out" if len(series) > LINES else ""
+    by = f" by {short_name(top.peak_by, 50)}" if top.peak_by else ""
+    title = f"{short_name(kind, 30)} memory: peak {format_bytes(peak)} on {_place(top)}{by}"
+    axes.set_title(f"{title}{left_out}", loc="left", fontsize=SMALL, color=INK)
+    axes.set_ylabel(unit, fontsize=SMALL)
+    axes.set_ylim(0, 1.12 * peak / size if peak else 1)
+    axes.set_xlim(0, end / scale if end else 1)
+    axes.tick_params(labelsize=SMALL, colors=QUIET)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(color=FAINT, linewidth=0.4)
+    axes.set_axisbelow(True)
+    if len(drawn) > 1:
+        axes.legend(fontsize=SMALL, frameon=False, ncols=4, loc="upper left")
+
+
+def one_peak(one: MemorySeries) -> int:
+    """The highest live bytes of a series."""
+    return max(one.live, default=0)
+
+
+def _place(one: MemorySeries) -> str:
+    return f"device {one.device}" if one.rank is None else f"rank {one.rank}, device {one.device}"
+
+
+def _size(most: int) -> tuple[int, str]:
+    for size, unit in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "KB")):
+        if most >= size:
+            return size, unit
+    return 1, "B"

@@ -1,0 +1,141 @@
+"""The picture of `nsightpy roofline`: rooflines, a key that names the kernels, speed-of-light bars.
+
+Returns a matplotlib Figure. Numbers stand for kernels, in the order of their time, everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nsightpy.render.plots.drawing import LARGE, QUIET, blank_axes, drawing, inch_axes, short_name
+from nsightpy.render.plots.log_plane import Plane
+from nsightpy.render.roofline import axes as roofline_axes
+from nsightpy.render.roofline import speed_axes
+from nsightpy.render.roofline.key import MOST_NAMED, draw_key, version
+from nsightpy.render.roofline.points import Spot
+from nsightpy.render.roofline.roofs import roofs_of
+from nsightpy.results.rooflines import LEVELS, Point, Roofline, RooflineLaunch, RooflineVariant
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WIDTH, PLOT_LEFT, PLOT_WIDTH, PLOT_HEIGHT = 13.2, 0.95, 7.3, 5.0
+KEY_LEFT, GAP, TOP, BOTTOM = 8.65, 0.85, 0.55, 0.6
+SUBTITLE = 0.35
+MOST_WITH_LEVELS, MOST_GPUS = 12, 3
+
+
+def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
+    """Draw a result of `nsightpy.roofline`; `title` replaces the names of the reports."""
+    from matplotlib.figure import Figure
+
+    groups = _groups(result.variants)
+    numbers = {id(variant): place for place, variant in enumerate(result.variants, start=1)}
+    bars = [v for v in result.variants if v.typical.speed.compute_pct is not None]
+    bars_height = speed_axes.height(len(bars)) if bars else 0.0
+    plots = [group for group in groups if _has_work(group)][:MOST_GPUS]
+    height = TOP + BOTTOM + len(plots) * (PLOT_HEIGHT + GAP) + bars_height
+    if not plots:
+        height += SUBTITLE
+    with drawing():
+        figure = Figure(figsize=(WIDTH, max(height, 2.0)))
+        figure.text(
+            PLOT_LEFT / WIDTH,
+            1 - 0.32 / height,
+            title or _title(result),
+            fontsize=LARGE,
+            weight="bold",
+        )
+        bottom = height - TOP
+        for group in plots:
+            bottom -= PLOT_HEIGHT
+            _panel(figure, bottom, group, result, numbers)
+            bottom -= GAP
+        if not plots:
+            about = [(_machines(result), 0.58), (_no_roofline(result), 0.8)]
+            for text, down in about:
+                figure.text(PLOT_LEFT / WIDTH, 1 - down / height, text, color=QUIET)
+        if bars:
+            area = inch_axes(figure, PLOT_LEFT + 1.6, BOTTOM, PLOT_WIDTH - 1.6, bars_height - 0.35)
+            speed_axes.draw(area, [(numbers[id(v)], v) for v in bars], KEY_LEFT - PLOT_LEFT)
+    return figure
+
+
+def _groups(variants: Sequence[RooflineVariant]) -> list[list[RooflineVariant]]:
+    """Variants by GPU, the GPU with the longest kernels first."""
+    groups: dict[str, list[RooflineVariant]] = {}
+    for variant in variants:
+        groups.setdefault(variant.first.machine.name, []).append(variant)
+    return list(groups.values())
+
+
+def _has_work(group: Sequence[RooflineVariant]) -> bool:
+    return any(point.arithmetic_intensity for variant in group for point in variant.typical.work)
+
+
+def _title(result: Roofline) -> str:
+    first = short_name(result.inputs[0].replace("\\", "/").rsplit("/", 1)[-1], 80)
+    more = len(result.inputs) - 1
+    return f"{first} and {more} more" if more else first
+
+
+def _machines(result: Roofline) -> str:
+    """The GPUs and the ncu, for a picture without a key."""
+    names = dict.fromkeys(one.machine.name for one in result.launches)
+    return ", ".join(filter(None, (*names, version(result.launches))))
+
+
+def _no_roofline(result: Roofline) -> str:
+    reasons = [text for one in result.launches for text in one.missing]
+    return short_name(reasons[0], 150) if reasons else "No floating point work was counted."
+
+
+def _panel(
+    figure: Figure,
+    bottom: float,
+    group: Sequence[RooflineVariant],
+    result: Roofline,
+    numbers: dict[int, int],
+) -> None:
+    """One GPU: its roofline and its key."""
+    roofs = roofs_of(group)
+    spots = _spots(group, numbers)
+    x, y = roofline_axes.spans(spots, roofs, result.ceilings)
+    axes = inch_axes(figure, PLOT_LEFT, bottom, PLOT_WIDTH, PLOT_HEIGHT)
+    plane = Plane(axes, (PLOT_WIDTH, PLOT_HEIGHT), x, y)
+    roofline_axes.draw(plane, roofs, spots, result.ceilings)
+    key = blank_axes(figure, KEY_LEFT, bottom, WIDTH - KEY_LEFT - 0.1, PLOT_HEIGHT)
+    draw_key(key, group, result, roofs, spots, numbers)
+
+
+def _spots(group: Sequence[RooflineVariant], numbers: dict[int, int]) -> list[Spot]:
+    """The points of the launches of median duration; few kernels show every level."""
+    whole = sum(variant.total_ns or 0 for variant in group)
+    found = []
+    for place, variant in enumerate(group):
+        launch = variant.typical
+        share = (variant.total_ns or 0) / whole if whole else 0.0
+        seen: set[str] = set()
+        for point in _drawn(launch, crowded=len(group) > MOST_WITH_LEVELS):
+            found.append(
+                Spot(
+                    numbers[id(variant)],
+                    point,
+                    share,
+                    variant.spread(point.precision, point.level),
+                    point.precision not in seen and place < MOST_NAMED,
+                    launch.tensor_pct is not None,
+                )
+            )
+            seen.add(point.precision)
+    return found
+
+
+def _drawn(launch: RooflineLaunch, *, crowded: bool) -> list[Point]:
+    """The points of a launch, DRAM first; where it is crowded only that of its main precision."""
+    found = [point for point in launch.work if point.arithmetic_intensity]
+    found.sort(key=lambda point: LEVELS.index(point.level))
+    if not crowded or not found:
+        return found
+    return [max(found, key=lambda point: point.flops_per_s / (point.peak_flops_per_s or 1e30))]

@@ -1,0 +1,189 @@
+"""The roofline for people: the machine, the table in readable units, a verdict for each kernel."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from nsightpy.names import readable
+from nsightpy.render.escape import printable
+from nsightpy.render.text.layout import Shown, fitted, lines, short_names, shorten
+from nsightpy.results.rooflines import (
+    Point,
+    Roofline,
+    RooflineLaunch,
+    RooflineVariant,
+    tool_versions,
+)
+from nsightpy.units import percent, significant, time_unit_for
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+MOST_VERDICTS = 10
+WIDEST_TEXT = 100
+_NAME_WIDTH, _TABLE_NAME_WIDTH, _FILE_WIDTH = 60, 100, 30
+_STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
+
+
+def print_roofline(result: Roofline, out: Console) -> None:
+    """Print machines, table and verdicts in the console's width."""
+    from rich.text import Text
+
+    for machine in _machines(result):
+        out.print(Text(shorten(machine, out.width), style="bold"))
+    shown = [column for column in _columns(result) if set(column.cells) != {"-"}]
+    kept, hidden = fitted(shown, out.width)
+    for line in lines(kept, out.width):
+        out.print(line)
+    if hidden:
+        left = ", ".join(column.heading for column in hidden)
+        out.print(Text(f"(not shown here: {left}; --format csv has them)", style="dim"))
+    if _zero_rows(result):
+        out.print(Text("(work of zero is in --format csv only)", style="dim"))
+    width = min(out.width, WIDEST_TEXT)
+    told = result.variants[:MOST_VERDICTS]
+    if not any(variant.typical.told for variant in told):
+        return
+    headings = _names([variant.first.name for variant in told], min(_NAME_WIDTH, width))
+    for variant, name in zip(told, headings, strict=True):
+        out.print()
+        out.print(Text(_heading(variant, name, result.variants), style="bold"))
+        for text in textwrap.wrap(printable(variant.verdict), width - 2):
+            out.print(f"  {text}")
+    if len(result.variants) > MOST_VERDICTS:
+        out.print(Text(f"\nand {len(result.variants) - MOST_VERDICTS} more kernels", style="dim"))
+
+
+def _machines(result: Roofline) -> Iterator[str]:
+    """Each GPU with its clocks and how many launches ran on it."""
+    counts: dict[str, list[RooflineLaunch]] = {}
+    for one in result.launches:
+        counts.setdefault(one.machine.name, []).append(one)
+    for name, launches in counts.items():
+        clocks = [one.machine.clock_hz for one in launches if one.machine.clock_hz]
+        parts = [printable(name)]
+        if clocks:
+            low, high = round(min(clocks) / 1e6), round(max(clocks) / 1e6)
+            shown = str(low) if low == high else f"{low} to {high}"
+            parts.append(f"SM clock {shown} MHz ({launches[0].machine.clock})")
+        if versions := tool_versions(launches):
+            parts.append(f"ncu {', '.join(map(printable, versions))}")
+        parts.append(f"{len(launches)} launch{'' if len(launches) == 1 else 'es'}")
+        yield ", ".join(parts)
+
+
+def _columns(result: Roofline) -> list[Shown]:
+    """The table's columns in one unit each; what is about the launch stands on its first row."""
+    grouped = result.by == "variant"
+    shown = [one.typical for one in result.variants] if grouped else list(result.launches)
+    rows = [row for one in shown for row in _rows(one)]
+    points = [point for _, point, _ in rows]
+    heads = [launch for launch, _, first in rows if first]
+    several = len(result.inputs) > 1 and not grouped
+    counts = [str(len(variant.launches)) for variant in result.variants]
+
+    def of_launch(heading: str, texts: Sequence[str], *, is_text: bool = False) -> Shown:
+        told = iter(texts)
+        return Shown(heading, tuple(next(told) if first else "" for *_, first in rows), is_text)
+
+    speed = [one.speed for one in heads]
+    names = _names([one.named(result.naming) for one in heads], _TABLE_NAME_WIDTH)
+    times, unit = _times([one.duration_ns for one in heads])
+    intensities = _each(points, lambda p: p.arithmetic_intensity)
+    # the most telling first: a narrow terminal leaves out from the end
+    return [
+        *([_origin(heads, of_launch)] if several else []),
+        of_launch("id", [str(one.launch) for one in heads]),
+        of_launch("name", names, is_text=True),
+        *([of_launch("launches", counts)] if grouped else []),
+        Shown("precision", tuple(p.precision if p else "-" for p in points), True),
+        Shown("level", tuple((p.level or "-") if p else "-" for p in points), True),
+        _rates("work", "FLOP/s", _each(points, lambda p: p.flops_per_s)),
+        Shown("of roof %", tuple(map(_share, _each(points, lambda p: p.roof_fraction))), False),
+        of_launch("compute %", [_one(each.compute_pct) for each in speed]),
+        of_launch("memory %", [_one(each.memory_pct) for each in speed]),
+        of_launch("class", [each.classification or "-" for each in speed], is_text=True),
+        of_launch(f"duration ({unit})", times),
+        Shown("FLOP/B", tuple(map(_digits, intensities)), False),
+        _rates("peak", "FLOP/s", _each(points, lambda p: p.peak_flops_per_s)),
+        _rates("traffic", "B/s", _each(points, lambda p: p.bytes_per_s)),
+        _rates("peak", "B/s", _each(points, lambda p: p.peak_bytes_per_s)),
+        of_launch("grid", [one.grid or "-" for one in heads], is_text=True),
+        of_launch("block", [one.block or "-" for one in heads], is_text=True),
+    ]
+
+
+def _origin(heads: Sequence[RooflineLaunch], of_launch: Callable[..., Shown]) -> Shown:
+    """The rank of each launch; where one is not known, the name of its report."""
+    if all(one.rank is not None for one in heads):
+        return of_launch("rank", [_plain(one.rank) for one in heads])
+    files = [printable(one.report.replace("\\", "/").rpartition("/")[2]) for one in heads]
+    return of_launch("report", [shorten(name, _FILE_WIDTH) for name in files], is_text=True)
+
+
+def _names(names: Sequence[str], width: int) -> list[str]:
+    """The names short enough for a line; csv and json have them whole."""
+    return short_names([printable(readable(name, width)) for name in names], width)
+
+
+def _rows(launch: RooflineLaunch) -> list[tuple[RooflineLaunch, Point | None, bool]]:
+    """The rows of a launch: its points with work, else its traffic, else none; is it the first."""
+    points: list[Point | None] = [*launch.work]
+    if not points:
+        points = [*(p for p in launch.points if p.precision == "fp32")] or [*launch.points[:1]]
+    return [(launch, p, place == 0) for place, p in enumerate(points or [None])]
+
+
+def _zero_rows(result: Roofline) -> bool:
+    return any(len(one.work) < len(one.points) for one in result.launches)
+
+
+def _heading(variant: RooflineVariant, name: str, variants: Sequence[RooflineVariant]) -> str:
+    """The kernel's name, its shape, how often it ran and its share of the time."""
+    one = variant.first
+    whole = sum(each.total_ns or 0 for each in variants)
+    share = percent(variant.total_ns, whole)
+    shape = f"{one.grid} x {one.block}" if one.grid and one.block else ""
+    count = len(variant.launches)
+    parts = [
+        shape,
+        f"{count} launches" if count > 1 else "",
+        f"{share:.0f} % of the time" if share is not None else "",
+    ]
+    return f"{name}  {', '.join(filter(None, parts))}".rstrip()
+
+
+def _each(
+    points: Sequence[Point | None], figure: Callable[[Point], float | None]
+) -> list[float | None]:
+    return [None if point is None else figure(point) for point in points]
+
+
+def _rates(what: str, unit: str, values: Sequence[float | None]) -> Shown:
+    largest = max((abs(value) for value in values if value is not None), default=0.0)
+    prefix, size = next((step for step in _STEPS if largest >= step[1]), ("", 1.0))
+    cells = tuple(_digits(None if value is None else value / size) for value in values)
+    return Shown(f"{what} {prefix}{unit}", cells, False)
+
+
+def _times(values: Sequence[int | None]) -> tuple[list[str], str]:
+    unit, size = time_unit_for(values)
+    return ["-" if value is None else f"{value / size:,.3f}" for value in values], unit
+
+
+def _digits(value: float | None) -> str:
+    return "-" if value is None else significant(value)
+
+
+def _share(value: float | None) -> str:
+    return "-" if value is None else significant(100 * value)
+
+
+def _one(value: float | None) -> str:
+    return "-" if value is None else f"{value:.1f}"
+
+
+def _plain(value: int | None) -> str:
+    return "-" if value is None else str(value)

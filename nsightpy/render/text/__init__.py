@@ -1,0 +1,1 @@
+"""Tables and screens for a terminal."""

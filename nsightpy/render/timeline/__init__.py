@@ -1,0 +1,1 @@
+"""Timelines: figures, the offline page, traces for viewers."""

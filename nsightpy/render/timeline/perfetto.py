@@ -1,0 +1,200 @@
+"""A timeline as a Perfetto trace (.pftrace), made with the `perfetto` package.
+
+Ranks are processes, streams and host threads are threads; slices nest on every one. A flow leads
+from each launch call to what it launched, another along the ranks of a collective. Names are
+interned, packets are written as they are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.errors import NsightpyError
+from nsightpy.frames import Labels
+from nsightpy.render.timeline.threads import Directory, Process, Thread
+from nsightpy.results.tracks import CATEGORIES, Timeline
+
+if TYPE_CHECKING:
+    from perfetto.protos.perfetto.trace import perfetto_trace_pb2
+
+_SEQUENCE = 1
+_CLEARED, _NEEDS_STATE = 1, 2
+_BEGIN, _END = 1, 2
+_EXPLICIT = 3
+_FLUSH = 1 << 20
+_CHUNK = 1 << 15
+_COLLECTIVES = 1 << 62
+_DETAILS = 1
+
+
+def write_perfetto(timeline: Timeline, file: BinaryIO) -> None:
+    """Write the trace; one track is held in memory at a time.
+
+    Raises NsightpyError when the package is missing.
+    """
+    try:
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
+    except ImportError:
+        raise NsightpyError(
+            ".pftrace needs the perfetto package: pip install 'nsightpy[perfetto]'; "
+            ".json.gz opens in the same viewer without it"
+        ) from None
+    writer = _Writer(protos, file, timeline.earliest())
+    directory = Directory(timeline)
+    for process in directory.processes.values():
+        writer.process(process)
+    for track in timeline:
+        for thread in directory.threads(track):
+            writer.thread(thread)
+    writer.flush()
+
+
+class _Writer:
+    def __init__(self, protos: Any, file: BinaryIO, origin: int) -> None:
+        self._packet = protos.TracePacket
+        self._file = file
+        self._origin = origin
+        self._buffer = bytearray()
+        self._names: dict[str, int] = {}
+        self._texts: dict[str, int] = {}
+        self._first()
+
+    def flush(self) -> None:
+        self._file.write(self._buffer)
+        self._buffer.clear()
+
+    def _add(self, packet: perfetto_trace_pb2.TracePacket) -> None:
+        """Append a packet as field 1 of the trace."""
+        data = packet.SerializeToString()
+        length = len(data)
+        self._buffer.append(0x0A)
+        while length > 0x7F:
+            self._buffer.append(length & 0x7F | 0x80)
+            length >>= 7
+        self._buffer.append(length)
+        self._buffer += data
+        if len(self._buffer) > _FLUSH:
+            self.flush()
+
+    def _first(self) -> None:
+        packet = self._packet(
+            trusted_packet_sequence_id=_SEQUENCE,
+            sequence_flags=_CLEARED,
+            previous_packet_dropped=1,
+        )
+        for iid, name in enumerate(CATEGORIES, start=1):
+            packet.interned_data.event_categories.add(iid=iid, name=name)
+        packet.interned_data.debug_annotation_names.add(iid=_DETAILS, name="details")
+        self._add(packet)
+
+    def process(self, process: Process) -> None:
+        packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)
+        track = packet.track_descriptor
+        track.uuid = process.number
+        track.process.pid = process.number
+        track.process.process_name = process.name
+        track.child_ordering = _EXPLICIT
+        track.sibling_order_rank = process.sort
+        self._add(packet)
+
+    def thread(self, thread: Thread) -> None:
+        """The description of a thread, the names it needs, and its slices."""
+        packet = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
+        track = packet.track_descriptor
+        track.uuid, track.parent_uuid = thread.tid, thread.process
+        track.thread.pid, track.thread.tid = thread.process, thread.tid
+        track.thread.thread_name = thread.name
+        track.sibling_order_rank = thread.sort
+        lane = thread.lane
+        names = self._intern(lane.names, self._names, packet.interned_data.event_names)
+        details = None
+        if lane.details is not None:
+            known = packet.interned_data.debug_annotation_string_values
+            details = self._intern(lane.details, self._texts, known, encode=True)
+        self._add(packet)
+        self._slices(thread, names, details)
+
+    def _intern(
+        self, labels: Labels, known: dict[str, int], table: Any, *, encode: bool = False
+    ) -> NDArray[np.int64]:
+        """The number of each name, 0 for the empty one; new ones go into the packet."""
+        for text in labels.values:
+            if text and text not in known:
+                known[text] = len(known) + 1
+                plain = text.encode("utf-8", "backslashreplace")
+                entry = table.add(iid=known[text])
+                if encode:
+                    entry.str = plain
+                else:
+                    entry.name = plain.decode()
+        return np.asarray([known.get(text, 0) for text in labels.values], dtype=np.int64)
+
+    def _slices(
+        self, thread: Thread, names: NDArray[np.int64], details: NDArray[np.int64] | None
+    ) -> None:
+        begin = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
+        begin.track_event.type, begin.track_event.track_uuid = _BEGIN, thread.tid
+        end = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
+        end.track_event.type, end.track_event.track_uuid = _END, thread.tid
+        event = begin.track_event
+        origin = self._origin
+        open_ends: list[int] = []
+        for start, stop, name, category, detail, flows in _columns(thread, names, details):
+            while open_ends and open_ends[-1] <= start:
+                end.timestamp = open_ends.pop() - origin
+                self._add(end)
+            begin.timestamp = start - origin
+            event.name_iid = name
+            event.category_iids[:] = (category + 1,)
+            event.flow_ids[:] = flows
+            del event.debug_annotations[:]
+            if detail:
+                event.debug_annotations.add(name_iid=_DETAILS, string_value_iid=detail)
+            self._add(begin)
+            open_ends.append(stop)
+        while open_ends:
+            end.timestamp = open_ends.pop() - origin
+            self._add(end)
+
+
+_Event: TypeAlias = tuple[int, int, int, int, int, tuple[int, ...]]
+
+
+def _columns(
+    thread: Thread, names: NDArray[np.int64], details: NDArray[np.int64] | None
+) -> Iterator[_Event]:
+    """Start, end, name, category, details and flows of each event, in pieces."""
+    lane = thread.lane
+    for low in range(0, len(lane), _CHUNK):
+        part = slice(low, low + _CHUNK)
+        starts = lane.starts[part]
+        texts = starts * 0
+        if lane.details is not None and details is not None:
+            texts = details[lane.details.codes[part]]
+        yield from zip(
+            starts.tolist(),
+            lane.ends[part].tolist(),
+            names[lane.names.codes[part]].tolist(),
+            lane.categories[part].tolist(),
+            texts.tolist(),
+            _flows(thread, part),
+            strict=True,
+        )
+
+
+def _flows(thread: Thread, part: slice) -> Iterator[tuple[int, ...]]:
+    """The flows of each event: its launch, unique in the trace, and its collective."""
+    lane = thread.lane
+    none = np.zeros(len(lane.starts[part]), dtype=np.int64)
+    launches = none if lane.flows is None else lane.flows[part]
+    if thread.flows is not None:
+        launches = np.where(thread.flows[part], launches, 0)
+    launches = np.where(launches > 0, launches | (thread.process << 36), 0)
+    meetings = none - 1 if lane.collectives is None else lane.collectives[part]
+    for launch, meeting in zip(launches.tolist(), meetings.tolist(), strict=True):
+        flows = (launch,) if launch else ()
+        yield (*flows, meeting | _COLLECTIVES) if meeting >= 0 else flows

@@ -1,0 +1,1 @@
+"""One file each: NsysReport, NcuReport."""

@@ -1,0 +1,329 @@
+"""One report file: its frames, read on first use, and who it says it is."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+
+from nsightpy import frames
+from nsightpy.errors import ReportError
+from nsightpy.frames import Frame, Labels
+from nsightpy.readers.nccl.collectives import collectives
+from nsightpy.readers.nsys import events, gpu_metrics, host_tables, memory_usage, nvtx, streams
+from nsightpy.readers.nsys.capture_notes import capture_notes
+from nsightpy.readers.nsys.capture_start import CaptureStart, capture_start
+from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
+from nsightpy.readers.nsys.session import (
+    Session,
+    active_pids,
+    capture_version,
+    devices,
+    diagnostics,
+    process_names,
+    session,
+)
+from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.reports.ncu import NcuReport, is_ncu_file
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Progress: TypeAlias = Callable[[float | None, str], None]
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """The little that is worth knowing about a report without opening it again."""
+
+    pids: list[int]
+    session: Session
+    notes: list[str]
+    evidence: list[Evidence] | None
+
+
+NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
+SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+
+_READERS: Mapping[str, Callable[[NsysExport, Sequence[str] | None], Frame]] = {
+    "kernels": events.kernels,
+    "graph_launches": events.graph_launches,
+    "memory_operations": events.memory_operations,
+    "api_calls": events.api_calls,
+    "nvtx_ranges": nvtx.nvtx_ranges,
+    "collectives": collectives,
+    "synchronizations": streams.synchronizations,
+    "cuda_events": streams.cuda_events,
+    "memory_usage": memory_usage.memory_usage,
+    "mpi_calls": host_tables.mpi_calls,
+    "library_calls": host_tables.library_calls,
+    "os_calls": host_tables.os_calls,
+    "gpu_metrics": gpu_metrics.gpu_metrics,
+}
+
+
+class NsysReport:
+    """One Nsight Systems report (.nsys-rep, .qdrep, or its .sqlite export).
+
+    The frames are pandas DataFrames with the columns of `nsightpy.frames`; times in ns, sizes in
+    bytes. Raises ReportError when a file cannot be read.
+    """
+
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        use_cache: bool = True,
+        rank_regex: str | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.use_cache = use_cache
+        self.rank_regex = rank_regex
+        self.ranks: dict[int, tuple[int | None, str]] = {}
+        self._progress = progress
+        self._export_notes: tuple[str, ...] = ()
+        self._frames: dict[str, Frame] = {}
+
+    def __repr__(self) -> str:
+        return f"NsysReport({str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to open the same report: no connections, no frames."""
+        return {
+            "path": self.path,
+            "use_cache": self.use_cache,
+            "rank_regex": self.rank_regex,
+            "ranks": self.ranks,
+            "_progress": None,
+            "_export_notes": (),
+            "_frames": {},
+        }
+
+    def close(self) -> None:
+        """Let go of the file; what is asked next opens it again. For those who open thousands."""
+        if "export" in self.__dict__:
+            self.export.file.close()
+
+    @cached_property
+    def export(self) -> NsysExport:
+        """The SQLite export behind the report; made with nsys when the report is binary."""
+        if self.path.suffix not in NSYS_SUFFIXES:
+            return NsysExport(self.path)
+        from nsightpy.readers.export.nsys_export import sqlite_of
+
+        made = sqlite_of(self.path, use_cache=self.use_cache, progress=self._progress)
+        self._export_notes = made.notes
+        return NsysExport(made.path)
+
+    @cached_property
+    def session(self) -> Session:
+        """Host, versions, clocks and length of the capture."""
+        return session(self.export)
+
+    @cached_property
+    def capture_start(self) -> CaptureStart:
+        """What began the capture, and how late that was."""
+        return capture_start(self.export, self.frame("diagnostics"))
+
+    @cached_property
+    def tool_version(self) -> str:
+        """The nsys that captured, else the one that exported; empty where neither is known."""
+        return capture_version(self.export) or self.session.export_version
+
+    @cached_property
+    def pids(self) -> list[int]:
+        """The processes with GPU work, ascending."""
+        return active_pids(self.export)
+
+    @cached_property
+    def evidence(self) -> list[Evidence]:
+        """What the report says about its rank or ranks, strongest first."""
+        return evidence(self.export, self.path.name, self.pids, self.rank_regex)
+
+    @property
+    def facts(self) -> ReportFacts:
+        """What another process is told that has to do with the same report."""
+        known: list[Evidence] | None = self.__dict__.get("evidence")
+        return ReportFacts(self.pids, self.session, self.notes, known)
+
+    def adopt(self, facts: ReportFacts) -> None:
+        """Take over what another process found out; this one then need not open the file."""
+        self.__dict__.update(pids=facts.pids, session=facts.session, _told=facts.notes)
+        if facts.evidence is not None:
+            self.__dict__["evidence"] = facts.evidence
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of any figure of this report must know."""
+        if "_told" in self.__dict__:
+            return list(self.__dict__["_told"])
+        return [*self._export_notes, *self._capture_notes, *self.export.notes]
+
+    @cached_property
+    def _capture_notes(self) -> list[str]:
+        return capture_notes(self.export, lambda: self.pids)
+
+    def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
+        """A frame, or only the wanted columns of it, in nsightpy's own columnar form."""
+        if name in self._frames:
+            whole = self._frames[name]
+            return whole if columns is None else Frame({key: whole[key] for key in columns})
+        made = self._read(name, columns)
+        if columns is None:
+            self._frames[name] = made
+        return made
+
+    def _read(self, name: str, columns: Sequence[str] | None) -> Frame:
+        if name in _READERS:
+            return _READERS[name](self.export, columns)
+        if name == "processes":
+            return self._processes()
+        if name == "devices":
+            return devices(self.export)
+        if name == "diagnostics":
+            return diagnostics(self.export)
+        raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SCHEMAS)}")
+
+    def _processes(self) -> Frame:
+        names = process_names(self.export, self.pids)
+        ranks = [self.rank_of(pid) for pid in self.pids]
+        return Frame(
+            {
+                "pid": np.asarray(self.pids, dtype=np.int64),
+                "name": Labels.of(names.get(pid, "") for pid in self.pids),
+                "rank": np.asarray([-1 if r is None else r for r, _ in ranks], dtype=np.int64),
+                "rank_source": Labels.of(source for _, source in ranks),
+            }
+        )
+
+    def rank_of(self, pid: int) -> tuple[int | None, str]:
+        """The rank of a process and the evidence for it; None where nothing tells."""
+        if not self.ranks:
+            own = {(str(self.path), p): evidence_for(self.evidence, p) for p in self.pids}
+            self.ranks = {pid: decision for (_, pid), decision in decide_ranks(own).items()}
+        return self.ranks.get(pid, (None, ""))
+
+    @property
+    def kernels(self) -> pd.DataFrame:
+        """GPU kernels, one row per execution (schema: frames.KERNELS)."""
+        return self.frame("kernels").to_pandas()
+
+    @property
+    def graph_launches(self) -> pd.DataFrame:
+        """CUDA graph launches traced as a whole (schema: frames.GRAPH_LAUNCHES)."""
+        return self.frame("graph_launches").to_pandas()
+
+    @property
+    def memory_operations(self) -> pd.DataFrame:
+        """Copies and memory sets (schema: frames.MEMORY_OPERATIONS)."""
+        return self.frame("memory_operations").to_pandas()
+
+    @property
+    def api_calls(self) -> pd.DataFrame:
+        """CUDA API calls (schema: frames.API_CALLS)."""
+        return self.frame("api_calls").to_pandas()
+
+    @property
+    def nvtx_ranges(self) -> pd.DataFrame:
+        """NVTX ranges (schema: frames.NVTX_RANGES)."""
+        return self.frame("nvtx_ranges").to_pandas()
+
+    @property
+    def synchronizations(self) -> pd.DataFrame:
+        """Threads and streams that wait (schema: frames.SYNCHRONIZATIONS)."""
+        return self.frame("synchronizations").to_pandas()
+
+    @property
+    def cuda_events(self) -> pd.DataFrame:
+        """CUDA events recorded on streams (schema: frames.CUDA_EVENTS)."""
+        return self.frame("cuda_events").to_pandas()
+
+    @property
+    def memory_usage(self) -> pd.DataFrame:
+        """Allocations and frees of memory (schema: frames.MEMORY_USAGE)."""
+        return self.frame("memory_usage").to_pandas()
+
+    @property
+    def collectives(self) -> pd.DataFrame:
+        """NCCL operations with what their calls told (schema: frames.COLLECTIVES)."""
+        return self.frame("collectives").to_pandas()
+
+    @property
+    def mpi_calls(self) -> pd.DataFrame:
+        """MPI calls (schema: frames.MPI_CALLS)."""
+        return self.frame("mpi_calls").to_pandas()
+
+    @property
+    def library_calls(self) -> pd.DataFrame:
+        """cuBLAS and cuDNN calls (schema: frames.LIBRARY_CALLS)."""
+        return self.frame("library_calls").to_pandas()
+
+    @property
+    def os_calls(self) -> pd.DataFrame:
+        """Calls into the operating system's libraries (schema: frames.OS_CALLS)."""
+        return self.frame("os_calls").to_pandas()
+
+    @property
+    def gpu_metrics(self) -> pd.DataFrame:
+        """Sampled GPU metrics (schema: frames.GPU_METRICS)."""
+        return self.frame("gpu_metrics").to_pandas()
+
+    @property
+    def processes(self) -> pd.DataFrame:
+        """Processes with activity, and their ranks (schema: frames.PROCESSES)."""
+        return self.frame("processes").to_pandas()
+
+    @property
+    def devices(self) -> pd.DataFrame:
+        """GPUs as the processes see them (schema: frames.DEVICES)."""
+        return self.frame("devices").to_pandas()
+
+    @property
+    def diagnostics(self) -> pd.DataFrame:
+        """What the profiler said during the capture (schema: frames.DIAGNOSTICS)."""
+        return self.frame("diagnostics").to_pandas()
+
+    def _repr_html_(self) -> str:
+        gpus = sorted(set(self.frame("devices").labels("name").values))
+        facts = {
+            "report": str(self.path),
+            "host": self.session.host,
+            "GPU": ", ".join(gpus),
+            "tool": self.tool_version,
+            "kernels": f"{self.export.count(events.KERNEL):,}",
+            "notes": " ".join(self.notes),
+        }
+        cells = "".join(
+            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
+            for key, value in facts.items()
+            if value
+        )
+        return f"<table>{cells}</table>"
+
+
+def open_report(
+    path: Path | str,
+    *,
+    use_cache: bool = True,
+    rank_regex: str | None = None,
+    progress: Progress | None = None,
+) -> NsysReport | NcuReport:
+    """Open one report file: of Nsight Systems, or of Nsight Compute (.ncu-rep, `ncu --csv`).
+
+    A .nsys-rep or .qdrep is exported with nsys on first use, into the user's cache unless
+    `use_cache` is False. Raises ReportError when the file is no report that nsightpy reads.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ReportError(path, "no such file", "check the path.")
+    if path.is_dir():
+        raise ReportError(path, "is a directory", "nsightpy.open_ranks reads all reports in one.")
+    if is_ncu_file(path):
+        return NcuReport(path)
+    return NsysReport(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)

@@ -1,0 +1,31 @@
+"""What analyses hand to renderers: tables, findings, rooflines, tracks."""
+
+from __future__ import annotations
+
+from nsightpy.results.tables import (
+    Field,
+    Finding,
+    MemorySeries,
+    MemoryUsage,
+    QueueLengths,
+    QueueSeries,
+    Summary,
+    Table,
+    Value,
+    finding_record,
+    with_notes,
+)
+
+__all__ = [
+    "Field",
+    "Finding",
+    "MemorySeries",
+    "MemoryUsage",
+    "QueueLengths",
+    "QueueSeries",
+    "Summary",
+    "Table",
+    "Value",
+    "finding_record",
+    "with_notes",
+]
