@@ -165,7 +165,7 @@ def _json(value: Any) -> str:
 
 def _template() -> tuple[str, str]:
     """The page before and after its data, style and script inlined and named by their hashes."""
-    folder = resources.files("nsightpy.render") / "html"
+    folder = resources.files("nsightpy.render.timeline") / "html"
     read = {name: (folder / name).read_text(encoding="utf-8") for name in _files()}
     script = '"use strict";\n' + "".join(read[name] for name in _SCRIPTS)
     style = read["timeline.css"]
