@@ -22,8 +22,6 @@ from nsightpy.frames import API_CALLS, Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.readers.nsys.events import RUNTIME
-from nsightpy.readers.nsys.launch_calls import launch_calls, only_process
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results import Field, Table, Value
 
@@ -86,14 +84,14 @@ def launches_of(report: NsysReport, operations: Frame) -> Launched | None:
 
     Calls that usually launch something are read first, the others only where that is not enough.
     """
-    if not report.export.has(RUNTIME):
+    if not report.calls.recorded:
         return None
-    alone = only_process(report.export)
-    calls = launch_calls(report.export, alone, ends=True, threads=True)
+    alone = report.calls.only_process()
+    calls = report.calls.launching(alone, ends=True, threads=True)
     done = launched(operations, calls)
     if len(done.rows) == operations.rows:
         return done
-    others = launch_calls(report.export, alone, others=True, ends=True, threads=True)
+    others = report.calls.launching(alone, others=True, ends=True, threads=True)
     calls = Frame.concatenate([calls, Frame({name: others[name] for name in calls})])
     return launched(operations, calls.take(np.argsort(calls.ints("start_ns"), kind="stable")))
 

@@ -13,8 +13,6 @@ from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.readers.nsys.events import RUNTIME
-from nsightpy.readers.nsys.sync_calls import sync_calls
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results import Field, Table, Value
 
@@ -48,9 +46,9 @@ def sync_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Commo
 
 def _waits(report: NsysReport, *, scope: Scope) -> list[tuple[Value, ...]] | None:
     """The rows of one report; None where its capture has no API calls."""
-    if not report.export.holds_rows(RUNTIME):
+    if not report.calls.recorded:
         return None
-    calls, work = sync_calls(report.export), read_work(report, scope)
+    calls, work = report.calls.synchronising(), read_work(report, scope)
     rows: list[tuple[Value, ...]] = []
     for one in rank_budgets(report, scope, *work):
         place, window = (one.pid, one.device), one.budget.window

@@ -7,24 +7,17 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
-import sqlalchemy as sa
-
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.timeline.lanes import call_lanes, range_lanes, stream_lanes
 from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.frames import Frame, Ints
-from nsightpy.query.extent import extent_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.timeline_clock import Clocks, clocks_of
 from nsightpy.rank_set import Paths, natural
-from nsightpy.readers.nsys.events import RUNTIME
-from nsightpy.readers.nsys.nvtx import NVTX, STYLES
-from nsightpy.readers.nsys.session import GPU_TABLES
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results.tracks import Lane, Place, Timeline, Track
 
-_EVENT_TABLES = (*GPU_TABLES, RUNTIME, NVTX)
 _SPAN = ("start_ns", "end_ns")
 _PLACED = (*_SPAN, "pid", "device")
 _STREAM = (*_PLACED, "stream", "correlation_id")
@@ -129,7 +122,7 @@ def _survey_of(report: NsysReport, *, scope: Scope) -> _Survey | None:
     """The places of a report inside the scope; None when there are none."""
     scope = replace(scope, from_ns=None, to_ns=None)
     if scope.ranks is None and scope.devices is None and scope.nvtx is None:
-        extent = extent_of(report)
+        extent = report.extent
         gpu = (extent.start_ns, extent.end_ns)
         places: tuple[tuple[int, int | None], ...] = extent.places
     else:
@@ -146,7 +139,7 @@ def _survey_of(report: NsysReport, *, scope: Scope) -> _Survey | None:
     if scope.devices is not None:
         return None
     pids = [pid for pid in report.pids if scope.ranks is None or _rank(report, pid) in scope.ranks]
-    host = _bounds(report, (RUNTIME, NVTX))
+    host = report.bounds(gpu=False)
     return None if host is None else _Survey(tuple((pid, None) for pid in pids), *host)
 
 
@@ -162,27 +155,8 @@ def _greatest(times: Ints) -> int | None:
     return int(times.max()) if len(times) else None
 
 
-def _bounds(report: NsysReport, names: Sequence[str]) -> tuple[int, int] | None:
-    """The first start and the last end in some tables, by queries that carry no rows."""
-    found: list[tuple[int, int]] = []
-    for name in names:
-        table = report.export.file.tables.get(name)
-        if table is None or not {"start", "end"} <= set(table.c.keys()):
-            continue
-        query = sa.select(sa.func.min(table.c.start), sa.func.max(table.c.end))
-        query = query.where(table.c.end.is_not(None))
-        if name == NVTX and "eventType" in table.c:
-            query = query.where(table.c.eventType.in_(tuple(STYLES)))
-        low, high = report.export.file.rows(query)[0]
-        if low is not None and high is not None:
-            found.append((int(low), int(high)))
-    if not found:
-        return None
-    return min(low for low, _ in found), max(high for _, high in found)
-
-
 def _earliest(reports: Sequence[NsysReport], clocks: Clocks, places: Sequence[Place]) -> int:
-    bounds = {str(report.path): _bounds(report, _EVENT_TABLES) for report in reports}
+    bounds = {str(report.path): report.bounds(gpu=True) for report in reports}
     starts = (
         clocks.aligned(place, found[0])[0] for place in places if (found := bounds[place.report])
     )

@@ -271,6 +271,37 @@ DIAGNOSTICS = Schema(
         _label("text", "message"),
     ),
 )
+OPERATORS = Schema(
+    "operators",
+    "operators of a framework as its own profiler saw them (PyTorch traces)",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _label("name", "operator, aten::mm"),
+        _int("depth", "", "number of operators that are open above it"),
+        _int("parent", "", "row of the innermost operator open when it began; -1 = none", -1),
+        _label("shapes", "sizes of its inputs as JSON (record_shapes); empty where not recorded"),
+        _label("types", "types of its inputs as JSON; empty where not recorded"),
+        _label("inputs", "values of its plain inputs as JSON; empty where not recorded"),
+        _int("sequence", "", "number that a backward operator has from its forward one", -1),
+        _label("direction", "backward: run by autograd; forward: autograd will; empty: neither"),
+        _int("forward_tid", "", "thread of the forward operator, as autograd counts; 0 = none"),
+    ),
+)
+PYTHON_FUNCTIONS = Schema(
+    "python_functions",
+    "calls of Python functions and modules (PyTorch traces with_stack)",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _label("name", "file(line): function, or nn.Module: Name_0"),
+        _int("python_id", "", "number of the call; -1 = not known", -1),
+        _int("parent_id", "", "number of the calling call; -1 = none", -1),
+        _int("module_id", "", "number of the nn.Module among those of its class; -1 = none", -1),
+    ),
+)
 LAUNCHES = Schema(
     "launches",
     "results of an Nsight Compute report, mostly kernel launches",
@@ -344,5 +375,7 @@ SCHEMAS = {
         PROCESSES,
         DEVICES,
         DIAGNOSTICS,
+        OPERATORS,
+        PYTHON_FUNCTIONS,
     )
 }

@@ -30,10 +30,8 @@ from nsightpy.analysis.idle.launch_waits import LONG_CALL_NS
 from nsightpy.analysis.intervals import Spans, overlap_total, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.events import RUNTIME
-from nsightpy.readers.nsys.launch_calls import ORDERING, launch_calls, only_process
-from nsightpy.readers.nsys.sync_calls import long_calls, sync_calls
-from nsightpy.readers.nsys.tables import NsysExport, ordered
+from nsightpy.readers.host_calls import ORDERING, HostCalls
+from nsightpy.readers.nsys.tables import ordered
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.units import format_count, format_time
 
@@ -57,7 +55,7 @@ CAUSES = (
     "kernel_wait_ns",
     "other_wait_ns",
 )
-_WAIT_CALLS = ("cudaStreamWaitEvent", "cuStreamWaitEvent")
+_WAIT_CALLS = tuple(f"{api}StreamWaitEvent" for api in ("cuda", "cu", "hip"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,14 +131,14 @@ class LaunchReader:
 
     def work(self, found: Work, communication: NDArray[np.bool_]) -> tuple[GpuWork, Frame]:
         """The GPU work with its launches, and the calls that they are."""
-        export = self.report.export
-        alone, calls = only_process(export), self.usual()
+        source = self.report.calls
+        alone, calls = source.only_process(), self.usual()
         if alone != self.process:
-            calls = launch_calls(export, alone, ORDERING, ends=self.ends)
+            calls = source.launching(alone, ORDERING, ends=self.ends)
         work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
         if not (work.launch == NO_TIME).any():
             return work, calls
-        others = launch_calls(export, alone, ORDERING, others=True, ends=self.ends)
+        others = source.launching(alone, ORDERING, others=True, ends=self.ends)
         calls = ordered(Frame.concatenate([calls, others]))
         return (
             gpu_work(found.kernels, communication, found.operations, found.graphs, calls),
@@ -156,21 +154,20 @@ def launches_of(
 
     With their `ends` where their length matters, and the calls in which the host may be `waiting`.
     """
-    export = report.export
-    if not export.holds_rows(RUNTIME):
+    calls = report.calls
+    if not calls.recorded:
         yield None
         return
-    alone = only_process(export, likely=True)
+    alone = calls.only_process(likely=True)
     with ThreadPoolExecutor(1) as pool:
-        # a connection of its own: one cannot answer two threads at a time
-        beside = NsysExport(export.file.path)
-        reading = pool.submit(launch_calls, beside, alone, ORDERING, ends=ends)
+        beside = calls.beside()
+        reading = pool.submit(beside.launching, alone, ORDERING, ends=ends)
         waits = pool.submit(_waiting_calls, beside).result if waiting else None
         yield LaunchReader(report, reading.result, alone, ends, waits)
 
 
-def _waiting_calls(export: NsysExport) -> tuple[Frame, Frame]:
-    return sync_calls(export), long_calls(export, LONG_CALL_NS)
+def _waiting_calls(calls: HostCalls) -> tuple[Frame, Frame]:
+    return calls.synchronising(), calls.lasting(LONG_CALL_NS)
 
 
 def report_idle(
@@ -214,7 +211,7 @@ def _event_waits(
     synchronizations = report.frame("synchronizations", SYNCHRONIZATION_COLUMNS)
     events = report.frame("cuda_events", EVENT_COLUMNS)
     waits = event_waits(work, synchronizations, events, calls)
-    waited = waits.waits or any(report.export.strings.matching(name) for name in _WAIT_CALLS)
+    waited = waits.waits or report.calls.any_named(*_WAIT_CALLS)
     if not waited:
         return waits, []
     if waits.unresolved == waits.waits:

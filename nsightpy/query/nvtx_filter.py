@@ -79,7 +79,7 @@ class NamedRanges:
         return _overlapping(frame, own)
 
     def _say(self, what: str) -> None:
-        self.report.export.notes[f"{self.ranges.rows:,} ranges {self.text!r}: {what}"] = None
+        self.report.add_note(f"{self.ranges.rows:,} ranges {self.text!r}: {what}")
 
 
 _KNOWN: WeakKeyDictionary[NsysReport, dict[str, NamedRanges]] = WeakKeyDictionary()

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TypedDict, TypeVar, Unpack
 
 from nsightpy.errors import NsightpyError
-from nsightpy.query.extent import devices_of
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Mapped, Paths, RankSet, open_ranks
 from nsightpy.reports.nsys import NsysReport, Progress
@@ -102,7 +101,7 @@ class Request:
 
     def _check_devices(self, wanted: frozenset[int]) -> None:
         """Raise NsightpyError when none of the wanted devices did anything."""
-        known = set[int]().union(*self.ranks.map(devices_of, jobs=1).values)
+        known = set[int]().union(*self.ranks.map(_devices, jobs=1).values)
         if not wanted & known:
             what, none = "no GPU work on it", "the reports hold none"
             raise NsightpyError(f"--device {_shown(wanted)}: {what}; {_there(known, none)}.")
@@ -131,3 +130,8 @@ def _shown(numbers: Iterable[int]) -> str:
 def _there(known: Collection[int], none: str) -> str:
     """What there is instead."""
     return f"{f'there are {_shown(known)}' if known else none}. See nsightpy info"
+
+
+def _devices(report: NsysReport) -> set[int]:
+    """The CUDA devices that did anything."""
+    return {device for _, device in report.extent.places}

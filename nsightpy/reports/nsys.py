@@ -14,12 +14,17 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Labels
+from nsightpy.readers.extent import Extent
+from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nccl.collectives import collectives
 from nsightpy.readers.nsys import events, gpu_metrics, host_tables, memory_usage, nvtx, streams
 from nsightpy.readers.nsys.capture_notes import capture_notes
 from nsightpy.readers.nsys.capture_start import CaptureStart, capture_start
+from nsightpy.readers.nsys.extent import HOST_TABLES, bounds, extent_of
+from nsightpy.readers.nsys.host_calls import NsysCalls
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
 from nsightpy.readers.nsys.session import (
+    GPU_TABLES,
     Session,
     active_pids,
     capture_version,
@@ -125,6 +130,29 @@ class NsysReport:
     def session(self) -> Session:
         """Host, versions, clocks and length of the capture."""
         return session(self.export)
+
+    @cached_property
+    def calls(self) -> HostCalls:
+        """The API calls, a few columns at a time."""
+        return NsysCalls(self.export)
+
+    @property
+    def extent(self) -> Extent:
+        """Where and when the GPU work was, without reading it."""
+        return extent_of(self.export)
+
+    def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
+        """First start and last end of the host's events, and of the GPU's; None without any."""
+        return bounds(self.export, (*GPU_TABLES, *HOST_TABLES) if gpu else HOST_TABLES)
+
+    @property
+    def has_memory_usage(self) -> bool:
+        """Whether allocations were recorded."""
+        return self.export.holds_rows(memory_usage.MEMORY_USAGE)
+
+    def add_note(self, note: str) -> None:
+        """Add what a reader of the figures must know, found out later."""
+        self.export.notes[note] = None
 
     @cached_property
     def capture_start(self) -> CaptureStart:

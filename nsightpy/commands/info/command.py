@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Unpack
 
 from nsightpy.commands.info.ncu_rows import AnyPaths, ncu_rows, split_by_tool
-from nsightpy.query.extent import Extent, extent_of
 from nsightpy.query.request import Common, Request
+from nsightpy.readers.extent import Extent
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results import Field, Table, Value
 
@@ -69,7 +69,7 @@ def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
 def report_info(report: NsysReport, extent: Extent | None = None) -> ReportInfo:
     """What one report says about itself, from its small tables and the extent of its GPU work."""
     ranks = [report.rank_of(pid) for pid in report.pids]
-    extent = extent or extent_of(report)
+    extent = extent or report.extent
     duration = report.session.duration_ns
     if duration is None and extent.start_ns is not None and extent.end_ns is not None:
         duration = extent.end_ns - extent.start_ns

@@ -16,7 +16,6 @@ from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.readers.nsys.memory_usage import MEMORY_USAGE
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results import Field, MemorySeries, MemoryUsage, Value
 from nsightpy.units import format_count
@@ -65,7 +64,7 @@ def memory_usage(
 
 
 def _usages(report: NsysReport, *, scope: Scope) -> _Part:
-    if not report.export.holds_rows(MEMORY_USAGE):
+    if not report.has_memory_usage:
         return _Part([], [], recorded=False)
     whole = report.frame("memory_usage")
     # events are moments; what was taken before a stretch of time is still live in it

@@ -24,10 +24,10 @@ from nsightpy.query.device_time import (
     doubtful_names,
     read_work,
 )
-from nsightpy.query.extent import Extent, extent_of_frames
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
+from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results import Field, Table, Value
 
@@ -80,7 +80,7 @@ def read_part(report: NsysReport, *, scope: Scope) -> Part:
     """Everything that the summary needs of one report."""
     with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS)
-        extent = extent_of_frames(work.kernels, work)
+        extent = extent_of_frames(work.kernels.rows, work)
         kernels = scope.narrow(report, work.kernels)
         operations = scope.narrow(report, work.operations)
         columns = RANGE_COLUMNS if scope.nvtx else HOST_COLUMNS

@@ -1,4 +1,7 @@
-"""The cache of exports: where they lie, whose they are, how many stay."""
+"""The cache of what was made of reports: where it lies, whose it is, how much stays.
+
+Reports of Nsight Systems leave their SQLite exports there, PyTorch traces their columns.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,9 @@ DEFAULT_LIMIT_BYTES = 20 * 2**30
 GRACE_S = 600.0
 _EDGE_BYTES = 64 * 1024
 _ORPHAN_S = 24 * 3600.0
-_ENTRY = re.compile(r".+-[0-9a-f]{24}\.sqlite")
-_PART = re.compile(r"(.+-[0-9a-f]{24}\.sqlite)\..*\.part")
+SQLITE, COLUMNS = ".sqlite", ".columns"
+_ENTRY = re.compile(r".+-[0-9a-f]{24}\.(?:sqlite|columns)")
+_PART = re.compile(r"(.+-[0-9a-f]{24}\.(?:sqlite|columns))\..*\.part")
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
 _handed_out: set[Path] = set()
 
@@ -60,10 +64,11 @@ def cache_limit() -> int:
     return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
 
 
-def entry_name(report: Path, options: str) -> str:
-    """The file name of a report's export: changes with the report's identity and the options.
+def entry_name(report: Path, options: str, *, kind: str = SQLITE, stem: str | None = None) -> str:
+    """The file name of what is made of a report: changes with its identity and the options.
 
-    Raises OSError when the report cannot be read.
+    It begins with the report's own name, or with `stem`. Raises OSError when the report cannot be
+    read.
     """
     state = report.stat()
     key = hashlib.sha256(os.fsencode(report.resolve()))
@@ -72,7 +77,8 @@ def entry_name(report: Path, options: str) -> str:
         key.update(file.read(_EDGE_BYTES))
         file.seek(max(0, state.st_size - _EDGE_BYTES))
         key.update(file.read(_EDGE_BYTES))
-    return f"{report.stem[:24]}-{key.hexdigest()[:24]}.sqlite"
+    name = report.stem[:24] if stem is None else stem
+    return f"{name}-{key.hexdigest()[:24]}{kind}"
 
 
 def mark_used(entry: Path) -> Path:
@@ -145,8 +151,9 @@ def clear_cache() -> tuple[int, int]:
         match = _PART.fullmatch(part.name)
         if match and not is_locked(_lock_of(folder / match[1])):
             shutil.rmtree(part, ignore_errors=True)
-    for lock in folder.glob("*.sqlite.lock"):
-        is_locked(lock)
+    for kind in (SQLITE, COLUMNS):
+        for lock in folder.glob(f"*{kind}.lock"):
+            is_locked(lock)
     return len(removed), sum(removed)
 
 

@@ -8,13 +8,11 @@ from typing import Any
 import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, ColumnData, Frame, constant, elementwise
+from nsightpy.readers.host_calls import LAUNCHING
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
 from nsightpy.readers.nsys.tables import NsysExport, column, number, ordered, process_of
 
 LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
-# Calls that launch work. Others may, too; but most calls of a report do not.
-LAUNCHING = ("Launch", "Memcpy", "Memset", "GraphLaunch")
-ORDERING = (*LAUNCHING, "EventRecord")
 _LAST_LAUNCH_CLASS = 1
 _THREADS = 1 << 24
 _FEW = 6

@@ -8,23 +8,10 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, Frame, Labels
+from nsightpy.readers.host_calls import SYNCHRONISING
 from nsightpy.readers.nsys.events import RUNTIME, without_version
 from nsightpy.readers.nsys.tables import NsysExport, column, number, ordered, process_of, thread_of
 
-# Copies that are not Async block; freeing memory waits for the device.
-_SYNCHRONISING = (
-    "cudaDeviceSynchronize",
-    "cudaStreamSynchronize",
-    "cudaEventSynchronize",
-    "cudaThreadSynchronize",
-    "cuCtxSynchronize",
-    "cuStreamSynchronize",
-    "cuEventSynchronize",
-    "cudaMemcpy",
-    "cuMemcpy",
-    "cudaFree",
-    "cuMemFree",
-)
 # Rows of other classes repeat a call to carry its backtrace.
 _CLASSES = (0, 1, 13)
 COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -32,7 +19,7 @@ COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 
 def sync_calls(export: NsysExport) -> Frame:
     """start_ns, end_ns, pid, tid and name of every synchronising call, by start."""
-    found = sorted({i for prefix in _SYNCHRONISING for i in export.strings.matching(prefix)})
+    found = sorted({i for prefix in SYNCHRONISING for i in export.strings.matching(prefix)})
     names = export.strings.labels(np.asarray(found, dtype=np.int64))
     ids = [i for row, i in enumerate(found) if "Async" not in names[row]]
     if not ids:

@@ -1,0 +1,71 @@
+"""Where and when the GPU work of an export was, by queries that carry no rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import sqlalchemy as sa
+
+from nsightpy.readers.extent import Extent
+from nsightpy.readers.nsys.events import KERNEL, RUNTIME
+from nsightpy.readers.nsys.nvtx import NVTX, STYLES
+from nsightpy.readers.nsys.session import GPU_TABLES
+from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of
+
+HOST_TABLES = (RUNTIME, NVTX)
+
+
+def extent_of(export: NsysExport) -> Extent:
+    """The extent of an export's GPU work."""
+    places: set[tuple[int, int]] = set()
+    bounds: list[tuple[int, int]] = []
+    for name in GPU_TABLES:
+        table = export.file.tables.get(name)
+        if table is not None and {"start", "end", "deviceId"} <= set(table.c.keys()):
+            found, span = _table_extent(export, table)
+            places |= found
+            bounds += span
+    return Extent(
+        tuple(sorted(places)),
+        min((start for start, _ in bounds), default=None),
+        max((end for _, end in bounds), default=None),
+        export.count(KERNEL),
+    )
+
+
+def bounds(export: NsysExport, names: Iterable[str]) -> tuple[int, int] | None:
+    """The first start and the last end in some tables."""
+    found: list[tuple[int, int]] = []
+    for name in names:
+        table = export.file.tables.get(name)
+        if table is None or not {"start", "end"} <= set(table.c.keys()):
+            continue
+        query = sa.select(sa.func.min(table.c.start), sa.func.max(table.c.end))
+        query = query.where(table.c.end.is_not(None))
+        if name == NVTX and "eventType" in table.c:
+            query = query.where(table.c.eventType.in_(tuple(STYLES)))
+        low, high = export.file.rows(query)[0]
+        if low is not None and high is not None:
+            found.append((int(low), int(high)))
+    if not found:
+        return None
+    return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _table_extent(
+    export: NsysExport, table: sa.TableClause
+) -> tuple[set[tuple[int, int]], list[tuple[int, int]]]:
+    owner = number(table, "pid", process_of("globalPid"), 0)
+    device = number(table, "device", column("deviceId"), 0)
+    extremes = [
+        function(value) for value in (owner, device) for function in (sa.func.min, sa.func.max)
+    ]
+    start_ns, end_ns = (sa.cast(table.c[name], sa.Integer) for name in ("start", "end"))
+    ends = (sa.func.min(start_ns), sa.func.max(end_ns))
+    rows = export.file.rows
+    low_pid, high_pid, low, high, start, end = rows(sa.select(*extremes, *ends))[0]
+    if start is None or end is None:
+        return set(), []
+    alone = (low_pid, low) == (high_pid, high)
+    pairs = [(low_pid, low)] if alone else rows(sa.select(owner, device).distinct())
+    return {(pid, ordinal) for pid, ordinal in pairs}, [(start, end)]

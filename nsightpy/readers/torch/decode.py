@@ -1,0 +1,133 @@
+"""The events of a piece of a trace; what is damaged is mended or left out, and counted.
+
+Early traces hold quotation marks that nobody escaped (pytorch/pytorch#146900), and words such as
+nan where JSON has numbers only.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from nsightpy.readers.torch.events import Arguments, Event
+
+_BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|s|bp|args)"\s*:)')
+_NO_NUMBER = re.compile(
+    rb"([:\[,]\s*)-?(?:nan|inf(?:inity)?)(?:\(\w*\))?(?=\s*[,}\]])", re.IGNORECASE
+)
+# A quotation mark that opens a string follows one of {[,: and one that closes it comes before one
+# of ]},: - all others stand inside of a string.
+_INNER = re.compile(rb'(?<![\\{\[,:\s])"(?!\s*[\]},:])|(?<=[^{\[,:\s]\s)"(?!\s*[\]},:])|"(?=\s\w)')
+_CONTROL = re.compile(rb"[\x00-\x1f]")
+
+
+@dataclass
+class Damage:
+    """How many events were mended or left out, and where the first one stands (bytes)."""
+
+    mended: int = 0
+    first_mended: int = -1
+    lost: int = 0
+    first_lost: int = -1
+    reason: str = ""
+
+
+class EventDecoder:
+    """Decodes pieces of a trace as events of one kind (Event or ExactEvent)."""
+
+    def __init__(self, kind: type[Event]) -> None:
+        self.kind = kind
+        self.damage = Damage()
+        many: Any = list[kind]  # type: ignore[valid-type]
+        self._many: msgspec.json.Decoder[Any] = msgspec.json.Decoder(many)
+        self._one: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
+
+    def events(self, text: bytes, offset: int) -> list[Any]:
+        """The events of a piece that begins at this offset of the file."""
+        try:
+            found: list[Any] = self._many.decode(b"[" + text + b"]")
+        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+            return list(self._singly(text, offset))
+        return found
+
+    def _singly(self, text: bytes, offset: int) -> Iterator[Any]:
+        for start, end in self._spans(text):
+            one = text[start:end]
+            try:
+                yield self._one.decode(one)
+            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+                found = self._mended(one)
+                if found is None:
+                    self._lose(offset + start, error)
+                else:
+                    yield found
+
+    def _spans(self, text: bytes) -> Iterator[tuple[int, int]]:
+        start = 0
+        for match in _BOUNDARY.finditer(text):
+            yield start, match.start() + 1
+            start = match.end()
+        yield start, len(text)
+
+    def _lose(self, place: int, error: Exception) -> None:
+        self.damage.lost += 1
+        if self.damage.first_lost < 0:
+            self.damage.first_lost = place
+            self.damage.reason = str(error)[:200]
+
+    def _mended(self, text: bytes) -> Any | None:
+        """One event that is no JSON, or holds a value of another type than expected."""
+        for mend in (bytes, _valid, _escaped):
+            whole = mend(text)
+            try:
+                found: Any = self._one.decode(whole)
+            except (msgspec.ValidationError, UnicodeDecodeError):
+                found = self._retyped(whole)
+            except (msgspec.MsgspecError, RecursionError):
+                continue
+            if found is not None:
+                self.damage.mended += mend is not bytes
+                return found
+        return None
+
+    def _retyped(self, text: bytes) -> Any | None:
+        """An event some of whose fields are of a type that they never have: those are dropped."""
+        try:
+            fields = json.loads(text)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(fields, dict):
+            return None
+        arguments = fields.pop("args", None)
+        event = self._fitting(self.kind, fields)
+        if isinstance(arguments, dict) and event is not None:
+            event.args = self._fitting(Arguments, arguments)
+        return event
+
+    def _fitting(self, kind: type[Any], fields: dict[str, Any]) -> Any | None:
+        while True:
+            try:
+                return msgspec.json.decode(json.dumps(fields).encode(), type=kind)
+            except msgspec.ValidationError as error:
+                path = re.search(r"`\$\.([^`]+?)(?:\[|`)", str(error))
+                if path is None or path[1] not in fields:
+                    return None
+                del fields[path[1]]
+            except (msgspec.MsgspecError, ValueError, RecursionError):
+                return None
+
+
+def _valid(text: bytes) -> bytes:
+    """Without what JSON has no word for: nan, control characters, bytes that are no UTF-8."""
+    plain = text.decode("utf-8", "replace").encode()
+    return _NO_NUMBER.sub(rb"\1null", _CONTROL.sub(b" ", plain))
+
+
+def _escaped(text: bytes) -> bytes:
+    """With a backslash before every quotation mark that neither opens nor closes a string."""
+    return _INNER.sub(rb'\\"', _valid(text))

@@ -1,0 +1,247 @@
+"""What a trace says of the GPU: kernels, copies and sets, collectives, GPUs, as frames."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+
+from nsightpy import frames
+from nsightpy.frames import ColumnData, Frame, Ints, Labels
+from nsightpy.names import function_name
+from nsightpy.readers.nccl.names import SEND_RECV, parse_kernel
+from nsightpy.readers.torch.header import Gpu
+from nsightpy.readers.torch.tables import integers
+
+ARGUMENTS, BY_NAME = "arguments", "kernel name"
+MEMORY_KINDS = {"H": "Host", "D": "Device", "A": "Array", "P": "Peer"}
+_COPY = re.compile(
+    r"Memcpy (?P<kind>[A-Z]to[A-Z])|Copy(?P<source>Host|Device)To(?P<target>Host|Device)"
+)
+_SIDES = re.compile(r"\((?P<source>[\w ]+) -> (?P<target>[\w ]+)\)")
+_SET = re.compile(r"\((?P<target>[\w ]+)\)")
+# c10d's names of collectives, in lower case without _ and "base", and NCCL's.
+_OPERATIONS = {
+    "allreduce": "AllReduce",
+    "allreducesparse": "AllReduce",
+    "allgather": "AllGather",
+    "allgatherintotensor": "AllGather",
+    "reducescatter": "ReduceScatter",
+    "reducescattertensor": "ReduceScatter",
+    "broadcast": "Broadcast",
+    "broadcastoop": "Broadcast",
+    "reduce": "Reduce",
+    "reduceoop": "Reduce",
+    "alltoall": "AllToAll",
+    "alltoallv": "AllToAll",
+    "alltoallsingle": "AllToAll",
+    "gather": "Gather",
+    "scatter": "Scatter",
+    "barrier": "AllReduce",
+    "send": SEND_RECV,
+    "recv": SEND_RECV,
+    "sendrecv": SEND_RECV,
+}
+# ScalarType's names and the short ones of NCCL's kernels, with their sizes in bytes.
+_TYPES = {
+    "float": ("f32", 4), "double": ("f64", 8), "half": ("f16", 2), "bfloat16": ("bf16", 2),
+    "byte": ("u8", 1), "char": ("i8", 1), "bool": ("u8", 1), "short": ("i16", 2),
+    "int": ("i32", 4), "long": ("i64", 8), "float8_e4m3fn": ("f8e4m3", 1),
+    "float8_e4m3fnuz": ("f8e4m3", 1), "float8_e5m2": ("f8e5m2", 1),
+    "float8_e5m2fnuz": ("f8e5m2", 1), "uint32": ("u32", 4), "uint64": ("u64", 8),
+}  # fmt: skip
+
+
+def kernels(table: Frame, pid: Ints) -> Frame:
+    """The kernels frame; the one size of shared memory that a trace has counts as dynamic."""
+    names = table.labels("name")
+    plain = tuple(function_name(name).rsplit("::", 1)[-1] for name in names.values)
+    rows = table.rows
+    return Frame(
+        {
+            **_placed(table, pid),
+            "name": names,
+            "base_name": Labels(names.codes, plain).merged(),
+            "mangled_name": Labels.constant("", rows),
+            **{f"{shape}_{axis}": table[f"{shape}_{axis}"] for shape in _SHAPES for axis in "xyz"},
+            "registers_per_thread": table["registers"],
+            "static_shared_bytes": frames.constant(0, rows),
+            "dynamic_shared_bytes": table["shared"],
+            "local_bytes_per_thread": frames.constant(0, rows),
+            "graph_node_id": table["graph_node"],
+        }
+    )
+
+
+_SHAPES = ("grid", "block")
+
+
+def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Frame:
+    """The frame of copies and memory sets, under NVIDIA's names also on AMD's GPUs."""
+    told = [_copy(name) for name in copies.labels("name").values]
+    codes = copies.labels("name").codes
+    moved = {
+        key: Labels(codes, tuple(one[place] for one in told)).merged()
+        for place, key in enumerate(("operation", "source_memory", "target_memory"))
+    }
+    filled = sets.labels("name")
+    targets = tuple(
+        match["target"] if (match := _SET.search(name)) else "" for name in filled.values
+    )
+    zeroed = {
+        "operation": Labels.constant("[CUDA memset]", sets.rows),
+        "source_memory": Labels.constant("", sets.rows),
+        "target_memory": Labels(filled.codes, targets).merged(),
+    }
+    parts = [
+        Frame(
+            {
+                **_placed(table, pid),
+                "operation": labels["operation"],
+                "bytes": np.maximum(table.ints("bytes"), 0),
+                "source_memory": labels["source_memory"],
+                "target_memory": labels["target_memory"],
+                "graph_node_id": frames.constant(0, table.rows),
+            }
+        )
+        for table, pid, labels in ((copies, pids[0], moved), (sets, pids[1], zeroed))
+    ]
+    return Frame.concatenate(parts)
+
+
+def _copy(name: str) -> tuple[str, str, str]:
+    """Operation, source and target of a copy's name: Memcpy HtoD (Pageable -> Device)."""
+    match, sides = _COPY.search(name), _SIDES.search(name)
+    if match is None:
+        return f"[CUDA memcpy {name or 'Unknown'}]", "", ""
+    if match["kind"]:
+        first, last = (MEMORY_KINDS.get(letter, letter) for letter in match["kind"][::3])
+    else:
+        first, last = match["source"], match["target"]
+    operation = "Peer-to-Peer" if "Peer" in (first, last) else f"{first}-to-{last}"
+    source, target = (sides["source"], sides["target"]) if sides else ("", "")
+    return f"[CUDA memcpy {operation}]", source, target
+
+
+def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
+    """The collectives frame: kernels of NCCL (RCCL has its names) with what their arguments tell.
+
+    `kernels` are in the order of the file, as the rows of `table` count them; `rank` is that of
+    the trace. Sizes are those of one rank's part, as in NCCL's payloads.
+    """
+    names = kernels.labels("base_name")
+    told = {code: parse_kernel(text) for code, text in enumerate(names.values)}
+    is_nccl = np.asarray([told[code] is not None for code in range(len(names.values))], np.bool_)
+    mask = is_nccl[names.codes] if len(is_nccl) else np.zeros(kernels.rows, dtype=np.bool_)
+    mask[table.ints("kernel")] = True
+    chosen = np.flatnonzero(mask)
+    arguments = np.full(kernels.rows, -1, dtype=np.int64)
+    arguments[table.ints("kernel")] = np.arange(table.rows)
+    rows = [
+        _collective(names[row], _told(table, int(arguments[row])), rank) for row in chosen.tolist()
+    ]
+    placed = Frame({name: kernels[name] for name in PLACED}).take(chosen)
+    columns: dict[str, ColumnData] = dict(placed)
+    for column in frames.COLLECTIVES.columns:
+        if column.name not in columns:
+            values = [row.get(column.name, column.missing) for row in rows]
+            columns[column.name] = (
+                Labels.of(map(str, values)) if column.kind == "label" else integers(values)
+            )
+    return Frame({name: columns[name] for name in frames.COLLECTIVES.names})
+
+
+def _told(table: Frame, row: int) -> dict[str, str | int]:
+    if row < 0:
+        return {}
+    return {
+        name: column[row] if isinstance(column, Labels) else int(column[row])
+        for name, column in table.items()
+    }
+
+
+def _collective(kernel: str, told: dict[str, str | int], rank: int | None) -> dict[str, str | int]:
+    """The columns of one collective that are not those of its kernel."""
+    parsed = parse_kernel(kernel)
+    named = parsed.operation if parsed else ""
+    if not told:
+        data_type = parsed.data_type if parsed else ""
+        return {"operation": named, "kernel": kernel, "data_type": data_type, "evidence": BY_NAME}
+    plain = str(told["operation"]).lower().replace("_", "").replace("base", "")
+    operation = _OPERATIONS.get(plain.removeprefix("nccl:").removesuffix("coalesced"), named)
+    text = str(told["data_type"]).lower()
+    data_type, size = _TYPES.get(text, (parsed.data_type if parsed else "", 0))
+    elements = told["elements_out" if operation == "ReduceScatter" else "elements_in"]
+    members = _ranks(str(told["group_ranks"]))
+    found: dict[str, str | int] = {
+        "operation": operation or named,
+        "kernel": kernel,
+        "data_type": data_type,
+        "communicator": _communicator(str(told["group"]), str(told["group_ranks"])),
+        "group_size": told["group_size"] or len(members),
+        "sequence": told["sequence"],
+        "calls": 1,
+        "evidence": ARGUMENTS,
+    }
+    if size and isinstance(elements, int) and elements >= 0:
+        found["bytes"] = elements * size
+    if rank in members:
+        found["group_rank"] = members.index(rank)
+    return found
+
+
+def _communicator(group: str, ranks: str) -> str:
+    """One name for a process group on all its ranks: its own name, and its members where told."""
+    members = ranks.strip('"').replace(" ", "")
+    return f"{group}{members}" if group or members else ""
+
+
+def _ranks(text: str) -> list[int]:
+    try:
+        found = json.loads(text.strip('"')) if text else []
+    except (ValueError, RecursionError):
+        return []
+    return [one for one in found if isinstance(one, int)] if isinstance(found, list) else []
+
+
+PLACED = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
+
+
+def _placed(table: Frame, pid: Ints) -> dict[str, ColumnData]:
+    stream = table.ints("stream")
+    return {
+        "start_ns": table["start"],
+        "end_ns": table["end"],
+        "pid": pid,
+        "device": table["device"],
+        "context": table["context"],
+        "stream": np.where(stream == -1, table.ints("tid"), stream),
+        "correlation_id": table["correlation"],
+    }
+
+
+def devices(gpus: tuple[Gpu, ...], used: set[int]) -> Frame:
+    """The devices frame. A device that the header does not list is one of those it lists: ROCm
+    numbers the GPUs of the host, the header those that the process sees."""
+    known = {gpu.number: gpu for gpu in gpus}
+    names = {gpu.name for gpu in gpus}
+    if len(names) == 1:
+        known = dict.fromkeys(used, gpus[0]) | known
+    rows = sorted(known.items())
+    return Frame(
+        {
+            "pid": np.zeros(len(rows), dtype=np.int64),
+            "device": integers([number for number, _ in rows]),
+            "gpu_id": integers([number for number, _ in rows]),
+            "name": Labels.of(gpu.name for _, gpu in rows),
+            "uuid": Labels.constant("", len(rows)),
+            "bus": Labels.constant("", len(rows)),
+            "sm_count": integers([gpu.multiprocessors for _, gpu in rows]),
+            "memory_bytes": integers([gpu.memory_bytes for _, gpu in rows]),
+            "memory_bytes_per_s": np.zeros(len(rows), dtype=np.int64),
+            "clock_hz": np.zeros(len(rows), dtype=np.int64),
+            "compute_major": integers([gpu.compute_major for _, gpu in rows]),
+            "compute_minor": integers([gpu.compute_minor for _, gpu in rows]),
+        }
+    )

@@ -1,0 +1,143 @@
+"""What a trace says of itself around its events: start of its clock, ranks, GPUs, versions.
+
+The header may name users, hosts, jobs and paths: only the fields below are ever read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nsightpy.readers.torch.tables import whole
+
+_KNOWN = (
+    *("schemaVersion", "baseTimeNanoseconds", "deviceProperties", "distributedInfo"),
+    *("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops"),
+    *("cuda_runtime_version", "hip_runtime_version"),
+)
+_ENDS = re.compile(rb"[\s,]*$")
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """One GPU of the header; 0 and "" where it does not tell."""
+
+    number: int
+    name: str
+    memory_bytes: int
+    multiprocessors: int
+    compute_major: int
+    compute_minor: int
+
+
+@dataclass(frozen=True)
+class Header:
+    """The wanted part of a header; None and empty where the trace does not tell."""
+
+    schema_version: str = ""
+    base_ns: int = 0
+    gpus: tuple[Gpu, ...] = ()
+    rank: int | None = None
+    world_size: int | None = None
+    record_shapes: bool = False
+    with_stack: bool = False
+    profile_memory: bool = False
+    runtime: str = ""
+    torn: bool = False
+
+    @classmethod
+    def of(cls, before: bytes, after: bytes) -> Header:
+        """The header in the texts before and after the events."""
+        fields, torn = _fields(before, after)
+        distributed = fields.get("distributedInfo")
+        jobs: Mapping[str, Any] = distributed if isinstance(distributed, dict) else {}
+        cuda, hip = (fields.get(f"{api}_runtime_version") for api in ("cuda", "hip"))
+        return cls(
+            schema_version=str(fields.get("schemaVersion", ""))[:20],
+            base_ns=whole(fields.get("baseTimeNanoseconds", 0)),
+            gpus=_gpus(fields.get("deviceProperties")),
+            rank=_number(jobs.get("rank")),
+            world_size=_number(jobs.get("world_size")),
+            record_shapes=bool(fields.get("record_shapes")),
+            with_stack=bool(fields.get("with_stack")),
+            profile_memory=bool(fields.get("profile_memory")),
+            runtime=_version("CUDA", cuda) or _version("HIP", hip),
+            torn=torn,
+        )
+
+
+def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
+    """The known fields; of a damaged header those that can still be read, and that it is."""
+    head, tail = _ENDS.sub(b"", before), after.lstrip(b", \t\r\n")
+    if head.startswith(b"{") and tail in (b"", b"}"):
+        tail = b"}"
+    join = b"," if head.strip() != b"{" and tail.strip() != b"}" else b""
+    text = (head + join + tail).decode("utf-8", "replace")
+    try:
+        found = json.loads(text, object_pairs_hook=_merged, strict=False)
+        return {name: found[name] for name in _KNOWN if name in found}, False
+    except (ValueError, RecursionError, TypeError):
+        return _readable_fields(text), True
+
+
+def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys may repeat: objects are put together, of values the first one that
+    tells anything counts."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        known = found.get(name)
+        if isinstance(known, dict) and isinstance(value, dict):
+            found[name] = value | known
+        elif known in (None, "", []):
+            found[name] = value
+    return found
+
+
+def _readable_fields(text: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    decoder = json.JSONDecoder(strict=False)
+    for name in _KNOWN:
+        place = text.find(f'"{name}"')
+        if place >= 0 and (colon := text.find(":", place)) >= 0:
+            try:
+                found[name] = decoder.raw_decode(text, colon + 1 + _blanks(text, colon + 1))[0]
+            except (ValueError, RecursionError):
+                continue
+    return found
+
+
+def _blanks(text: str, place: int) -> int:
+    return len(text[place : place + 64]) - len(text[place : place + 64].lstrip())
+
+
+def _number(value: Any) -> int | None:
+    found = whole(value, -1) if isinstance(value, int | str) else -1
+    return found if found >= 0 else None
+
+
+def _gpus(value: Any) -> tuple[Gpu, ...]:
+    rows = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return tuple(
+        Gpu(
+            whole(one.get("id", place)),
+            str(one.get("name") or ""),
+            whole(one.get("totalGlobalMem", 0)),
+            whole(one.get("numSms", 0)),
+            whole(one.get("computeMajor", 0)),
+            whole(one.get("computeMinor", 0)),
+        )
+        for place, one in enumerate(rows)
+    )
+
+
+def _version(name: str, value: Any) -> str:
+    """A runtime's version number, 12060, as CUDA 12.6; HIP writes 60342134 for 6.3.42134."""
+    number = whole(value, 0) if isinstance(value, int | str) else 0
+    if number <= 0:
+        return ""
+    if number >= 10_000_000:
+        return f"{name} {number // 10_000_000}.{number // 100_000 % 100}"
+    return f"{name} {number // 1000}.{number % 1000 // 10}"

@@ -1,0 +1,300 @@
+"""The events of a trace as raw tables, one for each kind of event, filled piece by piece.
+
+Times are absolute or relative to `baseTimeNanoseconds`, as the trace has them, in ns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+import msgspec
+import numpy as np
+
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, joined
+from nsightpy.readers.torch.events import NO_ARGUMENTS, Event
+from nsightpy.readers.torch.times import NO_TIME, nanoseconds
+
+KERNEL, COPY, SET, CALL, OPERATOR, RANGE, GPU_RANGE, PYTHON, SYNC, RECORD, MEMORY, COLLECTIVE = (
+    *("kernel", "copy", "set", "call", "operator", "range", "gpu range", "python", "sync"),
+    *("record", "memory", "collective"),
+)
+# Newest names, those of 2020, and those of other accelerators.
+CATEGORIES = {
+    "kernel": KERNEL,
+    "concurrent_kernel": KERNEL,
+    "gpu_memcpy": COPY,
+    "memcpy": COPY,
+    "gpu_memset": SET,
+    "memset": SET,
+    "runtime": CALL,
+    **{f"{api}_{kind}": CALL for api in ("cuda", "hip", "xpu") for kind in ("runtime", "driver")},
+    **{f"privateuse1_{kind}": CALL for kind in ("runtime", "driver")},
+    "cpu_op": OPERATOR,
+    "operator": OPERATOR,
+    "user_annotation": RANGE,
+    "gpu_user_annotation": GPU_RANGE,
+    "python_function": PYTHON,
+    "cuda_sync": SYNC,
+    "cuda_event": RECORD,
+    "cpu_instant_event": MEMORY,
+}
+_STEP = "ProfilerStep#"
+_MEMORY_EVENT = "[memory]"
+_SPANS = ("X", "i", "I", None)
+_LARGEST = 2**63
+_LAST_THREAD = 0xFFFFFF
+
+Reader: TypeAlias = Callable[[Sequence[Any]], ColumnData]
+
+_DIGITS = re.compile(r"-?\d{1,18}")
+
+
+def whole(value: object, missing: int = 0) -> int:
+    """A value as an int64: the digits of texts ("stream 7"), the low 64 bits of what is larger."""
+    if isinstance(value, str):
+        match = _DIGITS.search(value)
+        return int(match[0]) if match else missing
+    if isinstance(value, float):
+        return int(value) if abs(value) < _LARGEST else missing
+    if not isinstance(value, int):
+        return missing
+    return (value + _LARGEST) % (2 * _LARGEST) - _LARGEST
+
+
+def integers(values: Sequence[object], missing: int = 0) -> Ints:
+    """A column of whole numbers."""
+    try:
+        found = np.asarray(values)
+    except (OverflowError, ValueError):
+        found = np.empty(0)
+    if found.dtype == np.int64 and len(found) == len(values):
+        return found
+    return np.asarray([whole(value, missing) for value in values], dtype=np.int64)
+
+
+class Texts:
+    """Texts as codes, each distinct one kept once for all pieces of a trace."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, int] = {}
+
+    def codes(self, values: Iterable[object]) -> Labels:
+        """The codes of more texts; the values are filled in by `labels`."""
+        seen = self._seen
+        codes = [
+            seen.setdefault(value if isinstance(value, str) else _text(value), len(seen))
+            for value in values
+        ]
+        return Labels(np.asarray(codes, dtype=np.int32), ())
+
+    def labels(self, parts: Sequence[Labels]) -> Labels:
+        """All texts of a column."""
+        codes = [part.codes for part in parts]
+        return Labels(np.concatenate(codes) if codes else np.empty(0, np.int32), tuple(self._seen))
+
+
+def _text(value: object) -> str:
+    if isinstance(value, msgspec.Raw):
+        return bytes(value).decode("utf-8", "replace")
+    return "" if value is None else str(value)
+
+
+# What is read of the arguments of each kind: column -> (field, value where it is absent);
+# None for texts.
+_LAUNCHED: dict[str, tuple[str, int | None]] = {
+    **{name: (name, 0) for name in ("device", "context", "correlation")},
+    "stream": ("stream", -1),
+}
+_COLUMNS: dict[str, dict[str, tuple[str, int | None]]] = {
+    KERNEL: {
+        **_LAUNCHED,
+        **{name: (name, 0) for name in ("registers", "shared", "graph_node")},
+    },
+    COPY: {**_LAUNCHED, "bytes": ("bytes", -1)},
+    SET: {**_LAUNCHED, "bytes": ("bytes", -1)},
+    CALL: {"correlation": ("correlation", 0)},
+    OPERATOR: {
+        "sequence": ("sequence", -1),
+        "forward_thread": ("forward_thread", 0),
+        "dims": ("dims", None),
+        "types": ("types", None),
+        "concrete": ("concrete", None),
+    },
+    RANGE: {},
+    GPU_RANGE: {"device": ("device", 0)},
+    PYTHON: {
+        "python_id": ("python_id", -1),
+        "python_parent": ("python_parent", -1),
+        "python_module": ("python_module", -1),
+    },
+    SYNC: {
+        **{name: (name, 0) for name in ("device", "context", "correlation")},
+        "stream": ("stream", -1),
+        "event": ("sync_event", -1),
+        "wait_on": ("sync_stream", -1),
+        "record": ("sync_record", -1),
+    },
+    RECORD: {
+        **_LAUNCHED,
+        "event": ("sync_event", -1),
+    },
+    MEMORY: {
+        "device": ("device_id", -1),
+        "device_type": ("device_type", -1),
+        "address": ("address", 0),
+        "bytes": ("allocated", 0),
+        "total_allocated": ("total_allocated", -1),
+        "total_reserved": ("total_reserved", -1),
+    },
+    # of kernels that have such arguments; `kernel` is the row of the kernel
+    COLLECTIVE: {
+        "operation": ("collective", None),
+        "data_type": ("data_type", None),
+        "elements_in": ("elements_in", -1),
+        "elements_out": ("elements_out", -1),
+        "group_size": ("group_size", 0),
+        "group": ("group", None),
+        "group_ranks": ("group_ranks", None),
+        "sequence": ("collective_sequence", -1),
+    },
+}
+_SHAPES = ("grid", "block")
+_COMMON = ("start", "end", "pid", "tid", "name")
+
+
+class TraceTables:
+    """Collects events piece by piece; `table` gives all of one kind."""
+
+    def __init__(self) -> None:
+        self._parts: dict[str, dict[str, list[ColumnData]]] = {}
+        self._texts: dict[tuple[str, str], Texts] = {}
+        self._rows: dict[str, int] = {}
+        self.process_names: dict[int, str] = {}
+        self.cpu_pids: list[int] = []
+        self.events = 0
+        self.left_out = 0
+
+    def add(self, events: Sequence[Event]) -> None:
+        """Take the events of one more piece. Raises InexactTimesError, and takes none then."""
+        kinds: dict[str, list[Event]] = {kind: [] for kind in _COLUMNS}
+        metadata = []
+        find = CATEGORIES.get
+        for event in events:
+            category = event.cat
+            if category is None:
+                metadata.append(event)
+            elif (kind := find(category) or find(category.lower())) and event.ph in _SPANS:
+                kinds[kind].append(event)
+        self._sort_out(kinds)
+        timed = {kind: (found, *_times(found)) for kind, found in kinds.items() if found}
+        self.events += len(events)
+        for kind, (found, start, end) in timed.items():
+            good = start != NO_TIME
+            self.left_out += int(np.count_nonzero(~good))
+            fine = found if good.all() else list(itertools.compress(found, good.tolist()))
+            self._add(kind, fine, start[good], end[good])
+        self._processes(metadata)
+
+    def table(self, kind: str) -> Frame:
+        """All events of a kind, in the order of the file."""
+        parts = self._parts.get(kind)
+        if parts is None:
+            parts = {name: [] for name in self._names(kind)}
+        return Frame(
+            {
+                name: self._text(kind, name).labels([p for p in found if isinstance(p, Labels)])
+                if self._is_text(kind, name)
+                else (joined(found) if found else np.empty(0, dtype=np.int64))
+                for name, found in parts.items()
+            }
+        )
+
+    def _sort_out(self, kinds: dict[str, list[Event]]) -> None:
+        """Steps that old traces call operators, and instant events that are not about memory."""
+        steps = [e for e in kinds[OPERATOR] if e.name is not None and e.name.startswith(_STEP)]
+        if steps:
+            kinds[RANGE] = kinds[RANGE] + steps
+            kinds[OPERATOR] = [e for e in kinds[OPERATOR] if not (e.name or "").startswith(_STEP)]
+        kinds[MEMORY] = [e for e in kinds[MEMORY] if e.name == _MEMORY_EVENT]
+
+    def _add(self, kind: str, events: list[Event], start: Ints, end: Ints) -> None:
+        arguments = [event.args or NO_ARGUMENTS for event in events]
+        columns: dict[str, ColumnData] = {
+            "start": start,
+            "end": end,
+            "pid": integers([event.pid for event in events], -1),
+            "tid": _threads(integers([event.tid for event in events])),
+            "name": self._text(kind, "name").codes([event.name for event in events]),
+            **self._arguments(kind, arguments),
+        }
+        if kind == KERNEL:
+            for shape in _SHAPES:
+                columns |= _sizes(shape, [getattr(one, shape) for one in arguments])
+            self._add_collectives(arguments)
+        self._append(kind, columns)
+        self._rows[kind] = self._rows.get(kind, 0) + len(events)
+
+    def _add_collectives(self, arguments: Sequence[Any]) -> None:
+        first = self._rows.get(KERNEL, 0)
+        rows = [row for row, one in enumerate(arguments) if one.collective]
+        if rows:
+            mine = [arguments[row] for row in rows]
+            kernel = np.asarray(rows, dtype=np.int64) + first
+            self._append(COLLECTIVE, {"kernel": kernel, **self._arguments(COLLECTIVE, mine)})
+
+    def _arguments(self, kind: str, arguments: Sequence[Any]) -> dict[str, ColumnData]:
+        return {
+            name: self._text(kind, name).codes([getattr(one, field) for one in arguments])
+            if missing is None
+            else integers([getattr(one, field) for one in arguments], missing)
+            for name, (field, missing) in _COLUMNS[kind].items()
+        }
+
+    def _append(self, kind: str, columns: dict[str, ColumnData]) -> None:
+        parts = self._parts.setdefault(kind, {name: [] for name in columns})
+        for name, column in columns.items():
+            parts[name].append(column)
+
+    def _processes(self, events: Sequence[Event]) -> None:
+        """The names of processes, and which of them are the host's."""
+        for event in events:
+            if event.ph != "M" or event.args is None or not isinstance(event.pid, int):
+                continue
+            if event.name == "process_name" and isinstance(event.args.name, str):
+                self.process_names.setdefault(event.pid, event.args.name)
+            if event.name == "process_labels" and event.args.labels == "CPU":
+                self.cpu_pids.append(event.pid)
+
+    def _names(self, kind: str) -> list[str]:
+        if kind == COLLECTIVE:
+            return ["kernel", *_COLUMNS[kind]]
+        shapes = [f"{s}_{axis}" for s in _SHAPES for axis in "xyz"] if kind == KERNEL else []
+        return [*_COMMON, *_COLUMNS[kind], *shapes]
+
+    def _is_text(self, kind: str, name: str) -> bool:
+        return name == "name" or _COLUMNS[kind].get(name, ("", 0))[1] is None
+
+    def _text(self, kind: str, name: str) -> Texts:
+        return self._texts.setdefault((kind, name), Texts())
+
+
+def _threads(tids: Ints) -> Ints:
+    """Thread ids in 24 bits, as in Nsight Systems reports; POSIX handles have more, or a sign."""
+    return np.where((tids < 0) | (tids > _LAST_THREAD), tids & _LAST_THREAD, tids)
+
+
+def _times(events: Sequence[Event]) -> tuple[Ints, Ints]:
+    """Start and end of events in ns; NO_TIME where an event has none."""
+    start = nanoseconds([event.ts for event in events])
+    duration = nanoseconds([event.dur for event in events])
+    return start, start + np.where(start == NO_TIME, 0, np.maximum(duration, 0))
+
+
+def _sizes(shape: str, values: Sequence[Any]) -> dict[str, ColumnData]:
+    """The three sizes of a grid or block; zeros where they are not told."""
+    fine = [v if isinstance(v, list) and len(v) == 3 else (0, 0, 0) for v in values]
+    flat = integers([size for three in fine for size in three]).reshape(-1, 3)
+    return {f"{shape}_{axis}": flat[:, place].copy() for place, axis in enumerate("xyz")}

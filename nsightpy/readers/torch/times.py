@@ -1,0 +1,62 @@
+"""Timestamps of traces as int64 ns, exact in all three ages of the format.
+
+Microseconds since 1970 as whole numbers; since 1970 with three decimals, which need more digits
+than a float64 has (read as text); since `baseTimeNanoseconds`, small enough for a float64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import cast
+
+import msgspec
+import numpy as np
+
+from nsightpy.frames import Ints
+
+NO_TIME = -(2**63)
+# A float64 holds microseconds with three decimals up to 2**53 ns.
+_EXACT_US = 2**53 / 1000
+_LATEST_US = 9_000_000_000_000_000
+
+
+class InexactTimesError(Exception):
+    """Times that lost digits on their way through a float64: they must be read as text."""
+
+
+def nanoseconds(values: list[object]) -> Ints:
+    """Microseconds as ns; NO_TIME for what is no time. Raises InexactTimesError."""
+    if values and isinstance(values[0], msgspec.Raw):
+        return _from_texts(bytes(value) for value in values if isinstance(value, msgspec.Raw))
+    try:
+        numbers = np.asarray(values)
+    except (OverflowError, ValueError):
+        return _from_texts(str(value).encode() for value in values)
+    if numbers.dtype == np.int64 and (len(numbers) == 0 or _highest(numbers) < _LATEST_US):
+        return cast(Ints, numbers * 1000)
+    if numbers.dtype != np.float64:
+        return _from_texts(str(value).encode() for value in values)
+    if not _highest(numbers) < _EXACT_US:
+        raise InexactTimesError
+    return cast(Ints, np.rint(numbers * 1000).astype(np.int64))
+
+
+def _highest(numbers: np.ndarray) -> float:
+    return float(np.abs(numbers).max())
+
+
+def _from_texts(texts: Iterable[bytes]) -> Ints:
+    return np.asarray([_exact(text) for text in texts], dtype=np.int64)
+
+
+def _exact(text: bytes) -> int:
+    """The ns of one decimal text in microseconds, halves rounded to even."""
+    whole, _, decimals = text.partition(b".")
+    if len(whole) < 17 and len(decimals) <= 3 and whole.isdigit() and (decimals or b"0").isdigit():
+        return int(whole) * 1000 + int(decimals.ljust(3, b"0"))
+    try:
+        found = Decimal(text.decode("ascii").strip('" '))
+        return int((found * 1000).to_integral_value()) if abs(found) < _LATEST_US else NO_TIME
+    except (InvalidOperation, ValueError):
+        return NO_TIME
