@@ -19,14 +19,25 @@ if TYPE_CHECKING:
     from nsightpy import errors
     from nsightpy.rank_set import RankSet, open_ranks
     from nsightpy.reports.ncu import NcuReport
-    from nsightpy.reports.nsys import NsysReport, open_report
+    from nsightpy.reports.nsys import NsysReport
+    from nsightpy.reports.opening import open_report
+    from nsightpy.reports.torch import TorchTrace
 
-__all__ = ["NcuReport", "NsysReport", "RankSet", "errors", "open_ranks", "open_report"]
+__all__ = [
+    "NcuReport",
+    "NsysReport",
+    "RankSet",
+    "TorchTrace",
+    "errors",
+    "open_ranks",
+    "open_report",
+]
 
 _HOMES = {
     "NcuReport": "nsightpy.reports.ncu",
     "NsysReport": "nsightpy.reports.nsys",
-    "open_report": "nsightpy.reports.nsys",
+    "TorchTrace": "nsightpy.reports.torch",
+    "open_report": "nsightpy.reports.opening",
     "RankSet": "nsightpy.rank_set",
     "open_ranks": "nsightpy.rank_set",
     "timeline_figure": "nsightpy.figures",

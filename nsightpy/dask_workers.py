@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from nsightpy import __version__
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.workers import Outcome, Outcomes, attempt_elsewhere
 
 T = TypeVar("T")
@@ -22,7 +22,7 @@ WORKERS_PATIENCE_S = 120
 
 
 def on_dask(
-    function: Callable[[NsysReport], T], reports: Sequence[NsysReport], address: object
+    function: Callable[[SystemReport], T], reports: Sequence[SystemReport], address: object
 ) -> Outcomes[T]:
     """On the workers of a Dask cluster: a scheduler's address or file, or a Client.
 
@@ -48,7 +48,7 @@ def on_dask(
             future.release()
 
 
-def _attempt(function: Callable[[NsysReport], T], report: NsysReport) -> Outcome[T]:
+def _attempt(function: Callable[[SystemReport], T], report: SystemReport) -> Outcome[T]:
     if not report.path.exists():
         problem = "is not where the Dask worker looks for it"
         return ReportError(report.path, problem, "give absolute paths that the workers see, too.")
@@ -86,7 +86,7 @@ def _meet_workers(client: Any) -> None:
         raise UsageError(f"the Dask workers have nsightpy {found}, not {__version__}")
 
 
-def _answer(distributed: Any, future: Any, report: NsysReport) -> Outcome[Any]:
+def _answer(distributed: Any, future: Any, report: SystemReport) -> Outcome[Any]:
     """What came of one report."""
     try:
         outcome: Outcome[Any] = future.result()

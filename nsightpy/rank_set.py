@@ -22,15 +22,19 @@ from nsightpy.readers.nsys.identity import (
     rank_expression,
     rank_in_name,
 )
+from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace
 from nsightpy.reports.ncu import NCU_SUFFIXES, NcuReport, is_ncu_file
-from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport, Progress, open_report
+from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
+from nsightpy.reports.opening import open_report
+from nsightpy.reports.system import Progress, SystemReport
+from nsightpy.reports.torch import TorchTrace
 from nsightpy.workers import Outcomes, Workers, default_jobs, here, one_reading_thread, travels
 
 T = TypeVar("T")
-Paths: TypeAlias = "str | Path | NsysReport | RankSet | Iterable[str | Path | NsysReport]"
+Paths: TypeAlias = "str | Path | SystemReport | RankSet | Iterable[str | Path | SystemReport]"
 NcuPaths: TypeAlias = "str | Path | NcuReport | Iterable[str | Path | NcuReport]"
 
-Runner: TypeAlias = Callable[[Callable[[NsysReport], Any], Sequence[NsysReport]], Outcomes[Any]]
+Runner: TypeAlias = Callable[[Callable[[SystemReport], Any], Sequence[SystemReport]], Outcomes[Any]]
 
 ON_ERROR = ("skip", "raise")
 # So many captures that come twice are named, the others counted.
@@ -41,7 +45,7 @@ MOST_REPEATED = 3
 class Mapped(Generic[T]):
     """One function's results over a rank set, in the order of the reports, and what failed."""
 
-    results: list[tuple[NsysReport, T]]
+    results: list[tuple[SystemReport, T]]
     failures: list[ReportError] = field(default_factory=list)
 
     @property
@@ -54,7 +58,7 @@ class RankSet:
 
     def __init__(
         self,
-        reports: Sequence[NsysReport],
+        reports: Sequence[SystemReport],
         *,
         jobs: int | None = None,
         dask: object = None,
@@ -74,7 +78,7 @@ class RankSet:
     def __len__(self) -> int:
         return len(self.reports)
 
-    def __iter__(self) -> Iterator[NsysReport]:
+    def __iter__(self) -> Iterator[SystemReport]:
         return iter(self.reports)
 
     def __repr__(self) -> str:
@@ -105,7 +109,7 @@ class RankSet:
 
     def map(
         self,
-        function: Callable[[NsysReport], T],
+        function: Callable[[SystemReport], T],
         *,
         ranked: bool = False,
         identified: bool = False,
@@ -135,7 +139,7 @@ class RankSet:
         return Mapped(results, self.failures)
 
     def _runner(
-        self, function: Callable[[NsysReport], T], jobs: int | None, stack: contextlib.ExitStack
+        self, function: Callable[[SystemReport], T], jobs: int | None, stack: contextlib.ExitStack
     ) -> Runner:
         """How functions are run over reports; workers live as long as the stack."""
         reports = [report for report in self.reports if report.path not in self._failures]
@@ -152,7 +156,7 @@ class RankSet:
     def _outcomes(
         self,
         run: Runner,
-        function: Callable[[NsysReport], T],
+        function: Callable[[SystemReport], T],
         progress: Progress | None = None,
     ) -> dict[Path, T]:
         """What the function returns, by path; failures are tallied."""
@@ -229,7 +233,7 @@ class RankSet:
             notes.append(f"ranks without a report here: {shown}{more}")
         return notes
 
-    def _failed(self, report: NsysReport, error: ReportError) -> None:
+    def _failed(self, report: SystemReport, error: ReportError) -> None:
         self._failures[report.path] = error
 
     def _raise_wanted(self) -> None:
@@ -258,21 +262,22 @@ def open_ranks(
         return paths
     if rank_regex is not None:
         rank_expression(rank_regex)
-    given = [paths] if isinstance(paths, str | Path | NsysReport) else list(paths)
-    opened = [item for item in given if isinstance(item, NsysReport)]
-    found = [p for item in given if not isinstance(item, NsysReport) for p in find_reports(item)]
+    given = [paths] if isinstance(paths, str | Path | SystemReport) else list(paths)
+    opened = [item for item in given if isinstance(item, SystemReport)]
+    found = [p for item in given if isinstance(item, str | Path) for p in find_reports(item)]
     for path in _without_exports(found):
         report = open_report(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
         if isinstance(report, NcuReport):
             problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
             raise ReportError(path, problem, f"`nsightpy roofline {path.name}` reads it.")
         opened.append(report)
-    reports: dict[Path, NsysReport] = {}
+    reports: dict[Path, SystemReport] = {}
     for one in opened:
         reports.setdefault(one.path.resolve(), one)
     if not reports:
         raise UsageError("no reports given")
     ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
+    _refuse_mixture(ordered)
     return RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
 
 
@@ -280,17 +285,15 @@ def find_reports(given: str | Path) -> list[Path]:
     """The report files behind one path: itself, those in a directory, or those of a glob."""
     path = Path(given)
     if path.is_dir():
-        found = [p for p in path.iterdir() if p.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES]
+        found = [p for p in path.iterdir() if _is_report_file(p)]
         if not found:
-            deeper = sorted(
-                p.parent for p in path.rglob("*") if p.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES
-            )
+            deeper = sorted(p.parent for p in path.rglob("*") if _is_report_file(p))
             advice = (
                 f"{deeper[0]} does."
                 if deeper
                 else "give a .nsys-rep file, or what `nsys export --type sqlite REPORT` writes."
             )
-            raise ReportError(path, "holds no Nsight Systems report", advice)
+            raise ReportError(path, "holds no Nsight Systems report and no PyTorch trace", advice)
     elif not path.exists() and glob.has_magic(str(given)):
         found = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
         found = [p for p in found if p.is_file()]
@@ -299,6 +302,24 @@ def find_reports(given: str | Path) -> list[Path]:
     else:
         return [path]
     return sorted(_without_exports(found), key=lambda p: natural(str(p)))
+
+
+def _is_report_file(path: Path) -> bool:
+    """Whether a file of a folder is a report: by its name, or as a trace by what it holds."""
+    if path.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES:
+        return True
+    return path.name.lower().endswith(TRACE_SUFFIXES) and is_torch_trace(path)
+
+
+def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
+    """Raise ReportError for a rank set of both tools: their clocks and names have little in
+    common."""
+    traces = [report for report in reports if report.kind == TorchTrace.kind]
+    others = [report for report in reports if report.kind != TorchTrace.kind]
+    if traces and others:
+        problem = f"is a PyTorch trace, and {others[0].path} is a report of Nsight Systems"
+        advice = "one rank set holds reports of one tool: give the files of one of them."
+        raise ReportError(traces[0].path, problem, advice)
 
 
 def _without_exports(found: Sequence[Path]) -> list[Path]:
@@ -366,7 +387,7 @@ def natural(text: str) -> tuple[tuple[int, int | str], ...]:
     return (*numbered, (-1, text))
 
 
-def assign_ranks(reports: Sequence[NsysReport]) -> None:
+def assign_ranks(reports: Sequence[SystemReport]) -> None:
     """Give every process of these reports a rank, from all their evidence at once."""
     by_path = {str(report.path): report for report in reports}
     told = {
@@ -378,18 +399,18 @@ def assign_ranks(reports: Sequence[NsysReport]) -> None:
         by_path[path].ranks[pid] = decision
 
 
-def _identify(report: NsysReport) -> None:
+def _identify(report: SystemReport) -> None:
     _ = report.evidence
 
 
-def _identified(report: NsysReport, *, function: Callable[[NsysReport], T]) -> T:
+def _identified(report: SystemReport, *, function: Callable[[SystemReport], T]) -> T:
     """The function's result, with the evidence for ranks found on the way."""
     _identify(report)
     return function(report)
 
 
 def _to_dask(
-    function: Callable[[NsysReport], T], reports: Sequence[NsysReport], *, address: object
+    function: Callable[[SystemReport], T], reports: Sequence[SystemReport], *, address: object
 ) -> Outcomes[T]:
     return on_dask(function, reports, address)
 

@@ -25,7 +25,8 @@ from typing import IO, Any, Generic, TypeAlias, TypeVar
 
 from nsightpy import worker_processes
 from nsightpy.errors import ReportError
-from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport, ReportFacts
+from nsightpy.reports.nsys import NSYS_SUFFIXES
+from nsightpy.reports.system import ReportFacts, SystemReport
 from nsightpy.worker_processes import Worker
 
 T = TypeVar("T")
@@ -47,10 +48,10 @@ class Done(Generic[T]):
 
 
 Outcome: TypeAlias = Done[T] | ReportError
-Outcomes: TypeAlias = Iterator[tuple[NsysReport, Outcome[T]]]
+Outcomes: TypeAlias = Iterator[tuple[SystemReport, Outcome[T]]]
 
 
-def attempt(function: Callable[[NsysReport], T], report: NsysReport) -> Outcome[T]:
+def attempt(function: Callable[[SystemReport], T], report: SystemReport) -> Outcome[T]:
     """The function's outcome for one report; other exceptions than ReportError pass."""
     began = time.perf_counter()
     try:
@@ -62,7 +63,7 @@ def attempt(function: Callable[[NsysReport], T], report: NsysReport) -> Outcome[
         LOG.info("%s: %.2f s", report.path, time.perf_counter() - began)
 
 
-def attempt_elsewhere(function: Callable[[NsysReport], T], report: NsysReport) -> Outcome[T]:
+def attempt_elsewhere(function: Callable[[SystemReport], T], report: SystemReport) -> Outcome[T]:
     """The same with what was found out about the report, for the process that asked."""
     try:
         outcome = attempt(function, report)
@@ -73,7 +74,7 @@ def attempt_elsewhere(function: Callable[[NsysReport], T], report: NsysReport) -
         report.close()
 
 
-def here(function: Callable[[NsysReport], T], reports: Sequence[NsysReport]) -> Outcomes[T]:
+def here(function: Callable[[SystemReport], T], reports: Sequence[SystemReport]) -> Outcomes[T]:
     """One after the other, in this process."""
     return ((report, attempt(function, report)) for report in reports)
 
@@ -118,7 +119,7 @@ class Workers:
         worker_processes.dismiss(self._running)  # some may have been started anew meanwhile
 
     def run(
-        self, function: Callable[[NsysReport], T], reports: Sequence[NsysReport]
+        self, function: Callable[[SystemReport], T], reports: Sequence[SystemReport]
     ) -> Outcomes[T]:
         """The outcomes as they come; an exception of a worker is raised here."""
         waiting: queue.SimpleQueue[int] = queue.SimpleQueue()
@@ -138,8 +139,8 @@ class Workers:
     def _ask(
         self,
         slot: int,
-        function: Callable[[NsysReport], T],
-        reports: Sequence[NsysReport],
+        function: Callable[[SystemReport], T],
+        reports: Sequence[SystemReport],
         waiting: queue.SimpleQueue[int],
         answers: queue.SimpleQueue[tuple[int, Any]],
     ) -> None:
@@ -250,7 +251,7 @@ def travels(function: Callable[..., object]) -> bool:
     return True
 
 
-def default_jobs(reports: Sequence[NsysReport] | None = None) -> int:
+def default_jobs(reports: Sequence[SystemReport] | None = None) -> int:
     """How many workers pay: the processors this process may use, as far as memory reaches.
 
     One where there is one report, or so little to read that starting workers costs more.

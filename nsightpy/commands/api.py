@@ -14,7 +14,7 @@ from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table
 
 _COLUMNS = ("start_ns", "end_ns", "name", "event_class")
@@ -60,7 +60,7 @@ def api(
 
 
 def _tally(
-    report: NsysReport, *, library: str, splits: Sequence[str], scope: Scope
+    report: SystemReport, *, library: str, splits: Sequence[str], scope: Scope
 ) -> tuple[Tally, int]:
     """Durations per (splits..., function), and how many rows are no calls of their own."""
     rows = _cuda(report, scope, splits) if library == "cuda" else _other(report, scope, library)
@@ -81,13 +81,13 @@ def _tally(
     return tally, rows.rows - calls.rows
 
 
-def _cuda(report: NsysReport, scope: Scope, splits: Sequence[str]) -> Frame:
+def _cuda(report: SystemReport, scope: Scope, splits: Sequence[str]) -> Frame:
     columns = [c for c in scope.columns if c != "device"]
     columns += ["pid"] if splits and "pid" not in columns else []
     return scope.narrow(report, report.frame("api_calls", (*_COLUMNS, *columns)))
 
 
-def _other(report: NsysReport, scope: Scope, library: str) -> Frame:
+def _other(report: SystemReport, scope: Scope, library: str) -> Frame:
     name, kind = LIBRARIES[library]
     columns = (*_CALLS, "library") if kind else _CALLS
     frame = scope.narrow(report, report.frame(name, columns))

@@ -23,7 +23,7 @@ from nsightpy.query.idle_time import (
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 BUDGET = (
@@ -96,7 +96,7 @@ class _Part:
     notes: tuple[str, ...]
 
 
-def _budgets(report: NsysReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
+def _budgets(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
     with launches_of(report) as launches:
         work = read_work(report, scope)
         doubtful = doubtful_names(scope.within(report, work.kernels), communication)

@@ -15,7 +15,7 @@ from nsightpy.query.rank_alignment import group_text
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 FIELDS = (
@@ -70,7 +70,7 @@ def imbalance(
 
 
 def _profiles(
-    report: NsysReport, *, label: str, scope: Scope, communication: tuple[str, ...]
+    report: SystemReport, *, label: str, scope: Scope, communication: tuple[str, ...]
 ) -> Part:
     """Instances and total time of every compute kernel on each device of each process."""
     names = ("name", label) if label != "name" else ("name",)
@@ -87,7 +87,7 @@ def _profiles(
     return found
 
 
-def _called(report: NsysReport, pid: int, device: int, part: Part) -> int | str:
+def _called(report: SystemReport, pid: int, device: int, part: Part) -> int | str:
     """The rank, or what else tells this device of this process from others."""
     rank, _ = report.rank_of(pid)
     whose = f"{report.path.stem}:{pid}" if rank is None else str(rank)

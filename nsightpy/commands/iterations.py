@@ -25,7 +25,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import PLACED, find_in_report, of_process
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_time
 
@@ -92,7 +92,7 @@ def iterations(
     return request.finish(table, *notes, *said, *_reasons(why))
 
 
-def _find(report: NsysReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
+def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
     operations = scope.within(report, report.frame("memory_operations", PLACED))
     graphs = scope.within(report, report.frame("graph_launches", PLACED))
     all_kernels = scope.within(report, report.frame("kernels", (*PLACED, "name")))

@@ -13,7 +13,7 @@ from nsightpy.frames import ColumnData, Frame, Labels
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table
 
 NAMES = {"demangled": "name", "base": "base_name", "mangled": "mangled_name"}
@@ -58,7 +58,7 @@ def kernels(
 
 
 def kernel_tally(
-    report: NsysReport, *, splits: Sequence[str], name: str, scope: Scope, several: bool = False
+    report: SystemReport, *, splits: Sequence[str], name: str, scope: Scope, several: bool = False
 ) -> Tally:
     """Durations per (splits..., name) of one report; what other processes merge."""
     label = NAMES[name]
@@ -70,7 +70,7 @@ def kernel_tally(
 
 
 def tally_of(
-    report: NsysReport, frame: Frame, splits: Sequence[str], label: str, *, several: bool = False
+    report: SystemReport, frame: Frame, splits: Sequence[str], label: str, *, several: bool = False
 ) -> Tally:
     """Durations per (splits..., name) of a kernels frame."""
     keyed: dict[str, ColumnData] = {
@@ -120,7 +120,7 @@ def _named(frame: Frame, label: str) -> Labels:
 
 
 def _with_shown_keys(
-    tally: Tally, report: NsysReport, splits: Sequence[str], *, several: bool
+    tally: Tally, report: SystemReport, splits: Sequence[str], *, several: bool
 ) -> Tally:
     """The same tally with pids replaced by what is shown for them: a rank, or report and pid."""
     if not {"rank", "process"} & set(splits):

@@ -16,7 +16,7 @@ from nsightpy.query.idle_time import Work, launches_of
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, QueueLengths, QueueSeries, Value
 from nsightpy.units import format_count
 
@@ -67,7 +67,7 @@ def launch_queues(
     return replace(table, inputs=finished.inputs, notes=finished.notes)
 
 
-def _queues(report: NsysReport, *, scope: Scope) -> _Part:
+def _queues(report: SystemReport, *, scope: Scope) -> _Part:
     with launches_of(report, ends=True) as launches:
         found = read_work(report, scope)
         found = Work(*(scope.narrow(report, frame) for frame in found))
@@ -82,7 +82,7 @@ def _queues(report: NsysReport, *, scope: Scope) -> _Part:
     return _Part(rows, _series(report, work, queues), unlaunched)
 
 
-def _row(report: NsysReport, queue: StreamQueue) -> tuple[Value, ...]:
+def _row(report: SystemReport, queue: StreamQueue) -> tuple[Value, ...]:
     pid, device = queue.place
     return (
         report.rank_of(pid)[0],
@@ -99,7 +99,7 @@ def _row(report: NsysReport, queue: StreamQueue) -> tuple[Value, ...]:
     )
 
 
-def _series(report: NsysReport, work: GpuWork, queues: list[StreamQueue]) -> list[QueueSeries]:
+def _series(report: SystemReport, work: GpuWork, queues: list[StreamQueue]) -> list[QueueSeries]:
     """Every stream's queue over the time of the report, its longest in each of many parts."""
     if not queues:
         return []

@@ -19,7 +19,7 @@ from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 FIELDS = (
@@ -64,7 +64,7 @@ def launches(
 
 
 def _statistics(
-    report: NsysReport, *, label: str, scope: Scope
+    report: SystemReport, *, label: str, scope: Scope
 ) -> tuple[list[tuple[int | None, LaunchStatistics]], int]:
     columns = tuple(dict.fromkeys((*_SPAN, "device", label, *scope.columns)))
     kernels = scope.narrow(report, report.frame("kernels", columns))

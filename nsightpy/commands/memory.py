@@ -21,7 +21,7 @@ from nsightpy.frames import ColumnData, Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 SPLITS = ("rank", "device", "process", "stream", "memory")
@@ -95,7 +95,7 @@ def _field(split: str) -> Field:
     return Field(split, "text" if split in ("process", "memory") else "id")
 
 
-def _tallied(report: NsysReport, *, splits: Sequence[str], scope: Scope, several: bool) -> _Part:
+def _tallied(report: SystemReport, *, splits: Sequence[str], scope: Scope, several: bool) -> _Part:
     columns = dict.fromkeys((*_COLUMNS, *scope.columns))
     if splits:
         columns |= dict.fromkeys((*_PLACED, "stream", "source_memory", "target_memory"))
@@ -112,19 +112,19 @@ def _tallied(report: NsysReport, *, splits: Sequence[str], scope: Scope, several
     )
 
 
-def fastest_memory(report: NsysReport) -> int:
+def fastest_memory(report: SystemReport) -> int:
     """The bandwidth of the fastest device memory of a report, in bytes per second; 0 if unknown."""
     speeds = report.frame("devices").ints("memory_bytes_per_s")
     return int(speeds.max(initial=0))
 
 
-def _split(report: NsysReport, frame: Frame, split: str, *, several: bool) -> ColumnData:
+def _split(report: SystemReport, frame: Frame, split: str, *, several: bool) -> ColumnData:
     if split == "memory":
         return host_memory(frame)
     return frame["pid" if split in ("rank", "process") else split]
 
 
-def _shown_key(key: Key, report: NsysReport, splits: Sequence[str], *, several: bool) -> Key:
+def _shown_key(key: Key, report: SystemReport, splits: Sequence[str], *, several: bool) -> Key:
     """The key with processes as they are shown: a rank, or report and process."""
     parts = list(key)
     for place, split in enumerate(splits):
@@ -138,7 +138,7 @@ def _shown_key(key: Key, report: NsysReport, splits: Sequence[str], *, several: 
     return tuple(parts)
 
 
-def _shown(tally: Tally, report: NsysReport, splits: Sequence[str], *, several: bool) -> Tally:
+def _shown(tally: Tally, report: SystemReport, splits: Sequence[str], *, several: bool) -> Tally:
     keys = tuple(_shown_key(key, report, splits, several=several) for key in tally.keys)
     if keys == tally.keys:
         return tally
@@ -146,7 +146,7 @@ def _shown(tally: Tally, report: NsysReport, splits: Sequence[str], *, several: 
 
 
 def _exposed(
-    report: NsysReport,
+    report: SystemReport,
     scope: Scope,
     placed: Frame,
     whole: Frame,

@@ -22,7 +22,7 @@ from nsightpy.frames import API_CALLS, Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 FIELDS = (
@@ -61,7 +61,7 @@ def nvtx(
     return request.finish(Table("nvtx", FIELDS, shown), *_notes(found, known))
 
 
-def _tallies(report: NsysReport, *, tree: bool, scope: Scope) -> tuple[RangeTallies, bool]:
+def _tallies(report: SystemReport, *, tree: bool, scope: Scope) -> tuple[RangeTallies, bool]:
     # what reads the ranges waits for SQLite while what joins the launches computes
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(report.frame, "nvtx_ranges", RANGE_COLUMNS)
@@ -79,7 +79,7 @@ def _together(frames: list[Frame]) -> Frame:
     return Frame.concatenate(filled)
 
 
-def launches_of(report: NsysReport, operations: Frame) -> Launched | None:
+def launches_of(report: SystemReport, operations: Frame) -> Launched | None:
     """The calls that launched the operations (OPERATION_COLUMNS); None without any recorded call.
 
     Calls that usually launch something are read first, the others only where that is not enough.

@@ -20,7 +20,7 @@ from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table
 
 FIELDS = (
@@ -88,7 +88,7 @@ def _row(pair: tuple[Key, str], parts: list[MetricSummary]) -> tuple[str | int |
     )
 
 
-def _metrics(report: NsysReport, *, top: int, scope: Scope) -> list[_Found]:
+def _metrics(report: SystemReport, *, top: int, scope: Scope) -> list[_Found]:
     samples = report.frame("gpu_metrics")
     if not samples.rows:
         return []
@@ -109,7 +109,7 @@ def _metrics(report: NsysReport, *, top: int, scope: Scope) -> list[_Found]:
 
 
 def _windows(
-    report: NsysReport,
+    report: SystemReport,
     ranges: Frame,
     operations: Frame,
     gpus: Mapping[tuple[int, int], int],
@@ -136,7 +136,7 @@ def _windows(
     return {key: found[key] for key in sorted(found, key=lambda key: (-spent[key], key))[:top]}
 
 
-def _gpus(report: NsysReport) -> dict[tuple[int, int], int]:
+def _gpus(report: SystemReport) -> dict[tuple[int, int], int]:
     """The GPU of the host behind each process and CUDA device."""
     frame = report.frame("devices")
     places = zip(frame.ints("pid").tolist(), frame.ints("device").tolist(), strict=True)

@@ -23,7 +23,7 @@ from nsightpy.query.rank_alignment import (
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths, RankSet
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_time
 
@@ -80,7 +80,7 @@ def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack
 
 
 def _rows(
-    results: Sequence[tuple[NsysReport, RankPart]],
+    results: Sequence[tuple[SystemReport, RankPart]],
     alignment: Alignment,
     waits: UnitWaits,
     straggler: Straggler | None,

@@ -13,7 +13,7 @@ from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 FIELDS = (
@@ -44,7 +44,7 @@ def sync_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Commo
     return request.finish(Table("launches", FIELDS, tuple(rows[:top])), *notes)
 
 
-def _waits(report: NsysReport, *, scope: Scope) -> list[tuple[Value, ...]] | None:
+def _waits(report: SystemReport, *, scope: Scope) -> list[tuple[Value, ...]] | None:
     """The rows of one report; None where its capture has no API calls."""
     if not report.calls.recorded:
         return None

@@ -15,7 +15,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.timeline_clock import Clocks, clocks_of
 from nsightpy.rank_set import Paths, natural
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Lane, Place, Timeline, Track
 
 _SPAN = ("start_ns", "end_ns")
@@ -106,7 +106,7 @@ def _scope_notes(scope: Scope) -> list[str]:
 
 
 def _placed(
-    surveys: Iterable[tuple[NsysReport, _Survey | None]],
+    surveys: Iterable[tuple[SystemReport, _Survey | None]],
 ) -> list[tuple[Place, _Survey]]:
     """Every place with its report's survey, in the order of the picture."""
     found = [
@@ -118,7 +118,7 @@ def _placed(
     return sorted(found, key=lambda pair: _order(pair[0]))
 
 
-def _survey_of(report: NsysReport, *, scope: Scope) -> _Survey | None:
+def _survey_of(report: SystemReport, *, scope: Scope) -> _Survey | None:
     """The places of a report inside the scope; None when there are none."""
     scope = replace(scope, from_ns=None, to_ns=None)
     if scope.ranks is None and scope.devices is None and scope.nvtx is None:
@@ -143,7 +143,7 @@ def _survey_of(report: NsysReport, *, scope: Scope) -> _Survey | None:
     return None if host is None else _Survey(tuple((pid, None) for pid in pids), *host)
 
 
-def _rank(report: NsysReport, pid: int) -> int | None:
+def _rank(report: SystemReport, pid: int) -> int | None:
     return report.rank_of(pid)[0]
 
 
@@ -155,7 +155,7 @@ def _greatest(times: Ints) -> int | None:
     return int(times.max()) if len(times) else None
 
 
-def _earliest(reports: Sequence[NsysReport], clocks: Clocks, places: Sequence[Place]) -> int:
+def _earliest(reports: Sequence[SystemReport], clocks: Clocks, places: Sequence[Place]) -> int:
     bounds = {str(report.path): report.bounds(gpu=True) for report in reports}
     starts = (
         clocks.aligned(place, found[0])[0] for place in places if (found := bounds[place.report])
@@ -163,7 +163,7 @@ def _earliest(reports: Sequence[NsysReport], clocks: Clocks, places: Sequence[Pl
     return min(starts, default=0)
 
 
-def _place(report: NsysReport, pid: int, device: int | None) -> Place:
+def _place(report: SystemReport, pid: int, device: int | None) -> Place:
     return Place(str(report.path), report.session.host, pid, _rank(report, pid), device)
 
 
@@ -174,7 +174,7 @@ def _order(place: Place) -> tuple[Any, ...]:
 
 
 def _tracks(
-    reports: Sequence[NsysReport],
+    reports: Sequence[SystemReport],
     clocks: Clocks,
     wanted: _Wanted,
     places: Sequence[Place],
@@ -212,7 +212,7 @@ def _key(place: Place) -> tuple[int, int | None]:
 
 
 def _lanes(
-    report: NsysReport, wanted: _Wanted
+    report: SystemReport, wanted: _Wanted
 ) -> tuple[list[tuple[int, int, Lane]], list[tuple[int, Lane]]]:
     """The lanes of one report, in its own time: streams by device, host threads by process."""
     scope = replace(wanted.scope, from_ns=None, to_ns=None)

@@ -21,7 +21,7 @@ from nsightpy.query.idle_time import (
     report_idle,
 )
 from nsightpy.query.scope import Scope
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 
 KERNEL_COLUMNS = (*WORK_COLUMNS, "name")
 OPERATION_COLUMNS = (*WORK_COLUMNS, "operation")
@@ -39,7 +39,7 @@ class RankedBudget:
 
 
 def rank_budgets(
-    report: NsysReport,
+    report: SystemReport,
     scope: Scope,
     kernels: Frame,
     operations: Frame,
@@ -71,7 +71,7 @@ def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
 
 
 def attributed(
-    report: NsysReport,
+    report: SystemReport,
     scope: Scope,
     work: Work,
     launches: LaunchReader | None,
@@ -89,7 +89,7 @@ def attributed(
     ], idle
 
 
-def read_work(report: NsysReport, scope: Scope, more: tuple[str, ...] = ()) -> Work:
+def read_work(report: SystemReport, scope: Scope, more: tuple[str, ...] = ()) -> Work:
     """The GPU work of the ranks and devices in scope, at all times.
 
     `more` are further columns of the memory operations.

@@ -32,7 +32,7 @@ from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
 from nsightpy.readers.host_calls import ORDERING, HostCalls
 from nsightpy.readers.nsys.tables import ordered
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_count, format_time
 
 NO_CALLS = (
@@ -123,7 +123,7 @@ class LaunchReader:
     again. `waiting` gives the synchronising calls, and the long ones.
     """
 
-    report: NsysReport
+    report: SystemReport
     usual: Callable[[], Frame]
     process: int | None
     ends: bool = False
@@ -148,7 +148,7 @@ class LaunchReader:
 
 @contextmanager
 def launches_of(
-    report: NsysReport, *, ends: bool = False, waiting: bool = False
+    report: SystemReport, *, ends: bool = False, waiting: bool = False
 ) -> Iterator[LaunchReader | None]:
     """The report's launch calls, read while the caller does something else; None without any.
 
@@ -171,7 +171,7 @@ def _waiting_calls(calls: HostCalls) -> tuple[Frame, Frame]:
 
 
 def report_idle(
-    report: NsysReport,
+    report: SystemReport,
     found: Work,
     communication: NDArray[np.bool_],
     launches: LaunchReader | None,
@@ -205,7 +205,7 @@ def report_idle(
 
 
 def _event_waits(
-    report: NsysReport, work: GpuWork, calls: Frame
+    report: SystemReport, work: GpuWork, calls: Frame
 ) -> tuple[EventWaits | None, list[str]]:
     """The followed event waits; None where there were waits that cannot be followed."""
     synchronizations = report.frame("synchronizations", SYNCHRONIZATION_COLUMNS)

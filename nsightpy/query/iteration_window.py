@@ -12,7 +12,7 @@ from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import find_in_report
 from nsightpy.query.timeline_clock import Clocks
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Place
 
 
@@ -44,6 +44,6 @@ def iteration_window(
     return min(start for start, _ in windows), max(end for _, end in windows)
 
 
-def _found(report: NsysReport, *, scope: Scope) -> dict[int, Iterations]:
+def _found(report: SystemReport, *, scope: Scope) -> dict[int, Iterations]:
     """The iterations of each process."""
     return {pid: found for pid, (found, _) in find_in_report(report, scope).items()}

@@ -24,7 +24,7 @@ from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, R
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 
 GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 CLOSE_NAMES = 5
@@ -34,7 +34,7 @@ CLOSE_NAMES = 5
 class NamedRanges:
     """The ranges of one report that a name means; `ranges` are those that stay on one thread."""
 
-    report: NsysReport
+    report: SystemReport
     text: str
     ranges: Frame
 
@@ -82,10 +82,10 @@ class NamedRanges:
         self.report.add_note(f"{self.ranges.rows:,} ranges {self.text!r}: {what}")
 
 
-_KNOWN: WeakKeyDictionary[NsysReport, dict[str, NamedRanges]] = WeakKeyDictionary()
+_KNOWN: WeakKeyDictionary[SystemReport, dict[str, NamedRanges]] = WeakKeyDictionary()
 
 
-def named_ranges(report: NsysReport, text: str) -> NamedRanges:
+def named_ranges(report: SystemReport, text: str) -> NamedRanges:
     """The ranges that `text` means in a report; found once.
 
     Raises MissingDataError, naming similar ranges, when there is none.
@@ -96,7 +96,7 @@ def named_ranges(report: NsysReport, text: str) -> NamedRanges:
     return known[text]
 
 
-def _find(report: NsysReport, text: str) -> NamedRanges:
+def _find(report: SystemReport, text: str) -> NamedRanges:
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     meant = named(text, ranges)
     if meant is None:

@@ -16,7 +16,7 @@ from nsightpy.analysis.time_budget import device_budgets
 from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import RankSet
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value
 
 PLACED = ("start_ns", "end_ns", "pid", "device")
@@ -32,7 +32,11 @@ class RankPart:
 
 
 def rank_part(
-    report: NsysReport, *, scope: Scope, communication: tuple[str, ...] = (), compute: bool = False
+    report: SystemReport,
+    *,
+    scope: Scope,
+    communication: tuple[str, ...] = (),
+    compute: bool = False,
 ) -> RankPart:
     """One report's part; ranks and devices of the scope are for what is shown, not for this.
 
@@ -64,7 +68,7 @@ def rank_part(
     return RankPart(tuple(_clocks(report)), log_of(collectives, shown), found)
 
 
-def aligned(results: Iterable[tuple[NsysReport, RankPart]]) -> Alignment:
+def aligned(results: Iterable[tuple[SystemReport, RankPart]]) -> Alignment:
     """The alignment of reports whose ranks are known, clocks in the order of their ranks.
 
     Its clocks rest on all collectives; its instances are those that the question is about.
@@ -85,19 +89,19 @@ def alignment_of(rank_set: RankSet) -> Alignment:
 
 
 def once(
-    rank_set: RankSet, results: Sequence[tuple[NsysReport, RankPart]]
-) -> list[tuple[NsysReport, RankPart]]:
+    rank_set: RankSet, results: Sequence[tuple[SystemReport, RankPart]]
+) -> list[tuple[SystemReport, RankPart]]:
     """The results without those of reports that repeat another one's capture."""
     repeated = rank_set.repeated
     return [(report, part) for report, part in results if report.path not in repeated]
 
 
-def collective_part(report: NsysReport) -> RankPart:
+def collective_part(report: SystemReport) -> RankPart:
     """One report's part, whole and without compute."""
     return rank_part(report, scope=Scope())
 
 
-def _clocks(report: NsysReport) -> list[Clock]:
+def _clocks(report: SystemReport) -> list[Clock]:
     session = report.session
     return [
         Clock(

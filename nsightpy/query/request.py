@@ -10,7 +10,7 @@ from typing import TypedDict, TypeVar, Unpack
 from nsightpy.errors import NsightpyError
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Mapped, Paths, RankSet, open_ranks
-from nsightpy.reports.nsys import NsysReport, Progress
+from nsightpy.reports.system import Progress, SystemReport
 from nsightpy.results import Table, with_notes
 
 T = TypeVar("T")
@@ -80,7 +80,7 @@ class Request:
         return cls(ranks, scope, _typed_options(common))
 
     def map(
-        self, work: Callable[[NsysReport], T], *, ranked: bool = False, identified: bool = False
+        self, work: Callable[[SystemReport], T], *, ranked: bool = False, identified: bool = False
     ) -> Mapped[T]:
         """The work on every report; ranks are found first, or after where the work needs none."""
         first = not identified and (ranked or self.scope.needs_ranks)
@@ -132,6 +132,6 @@ def _there(known: Collection[int], none: str) -> str:
     return f"{f'there are {_shown(known)}' if known else none}. See nsightpy info"
 
 
-def _devices(report: NsysReport) -> set[int]:
+def _devices(report: SystemReport) -> set[int]:
     """The CUDA devices that did anything."""
     return {device for _, device in report.extent.places}

@@ -10,7 +10,7 @@ import numpy as np
 from nsightpy.analysis.intervals import Spans, clip
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.units import parse_time_ns
 
 _PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
@@ -59,7 +59,7 @@ class Scope:
     def needs_ranks(self) -> bool:
         return self.ranks is not None
 
-    def narrow(self, report: NsysReport, frame: Frame) -> Frame:
+    def narrow(self, report: SystemReport, frame: Frame) -> Frame:
         """The rows inside the scope; whoever overlaps the stretch of time counts whole.
 
         Raises MissingDataError when the report has no such NVTX range.
@@ -71,7 +71,7 @@ class Scope:
 
         return frame.take(named_ranges(report, self.nvtx).mask(frame))
 
-    def windows(self, report: NsysReport) -> dict[tuple[int, int], Spans] | None:
+    def windows(self, report: SystemReport) -> dict[tuple[int, int], Spans] | None:
         """Per process and device the time that the NVTX range leaves, in ns; None for all."""
         if self.nvtx is None:
             return None
@@ -82,7 +82,7 @@ class Scope:
         found = named_ranges(report, self.nvtx).windows
         return {place: clip(spans, low, high) for place, spans in found.items()}
 
-    def within(self, report: NsysReport, frame: Frame) -> Frame:
+    def within(self, report: SystemReport, frame: Frame) -> Frame:
         """The rows of the ranks, devices and time in scope, whatever the NVTX range."""
         keep = np.ones(frame.rows, dtype=np.bool_)
         if self.ranks is not None:

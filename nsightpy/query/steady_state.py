@@ -23,7 +23,7 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.query.idle_time import Work
 from nsightpy.query.nvtx_filter import named_ranges
 from nsightpy.query.scope import Scope
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time
 
 PLACED = ("start_ns", "end_ns", "pid", "device", "correlation_id")
@@ -40,7 +40,7 @@ class Steady:
 
 
 def steady_places(
-    report: NsysReport, scope: Scope, work: Work
+    report: SystemReport, scope: Scope, work: Work
 ) -> Mapping[tuple[int, int], Steady] | None:
     """The steady state of each place (process, device); None unless all processes have one.
 
@@ -62,7 +62,7 @@ def steady_places(
     return {place: found[place[0]] for place in places}
 
 
-def steady_states(report: NsysReport, scope: Scope) -> dict[int, SteadyState]:
+def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:
     """The steady state of each process that has one; none where the user gave a stretch of time."""
     if scope.from_ns is not None or scope.to_ns is not None:
         return {}
@@ -101,7 +101,7 @@ def steady_notes(states: Iterable[SteadyState]) -> list[str]:
 
 
 def find_in_report(
-    report: NsysReport, scope: Scope | None = None
+    report: SystemReport, scope: Scope | None = None
 ) -> dict[int, tuple[Iterations, Frame]]:
     """The iterations of each process of a report (those in scope), and its kernels.
 
@@ -126,7 +126,7 @@ def find_in_report(
     return found
 
 
-def _named_graphs(report: NsysReport) -> Frame:
+def _named_graphs(report: SystemReport) -> Frame:
     """Graph launches traced as a whole, each graph under a name."""
     graphs = report.frame("graph_launches", (*PLACED, "graph_id"))
     names = Labels.of(f"CUDA graph {number}" for number in graphs.ints("graph_id").tolist())

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Labels
 from nsightpy.readers.extent import Extent
 from nsightpy.readers.host_calls import HostCalls
@@ -34,22 +32,10 @@ from nsightpy.readers.nsys.session import (
     session,
 )
 from nsightpy.readers.nsys.tables import NsysExport
-from nsightpy.reports.ncu import NcuReport, is_ncu_file
+from nsightpy.reports.system import Progress, ReportFacts, SystemReport
 
 if TYPE_CHECKING:
     import pandas as pd
-
-Progress: TypeAlias = Callable[[float | None, str], None]
-
-
-@dataclass(frozen=True)
-class ReportFacts:
-    """The little that is worth knowing about a report without opening it again."""
-
-    pids: list[int]
-    session: Session
-    notes: list[str]
-    evidence: list[Evidence] | None
 
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
@@ -72,12 +58,14 @@ _READERS: Mapping[str, Callable[[NsysExport, Sequence[str] | None], Frame]] = {
 }
 
 
-class NsysReport:
+class NsysReport(SystemReport):
     """One Nsight Systems report (.nsys-rep, .qdrep, or its .sqlite export).
 
     The frames are pandas DataFrames with the columns of `nsightpy.frames`; times in ns, sizes in
     bytes. Raises ReportError when a file cannot be read.
     """
+
+    kind = "nsys"
 
     def __init__(
         self,
@@ -333,25 +321,3 @@ class NsysReport:
             if value
         )
         return f"<table>{cells}</table>"
-
-
-def open_report(
-    path: Path | str,
-    *,
-    use_cache: bool = True,
-    rank_regex: str | None = None,
-    progress: Progress | None = None,
-) -> NsysReport | NcuReport:
-    """Open one report file: of Nsight Systems, or of Nsight Compute (.ncu-rep, `ncu --csv`).
-
-    A .nsys-rep or .qdrep is exported with nsys on first use, into the user's cache unless
-    `use_cache` is False. Raises ReportError when the file is no report that nsightpy reads.
-    """
-    path = Path(path)
-    if not path.exists():
-        raise ReportError(path, "no such file", "check the path.")
-    if path.is_dir():
-        raise ReportError(path, "is a directory", "nsightpy.open_ranks reads all reports in one.")
-    if is_ncu_file(path):
-        return NcuReport(path)
-    return NsysReport(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, TypeAlias
 
 from nsightpy.frames import Frame
 from nsightpy.readers.extent import Extent
@@ -13,69 +15,101 @@ from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence
 from nsightpy.readers.nsys.session import Session
 
+Progress: TypeAlias = Callable[[float | None, str], None]
 
-class SystemReport(Protocol):
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """The little that is worth knowing about a report without opening it again."""
+
+    pids: list[int]
+    session: Session
+    notes: list[str]
+    evidence: list[Evidence] | None
+
+
+class SystemReport(ABC):
     """One report with GPU work and the host's calls: of Nsight Systems, or a PyTorch trace.
 
     Frames have the columns of `nsightpy.frames`, times in ns from the report's own zero.
     """
 
+    kind: ClassVar[str]  # nsys or torch
     path: Path
     use_cache: bool
+    # rank and evidence by process, once ranks were decided for a whole set
     ranks: dict[int, tuple[int | None, str]]
-    """Rank and evidence by process, once ranks were decided for a whole set."""
 
     @property
-    def kind(self) -> str:
-        """nsys or torch."""
-
-    @property
+    @abstractmethod
     def session(self) -> Session:
         """Host, versions, clocks and length of the capture."""
 
     @property
+    @abstractmethod
     def capture_start(self) -> CaptureStart:
         """What began the capture, and how late that was."""
 
     @property
+    @abstractmethod
     def tool_version(self) -> str:
         """The tool that captured; empty where it is not known."""
 
     @property
+    @abstractmethod
     def pids(self) -> list[int]:
         """The processes with GPU work, ascending."""
 
     @property
+    @abstractmethod
     def evidence(self) -> list[Evidence]:
         """What the report says about its rank or ranks, strongest first."""
 
     @property
+    @abstractmethod
+    def facts(self) -> ReportFacts:
+        """What another process is told that has to do with the same report."""
+
+    @abstractmethod
+    def adopt(self, facts: ReportFacts) -> None:
+        """Take over what another process found out; this one then need not open the file."""
+
+    @property
+    @abstractmethod
     def notes(self) -> list[str]:
         """What a reader of any figure of this report must know."""
 
     @property
+    @abstractmethod
     def calls(self) -> HostCalls:
         """The API calls, a few columns at a time."""
 
     @property
+    @abstractmethod
     def extent(self) -> Extent:
         """Where and when the GPU work was."""
 
     @property
+    @abstractmethod
     def has_memory_usage(self) -> bool:
         """Whether allocations were recorded."""
 
+    @abstractmethod
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
         """A frame, or only the wanted columns of it."""
 
+    @abstractmethod
     def rank_of(self, pid: int) -> tuple[int | None, str]:
         """The rank of a process and the evidence for it; None where nothing tells."""
 
+    @abstractmethod
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
         """First start and last end of the host's events, and of the GPU's; None without any."""
 
+    @abstractmethod
     def add_note(self, note: str) -> None:
         """Add what a reader of the figures must know, found out later."""
 
+    @abstractmethod
     def close(self) -> None:
         """Let go of the file; what is asked next opens it again."""

@@ -25,7 +25,7 @@ from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.torch.cache import CachedTrace, cached, keep
 from nsightpy.readers.torch.host_calls import TraceCalls
 from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
-from nsightpy.reports.nsys import Progress, ReportFacts
+from nsightpy.reports.system import Progress, ReportFacts, SystemReport
 
 DISTRIBUTED_INFO = "distributedInfo"
 PROFILER = "PyTorch profiler"
@@ -33,7 +33,7 @@ GPU_FRAMES = ("kernels", "memory_operations")
 HOST_FRAMES = ("api_calls", "nvtx_ranges", "operators")
 
 
-class TorchTrace:
+class TorchTrace(SystemReport):
     """One trace of PyTorch's profiler (.json or .json.gz).
 
     It has the frames of Nsight Systems reports, those that a trace cannot have being empty, and

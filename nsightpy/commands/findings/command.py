@@ -21,7 +21,7 @@ from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths, find_reports
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Finding, Table, finding_record
 
 FIELDS = (
@@ -67,7 +67,7 @@ def findings(
 
 
 def facts_of(
-    request: Request, gathered: Sequence[tuple[NsysReport, Gathered]], kernels: Sequence[Tally]
+    request: Request, gathered: Sequence[tuple[SystemReport, Gathered]], kernels: Sequence[Tally]
 ) -> Facts:
     """The facts of all reports together."""
     devices = with_waits(request.ranks, [(report, one.met) for report, one in gathered])
@@ -117,7 +117,7 @@ def _finds(given: str, inputs: Sequence[str]) -> bool:
 
 
 def _gathered(
-    report: NsysReport, *, communication: tuple[str, ...], scope: Scope
+    report: SystemReport, *, communication: tuple[str, ...], scope: Scope
 ) -> tuple[Gathered, Tally]:
     with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS)

@@ -36,7 +36,7 @@ from nsightpy.query.rank_alignment import RankPart, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import steady_places
 from nsightpy.readers.nsys.sync_calls import COLUMNS as SYNC_COLUMNS
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 
 NO_PART = RankPart((), NO_LOG)
 # Beyond so many collectives, putting ranks side by side takes longer than all the rest together.
@@ -61,7 +61,7 @@ class Gathered:
 class _Source:
     """One report's work, idle time and host events."""
 
-    report: NsysReport
+    report: SystemReport
     work: Work
     communicates: NDArray[np.bool_]
     idle: ReportIdle
@@ -73,7 +73,7 @@ class _Source:
 
 
 def gather(
-    report: NsysReport,
+    report: SystemReport,
     scope: Scope,
     work: Work,
     launches: LaunchReader | None,

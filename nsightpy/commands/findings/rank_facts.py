@@ -19,7 +19,7 @@ from nsightpy.analysis.ranks.stragglers import straggler_of
 from nsightpy.commands.collectives import called, cause_of
 from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned, once
 from nsightpy.rank_set import RankSet
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 
 # (report, process, device)
 Place = tuple[str, int, int]
@@ -34,7 +34,7 @@ class Met:
 
 
 def with_waits(
-    rank_set: RankSet, results: Sequence[tuple[NsysReport, Met]]
+    rank_set: RankSet, results: Sequence[tuple[SystemReport, Met]]
 ) -> dict[Place, DeviceFacts]:
     """The facts about all devices, with what their ranks lost in collectives."""
     facts: dict[Place, DeviceFacts] = {

@@ -15,7 +15,7 @@ from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import Frame
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import is_steady, steady_states
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 
 GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 PLACED = ("start_ns", "end_ns", "pid", "device")
@@ -32,7 +32,7 @@ class Part:
 
 
 def part_of(
-    report: NsysReport,
+    report: SystemReport,
     *,
     scope: Scope,
     measured: Sequence[Measured],
@@ -62,7 +62,7 @@ def part_of(
 
 
 def _windows(
-    report: NsysReport, scope: Scope, states: Mapping[int, SteadyState]
+    report: SystemReport, scope: Scope, states: Mapping[int, SteadyState]
 ) -> Mapping[tuple[int, int], Spans]:
     """Per process and device the time that counts: steady state, else first start to last end."""
     chosen = scope.windows(report)

@@ -10,7 +10,7 @@ from typing import Unpack
 from nsightpy.commands.info.ncu_rows import AnyPaths, ncu_rows, split_by_tool
 from nsightpy.query.request import Common, Request
 from nsightpy.readers.extent import Extent
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 FIELDS = (
@@ -66,7 +66,7 @@ def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
     return Table("info", FIELDS, tuple(rows), tuple(inputs), tuple(failures))
 
 
-def report_info(report: NsysReport, extent: Extent | None = None) -> ReportInfo:
+def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInfo:
     """What one report says about itself, from its small tables and the extent of its GPU work."""
     ranks = [report.rank_of(pid) for pid in report.pids]
     extent = extent or report.extent
@@ -89,7 +89,7 @@ def report_info(report: NsysReport, extent: Extent | None = None) -> ReportInfo:
     )
 
 
-def used_gpus(report: NsysReport, places: Collection[tuple[int, int]]) -> tuple[str, ...]:
+def used_gpus(report: SystemReport, places: Collection[tuple[int, int]]) -> tuple[str, ...]:
     """Product names of the devices in use, one for each; of all devices when none did work."""
     frame = report.frame("devices")
     pids, ordinals, names = frame.ints("pid"), frame.ints("device"), frame.labels("name")
@@ -107,7 +107,7 @@ def _row(path: str, one: ReportInfo) -> tuple[Value, ...]:
     known = [rank for rank in one.ranks if rank is not None]
     return (
         path,
-        "nsys",
+        kind_of_row,
         known[0] if len(known) == 1 else ",".join(map(str, sorted(known))) or None,
         "; ".join(one.rank_sources) or None,
         one.host or None,

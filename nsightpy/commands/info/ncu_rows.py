@@ -11,27 +11,30 @@ from nsightpy.errors import ReportError
 from nsightpy.query.request import Common
 from nsightpy.rank_set import RankSet, default_jobs, find_ncu_reports, open_ncu_reports
 from nsightpy.reports.ncu import NcuReport, is_ncu_file, map_reports
-from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES, NsysReport
+from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value
 
-Item: TypeAlias = "str | Path | NsysReport | NcuReport"
+Item: TypeAlias = "str | Path | SystemReport | NcuReport"
 AnyPaths: TypeAlias = "Item | RankSet | Iterable[Item]"
 InfoRow: TypeAlias = "tuple[Value, ...]"
 
 
 def split_by_tool(
     reports: AnyPaths,
-) -> tuple[RankSet | list[str | Path | NsysReport], list[str | Path | NcuReport]]:
+) -> tuple[RankSet | list[str | Path | SystemReport], list[str | Path | NcuReport]]:
     """What is given for Nsight Systems, and what for Nsight Compute; a folder may hold both."""
     if isinstance(reports, RankSet):
         return reports, []
-    given = [reports] if isinstance(reports, str | Path | NsysReport | NcuReport) else list(reports)
-    systems: list[str | Path | NsysReport] = []
+    given = (
+        [reports] if isinstance(reports, str | Path | SystemReport | NcuReport) else list(reports)
+    )
+    systems: list[str | Path | SystemReport] = []
     compute: list[str | Path | NcuReport] = []
     for item in given:
         if isinstance(item, NcuReport):
             compute.append(item)
-        elif isinstance(item, NsysReport):
+        elif isinstance(item, SystemReport):
             systems.append(item)
         else:
             _sort_in(item, systems, compute)
@@ -56,7 +59,7 @@ def ncu_rows(
 
 def _sort_in(
     item: str | Path,
-    systems: list[str | Path | NsysReport],
+    systems: list[str | Path | SystemReport],
     compute: list[str | Path | NcuReport],
 ) -> None:
     path = Path(item)

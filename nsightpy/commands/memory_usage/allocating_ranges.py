@@ -9,13 +9,13 @@ from nsightpy.analysis.memory.allocations import innermost
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import plain_name
 from nsightpy.frames import Frame
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
 RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain", "style")
 
 
-def allocators(report: NsysReport, events: Frame) -> list[str]:
+def allocators(report: SystemReport, events: Frame) -> list[str]:
     """A name for each allocation or free; empty where the capture tells nothing.
 
     The call has the event's correlation id; without one it is the call that was in progress.
@@ -48,7 +48,7 @@ def _in_progress(events: Frame, calls: Frame) -> np.ndarray:
     return found
 
 
-def _ranges(report: NsysReport, calls: Frame, rows: np.ndarray) -> list[str]:
+def _ranges(report: SystemReport, calls: Frame, rows: np.ndarray) -> list[str]:
     """The innermost range of the calling thread around each call; empty for none."""
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     own = ranges.take(ranges.labels("style").equals(["PushPop"]))

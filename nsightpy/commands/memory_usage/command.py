@@ -16,7 +16,7 @@ from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, MemorySeries, MemoryUsage, Value
 from nsightpy.units import format_count
 
@@ -63,7 +63,7 @@ def memory_usage(
     return replace(table, inputs=finished.inputs, notes=finished.notes)
 
 
-def _usages(report: NsysReport, *, scope: Scope) -> _Part:
+def _usages(report: SystemReport, *, scope: Scope) -> _Part:
     if not report.has_memory_usage:
         return _Part([], [], recorded=False)
     whole = report.frame("memory_usage")

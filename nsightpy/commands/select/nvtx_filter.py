@@ -12,7 +12,7 @@ from nsightpy.analysis.nvtx.membership import belongs, call_keys, launch_key, na
 from nsightpy.errors import MissingDataError, UsageError
 from nsightpy.frames import Frame
 from nsightpy.ncu_command.filters import nvtx_filter
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 
 CALLS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class")
 RANGES = ("start_ns", "end_ns", "pid", "tid", "end_tid", "name", "domain", "style")
@@ -32,7 +32,7 @@ class NvtxFilter:
         return replace(self, visible=None)
 
 
-def range_filter(report: NsysReport, kernels: Frame, text: str | None) -> NvtxFilter:
+def range_filter(report: SystemReport, kernels: Frame, text: str | None) -> NvtxFilter:
     """The filter for RANGE[@DOMAIN]; a launch is inside when its API call is.
 
     Push/pop ranges hold the launches of their own thread, start/end ranges those of the process.

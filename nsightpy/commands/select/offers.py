@@ -25,7 +25,7 @@ from nsightpy.frames import Frame
 from nsightpy.query.scope import Scope, numbers
 from nsightpy.query.steady_state import is_steady, steady_states
 from nsightpy.readers.nsys.capture_start import CaptureStart
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 
 Offer = tuple[Unit, Portion]
 
@@ -59,7 +59,7 @@ class Found:
     start: CaptureStart
 
 
-def offered(report: NsysReport, *, wanted: Wanted) -> Found:
+def offered(report: SystemReport, *, wanted: Wanted) -> Found:
     """The variants of one report with their representatives; what other processes send back."""
     states = {} if wanted.whole else steady_states(report, wanted.scope)
     done, weighed, ranges = launches_in(report, wanted, states)
@@ -86,7 +86,7 @@ def offered(report: NsysReport, *, wanted: Wanted) -> Found:
 
 
 def launches_in(
-    report: NsysReport, wanted: Wanted, states: Mapping[int, SteadyState]
+    report: SystemReport, wanted: Wanted, states: Mapping[int, SteadyState]
 ) -> tuple[Launches, Mask, NvtxFilter]:
     """All launches of a report, which of them count, and the NVTX filter that finds them."""
     columns = dict.fromkeys((*COLUMNS, "device", *wanted.scope.columns))
@@ -100,7 +100,7 @@ def launches_in(
     return done, weighed, ranges
 
 
-def unit_of(report: NsysReport, pid: int) -> Unit:
+def unit_of(report: SystemReport, pid: int) -> Unit:
     """Where a process was seen: its report, its rank and the evidence for that."""
     rank, source = report.rank_of(pid)
     return Unit(str(report.path), rank, pid, source)

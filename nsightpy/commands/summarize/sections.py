@@ -28,7 +28,7 @@ from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.readers.extent import Extent, extent_of_frames
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 TOP_RANGES = 4
@@ -76,7 +76,7 @@ class Part:
     idle_notes: tuple[str, ...]
 
 
-def read_part(report: NsysReport, *, scope: Scope) -> Part:
+def read_part(report: SystemReport, *, scope: Scope) -> Part:
     """Everything that the summary needs of one report."""
     with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS)
@@ -105,7 +105,7 @@ def read_part(report: NsysReport, *, scope: Scope) -> Part:
     )
 
 
-def _collective_tally(report: NsysReport, kernels: Frame) -> Tally:
+def _collective_tally(report: SystemReport, kernels: Frame) -> Tally:
     """Durations per (operation, who took part) of the communication kernels."""
     names = kernels.labels("name")
     own = kernels.take(is_communication(names))

@@ -1,0 +1,43 @@
+"""Opening one report file: what a file is, is found from what it holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from nsightpy.errors import ReportError
+from nsightpy.readers.torch.sniff import is_perfetto_trace, is_torch_trace
+from nsightpy.reports.ncu import NcuReport, is_ncu_file
+from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
+from nsightpy.reports.system import Progress
+from nsightpy.reports.torch import TorchTrace
+
+
+def open_report(
+    path: Path | str,
+    *,
+    use_cache: bool = True,
+    rank_regex: str | None = None,
+    progress: Progress | None = None,
+) -> NsysReport | TorchTrace | NcuReport:
+    """Open one report file: of Nsight Systems, of PyTorch's profiler, or of Nsight Compute.
+
+    A .nsys-rep or .qdrep is exported with nsys on first use, and the columns of a trace (.json,
+    .json.gz) are kept, in the user's cache unless `use_cache` is False. Raises ReportError when
+    the file is no report that nsightpy reads.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise ReportError(path, "no such file", "check the path.")
+    if path.is_dir():
+        raise ReportError(path, "is a directory", "nsightpy.open_ranks reads all reports in one.")
+    if is_ncu_file(path):
+        return NcuReport(path)
+    if path.suffix not in NSYS_SUFFIXES:
+        if is_torch_trace(path):
+            return TorchTrace(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
+        if is_perfetto_trace(path):
+            problem = "is a Perfetto trace, which nsightpy does not read yet"
+            raise ReportError(
+                path, problem, "export it with a name that ends in .json or .json.gz."
+            )
+    return NsysReport(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
