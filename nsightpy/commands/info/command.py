@@ -35,6 +35,7 @@ FIELDS = (
 class ReportInfo:
     """What one report is; times in ns, None where the export does not tell."""
 
+    kind: str
     ranks: tuple[int | None, ...]
     rank_sources: tuple[str, ...]
     host: str
@@ -74,6 +75,7 @@ def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInf
     if duration is None and extent.start_ns is not None and extent.end_ns is not None:
         duration = extent.end_ns - extent.start_ns
     return ReportInfo(
+        kind=report.kind,
         ranks=tuple(rank for rank, _ in ranks),
         rank_sources=tuple(dict.fromkeys(source for _, source in ranks if source)),
         host=report.session.host,
@@ -107,7 +109,7 @@ def _row(path: str, one: ReportInfo) -> tuple[Value, ...]:
     known = [rank for rank in one.ranks if rank is not None]
     return (
         path,
-        kind_of_row,
+        one.kind,
         known[0] if len(known) == 1 else ",".join(map(str, sorted(known))) or None,
         "; ".join(one.rank_sources) or None,
         one.host or None,
