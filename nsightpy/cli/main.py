@@ -21,6 +21,7 @@ COMMANDS = {
     "kernels": "Kernels by GPU time, as nsys stats counts it.",
     "api": "CUDA API functions by host time.",
     "memory": "Copies and memory sets by time and size.",
+    "memory-usage": "Allocated memory: the peak, who holds it, what is left.",
     "launches": "From the API call through the queue to the kernel.",
     "breakdown": "How each device's time divides: busy, exposed, idle.",
     "findings": "What stands out, and what it could give back at most.",
@@ -53,7 +54,7 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"nsightpy.cli.{cmd_name}")
+        module = importlib.import_module(f"nsightpy.cli.{cmd_name.replace('-', '_')}")
         command: click.Command = module.command
         return command
 

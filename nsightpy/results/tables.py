@@ -88,7 +88,12 @@ def _whole_with_gaps(values: Sequence[Value]) -> bool:
 
 @dataclass(frozen=True)
 class MemorySeries:
-    """Live bytes of one kind of memory on one device: `live[i]` from `times_ns[i]` on."""
+    """Live bytes of one kind of memory on one device: `live[i]` from `times_ns[i]` on.
+
+    Where it is known: `layers` divide live bytes by who allocated them, from the bottom up;
+    `reserved` is what the allocator held; `iterations_ns` are where iterations begin and end;
+    `failures_ns` are allocations that failed. Without a `clock`, times count events.
+    """
 
     rank: int | None
     device: int
@@ -96,13 +101,36 @@ class MemorySeries:
     times_ns: Sequence[int]
     live: Sequence[int]
     peak_by: str = ""
+    reserved: Sequence[int] = ()
+    layers: Sequence[tuple[str, Sequence[int]]] = ()
+    iterations_ns: Sequence[int] = ()
+    failures_ns: Sequence[int] = ()
+    clock: bool = True
+
+
+@dataclass(frozen=True)
+class MemoryGrowth:
+    """One iteration: the most that was live in it, and by how much memory grew over it, in bytes.
+
+    `grown_at` is the place that grew most, by `grown_bytes`; empty where nothing grew.
+    """
+
+    start_ns: int
+    end_ns: int
+    peak_bytes: int
+    left_bytes: int
+    grown_at: str = ""
+    grown_bytes: int = 0
+    rank: int | None = None
+    device: int = 0
 
 
 @dataclass(frozen=True, repr=False)
 class MemoryUsage(Table):
-    """The table of `nsightpy memory --usage`, and behind it what is drawn."""
+    """The table of `nsightpy memory-usage`, behind it what is drawn, and what iterations left."""
 
     series: tuple[MemorySeries, ...] = ()
+    iterations: tuple[MemoryGrowth, ...] = ()
 
 
 @dataclass(frozen=True)

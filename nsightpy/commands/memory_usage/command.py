@@ -1,27 +1,34 @@
-"""memory --usage: how much memory was allocated over time, the peak, and who allocated it."""
+"""memory-usage: how much memory was allocated over time, the peak, and who allocated it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Unpack
 
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.memory.allocations import Usage, usage
-from nsightpy.commands.memory_usage.allocating_ranges import allocators
-from nsightpy.frames import Frame
-from nsightpy.query.request import Common, Request, captures
-from nsightpy.query.scope import Scope
-from nsightpy.rank_set import Paths
-from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, MemorySeries, MemoryUsage, Value
+from nsightpy.analysis.memory.allocation_places import BY
+from nsightpy.analysis.memory.allocations import NEVER, usage
+from nsightpy.analysis.memory.holders import Holder, holders
+from nsightpy.errors import NsightpyError, ReportError, UsageError
+from nsightpy.frames import Frame, Labels
+from nsightpy.memory_snapshots import MemorySnapshot, find_snapshots, open_snapshots
+from nsightpy.rank_set import ON_ERROR, Paths, RankSet, natural
+from nsightpy.readers.nsys.memory_usage import MEMORY_USAGE
+from nsightpy.reports import NsysReport
+from nsightpy.results import Field, MemoryGrowth, MemorySeries, MemoryUsage, Value, with_notes
 from nsightpy.units import format_count
+from nsightpy.verbs.asking.request import Common, Request, captures
+from nsightpy.verbs.asking.scope import Scope
+from nsightpy.verbs.gathering.allocators import allocators
+from nsightpy.verbs.memory_difference import difference
+from nsightpy.verbs.snapshot_usage import DeviceUsage, notes_of, series_of, usage_of
 
 FIELDS = (
-    Field("rank", "id"),
     Field("device", "id"),
     Field("memory", "text"),
     Field("peak_bytes", "bytes"),
@@ -32,8 +39,13 @@ FIELDS = (
     Field("allocations"),
     Field("largest_bytes", "bytes"),
     Field("allocated_by", "text"),
+    Field("at_end_bytes", "bytes"),
+    Field("rank", "id"),
 )
+_RANK, _AT_PEAK, _NAME = len(FIELDS) - 1, 5, 9
+COMMAND = "memory-usage"
 NOT_CAPTURED = "{} recorded no allocations; `nsys profile --cuda-memory-usage=true` records them."
+_MIXED = "memory snapshots of PyTorch and other reports are not read together"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,51 +54,178 @@ class _Part:
 
     rows: list[tuple[Value, ...]]
     series: list[MemorySeries]
+    notes: list[str]
+    growth: list[MemoryGrowth]
     unknown_frees: int = 0
     recorded: bool = True
 
 
 def memory_usage(
-    reports: Paths, *, top: int | None = None, **common: Unpack[Common]
+    reports: Paths | Sequence[str | Path | MemorySnapshot] | MemorySnapshot,
+    *,
+    by: str | None = None,
+    diff: bool = False,
+    top: int | None = None,
+    **common: Unpack[Common],
 ) -> MemoryUsage:
-    """Peaks of allocated memory per rank, device and kind of memory, and who allocated them.
+    """Peaks of allocated memory per device and kind of memory, and who allocated it.
 
     One row per allocator (NVTX range, else API function), the one with most live bytes at the
     peak first; bytes and ns. Memory allocated before the capture is not known.
+
+    Of PyTorch memory snapshots, allocators are the first Python frames outside torch (`by`:
+    "function", "file" or "stack" instead), and memory from before the recording is known. diff
+    compares two snapshots by them.
     """
+    if by is not None and by not in BY:
+        raise UsageError(f"cannot group by {by}; there are {', '.join(BY[1:])}")
+    given = _given(reports)
+    snapshots = [one for one in given if isinstance(one, MemorySnapshot) or _is_snapshot(one)]
+    if snapshots and len(snapshots) < len(given):
+        other = next(one for one in given if one not in snapshots)
+        raise ReportError(getattr(other, "path", other), _MIXED, "ask about each kind alone.")
+    if snapshots:
+        return _of_snapshots(snapshots, by or BY[0], diff, top, common)
+    if by is not None or diff:
+        raise UsageError("--by and --diff are for memory snapshots of PyTorch")
+    return _of_reports(reports, top, common)  # type: ignore[arg-type]
+
+
+def _given(reports: object) -> list[object]:
+    if isinstance(reports, str | Path | NsysReport | MemorySnapshot | RankSet):
+        return [reports]
+    return list(reports) if isinstance(reports, Iterable) else [reports]
+
+
+def _is_snapshot(given: object) -> bool:
+    return isinstance(given, str | Path) and bool(find_snapshots(given))
+
+
+def _of_reports(reports: Paths, top: int | None, common: Common) -> MemoryUsage:
     request = Request.of(reports, **common)
     parts = request.map(partial(_usages, scope=request.scope), ranked=True).values
+    table = request.finish(_table(parts, top), *_notes(parts))
+    return replace(_table(parts, top), inputs=table.inputs, notes=table.notes)
+
+
+def _of_snapshots(
+    given: Sequence[object], by: str, diff: bool, top: int | None, common: Common
+) -> MemoryUsage:
+    """The same of memory snapshots; raises ReportError for one alone that cannot be read."""
+    if common.get("nvtx") is not None:
+        raise NsightpyError("--nvtx: memory snapshots hold no NVTX ranges; leave it out.")
+    scope = Scope.of(*(common.get(name) for name in ("rank", "device", "from_time", "to_time")))  # type: ignore[arg-type]
+    on_error = common.get("on_error", "skip")
+    if on_error not in ON_ERROR:
+        raise UsageError(f"on_error must be one of {', '.join(ON_ERROR)}, not {on_error!r}")
+    opened = open_snapshots(given, rank_regex=common.get("rank_regex"))  # type: ignore[arg-type]
+    if not diff:
+        opened.sort(key=lambda one: natural(str(one.path)))
+    wanted = [one for one in opened if scope.ranks is None or one.rank in scope.ranks]
+    if not wanted:
+        raise NsightpyError("--rank: no snapshot has it; a snapshot's rank is in its file name.")
+    if diff and len(wanted) != 2:
+        raise UsageError(f"--diff compares two snapshots, and {len(wanted)} are given")
+    failures, found = [], []
+    for one in wanted:
+        try:
+            found.append((one, usage_of(one, by, scope)))
+        except ReportError as error:
+            if on_error == "raise" or diff or len(wanted) == 1:
+                raise
+            failures.append(error)
+    if not found:
+        raise failures[0]
+    inputs = [str(one.path) for one in wanted]
+    said = [f"left out: {error.path}: {error.problem}" for error in failures]
+    for snapshot, devices in found:
+        name = f"{snapshot.path.name}: " if len(found) > 1 else ""
+        own = [*snapshot.notes, *(note for one in devices for note in notes_of(one))]
+        said += [f"{name}{note}" for note in own]
+        snapshot.close()
+    if diff:
+        return _finished(difference(found[0][1], found[1][1], top), inputs, said)
+    parts = [_of_devices(snapshot, devices) for snapshot, devices in found]
+    return _finished(_table(parts, top), inputs, said)
+
+
+def _finished(table: MemoryUsage, inputs: Sequence[str], notes: Sequence[str]) -> MemoryUsage:
+    plain = with_notes(table, inputs, notes)
+    return replace(table, inputs=plain.inputs, notes=plain.notes)
+
+
+def _table(parts: Sequence[_Part], top: int | None) -> MemoryUsage:
     rows = sorted((row for part in parts for row in part.rows), key=_order)
     series = sorted((one for part in parts for one in part.series), key=_series_order)
-    table = MemoryUsage("memory", FIELDS, tuple(rows[:top]), series=tuple(series))
-    finished = request.finish(table, *_notes(parts))
-    return replace(table, inputs=finished.inputs, notes=finished.notes)
+    growth = tuple(one for part in parts for one in part.growth)
+    return MemoryUsage(COMMAND, FIELDS, tuple(rows[:top]), series=tuple(series), iterations=growth)
 
 
-def _usages(report: SystemReport, *, scope: Scope) -> _Part:
-    if not report.has_memory_usage:
-        return _Part([], [], recorded=False)
+def _of_devices(snapshot: MemorySnapshot, devices: Sequence[DeviceUsage]) -> _Part:
+    part = _Part([], [], [], [])
+    for one in devices:
+        drawn = series_of(snapshot, one)
+        peak_ns = one.found.time_of(one.peak)
+        figures = (one.peak_bytes, peak_ns, one.left_bytes)
+        part.rows.extend(
+            _row(one.device, drawn.memory, figures, holder, snapshot.rank) for holder in one.holders
+        )
+        part.series.append(drawn)
+        part.growth.extend(one.growth)
+    return part
+
+
+def _usages(report: NsysReport, *, scope: Scope) -> _Part:
+    part = _Part([], [], [], [])
+    if not report.export.holds_rows(MEMORY_USAGE):
+        return replace(part, recorded=False)
     whole = report.frame("memory_usage")
     # events are moments; what was taken before a stretch of time is still live in it
     placed = Frame({**whole, "end_ns": whole["start_ns"]})
     events = replace(scope, from_ns=None, to_ns=None, nvtx=None).within(report, placed)
     names = allocators(report, events)
     groups = group_by(events, ("pid", "device", "memory"))
-    rows: list[tuple[Value, ...]] = []
-    series, unknown = [], 0
+    unknown = 0
     for code, (pid, device, memory) in enumerate(groups.keys):
         mine = np.flatnonzero(groups.codes == code)
         if not isinstance(pid, int) or not isinstance(device, int) or not len(mine):
             continue
         found = usage(events.take(mine))
         unknown += found.unknown_frees
-        who = [names[int(mine[row])] for row in found.rows.tolist()]
-        own = _by_allocator(found, who)
-        place = (report.rank_of(pid)[0], device, str(memory))
-        rows += [(*place, *figures) for figures in own]
-        first = str(own[0][-1] or "") if own else ""
-        series.append(MemorySeries(*place, found.times.tolist(), found.live.tolist(), first))
-    return _Part(rows, series, unknown)
+        who = Labels.of(names[int(mine[row])] for row in found.rows.tolist())
+        live = np.zeros(len(found.rows), dtype=np.bool_)
+        live[found.at_peak] = True
+        held = holders(
+            who.codes.astype(np.int64), who.values, found.bytes, live, found.freed == NEVER
+        )
+        rank = report.rank_of(pid)[0]
+        figures = (found.peak_bytes, found.peak_ns, found.left_bytes)
+        part.rows.extend(_row(device, str(memory), figures, one, rank) for one in held)
+        first = str(held[0].name or "") if held else ""
+        times, levels = found.times.tolist(), found.live.tolist()
+        part.series.append(MemorySeries(rank, device, str(memory), times, levels, first))
+    return replace(part, unknown_frees=unknown)
+
+
+def _row(
+    device: int,
+    memory: str,
+    figures: tuple[int, int | None, int],
+    held: Holder,
+    rank: int | None,
+) -> tuple[Value, ...]:
+    return (
+        device,
+        memory,
+        *figures,
+        held.at_peak_bytes,
+        held.at_peak_allocations,
+        held.allocations,
+        held.largest_bytes,
+        held.name,
+        held.at_end_bytes,
+        rank,
+    )
 
 
 def _notes(parts: Sequence[_Part]) -> list[str]:
@@ -97,32 +236,10 @@ def _notes(parts: Sequence[_Part]) -> list[str]:
     return [*said, freed] if unknown else said
 
 
-def _by_allocator(found: Usage, who: list[str]) -> list[tuple[Value, ...]]:
-    """The figures of every allocator of one kind of memory, most live bytes at the peak first."""
-    live = set(found.at_peak.tolist())
-    rows = []
-    for name in sorted(set(who)):
-        mine = [place for place, one in enumerate(who) if one == name]
-        at_peak = [place for place in mine if place in live]
-        rows.append(
-            (
-                found.peak_bytes,
-                found.peak_ns,
-                found.left_bytes,
-                int(found.bytes[at_peak].sum()),
-                len(at_peak),
-                len(mine),
-                int(found.bytes[mine].max()),
-                name or None,
-            )
-        )
-    return sorted(rows, key=lambda row: (-int(row[3] or 0), -int(row[6] or 0), str(row[7])))
-
-
 def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
-    rank, device, memory = row[:3]
-    at_peak = row[6] if isinstance(row[6], int) else 0
-    return (rank is None, rank or 0, device, memory, -at_peak, str(row[-1]))
+    rank, device, memory, at_peak = row[_RANK], row[0], row[1], row[_AT_PEAK]
+    known = at_peak if isinstance(at_peak, int) else 0
+    return (rank is None, rank or 0, device, memory, -known, str(row[_NAME]))
 
 
 def _series_order(one: MemorySeries) -> tuple[object, ...]:

@@ -1,0 +1,136 @@
+"""Where in the source memory was allocated: call stacks as places that people know.
+
+A place is the first Python frame outside torch: the frames before it are the allocator, ATen and
+torch's own modules, which allocate for everybody.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.frames import Frame, Ints, Labels
+
+BY = ("place", "function", "file", "stack")
+# Code of torch itself, installed or in a checkout, and what its compilers generate.
+_TORCH = re.compile(
+    r"(?:^|/)(?:(?:site|dist)-packages/(?:torch|functorch|triton)/"
+    r"|torch/(?:_\w+|accelerator|ao|amp|autograd|backends|compiler|cpu|cuda|distributed|export|fft"
+    r"|func|futures|fx|jit|library|linalg|masked|mps|multiprocessing|nested|nn|onnx|optim|overrides"
+    r"|package|profiler|quantization|sparse|special|storage|testing|utils|xpu|functional"
+    r"|random|serialization)(?:/|\.py$)"
+    r"|torchinductor_[^/]*/)"
+    r"|^<eval_with_key>"
+)
+_PYTHON = re.compile(r"\.pyw?$|^<ipython-input|^<stdin>$")
+_GENERATED = re.compile(r"^<")
+_MACHINERY = re.compile(
+    r"^(?:torch::unwind|torch::CapturedTraceback|torch::cuda::|c10::|at::detail::|void \*|std::)"
+)
+# How well a frame names a place; of equal ones the innermost does.
+_USER, _GENERATED_CODE, _TORCH_PYTHON, _CPP, _ALLOCATOR = range(5)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """The place of each stack: `codes[stack]` is an index of `names`."""
+
+    codes: Ints
+    names: tuple[str, ...]
+
+    def of(self, stacks: Ints) -> Ints:
+        """The place of each stack number; -1 stays -1."""
+        if not len(self.codes):
+            return np.full(len(stacks), -1, dtype=np.int64)
+        return np.where(stacks >= 0, self.codes[np.maximum(stacks, 0)], -1)
+
+
+def places(frames: Frame, by: str = "place") -> Places:
+    """The places of all stacks (columns stack, function, file, line; stacks count from 0).
+
+    by: "place" is file:line function, "function" file function, "file" the file, "stack" every
+    Python frame outside torch from the innermost out.
+    """
+    stack = frames.ints("stack")
+    count = int(stack[-1]) + 1 if len(stack) else 0
+    kind = _kinds(frames)
+    order = np.lexsort((np.arange(len(stack)), kind, stack))
+    first = order[np.searchsorted(stack[order], np.arange(count))]
+    files = _short(frames.labels("file"))
+    if by == "stack":
+        return _whole_stacks(frames, kind, first, files)
+    line = frames.ints("line")[first]
+    parts = (frames.labels("file").codes[first], frames.labels("function").codes[first], line)
+    wanted = {"place": parts, "function": parts[:2], "file": parts[:1]}[by]
+    _, rows, codes = np.unique(
+        np.stack(wanted).astype(np.int64), axis=1, return_index=True, return_inverse=True
+    )
+    names = [_name(frames, files, int(first[row]), by) for row in rows.tolist()]
+    return _merged(codes.reshape(-1).astype(np.int64), names)
+
+
+def _kinds(frames: Frame) -> Ints:
+    """How well each frame names a place, from its file, then from its function."""
+    files, functions = frames.labels("file"), frames.labels("function")
+    of_file = np.asarray([_kind_of_file(file) for file in files.values], dtype=np.int64)
+    of_file = of_file if len(of_file) else np.full(1, _CPP, dtype=np.int64)
+    machinery = np.asarray([bool(_MACHINERY.match(name)) for name in functions.values] or [False])
+    kind = of_file[files.codes]
+    return np.where((kind == _CPP) & machinery[functions.codes], _ALLOCATOR, kind)
+
+
+def _kind_of_file(file: str) -> int:
+    plain = file.replace("\\", "/")
+    if _TORCH.search(plain):
+        return _TORCH_PYTHON
+    if _PYTHON.search(plain):
+        return _USER
+    return _GENERATED_CODE if _GENERATED.match(plain) else _CPP
+
+
+def _whole_stacks(frames: Frame, kind: Ints, first: Ints, files: list[str]) -> Places:
+    """The frames of a stack that are as good as its best one, innermost first."""
+    stack = frames.ints("stack")
+    kept = np.flatnonzero(kind == kind[first][stack])
+    texts = [_name(frames, files, row, "place") for row in kept.tolist()]
+    joined: dict[int, list[str]] = {}
+    for number, text in zip(stack[kept].tolist(), texts, strict=True):
+        joined.setdefault(number, []).append(text)
+    names = [" < ".join(joined[number]) for number in range(len(first))]
+    return _merged(np.arange(len(first), dtype=np.int64), names)
+
+
+def _merged(codes: Ints, names: list[str]) -> Places:
+    """Places of equal names become one."""
+    labels = Labels.of(names)
+    return Places(labels.codes.astype(np.int64)[codes], labels.values)
+
+
+def _name(frames: Frame, files: list[str], row: int, by: str) -> str:
+    file = files[int(frames.labels("file").codes[row])]
+    function = frames.labels("function")[row]
+    line = int(frames.ints("line")[row])
+    if by == "file":
+        return file or function
+    where = f"{file}:{line}" if by == "place" and line > 0 else file
+    return f"{where} {function}".strip()
+
+
+def _short(files: Labels) -> list[str]:
+    """The end of each path: two parts of it, and more where that would not tell files apart."""
+    split = [[part for part in file.replace("\\", "/").split("/") if part] for file in files.values]
+    depth = [2] * len(split)
+    while True:
+        shown = ["/".join(parts[-many:]) for parts, many in zip(split, depth, strict=True)]
+        alike: dict[str, set[tuple[str, ...]]] = {}
+        for name, parts in zip(shown, split, strict=True):
+            alike.setdefault(name, set()).add(tuple(parts))
+        longer = [
+            many + 1 if len(alike[name]) > 1 and many < len(parts) else many
+            for name, parts, many in zip(shown, split, depth, strict=True)
+        ]
+        if longer == depth:
+            return ["" if name == "??" else name for name in shown]
+        depth = longer

@@ -1,0 +1,54 @@
+"""Who holds memory: the allocations of one device and kind of memory, by who made them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.frames import Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """What one allocator holds: at the peak, at the end, and of how many allocations it has made.
+
+    `name` is None where nothing tells who allocated.
+    """
+
+    name: str | None
+    at_peak_bytes: int
+    at_peak_allocations: int
+    allocations: int
+    largest_bytes: int
+    at_end_bytes: int
+
+
+def holders(
+    codes: Ints, names: Sequence[str], size: Ints, at_peak: np.ndarray, at_end: np.ndarray
+) -> list[Holder]:
+    """The holders, most bytes at the peak first.
+
+    codes: an index of `names` for each allocation, -1 for unknown. size: bytes.
+    at_peak, at_end: masks of the allocations that were live then.
+    """
+    count = len(names) + 1
+    made = np.bincount(codes + 1, minlength=count)
+    peak, end = (_sums(codes + 1, size, mask, count) for mask in (at_peak, at_end))
+    pieces = np.bincount((codes + 1)[at_peak], minlength=count)
+    largest = np.zeros(count, dtype=np.int64)
+    np.maximum.at(largest, codes + 1, size)
+    found = [
+        Holder(
+            (names[code - 1] or None) if code else None,
+            *(int(column[code]) for column in (peak, pieces, made, largest, end)),
+        )
+        for code in np.flatnonzero(made).tolist()
+    ]
+    return sorted(found, key=lambda one: (-one.at_peak_bytes, -one.largest_bytes, str(one.name)))
+
+
+def _sums(codes: Ints, size: Ints, mask: np.ndarray, count: int) -> Ints:
+    # exact: bytes of a device are far below 2**53
+    return np.bincount(codes[mask], size[mask], count).astype(np.int64)

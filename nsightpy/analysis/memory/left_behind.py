@@ -1,0 +1,81 @@
+"""What each iteration of a program leaves behind in memory, and where it was allocated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.memory.recorded import Recorded
+from nsightpy.frames import Frame, Ints
+from nsightpy.results import MemoryGrowth
+
+_PROFILER_STEP = re.compile(r"ProfilerStep#?\*?\d*")
+_OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")
+
+
+@dataclass(frozen=True, slots=True)
+class Iterations:
+    """Stretches of time, `start[i]` to `end[i]` in ns, and what they were known by."""
+
+    source: str
+    start: Ints
+    end: Ints
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def iterations(ranges: Frame) -> Iterations:
+    """The iterations that a snapshot tells of (schema snapshot_ranges).
+
+    The profiler's steps, else the time from one optimizer step's end to the next one's end: the
+    first of them has no beginning, and is left out.
+    """
+    names = ranges.labels("name")
+    start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
+    closed = (start >= 0) & (end >= start)
+    steps = [name for name in names.values if _PROFILER_STEP.fullmatch(name)]
+    rows = np.flatnonzero(names.equals(steps) & closed)
+    if len(rows):
+        rows = rows[np.argsort(start[rows], kind="stable")]
+        return Iterations("ProfilerStep", start[rows], end[rows])
+    for name in names.values:
+        if _OPTIMIZER_STEP.match(name):
+            ends = np.sort(end[names.equals([name]) & closed])
+            return Iterations(name.replace("#", " of ", 1), ends[:-1], ends[1:])
+    empty = np.empty(0, dtype=np.int64)
+    return Iterations("", empty, empty)
+
+
+def left_behind(
+    found: Recorded, spans: Iterations, codes: Ints, names: Sequence[str]
+) -> list[MemoryGrowth]:
+    """What every iteration leaves; codes: the place of each allocation in `names`, -1 unknown."""
+    if not len(spans) or not found.events:
+        return []
+    live = found.live
+    places = len(names) + 1
+    made = []
+    for start, end in zip(spans.start.tolist(), spans.end.tolist(), strict=True):
+        first, last = found.states(start, end)
+        size = np.where(found.alive(last), found.bytes, 0) - np.where(
+            found.alive(first), found.bytes, 0
+        )
+        grown = np.bincount(codes + 1, size, places).astype(np.int64)
+        most = int(np.argmax(grown))
+        known = bool(grown[most] > 0)
+        name = (names[most - 1] if most else "") if known else ""
+        made.append(
+            MemoryGrowth(
+                start,
+                end,
+                int(live[first : last + 1].max()),
+                int(live[last] - live[first]),
+                name,
+                int(grown[most]) if known else 0,
+            )
+        )
+    return made

@@ -1,0 +1,86 @@
+"""Live memory over time for a picture: few moments, the highest of each stretch, by place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.memory.recorded import Recorded
+from nsightpy.frames import Ints
+
+STRETCHES, PLACES = 1200, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """Live bytes of one place at each moment."""
+
+    name: str
+    live: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class OverTime:
+    """Live and reserved bytes at some states, the layers from the bottom up; they add up to live.
+
+    `times` are ns, or the number of the event where the snapshot has no clock.
+    """
+
+    states: Ints
+    times: Ints
+    live: Ints
+    reserved: Ints
+    layers: tuple[Layer, ...]
+    clock: bool
+
+
+def over_time(
+    found: Recorded, codes: Ints, names: Sequence[str], first: int, last: int, rest: str
+) -> OverTime:
+    """The states `first` to `last` of an allocator, one for each stretch: its highest.
+
+    codes: the place of each allocation in `names`, -1 unknown. The places that hold most at any
+    moment get a layer; `rest` names that of all others.
+    """
+    live = found.live
+    states = _highest(live, first, last)
+    clock = bool(found.events) and bool((found.times >= 0).all())
+    order = np.arange(found.events + 1, dtype=np.int64)
+    times = np.append(found.times[:1], found.times) if clock else order
+    by_place = _by_place(found, states, codes + 1, len(names) + 1)
+    most = by_place.max(axis=1, initial=0)
+    kept = [int(row) for row in np.argsort(-most, kind="stable")[:PLACES] if most[row] > 0 and row]
+    layers = [Layer(names[row - 1], by_place[row]) for row in kept]
+    others = by_place.sum(axis=0) - by_place[kept].sum(axis=0)
+    if others.any():
+        layers.insert(0, Layer(rest, others))
+    return OverTime(
+        states, times[states], live[states], found.reserved[states], tuple(layers), clock
+    )
+
+
+def _highest(live: Ints, first: int, last: int) -> Ints:
+    """The first and the last state, and the highest one of every stretch between."""
+    edges = np.unique(np.linspace(first, last + 1, STRETCHES + 1).astype(np.int64))
+    if last - first < STRETCHES:
+        return np.arange(first, last + 1)
+    most = np.maximum.reduceat(live[: last + 1], edges[:-1])
+    size = np.diff(edges)
+    at_most = np.flatnonzero(live[first : last + 1] == np.repeat(most, size)) + first
+    stretch = np.searchsorted(edges, at_most, side="right") - 1
+    return np.unique(
+        np.concatenate([at_most[np.unique(stretch, return_index=True)[1]], [first, last]])
+    )
+
+
+def _by_place(found: Recorded, states: Ints, rows: Ints, count: int) -> Ints:
+    """Live bytes of each place at each of the states: what came minus what went, summed up."""
+    width = len(states) + 1
+    change = np.zeros(count * width, dtype=np.int64)
+    for event, sign in ((found.start, 1), (found.freed, -1)):
+        column = np.searchsorted(states, event + 1, side="left")
+        weights = np.bincount(rows * width + column, found.bytes, count * width)
+        change += sign * weights.astype(np.int64)
+    return np.cumsum(change.reshape(count, width), axis=1)[:, :-1]

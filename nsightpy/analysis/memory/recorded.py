@@ -1,0 +1,133 @@
+"""Allocations out of PyTorch's ring buffer of allocator events, and live memory over them.
+
+The buffer may have lost its beginning. What was allocated before it is what was active at the
+dump and never allocated in it, and what was freed in it without having been allocated there.
+Live bytes go up at `alloc` and down at `free_completed`.
+
+Moments are places in the order of events, as several events share a microsecond: state k is what
+was live before event k, state n what was live after the last one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.frames import Frame, Ints
+
+BEFORE = -1
+ALLOC, FREED = "alloc", "free_completed"
+GROWS, SHRINKS = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
+
+
+@dataclass(frozen=True, slots=True)
+class Recorded:
+    """The allocations of one device.
+
+    `start` and `freed` are the events (0 to n - 1) that made and ended each; BEFORE and n stand
+    for before the first and never. `times` (ns, n of them) are -1 where no clock was recorded.
+    `reserved` has n + 1 states. Of the counts, `unmatched` frees end nothing that was known,
+    `replaced` allocations ended unseen, `later` blocks were allocated after the last event.
+    """
+
+    start: Ints
+    freed: Ints
+    bytes: Ints
+    stack: Ints
+    times: Ints
+    reserved: Ints
+    unmatched: int = 0
+    replaced: int = 0
+    later: int = 0
+
+    @property
+    def events(self) -> int:
+        return len(self.times)
+
+    @property
+    def live(self) -> Ints:
+        """Live bytes of each of the n + 1 states."""
+        change = np.zeros(self.events + 2, dtype=np.int64)
+        np.add.at(change, self.start + 1, self.bytes)
+        np.subtract.at(change, self.freed + 1, self.bytes)
+        return np.cumsum(change)[:-1]
+
+    def alive(self, state: int) -> np.ndarray:
+        """Mask of the allocations that are live in a state."""
+        return (self.start < state) & (self.freed >= state)
+
+    def states(self, from_ns: int | None, to_ns: int | None) -> tuple[int, int]:
+        """The first and the last state of a stretch of time."""
+        times = np.maximum.accumulate(self.times) if self.events else self.times
+        first = 0 if from_ns is None else int(np.searchsorted(times, from_ns, side="left"))
+        last = self.events if to_ns is None else int(np.searchsorted(times, to_ns, side="right"))
+        return first, max(first, last)
+
+    def time_of(self, state: int) -> int | None:
+        """When a state began, in ns; the first one with the recording."""
+        if not self.events or self.times[max(state - 1, 0)] < 0:
+            return None
+        return int(self.times[max(state - 1, 0)])
+
+
+def recorded(events: Frame, segments: Frame, blocks: Frame) -> Recorded:
+    """The allocations of one device (schemas allocator_events, memory_segments, memory_blocks)."""
+    actions = events.labels("action")
+    places = np.flatnonzero(actions.equals([ALLOC, FREED]))
+    count = events.rows
+    address = events.ints("address")[places]
+    by_address = np.lexsort((places, address))
+    places, address = places[by_address], address[by_address]
+    allocs = actions.equals([ALLOC])[places]
+    same = address[1:] == address[:-1] if len(address) else np.empty(0, dtype=np.bool_)
+    follows = np.append(same, False)
+    ended = np.full(len(places), count, dtype=np.int64)
+    ended[follows] = places[1:][same]
+    first = np.append(True, ~same)[: len(places)]
+    lost = ~allocs & first
+    after_free = np.append(False, same & ~allocs[:-1])[: len(places)] if len(places) else lost
+    kept, unknown = blocks_before(address, allocs, first, blocks)
+    size, stack = events.ints("bytes")[places], events.ints("stack")[places]
+    made = allocs
+    return Recorded(
+        np.concatenate([np.full(len(kept) + int(lost.sum()), BEFORE), places[made]]),
+        np.concatenate([np.full(len(kept), count), places[lost], ended[made]]),
+        np.concatenate([blocks.ints("requested_bytes")[kept], size[lost], size[made]]),
+        np.concatenate([blocks.ints("stack")[kept], np.full(int(lost.sum()), -1), stack[made]]),
+        events.ints("start_ns"),
+        _reserved(events, segments),
+        int(np.count_nonzero(~allocs & after_free)),
+        int(np.count_nonzero(allocs[:-1] & allocs[1:] & same)),
+        unknown,
+    )
+
+
+def blocks_before(
+    address: Ints, allocs: np.ndarray, first: np.ndarray, blocks: Frame
+) -> tuple[Ints, int]:
+    """The active blocks that no event of their address made, and how many came after them all.
+
+    address, allocs, first: the events by address and order, and where an address begins.
+    """
+    active = np.asarray([state.startswith("active") for state in blocks.labels("state").values])
+    codes = blocks.labels("state").codes
+    rows = np.flatnonzero(active[codes]) if len(active) else np.empty(0, dtype=np.int64)
+    if not len(address):
+        return rows, 0
+    starts = np.flatnonzero(first)
+    own = address[starts]
+    last_is_alloc = allocs[np.append(starts[1:], len(address)) - 1]
+    wanted = blocks.ints("address")[rows]
+    place = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
+    seen = own[place] == wanted
+    return rows[~seen], int(np.count_nonzero(seen & ~last_is_alloc[place]))
+
+
+def _reserved(events: Frame, segments: Frame) -> Ints:
+    """Reserved bytes of each state, backwards from what the segments held at the dump."""
+    actions = events.labels("action")
+    change = np.where(actions.equals(GROWS), events.ints("bytes"), 0)
+    change = np.where(actions.equals(SHRINKS), -events.ints("bytes"), change)
+    later = np.append(np.cumsum(change[::-1])[::-1], 0)
+    return int(segments.ints("bytes").sum()) - later

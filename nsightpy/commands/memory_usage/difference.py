@@ -1,0 +1,53 @@
+"""Two memory snapshots side by side: what each place holds in one and in the other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nsightpy.analysis.memory.holders import Holder
+from nsightpy.results import Field, MemoryUsage, Value
+from nsightpy.verbs.snapshot_usage import MEMORY, DeviceUsage
+
+FIELDS = (
+    Field("device", "id"),
+    Field("memory", "text"),
+    Field("before_at_peak_bytes", "bytes"),
+    Field("after_at_peak_bytes", "bytes"),
+    Field("delta_at_peak_bytes", "bytes"),
+    Field("before_at_end_bytes", "bytes"),
+    Field("after_at_end_bytes", "bytes"),
+    Field("delta_at_end_bytes", "bytes"),
+    Field("before_allocations"),
+    Field("after_allocations"),
+    Field("allocated_by", "text"),
+)
+
+
+def difference(
+    before: Sequence[DeviceUsage], after: Sequence[DeviceUsage], top: int | None = None
+) -> MemoryUsage:
+    """One row per device and place, what changed most first; a place that is not there has 0."""
+    sides = [{one.device: one for one in side} for side in (before, after)]
+    rows: list[tuple[Value, ...]] = []
+    for device in sorted(set(sides[0]) | set(sides[1])):
+        held = [_by_name(side.get(device)) for side in sides]
+        own = [_row(device, name, *(side.get(name) for side in held)) for name in held[0] | held[1]]
+        rows += sorted(own, key=_order)
+    return MemoryUsage("memory-usage", FIELDS, tuple(rows[:top]))
+
+
+def _by_name(one: DeviceUsage | None) -> dict[str, Holder]:
+    return {} if one is None else {str(held.name or ""): held for held in one.holders}
+
+
+def _row(device: int, name: str, before: Holder | None, after: Holder | None) -> tuple[Value, ...]:
+    peaks = [0 if one is None else one.at_peak_bytes for one in (before, after)]
+    ends = [0 if one is None else one.at_end_bytes for one in (before, after)]
+    counts = [0 if one is None else one.allocations for one in (before, after)]
+    changed = (*peaks, peaks[1] - peaks[0], *ends, ends[1] - ends[0])
+    return (device, MEMORY, *changed, *counts, name or None)
+
+
+def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
+    changes = [abs(int(row[place] or 0)) for place in (4, 7)]
+    return (-max(changes), -changes[0], str(row[-1]))

@@ -1,0 +1,235 @@
+"""Memory snapshots for `memory-usage`: rows, pictures and notes of one snapshot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from nsightpy.analysis.memory.allocation_places import Places, places
+from nsightpy.analysis.memory.holders import Holder, holders
+from nsightpy.analysis.memory.left_behind import Iterations, iterations, left_behind
+from nsightpy.analysis.memory.over_time import OverTime, over_time
+from nsightpy.analysis.memory.recorded import BEFORE, Recorded, recorded
+from nsightpy.analysis.memory.reserved import OutOfMemory, Reserve, out_of_memory, reserve
+from nsightpy.errors import MissingDataError
+from nsightpy.frames import Frame, Ints
+from nsightpy.memory_snapshots import MemorySnapshot
+from nsightpy.results import MemoryGrowth, MemorySeries
+from nsightpy.units import counted, format_bytes, format_time
+from nsightpy.verbs.asking.scope import Scope
+
+MEMORY = "Device"
+EARLIER, NO_STACK, OTHERS = "(before the recording)", "(no stack recorded)", "(other places)"
+MOST_FAILURES = 3
+_FRAMES = ("allocator_events", "memory_segments", "memory_blocks")
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceUsage:
+    """One device of a snapshot: its allocations, by place, within a stretch of its states."""
+
+    device: int
+    found: Recorded
+    codes: Ints
+    names: tuple[str, ...]
+    first: int
+    last: int
+    reserve: Reserve
+    failures: list[OutOfMemory] = field(default_factory=list)
+    growth: list[MemoryGrowth] = field(default_factory=list)
+    iterations: Iterations | None = None
+
+    @property
+    def live(self) -> Ints:
+        return self.found.live[self.first : self.last + 1]
+
+    @property
+    def peak(self) -> int:
+        """The state of the peak: the first where most was live."""
+        return self.first + int(np.argmax(self.live))
+
+    @property
+    def peak_bytes(self) -> int:
+        return int(self.live.max())
+
+    @property
+    def left_bytes(self) -> int:
+        return int(self.live[-1])
+
+    @property
+    def holders(self) -> list[Holder]:
+        """Who holds what, of the allocations that were live in the stretch of time."""
+        within = (self.found.start < self.last) & (self.found.freed >= self.first)
+        rows = np.flatnonzero(within)
+        peak, end = self.found.alive(self.peak)[rows], self.found.alive(self.last)[rows]
+        return holders(self.codes[rows], self.names, self.found.bytes[rows], peak, end)
+
+    @property
+    def over_time(self) -> OverTime:
+        return over_time(self.found, self.codes, self.names, self.first, self.last, OTHERS)
+
+
+def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsage]:
+    """The devices of a snapshot that are in scope; raises MissingDataError for times it lacks."""
+    known = places(snapshot.frame("stack_frames"), by)
+    spans = iterations(snapshot.frame("snapshot_ranges"))
+    made = []
+    for device in snapshot.devices:
+        if scope.devices is not None and device not in scope.devices:
+            continue
+        events, segments, blocks = (_of(snapshot.frame(name), device) for name in _FRAMES)
+        found = recorded(events, segments, blocks)
+        if (scope.from_ns, scope.to_ns) != (None, None) and found.time_of(0) is None:
+            problem = "has no times that --from and --to could be measured by"
+            raise MissingDataError(snapshot.path, problem, "leave them out.")
+        codes, names = _named(known, found)
+        first, last = found.states(scope.from_ns, scope.to_ns)
+        growth = left_behind(found, spans, codes, names) if found.time_of(0) is not None else []
+        made.append(
+            DeviceUsage(
+                device,
+                found,
+                codes,
+                names,
+                first,
+                last,
+                reserve(segments, blocks),
+                [one for one in out_of_memory(events, found) if _within(one.start_ns, scope)],
+                [replace(one, rank=snapshot.rank, device=device) for one in growth],
+                spans,
+            )
+        )
+    return made
+
+
+def _of(frame: Frame, device: int) -> Frame:
+    return frame.take(frame.ints("device") == device)
+
+
+def _within(time: int | None, scope: Scope) -> bool:
+    if time is None:
+        return True
+    after = scope.from_ns is None or time >= scope.from_ns
+    return after and (scope.to_ns is None or time <= scope.to_ns)
+
+
+def _named(known: Places, found: Recorded) -> tuple[Ints, tuple[str, ...]]:
+    """The place of each allocation; those without a stack have one of two names of their own."""
+    codes = known.of(found.stack)
+    count = len(known.names)
+    missing = np.where(found.start == BEFORE, count, count + 1)
+    return np.where(codes >= 0, codes, missing), (*known.names, EARLIER, NO_STACK)
+
+
+def series_of(snapshot: MemorySnapshot, one: DeviceUsage) -> MemorySeries:
+    """What is drawn of a device."""
+    drawn = one.over_time
+    spans = one.iterations
+    edges = np.union1d(spans.start, spans.end).tolist() if spans is not None else []
+    held = one.holders
+    return MemorySeries(
+        snapshot.rank,
+        one.device,
+        MEMORY,
+        drawn.times.tolist(),
+        drawn.live.tolist(),
+        str(held[0].name or "") if held else "",
+        drawn.reserved.tolist(),
+        tuple((layer.name, layer.live.tolist()) for layer in drawn.layers),
+        edges if drawn.clock else (),
+        [failure.start_ns for failure in one.failures if failure.start_ns is not None],
+        drawn.clock,
+    )
+
+
+def notes_of(one: DeviceUsage) -> list[str]:
+    """What has to be said about one device, in sentences that begin with its name."""
+    device = f"Device {one.device}"
+    return [
+        *_reserve_notes(one, device),
+        *_failure_notes(one, device),
+        *_growth_notes(one, device),
+        *_doubts(one, device),
+    ]
+
+
+def _reserve_notes(one: DeviceUsage, device: str) -> list[str]:
+    state, share = one.reserve, one.reserve.unused_share
+    if share is None:
+        return []
+    at_peak = int(one.found.reserved[one.peak])
+    said = (
+        f"{device} at the dump: {format_bytes(state.reserved)} reserved, "
+        f"{format_bytes(state.requested)} allocated; {format_bytes(state.unused)} "
+        f"({100 * share:.0f} %) reserved and unused"
+    )
+    if state.free_pieces:
+        pieces = counted(state.free_pieces, "piece")
+        said += f" in {pieces}, the largest {format_bytes(state.largest_free)}"
+    if one.found.events:
+        said += f". At the peak {format_bytes(at_peak)} were reserved"
+    return [f"{said}."]
+
+
+def _failure_notes(one: DeviceUsage, device: str) -> list[str]:
+    said = []
+    for failure in one.failures[:MOST_FAILURES]:
+        when = "" if failure.start_ns is None else f" at {format_time(failure.start_ns)}"
+        free = failure.device_free
+        left = "" if free is None else f"; the device had {format_bytes(free)} free"
+        unused = format_bytes(failure.reserved - failure.live)
+        said.append(
+            f"{device} ran out of memory{when}: {format_bytes(failure.asked)} were asked for with "
+            f"{format_bytes(failure.live)} allocated and {unused} reserved and unused{left}."
+        )
+    if len(one.failures) > MOST_FAILURES:
+        said.append(f"{device} ran out of memory {len(one.failures):,} times in all.")
+    return said
+
+
+def _growth_notes(one: DeviceUsage, device: str) -> list[str]:
+    if not one.growth or one.iterations is None:
+        return []
+    left = sorted(growth.left_bytes for growth in one.growth)
+    median = left[(len(left) - 1) // 2]
+    most = max(one.growth, key=lambda growth: growth.left_bytes)
+    number = one.growth.index(most) + 1
+    said = (
+        f"{device}: {counted(len(left), 'iteration')} ({one.iterations.source}): each leaves "
+        f"{_signed(left[0])} to {_signed(left[-1])} behind, the median {_signed(median)}"
+    )
+    if most.left_bytes > 0 and most.grown_at:
+        said += (
+            f"; the {number}. leaves most, {format_bytes(most.grown_bytes)} of it from "
+            f"{most.grown_at}"
+        )
+    return [f"{said}."]
+
+
+def _signed(size: int) -> str:
+    return f"-{format_bytes(-size)}" if size < 0 else format_bytes(size)
+
+
+def _doubts(one: DeviceUsage, device: str) -> list[str]:
+    """Where the recording does not fit together."""
+    found = one.found
+    said = []
+    if found.unmatched:
+        said.append(f"{device}: {found.unmatched:,} frees end no known allocation; left out.")
+    if found.replaced:
+        said.append(
+            f"{device}: {found.replaced:,} allocations were freed unseen; they end where their "
+            "address is allocated again."
+        )
+    if found.later:
+        said.append(
+            f"{device}: {counted(found.later, 'block')} of the dump came after the recording; "
+            "left out."
+        )
+    if found.events and bool((found.reserved < found.live).any()):
+        said.append(
+            f"{device}: less is reserved than allocated at times: the recording ended before the "
+            "dump, and reserved memory is uncertain."
+        )
+    return said

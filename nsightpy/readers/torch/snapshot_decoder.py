@@ -1,0 +1,301 @@
+"""A program of its own: decodes a PyTorch memory snapshot and writes its columns to stdout.
+
+Run as `python -I -S snapshot_decoder.py FILE MEMORY_BYTES CPU_SECONDS` by `snapshot_process.py`;
+it needs the standard library only, so that it starts in milliseconds and little is mapped under
+its memory limit. The unpickler knows containers, strings and numbers, and nothing that the file
+names is ever looked up. Layout of the snapshot: torch/csrc/cuda/memory_snapshot.cpp,
+https://github.com/pytorch/pytorch/blob/main/torch/csrc/cuda/Module.cpp (THCPModule_memorySnapshot).
+
+Output: one line of JSON (texts, and name, type code and length of each column), then the columns'
+bytes in that order. Exit codes below; what was refused stands on stderr.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import pickle
+import sys
+from array import array
+from collections.abc import Callable, Iterable, Sequence
+from operator import methodcaller
+from typing import Any, NoReturn
+
+OUT_OF_MEMORY, REFUSED, DAMAGED, NO_SNAPSHOT = 10, 11, 12, 13
+NONE = -1
+# What the unpickler and these functions raise on files that are not what they should be.
+BROKEN = (
+    pickle.UnpicklingError,
+    EOFError,
+    ArithmeticError,
+    AttributeError,
+    ImportError,
+    LookupError,
+    RecursionError,
+    SystemError,
+    TypeError,
+    ValueError,
+)
+
+
+class RefusedError(Exception):
+    """The pickle wants what no snapshot needs."""
+
+
+class ShapeError(Exception):
+    """The pickle holds plain data, and the data is no snapshot."""
+
+
+def limit(memory: int, seconds: int) -> bool:
+    """Bound this process; False where the system cannot (only Linux enforces RLIMIT_AS)."""
+    if sys.platform != "linux":
+        return False
+    import resource
+
+    with open("/proc/self/statm", encoding="ascii") as file:  # noqa: PTH123
+        mapped = int(file.read().split()[0]) * resource.getpagesize()
+    for kind, wanted in (
+        (resource.RLIMIT_AS, mapped + memory),
+        (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        bound = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        resource.setrlimit(kind, (bound, bound))
+    return True
+
+
+def unpickler(bounded: bool) -> Any:
+    """An unpickler that refuses every name and every persistent id.
+
+    Without a memory limit it is Python's own one: its memo is a dictionary, so that a huge index
+    costs nothing.
+    """
+    base: Any = pickle.Unpickler if bounded else pickle._Unpickler
+
+    class Containers(base):  # type: ignore[misc]
+        def find_class(self, module: str, name: str) -> NoReturn:
+            raise RefusedError(f"code: {module}.{name}"[:200])
+
+        def persistent_load(self, pid: object) -> NoReturn:
+            raise RefusedError("an object outside the file (a persistent id)")
+
+        def get_extension(self, code: int) -> NoReturn:
+            raise RefusedError(f"code: extension {code}")
+
+    return Containers
+
+
+class Codes(dict[str, int]):
+    """A small integer for each distinct text, in order of appearance."""
+
+    def __missing__(self, text: str) -> int:
+        if type(text) is not str:
+            raise ShapeError("a name in it is no text")
+        self[text] = len(self)
+        return self[text]
+
+    @property
+    def texts(self) -> list[str]:
+        return [text.encode("utf-8", "backslashreplace").decode() for text in self]
+
+
+class Stacks:
+    """Call stacks, each distinct one once: `frames[offsets[i] : offsets[i + 1]]` is stack i."""
+
+    def __init__(self, most: int) -> None:
+        self.left = most
+        self.known: dict[tuple[int, ...], int] = {}
+        self.by_list: dict[int, int] = {}
+        self.by_frame: dict[int, int] = {}
+        self.frames: dict[tuple[int, int, int], int] = {}
+        self.functions, self.files = Codes(), Codes()
+
+    def code(self, frames: object) -> int:
+        """The number of a stack; NONE for none. Lists and frames are shared inside a snapshot."""
+        found = self.by_list.get(id(frames))
+        if found is None:
+            found = self.by_list[id(frames)] = self._add(frames)
+        return found
+
+    def _add(self, frames: object) -> int:
+        if not frames:
+            return NONE
+        if not isinstance(frames, list | tuple):
+            raise ShapeError("a call stack in it is no list")
+        self.left -= len(frames)
+        if self.left < 0:
+            raise ShapeError("it repeats its call stacks without end")
+        stack = tuple([self.by_frame.get(id(frame)) or self._frame(frame) for frame in frames])
+        return self.known.setdefault(stack, len(self.known))
+
+    def _frame(self, frame: dict[str, Any]) -> int:
+        """The number of a frame, from 1 on."""
+        key = (
+            self.functions[frame.get("name", "")],
+            self.files[frame.get("filename", "")],
+            int(frame.get("line", 0)),
+        )
+        found = self.by_frame[id(frame)] = self.frames.setdefault(key, len(self.frames) + 1)
+        return found
+
+
+class Columns:
+    """Columns by name, and the texts that their codes stand for."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, array[int]] = {}
+        self.texts: dict[str, Codes] = {}
+
+    def add(self, name: str, values: Iterable[int]) -> None:
+        self.columns.setdefault(name, array("q")).extend(array("q", values))
+
+    def add_texts(self, name: str, values: Iterable[str]) -> None:
+        self.add(name, map(self.texts.setdefault(name, Codes()).__getitem__, values))
+
+    def write(self, out: Any) -> None:
+        """The header line, then the columns."""
+        header = {
+            "texts": {name: codes.texts for name, codes in self.texts.items()},
+            "columns": [(name, len(values)) for name, values in self.columns.items()],
+        }
+        out.write(json.dumps(header).encode("ascii") + b"\n")
+        for values in self.columns.values():
+            values.tofile(out)
+        out.flush()
+
+
+def get(key: str, default: object) -> Callable[[Any], Any]:
+    """The value of a key, or the default where a row has none."""
+    return methodcaller("get", key, default)
+
+
+def rows_of(value: object, what: str) -> list[dict[str, Any]]:
+    """A list of dictionaries, as it should be."""
+    if value is None:
+        return []
+    if not isinstance(value, list | tuple) or not all(isinstance(row, dict) for row in value):
+        raise ShapeError(f"its {what} are no list of dictionaries")
+    return value  # type: ignore[return-value]
+
+
+def add_events(columns: Columns, device: int, trace: list[dict[str, Any]], stacks: Stacks) -> None:
+    """What one device's allocator did, in order."""
+    columns.add("event_device", [device] * len(trace))
+    columns.add("event_time_us", map(get("time_us", NONE), trace))
+    columns.add("event_stream", map(get("stream", 0), trace))
+    columns.add("event_address", map(get("addr", NONE), trace))
+    columns.add("event_bytes", map(get("size", 0), trace))
+    columns.add("event_device_free", map(get("device_free", NONE), trace))
+    columns.add_texts("event_action", map(get("action", ""), trace))
+    columns.add("event_stack", map(stacks.code, map(get("frames", None), trace)))
+
+
+def add_segments(
+    columns: Columns, segments: list[dict[str, Any]], blocks: Sequence[int], stacks: Stacks
+) -> None:
+    """Segments and their blocks; `blocks` is how many each segment has."""
+    columns.add("segment_device", map(get("device", 0), segments))
+    columns.add("segment_stream", map(get("stream", 0), segments))
+    columns.add("segment_address", map(get("address", NONE), segments))
+    for name in ("total_size", "allocated_size", "active_size", "requested_size"):
+        columns.add(f"segment_{name}", map(get(name, NONE), segments))
+    columns.add("segment_expandable", map(get("is_expandable", 0), segments))
+    columns.add_texts("segment_kind", map(get("segment_type", ""), segments))
+    columns.add("segment_blocks", blocks)
+    for segment in segments:
+        address = segment.get("address", 0)
+        for block in segment.get("blocks") or ():
+            size = block.get("size", 0)
+            requested, frames = requested_of(block, size)
+            columns.add("block_address", (block.get("address", address),))
+            columns.add("block_bytes", (size,))
+            columns.add("block_requested", (requested,))
+            columns.add_texts("block_state", (block.get("state", ""),))
+            columns.add("block_stack", (stacks.code(frames),))
+            address += size
+
+
+def requested_of(block: dict[str, Any], size: int) -> tuple[int, object]:
+    """The bytes asked for and the stack; before torch 2.1 they stand in the block's history."""
+    if "frames" in block:
+        return block.get("requested_size", size), block["frames"]
+    history = block.get("history") or [{}]
+    real = history[0].get("real_size", size)
+    return block.get("requested_size", real), history[0].get("frames")
+
+
+def add_annotations(columns: Columns, annotations: list[dict[str, Any]]) -> None:
+    """Ranges of the program (record_function, optimizer steps), each as its start and its end."""
+    columns.add("annotation_time_us", map(get("time_us", NONE), annotations))
+    columns.add("annotation_device", map(get("device", NONE), annotations))
+    columns.add_texts("annotation_stage", map(get("stage", ""), annotations))
+    columns.add_texts("annotation_name", map(get("name", ""), annotations))
+
+
+def columns_of(snapshot: object, most: int) -> Columns:
+    """The columns of a decoded snapshot; raises ShapeError where it is none.
+
+    A row takes more than a byte of its file, so that `most` bounds what shared lists may add up to.
+    """
+    if isinstance(snapshot, list):
+        snapshot = {"segments": snapshot}
+    if not isinstance(snapshot, dict) or "segments" not in snapshot:
+        raise ShapeError("it has no segments")
+    segments = rows_of(snapshot["segments"], "segments")
+    blocks = [len(rows_of(segment.get("blocks"), "blocks")) for segment in segments]
+    given = snapshot.get("device_traces") or []
+    if not isinstance(given, list | tuple):
+        raise ShapeError("its device_traces are no list")
+    if sum(blocks) + sum(map(len, given)) > most:
+        raise ShapeError("it repeats its rows without end")
+    columns, stacks = Columns(), Stacks(most)
+    add_segments(columns, segments, blocks, stacks)
+    for device, trace in enumerate(given):
+        add_events(columns, device, rows_of(trace, "device_traces"), stacks)
+    add_annotations(columns, rows_of(snapshot.get("external_annotations"), "annotations"))
+    ends, end = array("q", [0]), 0
+    for stack in stacks.known:
+        end += len(stack)
+        ends.append(end)
+        columns.add("stack_frame", stack)
+    columns.add("stack_end", ends)
+    columns.add("frame_function", (key[0] for key in stacks.frames))
+    columns.add("frame_file", (key[1] for key in stacks.frames))
+    columns.add("frame_line", (key[2] for key in stacks.frames))
+    columns.texts |= {"frame_function": stacks.functions, "frame_file": stacks.files}
+    return columns
+
+
+def decode(path: str, bounded: bool) -> tuple[int, str]:
+    """Decode a file and write its columns; the exit code, and what is wrong."""
+    loaded = False
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            size = os.fstat(file.fileno()).st_size
+            snapshot = unpickler(bounded)(file).load()
+        loaded = True
+        columns_of(snapshot, size).write(sys.stdout.buffer)
+    except MemoryError:
+        return OUT_OF_MEMORY, ""
+    except RefusedError as error:
+        return REFUSED, str(error)
+    except ShapeError as error:
+        return NO_SNAPSHOT, str(error)
+    except BROKEN as error:
+        return (NO_SNAPSHOT if loaded else DAMAGED), f"{type(error).__name__}: {error}"[:300]
+    return 0, ""
+
+
+def main(arguments: Sequence[str]) -> NoReturn:
+    """Decode under limits and leave at once: what is nested deeply is never taken apart."""
+    gc.disable()
+    bounded = limit(int(arguments[1]), int(arguments[2]))
+    code, problem = decode(arguments[0], bounded)
+    os.write(2, ascii(problem).encode("ascii") if problem else b"")
+    os._exit(code)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

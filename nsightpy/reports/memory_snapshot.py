@@ -1,0 +1,171 @@
+"""One PyTorch memory snapshot: its frames, read on first use."""
+
+from __future__ import annotations
+
+import glob
+import html
+from collections.abc import Iterable
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsightpy import frames
+from nsightpy.frames import Frame
+from nsightpy.readers.nsys.identity import (
+    GUESS,
+    decide_ranks,
+    rank_by_regex,
+    rank_expression,
+    rank_in_name,
+)
+from nsightpy.readers.torch.snapshot import read_snapshot
+from nsightpy.readers.torch.snapshot_process import is_snapshot_file
+from nsightpy.units import format_count
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+# Where reports of nsys lie, snapshots beside them are not what is asked about.
+REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".sqlite", ".sqlite3", ".db")
+
+NO_HISTORY = (
+    "The snapshot holds no history, only what was allocated at the dump; "
+    "torch.cuda.memory._record_memory_history() records one."
+)
+NO_CLOCK = "The snapshot's torch recorded no time: its events have an order only."
+
+
+class MemorySnapshot:
+    """What torch.cuda.memory._dump_snapshot wrote. Nothing in the file is run.
+
+    The frames are pandas DataFrames with the columns of `nsightpy.frames`, times in ns since the
+    recording began. Raises ReportError when a file cannot be read.
+    """
+
+    def __init__(self, path: Path | str) -> None:
+        self.path = Path(path)
+        self.rank: int | None = None
+        self.rank_source = ""
+
+    def __repr__(self) -> str:
+        return f"MemorySnapshot({str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to read the same snapshot: no frames."""
+        return {"path": self.path, "rank": self.rank, "rank_source": self.rank_source}
+
+    @cached_property
+    def _frames(self) -> dict[str, Frame]:
+        return read_snapshot(self.path)
+
+    def close(self) -> None:
+        """Let go of the frames; what is asked next reads the file again."""
+        self.__dict__.pop("_frames", None)
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What a reader of any figure of this snapshot must know."""
+        events = self.frame("allocator_events")
+        if not events.rows:
+            return [NO_HISTORY]
+        if (events.ints("start_ns") < 0).any():
+            return [NO_CLOCK]
+        return []
+
+    @cached_property
+    def devices(self) -> list[int]:
+        """The devices that the snapshot knows something of."""
+        known = (
+            self.frame(name).ints("device") for name in ("allocator_events", "memory_segments")
+        )
+        return sorted(set(np.unique(np.concatenate(list(known))).tolist()))
+
+    def frame(self, name: str) -> Frame:
+        """A frame in nsightpy's own columnar form."""
+        if name not in frames.SNAPSHOT_SCHEMAS:
+            raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SNAPSHOT_SCHEMAS)}")
+        return self._frames[name]
+
+    @property
+    def allocator_events(self) -> pd.DataFrame:
+        """What the allocator did, in order (schema: frames.ALLOCATOR_EVENTS)."""
+        return self.frame("allocator_events").to_pandas()
+
+    @property
+    def memory_segments(self) -> pd.DataFrame:
+        """Device memory that the allocator held at the dump (schema: frames.MEMORY_SEGMENTS)."""
+        return self.frame("memory_segments").to_pandas()
+
+    @property
+    def memory_blocks(self) -> pd.DataFrame:
+        """What those segments were divided into (schema: frames.MEMORY_BLOCKS)."""
+        return self.frame("memory_blocks").to_pandas()
+
+    @property
+    def stack_frames(self) -> pd.DataFrame:
+        """Call stacks, innermost frame first (schema: frames.STACK_FRAMES)."""
+        return self.frame("stack_frames").to_pandas()
+
+    @property
+    def snapshot_ranges(self) -> pd.DataFrame:
+        """Optimizer steps and other annotations (schema: frames.SNAPSHOT_RANGES)."""
+        return self.frame("snapshot_ranges").to_pandas()
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "snapshot": str(self.path),
+            "devices": ", ".join(map(str, self.devices)),
+            "events": format_count(self.frame("allocator_events").rows),
+            "notes": " ".join(self.notes),
+        }
+        cells = "".join(
+            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
+            for key, value in facts.items()
+            if value
+        )
+        return f"<table>{cells}</table>"
+
+
+def find_snapshots(given: str | Path) -> list[Path]:
+    """The memory snapshots behind one path: itself, those in a directory, or those of a glob."""
+    path = Path(given)
+    if path.is_dir():
+        found = [one for one in path.iterdir() if one.is_file()]
+    elif not path.exists() and glob.has_magic(str(given)):
+        found = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
+    else:
+        return [path] if path.is_file() and is_snapshot_file(path) else []
+    snapshots = [one for one in found if one.is_file() and is_snapshot_file(one)]
+    return snapshots if not any(one.suffix in REPORT_SUFFIXES for one in found) else []
+
+
+def open_snapshots(
+    paths: Iterable[str | Path | MemorySnapshot], *, rank_regex: str | None = None
+) -> list[MemorySnapshot]:
+    """Open snapshots, directories and globs, in natural order, each once, with their ranks.
+
+    A rank is evident from the file's name only.
+    """
+    if rank_regex is not None:
+        rank_expression(rank_regex)
+    opened: dict[Path, MemorySnapshot] = {}
+    for given in paths:
+        if isinstance(given, MemorySnapshot):
+            opened.setdefault(given.path.resolve(), given)
+            continue
+        for path in find_snapshots(given):
+            opened.setdefault(path.resolve(), MemorySnapshot(path))
+    known = {
+        (str(one.path), 0): (rank_by_regex(one.path.name, rank_regex) if rank_regex else [])
+        + rank_in_name(one.path.name)
+        for one in opened.values()
+    }
+    decided = decide_ranks(known)
+    for one in opened.values():
+        rank, source = decided[str(one.path), 0]
+        if not source.startswith(GUESS):
+            one.rank, one.rank_source = rank, source
+    return list(opened.values())
