@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from nsightpy.frames import NCU_SCHEMAS, SCHEMAS, Column, Schema
+from nsightpy.frames import NCU_SCHEMAS, SCHEMAS, SNAPSHOT_SCHEMAS, Column, Schema
 
 PAGE = Path(__file__).parent.parent / "docs" / "frames.md"
 INTRODUCTION = """\
@@ -25,10 +25,18 @@ Missing values are NaN or have no row. [roofline.md](roofline.md) says how repor
 """
 
 
+SNAPSHOT = """
+# Frames of PyTorch memory snapshots
+
+The same for what `torch.cuda.memory._dump_snapshot(FILE)` wrote. Times are ns since the first
+event of the recording.
+"""
+
+
 def frames_page() -> str:
     """The whole page as Markdown."""
-    systems = "".join(map(_section, SCHEMAS.values()))
-    return INTRODUCTION + systems + COMPUTE + "".join(map(_section, NCU_SCHEMAS.values()))
+    parts = ((INTRODUCTION, SCHEMAS), (COMPUTE, NCU_SCHEMAS), (SNAPSHOT, SNAPSHOT_SCHEMAS))
+    return "".join(text + "".join(map(_section, found.values())) for text, found in parts)
 
 
 def _section(schema: Schema) -> str:

@@ -32,7 +32,7 @@ def command(**options: Any) -> None:
             raise UsageError("--by splits copies; --usage has rows of its own")
         answer(options)
         return
-    from nsightpy.verbs.memory import memory
+    from nsightpy.commands.memory import memory
 
     table = memory(options["reports"], by=options["by"], top=options["top"], **common_of(options))
     show(table, options)

@@ -33,12 +33,12 @@ def command(**options: Any) -> None:
 
 def answer(options: dict[str, Any], **wanted: Any) -> None:
     """Ask, and show or draw what comes back."""
-    from nsightpy.verbs.memory_usage import memory_usage
+    from nsightpy.commands.memory_usage.command import memory_usage
 
     table = memory_usage(options["reports"], top=options["top"], **wanted, **common_of(options))
 
     def figure() -> Figure:
-        from nsightpy.render.memory_plot import memory_figure
+        from nsightpy.render.plots.memory_plot import memory_figure
 
         return memory_figure(table)
 

@@ -41,8 +41,17 @@ from nsightpy.frames.schema import (
     Column,
     Schema,
 )
+from nsightpy.frames.snapshot_schema import (
+    ALLOCATOR_EVENTS,
+    MEMORY_BLOCKS,
+    MEMORY_SEGMENTS,
+    SNAPSHOT_RANGES,
+    SNAPSHOT_SCHEMAS,
+    STACK_FRAMES,
+)
 
 __all__ = [
+    "ALLOCATOR_EVENTS",
     "API_CALLS",
     "COLLECTIVES",
     "CUDA_EVENTS",
@@ -53,7 +62,9 @@ __all__ = [
     "KERNELS",
     "LAUNCHES",
     "LIBRARY_CALLS",
+    "MEMORY_BLOCKS",
     "MEMORY_OPERATIONS",
+    "MEMORY_SEGMENTS",
     "MEMORY_USAGE",
     "METRICS",
     "MPI_CALLS",
@@ -63,6 +74,9 @@ __all__ = [
     "PROCESSES",
     "RULES",
     "SCHEMAS",
+    "SNAPSHOT_RANGES",
+    "SNAPSHOT_SCHEMAS",
+    "STACK_FRAMES",
     "SYNCHRONIZATIONS",
     "Column",
     "ColumnData",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from nsightpy.results.tables import (
     Field,
     Finding,
+    MemoryGrowth,
     MemorySeries,
     MemoryUsage,
     QueueLengths,
@@ -19,6 +20,7 @@ from nsightpy.results.tables import (
 __all__ = [
     "Field",
     "Finding",
+    "MemoryGrowth",
     "MemorySeries",
     "MemoryUsage",
     "QueueLengths",

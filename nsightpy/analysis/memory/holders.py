@@ -30,18 +30,18 @@ def holders(
 ) -> list[Holder]:
     """The holders, most bytes at the peak first.
 
-    codes: an index of `names` for each allocation, -1 for unknown. size: bytes.
+    codes: an index of `names` for each allocation, of `size` bytes; an empty name is unknown.
     at_peak, at_end: masks of the allocations that were live then.
     """
-    count = len(names) + 1
-    made = np.bincount(codes + 1, minlength=count)
-    peak, end = (_sums(codes + 1, size, mask, count) for mask in (at_peak, at_end))
-    pieces = np.bincount((codes + 1)[at_peak], minlength=count)
+    count = len(names)
+    made = np.bincount(codes, minlength=count)
+    peak, end = (_sums(codes, size, mask, count) for mask in (at_peak, at_end))
+    pieces = np.bincount(codes[at_peak], minlength=count)
     largest = np.zeros(count, dtype=np.int64)
-    np.maximum.at(largest, codes + 1, size)
+    np.maximum.at(largest, codes, size)
     found = [
         Holder(
-            (names[code - 1] or None) if code else None,
+            names[code] or None,
             *(int(column[code]) for column in (peak, pieces, made, largest, end)),
         )
         for code in np.flatnonzero(made).tolist()

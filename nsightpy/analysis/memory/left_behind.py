@@ -53,21 +53,20 @@ def iterations(ranges: Frame) -> Iterations:
 def left_behind(
     found: Recorded, spans: Iterations, codes: Ints, names: Sequence[str]
 ) -> list[MemoryGrowth]:
-    """What every iteration leaves; codes: the place of each allocation in `names`, -1 unknown."""
+    """What every iteration leaves; codes: the place of each allocation in `names`."""
     if not len(spans) or not found.events:
         return []
     live = found.live
-    places = len(names) + 1
     made = []
     for start, end in zip(spans.start.tolist(), spans.end.tolist(), strict=True):
         first, last = found.states(start, end)
         size = np.where(found.alive(last), found.bytes, 0) - np.where(
             found.alive(first), found.bytes, 0
         )
-        grown = np.bincount(codes + 1, size, places).astype(np.int64)
+        grown = np.bincount(codes, size, len(names)).astype(np.int64)
         most = int(np.argmax(grown))
         known = bool(grown[most] > 0)
-        name = (names[most - 1] if most else "") if known else ""
+        name = names[most] if known else ""
         made.append(
             MemoryGrowth(
                 start,

@@ -37,25 +37,34 @@ class OverTime:
 
 
 def over_time(
-    found: Recorded, codes: Ints, names: Sequence[str], first: int, last: int, rest: str
+    found: Recorded,
+    codes: Ints,
+    names: Sequence[str],
+    within: tuple[int, int],
+    base: Sequence[str],
+    rest: str,
 ) -> OverTime:
-    """The states `first` to `last` of an allocator, one for each stretch: its highest.
+    """The states `within` (first, last) of an allocator, one for each stretch: its highest.
 
-    codes: the place of each allocation in `names`, -1 unknown. The places that hold most at any
-    moment get a layer; `rest` names that of all others.
+    codes: the place of each allocation in `names`. Those that hold most at any moment get a
+    layer; `rest` names that of all others. `base` are names that stand at the bottom, in order.
     """
     live = found.live
-    states = _highest(live, first, last)
+    states = _highest(live, *within)
     clock = bool(found.events) and bool((found.times >= 0).all())
     order = np.arange(found.events + 1, dtype=np.int64)
     times = np.append(found.times[:1], found.times) if clock else order
-    by_place = _by_place(found, states, codes + 1, len(names) + 1)
+    by_place = _by_place(found, states, codes, len(names))
     most = by_place.max(axis=1, initial=0)
-    kept = [int(row) for row in np.argsort(-most, kind="stable")[:PLACES] if most[row] > 0 and row]
-    layers = [Layer(names[row - 1], by_place[row]) for row in kept]
-    others = by_place.sum(axis=0) - by_place[kept].sum(axis=0)
-    if others.any():
-        layers.insert(0, Layer(rest, others))
+    order = np.argsort(-most, kind="stable")
+    lowest = [row for row in map(names.index, base) if most[row]]
+    kept = [row for row in order.tolist() if most[row] and row not in lowest][:PLACES]
+    others = by_place.sum(axis=0) - by_place[[*lowest, *kept]].sum(axis=0)
+    layers = [
+        *(Layer(names[row], by_place[row]) for row in lowest),
+        *([Layer(rest, others)] if others.any() else []),
+        *(Layer(names[row], by_place[row]) for row in kept),
+    ]
     return OverTime(
         states, times[states], live[states], found.reserved[states], tuple(layers), clock
     )

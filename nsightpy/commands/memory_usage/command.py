@@ -14,19 +14,19 @@ from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.memory.allocation_places import BY
 from nsightpy.analysis.memory.allocations import NEVER, usage
 from nsightpy.analysis.memory.holders import Holder, holders
+from nsightpy.commands.memory_usage.allocating_ranges import allocators
+from nsightpy.commands.memory_usage.difference import difference
+from nsightpy.commands.memory_usage.snapshot_usage import DeviceUsage, notes_of, series_of, usage_of
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Labels
-from nsightpy.memory_snapshots import MemorySnapshot, find_snapshots, open_snapshots
+from nsightpy.query.request import Common, Request, captures
+from nsightpy.query.scope import Scope
 from nsightpy.rank_set import ON_ERROR, Paths, RankSet, natural
 from nsightpy.readers.nsys.memory_usage import MEMORY_USAGE
-from nsightpy.reports import NsysReport
+from nsightpy.reports.memory_snapshot import MemorySnapshot, find_snapshots, open_snapshots
+from nsightpy.reports.nsys import NsysReport
 from nsightpy.results import Field, MemoryGrowth, MemorySeries, MemoryUsage, Value, with_notes
 from nsightpy.units import format_count
-from nsightpy.verbs.asking.request import Common, Request, captures
-from nsightpy.verbs.asking.scope import Scope
-from nsightpy.verbs.gathering.allocators import allocators
-from nsightpy.verbs.memory_difference import difference
-from nsightpy.verbs.snapshot_usage import DeviceUsage, notes_of, series_of, usage_of
 
 FIELDS = (
     Field("device", "id"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nsightpy.analysis.memory.holders import Holder
+from nsightpy.commands.memory_usage.snapshot_usage import MEMORY, DeviceUsage
 from nsightpy.results import Field, MemoryUsage, Value
-from nsightpy.verbs.snapshot_usage import MEMORY, DeviceUsage
 
 FIELDS = (
     Field("device", "id"),

@@ -14,10 +14,10 @@ from nsightpy.analysis.memory.recorded import BEFORE, Recorded, recorded
 from nsightpy.analysis.memory.reserved import OutOfMemory, Reserve, out_of_memory, reserve
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints
-from nsightpy.memory_snapshots import MemorySnapshot
+from nsightpy.query.scope import Scope
+from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.results import MemoryGrowth, MemorySeries
 from nsightpy.units import counted, format_bytes, format_time
-from nsightpy.verbs.asking.scope import Scope
 
 MEMORY = "Device"
 EARLIER, NO_STACK, OTHERS = "(before the recording)", "(no stack recorded)", "(other places)"
@@ -67,7 +67,8 @@ class DeviceUsage:
 
     @property
     def over_time(self) -> OverTime:
-        return over_time(self.found, self.codes, self.names, self.first, self.last, OTHERS)
+        within, base = (self.first, self.last), (EARLIER, NO_STACK)
+        return over_time(self.found, self.codes, self.names, within, base, OTHERS)
 
 
 def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsage]:

@@ -1,0 +1,91 @@
+"""One panel of live memory stacked by who allocated it, with what the allocator had reserved."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from nsightpy.render.escape import printable
+from nsightpy.render.plots.drawing import FAINT, INK, QUIET, SMALL
+from nsightpy.render.text.layout import shorten
+from nsightpy.results import MemorySeries
+from nsightpy.units import format_bytes
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+
+# What is not a place of the program is grey; the colours are Okabe and Ito's and four darker ones.
+GREYS = ("#8a8a8a", "#b4b4b4", "#d9d9d9")
+COLORS = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#8e7cc3",
+    "#7a5c00",
+)
+NAME = 44
+MOST_ITERATIONS = 60
+
+
+def draw_layers(axes: Axes, one: MemorySeries, scale: int, size: int) -> None:
+    """Stack the layers of a series, the reserved bytes above, its iterations and failures.
+
+    scale: ns (or events) in a unit of the axis. size: bytes in a unit of the axis.
+    """
+    times = [time / scale for time in one.times_ns]
+    peak = max(range(len(one.live)), key=lambda place: one.live[place])
+    low = [0.0] * len(times)
+    handles: list[Artist] = []
+    greys, colours = iter(GREYS), iter(COLORS)
+    for name, live in one.layers:
+        high = [below + value / size for below, value in zip(low, live, strict=True)]
+        color = next(greys, GREYS[-1]) if name.startswith("(") else next(colours, COLORS[-1])
+        label = f"{format_bytes(live[peak]):>8}  {shorten(printable(name), NAME)}"
+        handles.append(
+            axes.fill_between(times, low, high, step="post", color=color, linewidth=0, label=label)
+        )
+        low = high
+    axes.step(times, low, where="post", color=INK, linewidth=0.7)
+    if len(one.reserved):
+        reserved = [value / size for value in one.reserved]
+        label = f"{format_bytes(one.reserved[peak]):>8}  reserved"
+        handles += axes.step(
+            times, reserved, where="post", color=INK, linewidth=1, linestyle="--", label=label
+        )
+    _moments(axes, one, scale)
+    axes.legend(
+        handles=handles[::-1],
+        title="at the peak",
+        alignment="left",
+        loc="upper left",
+        bbox_to_anchor=(1.01, 1.04),
+        fontsize=SMALL,
+        title_fontsize=SMALL,
+        frameon=False,
+        borderaxespad=0,
+        prop={"family": "monospace", "size": SMALL - 1},
+    )
+
+
+def _moments(axes: Axes, one: MemorySeries, scale: int) -> None:
+    """Where iterations begin and end, if they are few enough to be told apart, and failures."""
+    if len(one.iterations_ns) <= MOST_ITERATIONS:
+        for time in one.iterations_ns:
+            axes.axvline(time / scale, color=QUIET, linewidth=0.6, linestyle=":")
+    for time in one.failures_ns:
+        axes.axvline(time / scale, color="#b00020", linewidth=1)
+    if one.failures_ns:
+        axes.annotate(
+            "out of memory",
+            (one.failures_ns[0] / scale, 0.02),
+            xycoords=("data", "axes fraction"),
+            xytext=(-3, 0),
+            textcoords="offset points",
+            ha="right",
+            fontsize=SMALL,
+            color="#b00020",
+        )
+    axes.grid(color=FAINT, linewidth=0.4)
