@@ -18,12 +18,14 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from nsightpy import errors
     from nsightpy.rank_set import RankSet, open_ranks
+    from nsightpy.reports.memory_snapshot import MemorySnapshot
     from nsightpy.reports.ncu import NcuReport
     from nsightpy.reports.nsys import NsysReport
     from nsightpy.reports.opening import open_report
     from nsightpy.reports.torch import TorchTrace
 
 __all__ = [
+    "MemorySnapshot",
     "NcuReport",
     "NsysReport",
     "RankSet",
@@ -34,6 +36,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "MemorySnapshot": "nsightpy.reports.memory_snapshot",
     "NcuReport": "nsightpy.reports.ncu",
     "NsysReport": "nsightpy.reports.nsys",
     "TorchTrace": "nsightpy.reports.torch",

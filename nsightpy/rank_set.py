@@ -23,6 +23,7 @@ from nsightpy.readers.nsys.identity import (
     rank_in_name,
 )
 from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace
+from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NCU_SUFFIXES, NcuReport, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
 from nsightpy.reports.opening import open_report
@@ -270,6 +271,9 @@ def open_ranks(
         if isinstance(report, NcuReport):
             problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
             raise ReportError(path, problem, f"`nsightpy roofline {path.name}` reads it.")
+        if isinstance(report, MemorySnapshot):
+            problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
+            raise ReportError(path, problem, f"`nsightpy memory-usage {path.name}` reads it.")
         opened.append(report)
     reports: dict[Path, SystemReport] = {}
     for one in opened:

@@ -25,6 +25,7 @@ from typing import IO, Any, Generic, TypeAlias, TypeVar
 
 from nsightpy import worker_processes
 from nsightpy.errors import ReportError
+from nsightpy.readers.tools.free_memory import available_memory
 from nsightpy.reports.nsys import NSYS_SUFFIXES
 from nsightpy.reports.system import ReportFacts, SystemReport
 from nsightpy.worker_processes import Worker
@@ -276,19 +277,6 @@ def processors() -> int:
     if len(quota) == 2 and quota[1]:
         allowed = min(allowed, max(1, math.ceil(quota[0] / quota[1])))
     return allowed
-
-
-def available_memory() -> int | None:
-    """Bytes that can still be used, by the system's account and the cgroup's; None if unknown."""
-    found = []
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        line = next(one for one in lines if one.startswith("MemAvailable:"))
-        found.append(int(line.split()[1]) * 1024)
-    limit, used = (_numbers(f"/sys/fs/cgroup/memory.{name}") for name in ("max", "current"))
-    if limit and used:
-        found.append(max(0, limit[0] - used[0]))
-    return min(found, default=None)
 
 
 def _numbers(path: str) -> list[int]:

@@ -1,1 +1,1 @@
-"""One file each: NsysReport, TorchTrace, NcuReport."""
+"""One file each: NsysReport, TorchTrace, NcuReport, MemorySnapshot."""

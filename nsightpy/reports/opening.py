@@ -6,6 +6,8 @@ from pathlib import Path
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.torch.sniff import is_perfetto_trace, is_torch_trace
+from nsightpy.readers.torch.snapshot_process import is_snapshot_file
+from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
 from nsightpy.reports.system import Progress
@@ -18,8 +20,8 @@ def open_report(
     use_cache: bool = True,
     rank_regex: str | None = None,
     progress: Progress | None = None,
-) -> NsysReport | TorchTrace | NcuReport:
-    """Open one report file: of Nsight Systems, of PyTorch's profiler, or of Nsight Compute.
+) -> NsysReport | TorchTrace | NcuReport | MemorySnapshot:
+    """Open one report: of Nsight Systems, Nsight Compute, PyTorch's profiler or its allocator.
 
     A .nsys-rep or .qdrep is exported with nsys on first use, and the columns of a trace (.json,
     .json.gz) are kept, in the user's cache unless `use_cache` is False. Raises ReportError when
@@ -32,6 +34,8 @@ def open_report(
         raise ReportError(path, "is a directory", "nsightpy.open_ranks reads all reports in one.")
     if is_ncu_file(path):
         return NcuReport(path)
+    if is_snapshot_file(path):
+        return MemorySnapshot(path)
     if path.suffix not in NSYS_SUFFIXES:
         if is_torch_trace(path):
             return TorchTrace(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)

@@ -22,9 +22,8 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import ON_ERROR, Paths, RankSet, natural
-from nsightpy.readers.nsys.memory_usage import MEMORY_USAGE
 from nsightpy.reports.memory_snapshot import MemorySnapshot, find_snapshots, open_snapshots
-from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, MemoryGrowth, MemorySeries, MemoryUsage, Value, with_notes
 from nsightpy.units import format_count
 
@@ -92,7 +91,7 @@ def memory_usage(
 
 
 def _given(reports: object) -> list[object]:
-    if isinstance(reports, str | Path | NsysReport | MemorySnapshot | RankSet):
+    if isinstance(reports, str | Path | SystemReport | MemorySnapshot | RankSet):
         return [reports]
     return list(reports) if isinstance(reports, Iterable) else [reports]
 
@@ -175,9 +174,9 @@ def _of_devices(snapshot: MemorySnapshot, devices: Sequence[DeviceUsage]) -> _Pa
     return part
 
 
-def _usages(report: NsysReport, *, scope: Scope) -> _Part:
+def _usages(report: SystemReport, *, scope: Scope) -> _Part:
     part = _Part([], [], [], [])
-    if not report.export.holds_rows(MEMORY_USAGE):
+    if not report.has_memory_usage:
         return replace(part, recorded=False)
     whole = report.frame("memory_usage")
     # events are moments; what was taken before a stretch of time is still live in it
