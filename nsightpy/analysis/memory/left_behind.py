@@ -53,12 +53,17 @@ def iterations(ranges: Frame) -> Iterations:
 def left_behind(
     found: Recorded, spans: Iterations, codes: Ints, names: Sequence[str]
 ) -> list[MemoryGrowth]:
-    """What every iteration leaves; codes: the place of each allocation in `names`."""
+    """What every iteration leaves, of those that the events cover from their start.
+
+    codes: the place of each allocation in `names`.
+    """
     if not len(spans) or not found.events:
         return []
     live = found.live
     made = []
     for start, end in zip(spans.start.tolist(), spans.end.tolist(), strict=True):
+        if start < found.times[0]:
+            continue
         first, last = found.states(start, end)
         size = np.where(found.alive(last), found.bytes, 0) - np.where(
             found.alive(first), found.bytes, 0

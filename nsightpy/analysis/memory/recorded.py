@@ -80,25 +80,25 @@ def recorded(events: Frame, segments: Frame, blocks: Frame) -> Recorded:
     by_address = np.lexsort((places, address))
     places, address = places[by_address], address[by_address]
     allocs = actions.equals([ALLOC])[places]
-    same = address[1:] == address[:-1] if len(address) else np.empty(0, dtype=np.bool_)
-    follows = np.append(same, False)
+    # an event may follow another one of its address
+    first = np.ones(len(places), dtype=np.bool_)
+    first[1:] = address[1:] != address[:-1]
+    follows = np.flatnonzero(~first)
     ended = np.full(len(places), count, dtype=np.int64)
-    ended[follows] = places[1:][same]
-    first = np.append(True, ~same)[: len(places)]
+    ended[follows - 1] = places[follows]
     lost = ~allocs & first
-    after_free = np.append(False, same & ~allocs[:-1])[: len(places)] if len(places) else lost
     kept, unknown = blocks_before(address, allocs, first, blocks)
     size, stack = events.ints("bytes")[places], events.ints("stack")[places]
-    made = allocs
+    after_alloc = allocs[follows - 1]
     return Recorded(
-        np.concatenate([np.full(len(kept) + int(lost.sum()), BEFORE), places[made]]),
-        np.concatenate([np.full(len(kept), count), places[lost], ended[made]]),
-        np.concatenate([blocks.ints("requested_bytes")[kept], size[lost], size[made]]),
-        np.concatenate([blocks.ints("stack")[kept], np.full(int(lost.sum()), -1), stack[made]]),
+        np.concatenate([np.full(len(kept) + np.count_nonzero(lost), BEFORE), places[allocs]]),
+        np.concatenate([np.full(len(kept), count), places[lost], ended[allocs]]),
+        np.concatenate([blocks.ints("requested_bytes")[kept], size[lost], size[allocs]]),
+        np.concatenate([blocks.ints("stack")[kept], np.full(lost.sum(), -1), stack[allocs]]),
         events.ints("start_ns"),
         _reserved(events, segments),
-        int(np.count_nonzero(~allocs & after_free)),
-        int(np.count_nonzero(allocs[:-1] & allocs[1:] & same)),
+        int(np.count_nonzero(~allocs[follows] & ~after_alloc)),
+        int(np.count_nonzero(allocs[follows] & after_alloc)),
         unknown,
     )
 

@@ -19,7 +19,7 @@ from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.results import MemoryGrowth, MemorySeries
 from nsightpy.units import counted, format_bytes, format_time
 
-MEMORY = "Device"
+MEMORY, ANY_DEVICE = "Device", -1
 EARLIER, NO_STACK, OTHERS = "(before the recording)", "(no stack recorded)", "(other places)"
 MOST_FAILURES = 3
 _FRAMES = ("allocator_events", "memory_segments", "memory_blocks")
@@ -74,7 +74,7 @@ class DeviceUsage:
 def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsage]:
     """The devices of a snapshot that are in scope; raises MissingDataError for times it lacks."""
     known = places(snapshot.frame("stack_frames"), by)
-    spans = iterations(snapshot.frame("snapshot_ranges"))
+    ranges = snapshot.frame("snapshot_ranges")
     made = []
     for device in snapshot.devices:
         if scope.devices is not None and device not in scope.devices:
@@ -86,6 +86,7 @@ def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsag
             raise MissingDataError(snapshot.path, problem, "leave them out.")
         codes, names = _named(known, found)
         first, last = found.states(scope.from_ns, scope.to_ns)
+        spans = iterations(ranges.take(np.isin(ranges.ints("device"), (device, ANY_DEVICE))))
         growth = left_behind(found, spans, codes, names) if found.time_of(0) is not None else []
         made.append(
             DeviceUsage(
@@ -193,18 +194,18 @@ def _growth_notes(one: DeviceUsage, device: str) -> list[str]:
     if not one.growth or one.iterations is None:
         return []
     left = sorted(growth.left_bytes for growth in one.growth)
-    median = left[(len(left) - 1) // 2]
     most = max(one.growth, key=lambda growth: growth.left_bytes)
-    number = one.growth.index(most) + 1
-    said = (
-        f"{device}: {counted(len(left), 'iteration')} ({one.iterations.source}): each leaves "
-        f"{_signed(left[0])} to {_signed(left[-1])} behind, the median {_signed(median)}"
-    )
-    if most.left_bytes > 0 and most.grown_at:
-        said += (
-            f"; the {number}. leaves most, {format_bytes(most.grown_bytes)} of it from "
-            f"{most.grown_at}"
+    known = f"{counted(len(left), 'iteration')} ({one.iterations.source})"
+    if left[0] == left[-1]:
+        said = f"{device}: {known}: each leaves {_signed(left[0])} behind"
+    else:
+        median = left[(len(left) - 1) // 2]
+        said = (
+            f"{device}: {known}: each leaves {_signed(left[0])} to {_signed(left[-1])} behind, "
+            f"the median {_signed(median)}; iteration {one.growth.index(most) + 1} leaves most"
         )
+    if most.left_bytes > 0:
+        said += f"; most grows at {most.grown_at}: {format_bytes(most.grown_bytes)}"
     return [f"{said}."]
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Ints
 from nsightpy.readers.torch.snapshot_process import Columns, decode
 
 UNKNOWN = -1
@@ -26,9 +26,8 @@ def read_snapshot(path: Path) -> dict[str, Frame]:
     Raises ReportError where the file is no snapshot, or one that cannot be read safely.
     """
     columns = decode(path)
-    numbers = columns.numbers
     _check(path, columns)
-    known = numbers["event_time_us"][numbers["event_time_us"] >= 0]
+    known = columns.ints("event_time_us")[columns.ints("event_time_us") >= 0]
     start = int(known.min()) if len(known) else UNKNOWN
     made = {
         "allocator_events": _events(columns, start),
@@ -46,97 +45,87 @@ def read_snapshot(path: Path) -> dict[str, Frame]:
 def _check(path: Path, columns: Columns) -> None:
     """Raise ReportError for numbers beyond any device and any clock: sums of them would wrap."""
     for name in ("event_bytes", "block_bytes", "block_requested", "segment_total_size"):
-        sizes = columns.numbers.get(name)
-        if sizes is not None and len(sizes) and not 0 <= sizes.min() <= sizes.max() < MOST_BYTES:
+        sizes = columns.ints(name)
+        if len(sizes) and not 0 <= sizes.min() <= sizes.max() < MOST_BYTES:
             raise ReportError(path, "is no memory snapshot: it holds impossible sizes", _AGAIN)
     for name in ("event_time_us", "annotation_time_us"):
-        if columns.numbers[name].max(initial=0) > MOST_TIME_US:
+        if columns.ints(name).max(initial=0) > MOST_TIME_US:
             raise ReportError(path, "is no memory snapshot: it holds impossible times", _AGAIN)
 
 
 def _events(columns: Columns, start: int) -> Frame:
-    numbers = columns.numbers
     return Frame(
         {
-            "start_ns": _since(numbers["event_time_us"], start),
-            "device": numbers["event_device"],
-            "stream": numbers["event_stream"],
-            "address": numbers["event_address"],
-            "bytes": numbers["event_bytes"],
-            "device_free_bytes": numbers["event_device_free"],
-            "action": _labels(columns, "event_action"),
-            "stack": numbers["event_stack"],
+            "start_ns": _since(columns.ints("event_time_us"), start),
+            "device": columns.ints("event_device"),
+            "stream": columns.ints("event_stream"),
+            "address": columns.ints("event_address"),
+            "bytes": columns.ints("event_bytes"),
+            "device_free_bytes": columns.ints("event_device_free"),
+            "action": columns.labels("event_action"),
+            "stack": columns.ints("event_stack"),
         }
     )
 
 
 def _segments(columns: Columns) -> Frame:
-    numbers = columns.numbers
     return Frame(
         {
-            "device": numbers["segment_device"],
-            "stream": numbers["segment_stream"],
-            "address": numbers["segment_address"],
-            "bytes": numbers["segment_total_size"],
-            "allocated_bytes": numbers["segment_allocated_size"],
-            "active_bytes": numbers["segment_active_size"],
-            "requested_bytes": numbers["segment_requested_size"],
-            "kind": _labels(columns, "segment_kind"),
-            "expandable": numbers["segment_expandable"],
+            "device": columns.ints("segment_device"),
+            "stream": columns.ints("segment_stream"),
+            "address": columns.ints("segment_address"),
+            "bytes": columns.ints("segment_total_size"),
+            "allocated_bytes": columns.ints("segment_allocated_size"),
+            "active_bytes": columns.ints("segment_active_size"),
+            "requested_bytes": columns.ints("segment_requested_size"),
+            "kind": columns.labels("segment_kind"),
+            "expandable": columns.ints("segment_expandable"),
         }
     )
 
 
 def _blocks(columns: Columns) -> Frame:
-    numbers = columns.numbers
-    blocks = numbers["segment_blocks"]
+    blocks = columns.ints("segment_blocks")
     segment = np.repeat(np.arange(len(blocks), dtype=np.int64), blocks)
-    empty = np.empty(0, dtype=np.int64)
-    block = {
-        name: numbers.get(f"block_{name}", empty)
-        for name in ("address", "bytes", "requested", "stack")
-    }
     return Frame(
         {
-            "device": numbers["segment_device"][segment],
-            "stream": numbers["segment_stream"][segment],
-            "address": block["address"],
-            "bytes": block["bytes"],
-            "requested_bytes": block["requested"],
-            "state": _labels(columns, "block_state"),
+            "device": columns.ints("segment_device")[segment],
+            "stream": columns.ints("segment_stream")[segment],
+            "address": columns.ints("block_address"),
+            "bytes": columns.ints("block_bytes"),
+            "requested_bytes": columns.ints("block_requested"),
+            "state": columns.labels("block_state"),
             "segment": segment,
-            "stack": block["stack"],
+            "stack": columns.ints("block_stack"),
         }
     )
 
 
 def _stack_frames(columns: Columns) -> Frame:
-    numbers = columns.numbers
-    lengths = np.diff(numbers["stack_end"])
-    row = numbers.get("stack_frame", np.empty(0, dtype=np.int64)) - 1
+    lengths = np.diff(columns.ints("stack_end"))
+    row = columns.ints("stack_frame") - 1
     return Frame(
         {
             "stack": np.repeat(np.arange(len(lengths), dtype=np.int64), lengths),
-            "function": _labels(columns, "frame_function").take(row),
-            "file": _labels(columns, "frame_file").take(row),
-            "line": numbers["frame_line"][row],
+            "function": columns.labels("frame_function").take(row),
+            "file": columns.labels("frame_file").take(row),
+            "line": columns.ints("frame_line")[row],
         }
     )
 
 
 def _ranges(columns: Columns, start: int) -> Frame:
     """Each start with the end of its name and device that follows it; -1 where none does."""
-    numbers = columns.numbers
-    stage = _labels(columns, "annotation_stage")
-    names = _labels(columns, "annotation_name")
-    device = numbers["annotation_device"]
+    stage = columns.labels("annotation_stage")
+    names = columns.labels("annotation_name")
+    device = columns.ints("annotation_device")
     order = np.lexsort((np.arange(len(device)), device, names.codes))
     begins = stage.equals([_BEGIN])[order]
     same = (device[order][1:] == device[order][:-1]) & (
         names.codes[order][1:] == names.codes[order][:-1]
     )
     closed = same & begins[:-1] & stage.equals([_END])[order][1:]
-    times = _since(numbers["annotation_time_us"], start)
+    times = _since(columns.ints("annotation_time_us"), start)
     ends = np.full(len(device), UNKNOWN, dtype=np.int64)
     ends[order[:-1][closed]] = times[order[1:][closed]]
     rows = np.flatnonzero(stage.equals([_BEGIN]))
@@ -153,8 +142,3 @@ def _ranges(columns: Columns, start: int) -> Frame:
 def _since(times_us: Ints, start: int) -> Ints:
     known = (times_us >= 0) if start != UNKNOWN else np.zeros(len(times_us), dtype=np.bool_)
     return np.where(known, (times_us - start) * 1000, UNKNOWN)
-
-
-def _labels(columns: Columns, name: str) -> Labels:
-    codes = columns.numbers.get(name, np.empty(0, dtype=np.int64))
-    return Labels(codes.astype(np.int32), columns.texts.get(name, ()))

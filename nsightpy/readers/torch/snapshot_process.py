@@ -14,7 +14,7 @@ from stat import S_ISREG
 import numpy as np
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import Ints
+from nsightpy.frames import Ints, Labels
 from nsightpy.readers.tools.free_memory import available_memory
 from nsightpy.readers.torch import snapshot_decoder
 from nsightpy.units import format_bytes
@@ -35,6 +35,14 @@ class Columns:
 
     numbers: dict[str, Ints]
     texts: dict[str, tuple[str, ...]]
+
+    def ints(self, name: str) -> Ints:
+        """A column; empty where the snapshot has no row of its kind."""
+        return self.numbers.get(name, np.empty(0, dtype=np.int64))
+
+    def labels(self, name: str) -> Labels:
+        """A column of texts."""
+        return Labels(self.ints(name).astype(np.int32), self.texts.get(name, ()))
 
 
 def is_snapshot_file(path: Path) -> bool:

@@ -55,7 +55,7 @@ def draw_layers(axes: Axes, one: MemorySeries, scale: int, size: int) -> None:
         handles += axes.step(
             times, reserved, where="post", color=INK, linewidth=1, linestyle="--", label=label
         )
-    _moments(axes, one, scale)
+    handles += _moments(axes, one, scale)
     axes.legend(
         handles=handles[::-1],
         title="at the peak",
@@ -70,11 +70,15 @@ def draw_layers(axes: Axes, one: MemorySeries, scale: int, size: int) -> None:
     )
 
 
-def _moments(axes: Axes, one: MemorySeries, scale: int) -> None:
+def _moments(axes: Axes, one: MemorySeries, scale: int) -> list[Artist]:
     """Where iterations begin and end, if they are few enough to be told apart, and failures."""
+    lines: list[Artist] = []
     if len(one.iterations_ns) <= MOST_ITERATIONS:
-        for time in one.iterations_ns:
-            axes.axvline(time / scale, color=QUIET, linewidth=0.6, linestyle=":")
+        label = f"{'':>8}  iterations"
+        lines = [
+            axes.axvline(time / scale, color=QUIET, linewidth=0.6, linestyle=":", label=label)
+            for time in one.iterations_ns
+        ]
     for time in one.failures_ns:
         axes.axvline(time / scale, color="#b00020", linewidth=1)
     if one.failures_ns:
@@ -89,3 +93,4 @@ def _moments(axes: Axes, one: MemorySeries, scale: int) -> None:
             color="#b00020",
         )
     axes.grid(color=FAINT, linewidth=0.4)
+    return lines[:1]

@@ -1,0 +1,185 @@
+"""A caching allocator like PyTorch's, recorded as torch.cuda.memory._dump_snapshot writes it.
+
+What is true of a recording (live bytes, the peak, who holds it) is counted while it is made, one
+event after the other, and not derived from the snapshot.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+ROUND, SEGMENT, STEP_US = 512, 20 * 2**20, 7
+EARLIER, NO_STACK = "(before the recording)", "(no stack recorded)"
+Frame = dict[str, Any]
+
+
+@dataclass
+class Block:
+    """A part of a segment; `place` is None while nobody uses it."""
+
+    address: int
+    size: int
+    requested: int = 0
+    place: str | None = None
+    frames: Sequence[Frame] = ()
+
+
+@dataclass
+class State:
+    """What was live after one event, by place, and what was reserved."""
+
+    time_us: int
+    live: Counter[str]
+    reserved: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.live.values())
+
+
+@dataclass
+class Allocator:
+    """One device's memory. `most` events are kept, as in a ring buffer."""
+
+    device: int = 0
+    most: int = 1_000_000
+    clock_us: int = 1_760_000_000_000_000
+    recording: bool = False
+    segments: list[list[Block]] = field(default_factory=list)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    states: list[State] = field(default_factory=list)
+    annotations: list[dict[str, Any]] = field(default_factory=list)
+    marks: list[int] = field(default_factory=list)
+
+    def alloc(self, requested: int, place: str, frames: Sequence[Frame] = ()) -> int:
+        """Memory for a tensor; returns its address. An empty place has no stack."""
+        size = -(-requested // ROUND) * ROUND
+        found = self._fitting(size)
+        if found is None:
+            found = self._grow(size)
+        segment, at = found
+        block = segment[at]
+        if block.size > size:
+            segment.insert(at + 1, Block(block.address + size, block.size - size))
+        kept = frames if self.recording else ()
+        name = (place if frames else NO_STACK) if self.recording else EARLIER
+        segment[at] = Block(block.address, size, requested, name, kept)
+        self._event("alloc", block.address, requested, kept)
+        return block.address
+
+    def free(self, address: int, frames: Sequence[Frame] = ()) -> None:
+        """Give memory back, as the last tensor that used it goes."""
+        segment, at = next(
+            (blocks, place)
+            for blocks in self.segments
+            for place, block in enumerate(blocks)
+            if block.address == address and block.place is not None
+        )
+        block = segment[at]
+        self._event("free_requested", address, block.requested, frames)
+        segment[at] = Block(address, block.size)
+        for place in (at, at - 1):
+            if 0 <= place < len(segment) - 1 and not (
+                segment[place].place or segment[place + 1].place
+            ):
+                segment[place].size += segment.pop(place + 1).size
+        self._event("free_completed", address, block.requested, frames)
+
+    def fail(self, requested: int, free: int, frames: Sequence[Frame] = ()) -> None:
+        """An allocation for which there is no memory."""
+        self._event("oom", None, requested, frames, device_free=free)
+
+    def annotate(self, name: str, stage: str) -> None:
+        """The start or the end of a range of the program."""
+        self.clock_us += STEP_US
+        self.annotations.append(
+            {"name": name, "stage": stage, "device": self.device, "time_us": self.clock_us}
+        )
+        self.marks.append(len(self.states))
+
+    @property
+    def reserved(self) -> int:
+        return sum(block.size for blocks in self.segments for block in blocks)
+
+    def _fitting(self, size: int) -> tuple[list[Block], int] | None:
+        for blocks in self.segments:
+            for place, block in enumerate(blocks):
+                if block.place is None and block.size >= size:
+                    return blocks, place
+        return None
+
+    def _grow(self, size: int) -> tuple[list[Block], int]:
+        whole = max(SEGMENT, -(-size // 2**21) * 2**21)
+        address = 0x7F00_0000_0000 + self.device * 2**40 + self.reserved
+        self.segments.append([Block(address, whole)])
+        self._event("segment_alloc", address, whole, ())
+        return self.segments[-1], 0
+
+    def _event(
+        self, action: str, address: int | None, size: int, frames: Sequence[Frame], **more: int
+    ) -> None:
+        if not self.recording:
+            return
+        self.clock_us += STEP_US
+        event = {"action": action, "size": size, "stream": 0, "time_us": self.clock_us}
+        event |= more if address is None else {"addr": address}
+        self.events.append({**event, "frames": frames})
+        # a free that is only asked for changes nothing yet
+        live = Counter[str]()
+        for blocks in self.segments:
+            for block in blocks:
+                if block.place is not None:
+                    live[block.place] += block.requested
+        self.states.append(State(self.clock_us, live, self.reserved))
+
+    def traces(self) -> list[dict[str, Any]]:
+        """The events that the ring buffer still holds."""
+        return self.events[-self.most :]
+
+
+def snapshot(allocators: Sequence[Allocator]) -> dict[str, Any]:
+    """What torch.cuda.memory._snapshot() returns."""
+    return {
+        "segments": [_segment(one, blocks) for one in allocators for blocks in one.segments],
+        "device_traces": [one.traces() for one in allocators],
+        "allocator_settings": {"PYTORCH_CUDA_ALLOC_CONF": "", "expandable_segments": False},
+        "external_annotations": [note for one in allocators for note in one.annotations],
+    }
+
+
+def write_snapshot(path: Path, allocators: Sequence[Allocator], protocol: int = 4) -> Path:
+    """Write a snapshot as torch does; the same bytes every time."""
+    path.write_bytes(pickle.dumps(snapshot(allocators), protocol=protocol))
+    return path
+
+
+def _segment(one: Allocator, blocks: Sequence[Block]) -> dict[str, Any]:
+    used = [block for block in blocks if block.place is not None]
+    return {
+        "device": one.device,
+        "address": blocks[0].address,
+        "total_size": sum(block.size for block in blocks),
+        "allocated_size": sum(block.size for block in used),
+        "active_size": sum(block.size for block in used),
+        "requested_size": sum(block.requested for block in used),
+        "stream": 0,
+        "segment_type": "large",
+        "segment_pool_id": (0, 0),
+        "is_expandable": False,
+        "frames": [],
+        "blocks": [
+            {
+                "address": block.address,
+                "size": block.size,
+                "requested_size": block.requested,
+                "state": "inactive" if block.place is None else "active_allocated",
+                "frames": block.frames,
+            }
+            for block in blocks
+        ],
+    }
