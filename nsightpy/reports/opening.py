@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.torch.sniff import is_perfetto_trace, is_torch_trace
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
+from nsightpy.readers.torch.sniff import is_perfetto_trace, is_torch_trace
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
