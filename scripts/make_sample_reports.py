@@ -11,11 +11,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from simulator import ncu
+from simulator import ncu, training_memory
+from simulator.allocator import write_snapshot
 from simulator.presets import SINGLE_PROCESS, TRAINING_4RANK
 
 HERE = Path(__file__).resolve().parent.parent / "sample_reports"
 LIMIT_BYTES = 4_000_000
+TRAINING_MEMORY = training_memory.Training(iterations=8)
 
 README = """\
 # Sample reports
@@ -74,6 +76,13 @@ writes it. To try the loop on:
 
     nsightpy headroom sample_reports/training_4rank --ncu sample_reports/training_4rank.ncu.csv
 
+## training_memory.pickle
+
+What `torch.cuda.memory._dump_snapshot` would write after {memory_iterations} iterations of a small
+training on one GPU, recorded from behind the weights' allocation on; truth in
+`training_memory.truth.json`. `trainer/log.py:9` keeps a tensor of 3 MB alive in every iteration.
+`nsightpy memory-usage sample_reports/training_memory.pickle` reads it.
+
 ## Private matters
 
 The environment in each report is made up. It holds one fake secret, so that tests can prove that
@@ -115,6 +124,7 @@ def _write(output: Path) -> int:
     (output / "README.md").write_text(_readme(truth, single_truth), encoding="utf-8")
     written = [*paths, training / "truth.json", report, output / "single_process.truth.json"]
     written += _write_kernels(output)
+    written += _write_memory(output)
     size = sum(path.stat().st_size for path in written)
     if size > LIMIT_BYTES:
         print(f"samples take {size} bytes, over the limit of {LIMIT_BYTES}", file=sys.stderr)
@@ -128,6 +138,15 @@ def _write_kernels(output: Path) -> list[Path]:
     page.write_text(ncu.raw_page(ncu.KERNELS, "train"), encoding="utf-8")
     _write_json(truth, {"launches": [kernel.truth() for kernel in ncu.KERNELS]})
     return [page, truth]
+
+
+def _write_memory(output: Path) -> list[Path]:
+    """The memory of a training run, as PyTorch's allocator records it."""
+    memory = TRAINING_MEMORY.run()
+    snapshot = write_snapshot(output / "training_memory.pickle", [memory])
+    truth = output / "training_memory.truth.json"
+    _write_json(truth, training_memory.truth(memory))
+    return [snapshot, truth]
 
 
 def _write_json(path: Path, truth: Mapping[str, object]) -> None:
@@ -163,6 +182,7 @@ def _readme(truth: Mapping[str, Any], single: Mapping[str, Any]) -> str:
         single_iterations=len(only["iterations"]),
         graphs=only["graphs"]["count"],
         kernels=len(ncu.KERNELS),
+        memory_iterations=TRAINING_MEMORY.iterations,
         opaque_ms=f"{only['budget']['opaque_graph_ns'] / 1e6:.1f}",
     )
 

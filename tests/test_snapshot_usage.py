@@ -473,3 +473,12 @@ def test_the_picture_stacks_places_below_what_was_reserved(tmp_path: Path) -> No
     drawn = nsightpy.memory_usage(write_snapshot(tmp_path / "b.pickle", [long])).series[0]
     assert len(drawn.live) < 1_300 < len(long.events)
     assert max(drawn.live) == truth(long)["peak_bytes"]
+
+
+def test_the_sample_is_what_its_truth_says() -> None:
+    samples = Path(__file__).parent.parent / "sample_reports"
+    expected = json.loads((samples / "training_memory.truth.json").read_text(encoding="utf-8"))
+    rows = by_place(nsightpy.memory_usage(samples / "training_memory.pickle"))
+    assert held(rows, "at_peak_bytes") == expected["at_peak"]
+    assert held(rows, "at_end_bytes") == expected["at_end"]
+    assert {row["peak_bytes"] for row in rows.values()} == {expected["peak_bytes"]}

@@ -43,20 +43,24 @@ FIELDS = (
 )
 _RANK, _AT_PEAK, _NAME = len(FIELDS) - 1, 5, 9
 COMMAND = "memory-usage"
-NOT_CAPTURED = "{} recorded no allocations; `nsys profile --cuda-memory-usage=true` records them."
+# What records allocations, by the kind of report.
+RECORDING = {
+    "nsys": "`nsys profile --cuda-memory-usage=true`",
+    "torch": "`torch.profiler.profile(profile_memory=True)`",
+}
 _MIXED = "memory snapshots of PyTorch and other reports are not read together"
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one report contributes."""
+    """What one report contributes; `missing` is what would have recorded its allocations."""
 
     rows: list[tuple[Value, ...]]
     series: list[MemorySeries]
     notes: list[str]
     growth: list[MemoryGrowth]
     unknown_frees: int = 0
-    recorded: bool = True
+    missing: str = ""
 
 
 def memory_usage(
@@ -72,9 +76,9 @@ def memory_usage(
     One row per allocator (NVTX range, else API function), the one with most live bytes at the
     peak first; bytes and ns. Memory allocated before the capture is not known.
 
-    Of PyTorch memory snapshots, allocators are the first Python frames outside torch (`by`:
-    "function", "file" or "stack" instead), and memory from before the recording is known. diff
-    compares two snapshots by them.
+    Of PyTorch memory snapshots, allocators are the first Python frames outside torch, and memory
+    from before the recording is known. by: "function", "file" or "stack" instead of such a line.
+    diff: compare two snapshots by these places.
     """
     if by is not None and by not in BY:
         raise UsageError(f"cannot group by {by}; there are {', '.join(BY[1:])}")
@@ -177,7 +181,7 @@ def _of_devices(snapshot: MemorySnapshot, devices: Sequence[DeviceUsage]) -> _Pa
 def _usages(report: SystemReport, *, scope: Scope) -> _Part:
     part = _Part([], [], [], [])
     if not report.has_memory_usage:
-        return replace(part, recorded=False)
+        return replace(part, missing=RECORDING[report.kind])
     whole = report.frame("memory_usage")
     # events are moments; what was taken before a stretch of time is still live in it
     placed = Frame({**whole, "end_ns": whole["start_ns"]})
@@ -228,9 +232,10 @@ def _row(
 
 
 def _notes(parts: Sequence[_Part]) -> list[str]:
-    silent = sum(not part.recorded for part in parts)
+    silent = [part.missing for part in parts if part.missing]
     unknown = sum(part.unknown_frees for part in parts)
-    said = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
+    which = captures(len(silent), len(parts))
+    said = [f"{which} recorded no allocations; {silent[0]} records them."] if silent else []
     freed = f"{format_count(unknown)} frees gave back memory from before the capture."
     return [*said, freed] if unknown else said
 
