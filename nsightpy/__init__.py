@@ -3,6 +3,8 @@
     report = nsightpy.open_report("train.nsys-rep")
     report.kernels                                  # a pandas DataFrame
     nsightpy.kernels("train.nsys-rep", top=10)      # what `nsightpy kernels` prints
+    nsightpy.open_ranks("job/").kernels             # those of all ranks, with rank and report
+    nsightpy.aligned_frame("job/", "kernels")       # the same on one clock
 
 Every command of the command line is a function here of the same name and parameters. Everything
 is loaded when it is first used.
@@ -17,7 +19,9 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from nsightpy import errors
+    from nsightpy.ncu_set import open_ncu_reports
     from nsightpy.rank_set import RankSet, open_ranks
+    from nsightpy.report_set import ReportSet
     from nsightpy.reports.memory_snapshot import MemorySnapshot
     from nsightpy.reports.ncu import NcuReport
     from nsightpy.reports.nsys import NsysReport
@@ -29,8 +33,10 @@ __all__ = [
     "NcuReport",
     "NsysReport",
     "RankSet",
+    "ReportSet",
     "TorchTrace",
     "errors",
+    "open_ncu_reports",
     "open_ranks",
     "open_report",
 ]
@@ -43,6 +49,9 @@ _HOMES = {
     "open_report": "nsightpy.reports.opening",
     "RankSet": "nsightpy.rank_set",
     "open_ranks": "nsightpy.rank_set",
+    "ReportSet": "nsightpy.report_set",
+    "open_ncu_reports": "nsightpy.ncu_set",
+    "aligned_frame": "nsightpy.query.aligned_frame",
     "timeline_figure": "nsightpy.figures",
     "breakdown_figure": "nsightpy.figures",
     "memory_figure": "nsightpy.figures",

@@ -13,8 +13,9 @@ from nsightpy.commands.launch_queues import launch_queues
 from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.timeline import timeline
+from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common
-from nsightpy.rank_set import NcuPaths, Paths
+from nsightpy.rank_set import Paths
 from nsightpy.render.plots import (
     budget_plot,
     headroom_plot,

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = Path(__file__).parent.parent / "nsightpy"
 DATA = {"errors", "units", "names", "frames", "results"}
-READING = DATA | {"readers", "reports", "workers", "worker_processes", "dask_workers", "rank_set"}
+SETS = {"report_files", "report_set", "rank_frames", "rank_set", "ncu_set"}
+READING = DATA | {"readers", "reports", "workers"} | SETS
 # Which packages of nsightpy each package may import, beside itself.
 MAY_IMPORT = {
     "errors": set(),
@@ -23,10 +24,12 @@ MAY_IMPORT = {
     "analysis": DATA,
     "render": DATA,
     "reports": DATA | {"readers"},
-    "worker_processes": set(),
-    "workers": DATA | {"readers", "reports", "worker_processes"},
-    "dask_workers": DATA | {"reports", "workers"},
-    "rank_set": READING,
+    "workers": {"errors", "readers"},
+    "report_files": {"errors", "reports"},
+    "report_set": {"errors", "workers"},
+    "ncu_set": DATA | {"readers", "reports", "report_files", "report_set"},
+    "rank_frames": {"frames", "reports"},
+    "rank_set": READING - {"ncu_set"},
     "ncu_command": DATA | {"readers"},
     "query": READING | {"analysis"},
     "commands": READING | {"analysis", "ncu_command", "query"},

@@ -10,11 +10,11 @@ import pytest
 from reports import refused
 from simulator import PRESETS
 
-from nsightpy import dask_workers
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.ranks import ranks
 from nsightpy.rank_set import open_ranks
 from nsightpy.reports.nsys import NsysReport
+from nsightpy.workers import dask as dask_workers
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")

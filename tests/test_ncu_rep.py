@@ -17,7 +17,8 @@ from nsightpy.frames import NCU_SCHEMAS
 from nsightpy.readers.ncu import ncu_import, ncu_rep
 from nsightpy.readers.ncu.tables import base_of, nvtx_text, plain_message
 from nsightpy.readers.tools.nvidia_tools import forget_tools
-from nsightpy.reports.ncu import NcuReport, map_reports
+from nsightpy.report_set import ReportSet
+from nsightpy.reports.ncu import NcuReport
 
 NCU = """#!{python}
 import sys
@@ -173,13 +174,13 @@ def test_many_reports_in_worker_processes(tmp_path: Path) -> None:
     bad = tmp_path / "bad_rank9.ncu-rep"
     bad.write_bytes(b"")
     reports = [NcuReport(path) for path in (*GENE[:3], bad)]
-    mapped = map_reports(rows_of, reports, jobs=2)
+    mapped = ReportSet(reports, jobs=2).map(rows_of)
     assert [found for _, found in mapped.results] == [rows_of(NcuReport(p)) for p in GENE[:3]]
     assert [error.path for error in mapped.failures] == [str(bad)]
     with pytest.raises(ReportError, match="empty"):
-        map_reports(rows_of, reports, jobs=2, on_error="raise")
+        ReportSet(reports, jobs=2, on_error="raise").map(rows_of)
     with pytest.raises(ReportError, match="empty"):
-        map_reports(rows_of, reports[3:])
+        ReportSet(reports[3:]).map(rows_of)
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,8 @@ from simulator import Export, Process, schema
 
 from nsightpy.commands.kernels import kernels
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.rank_set import find_reports, natural, open_ranks
+from nsightpy.rank_set import open_ranks
+from nsightpy.report_files import find_reports, natural
 from nsightpy.reports.nsys import NsysReport
 
 OPEN_FILES = Path("/proc/self/fd")

@@ -11,7 +11,6 @@ import click
 
 from nsightpy import __version__
 from nsightpy.errors import NsightpyError, UsageError
-from nsightpy.worker_processes import Copy
 
 # In the order of a session: look, rank, divide, dig. What each does stands here, so that
 # `nsightpy --help` imports none of them.
@@ -95,14 +94,15 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 fine, 1 cannot do it, 2 wrong usage, 3 a gate failed."""
     os.environ.setdefault(*_SMALL_PAGES)
-    Copy.allowed = True
-    sys.exit(run(arguments))
+    sys.exit(run(arguments, own_process=True))
 
 
-def run(arguments: list[str] | None = None) -> int:
-    """Run the command line; returns the exit code."""
+def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int:
+    """Run the command line; returns the exit code. `own_process`: nothing else runs in this one."""
     try:
-        result: Any = cli.main(args=arguments, prog_name="nsightpy", standalone_mode=False)
+        result: Any = cli.main(
+            args=arguments, prog_name="nsightpy", standalone_mode=False, obj=own_process
+        )
         sys.stdout.flush()
     except click.ClickException as error:
         error.show(sys.stderr)

@@ -95,6 +95,11 @@ def common_of(options: dict[str, Any]) -> Common:
         import logging
 
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
+    context = click.get_current_context(silent=True)
+    if context is not None and context.obj is True and options["jobs"] != 1:
+        from nsightpy.workers.processes import choose_fork
+
+        choose_fork()
     return {
         "rank": options["rank"],
         "device": options["device"],
@@ -177,7 +182,7 @@ def output_of(options: dict[str, Any]) -> AbstractContextManager[BinaryIO]:
 def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
     """Raise OutputError where the output is one of the reports: --force spares them, too."""
     from nsightpy.errors import OutputError, ReportError
-    from nsightpy.rank_set import find_reports
+    from nsightpy.report_files import find_reports
 
     for given in reports if output.exists() else ():
         try:

@@ -14,7 +14,8 @@ from nsightpy.frames import Frame, Ints
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.timeline_clock import Clocks, clocks_of
-from nsightpy.rank_set import Paths, natural
+from nsightpy.rank_set import Paths
+from nsightpy.report_files import natural
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Lane, Place, Timeline, Track
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypedDict, TypeVar, Unpack
+from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
 from nsightpy.query.scope import Scope
-from nsightpy.rank_set import Mapped, Paths, RankSet, open_ranks
-from nsightpy.reports.system import Progress, SystemReport
+from nsightpy.rank_set import Paths, RankSet, open_ranks
+from nsightpy.report_set import Mapped, Progress
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Table, with_notes
 
 T = TypeVar("T")
@@ -25,7 +26,17 @@ _TYPED = (
 )
 
 
-class Common(TypedDict, total=False):
+class Reading(TypedDict, total=False):
+    """Options of how reports of any kind are read; see Common."""
+
+    rank_regex: str | None
+    jobs: int | None
+    dask: object
+    on_error: str
+    progress: Progress | None
+
+
+class Common(Reading, total=False):
     """Options of every verb.
 
     rank, device: numbers as "0,2-5". from_time, to_time: ns, or text with a unit, in the report's
@@ -40,12 +51,7 @@ class Common(TypedDict, total=False):
     from_time: str | int | None
     to_time: str | int | None
     nvtx: str | None
-    rank_regex: str | None
-    jobs: int | None
-    dask: object
-    on_error: str
     use_cache: bool
-    progress: Progress | None
 
 
 @dataclass(frozen=True)
@@ -68,20 +74,13 @@ class Request:
             common.get("to_time"),
             common.get("nvtx"),
         )
-        ranks = open_ranks(
-            reports,
-            use_cache=common.get("use_cache", True),
-            rank_regex=common.get("rank_regex"),
-            jobs=common.get("jobs"),
-            dask=common.get("dask"),
-            on_error=common.get("on_error", "skip"),
-            progress=common.get("progress"),
-        )
+        use_cache = common.get("use_cache", True)
+        ranks = open_ranks(reports, use_cache=use_cache, **reading_options(common))
         return cls(ranks, scope, _typed_options(common))
 
     def map(
         self, work: Callable[[SystemReport], T], *, ranked: bool = False, identified: bool = False
-    ) -> Mapped[T]:
+    ) -> Mapped[SystemReport, T]:
         """The work on every report; ranks are found first, or after where the work needs none."""
         first = not identified and (ranked or self.scope.needs_ranks)
         if self.scope.ranks is not None:
@@ -110,6 +109,12 @@ class Request:
         """The table with the inputs and everything that has to be said about them."""
         said = [*notes, *self.ranks.notes, *self.scope.notes]
         return with_notes(table, self.ranks.inputs, said)
+
+
+def reading_options(common: Common) -> Reading:
+    """Those of the options that say how reports are read."""
+    given: Any = common
+    return cast(Reading, {key: given[key] for key in Reading.__annotations__ if key in given})
 
 
 def captures(some: int, of: int) -> str:

@@ -30,7 +30,7 @@ from nsightpy.readers.tools.file_check import check_file
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 
 PARALLEL_ROWS = 200_000
-# Threads that read one table; workers that share a machine take fewer each.
+# Threads that read one table at most, where nobody wants fewer.
 READING_THREADS = 4
 PROBES = 16
 LOCK_WAIT_S = 1.0
@@ -38,13 +38,14 @@ WAL_FORMAT = 2
 
 
 class SqliteFile:
-    """One SQLite file, opened read-only.
+    """One SQLite file, opened read-only; big tables are read by several threads.
 
     Raises ReportError, naming the file, for anything that keeps it from being read.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, threads: int | None = None) -> None:
         self.path = path
+        self.threads = threads or READING_THREADS
         check_file(path)
         with self._errors():
             self._probe_lock()
@@ -111,7 +112,7 @@ class SqliteFile:
             return [query], [BATCH_ROWS]
         span = bounds[1] + 1 - bounds[0]
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-        workers = min(READING_THREADS, cpus)
+        workers = min(self.threads, cpus)
         if workers < 2 or span <= PARALLEL_ROWS:
             return [query], [span]
         edges = [bounds[0] + span * part // workers for part in range(workers + 1)]

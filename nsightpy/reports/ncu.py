@@ -1,30 +1,26 @@
-"""One Nsight Compute report: a .ncu-rep, or what `ncu --csv` printed; and many of them."""
+"""One Nsight Compute report: a .ncu-rep, or what `ncu --csv` printed."""
 
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING
 
 from nsightpy import frames
-from nsightpy.errors import ReportError
 from nsightpy.frames import Frame
 from nsightpy.readers.ncu.file import MAGIC
 from nsightpy.readers.ncu.tables import NcuTables
+from nsightpy.readers.tools.file_check import file_size
 
 if TYPE_CHECKING:
     import pandas as pd
 
-T = TypeVar("T")
-Progress: TypeAlias = Callable[[float | None, str], None]
-
 # The last is that of the first releases, before 2020.
 NCU_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 CSV_SUFFIXES = (".csv", ".txt", ".log")
+# What reading a report takes at most, as a multiple of its file.
+READING_FACTOR = 64
 
 
 class NcuReport:
@@ -38,13 +34,34 @@ class NcuReport:
         self.path = Path(path)
         self.rank: int | None = None
         self.rank_source = ""
+        self.threads: int | None = None
 
     def __repr__(self) -> str:
         return f"NcuReport({str(self.path)!r})"
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to read the same report: no frames."""
-        return {"path": self.path, "rank": self.rank, "rank_source": self.rank_source}
+        return {
+            "path": self.path,
+            "rank": self.rank,
+            "rank_source": self.rank_source,
+            "threads": self.threads,
+        }
+
+    def close(self) -> None:
+        """Nothing to do: the file is read at once."""
+
+    @property
+    def reading_bytes(self) -> int:
+        """Memory that reading it takes at most, estimated from its size."""
+        return file_size(self.path) * READING_FACTOR
+
+    @property
+    def facts(self) -> None:
+        """Nothing of a report is asked for again after a function was run on it."""
+
+    def adopt(self, facts: None) -> None:
+        """There is nothing to take over."""
 
     @cached_property
     def tables(self) -> NcuTables:
@@ -114,14 +131,6 @@ def _has_magic(path: Path) -> bool:
         return False
 
 
-@dataclass(frozen=True)
-class NcuMapped(Generic[T]):
-    """One function's results over many reports, in their order, and what failed."""
-
-    results: list[tuple[NcuReport, T]]
-    failures: list[ReportError] = field(default_factory=list)
-
-
 def is_ncu_file(path: Path) -> bool:
     """Whether a file is Nsight Compute's: by its suffix, its magic or the header of a CSV page."""
     if path.suffix in NCU_SUFFIXES:
@@ -136,51 +145,3 @@ def is_ncu_file(path: Path) -> bool:
     from nsightpy.readers.ncu.ncu_csv import looks_like_csv
 
     return looks_like_csv(path)
-
-
-def map_reports(
-    function: Callable[[NcuReport], T],
-    reports: Sequence[NcuReport],
-    *,
-    jobs: int = 1,
-    on_error: str = "skip",
-    progress: Progress | None = None,
-) -> NcuMapped[T]:
-    """Run a function on every report; of several, in worker processes that give memory back.
-
-    A report that fails is tallied, or raised with on_error="raise", or when it is the only one.
-    Raises ReportError when every report fails.
-    """
-    results: list[tuple[NcuReport, T]] = []
-    failures: list[ReportError] = []
-    outcomes = _outcomes(function, reports, jobs)
-    for done, (report, outcome) in enumerate(zip(reports, outcomes, strict=True), start=1):
-        if progress is not None and len(reports) > 1:
-            progress(done / len(reports), f"reading reports, {done} of {len(reports)}")
-        if not isinstance(outcome, ReportError):
-            results.append((report, outcome[0]))
-        elif on_error == "raise" or len(reports) == 1:
-            raise outcome
-        else:
-            failures.append(outcome)
-    if failures and not results:
-        raise failures[0]
-    return NcuMapped(results, failures)
-
-
-def _outcomes(
-    function: Callable[[NcuReport], T], reports: Sequence[NcuReport], jobs: int
-) -> Iterable[tuple[T] | ReportError]:
-    workers = min(jobs, len(reports))
-    if workers <= 1:
-        yield from (_attempt(function, report) for report in reports)
-        return
-    with ProcessPoolExecutor(workers) as pool:
-        yield from pool.map(_attempt, [function] * len(reports), reports)
-
-
-def _attempt(function: Callable[[NcuReport], T], report: NcuReport) -> tuple[T] | ReportError:
-    try:
-        return (function(report),)
-    except ReportError as error:
-        return error

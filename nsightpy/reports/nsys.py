@@ -6,7 +6,6 @@ import html
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -32,11 +31,8 @@ from nsightpy.readers.nsys.session import (
     session,
 )
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.tools.file_check import file_size
 from nsightpy.reports.system import Progress, ReportFacts, SystemReport
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
@@ -74,29 +70,31 @@ class NsysReport(SystemReport):
         use_cache: bool = True,
         rank_regex: str | None = None,
         progress: Progress | None = None,
+        threads: int | None = None,
     ) -> None:
         self.path = Path(path)
         self.use_cache = use_cache
         self.rank_regex = rank_regex
+        self.threads = threads
         self.ranks: dict[int, tuple[int | None, str]] = {}
         self._progress = progress
         self._export_notes: tuple[str, ...] = ()
         self._frames: dict[str, Frame] = {}
+        self._evidence: list[Evidence] | None = None
+        self._adopted_notes: list[str] | None = None
 
     def __repr__(self) -> str:
         return f"NsysReport({str(self.path)!r})"
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to open the same report: no connections, no frames."""
-        return {
-            "path": self.path,
-            "use_cache": self.use_cache,
-            "rank_regex": self.rank_regex,
-            "ranks": self.ranks,
-            "_progress": None,
-            "_export_notes": (),
-            "_frames": {},
-        }
+        fresh = NsysReport(
+            self.path,
+            use_cache=self.use_cache,
+            rank_regex=self.rank_regex,
+            threads=self.threads,
+        )
+        return {**fresh.__dict__, "ranks": self.ranks}
 
     def close(self) -> None:
         """Let go of the file; what is asked next opens it again. For those who open thousands."""
@@ -107,12 +105,12 @@ class NsysReport(SystemReport):
     def export(self) -> NsysExport:
         """The SQLite export behind the report; made with nsys when the report is binary."""
         if self.path.suffix not in NSYS_SUFFIXES:
-            return NsysExport(self.path)
+            return NsysExport(self.path, self.threads)
         from nsightpy.readers.export.nsys_export import sqlite_of
 
         made = sqlite_of(self.path, use_cache=self.use_cache, progress=self._progress)
         self._export_notes = made.notes
-        return NsysExport(made.path)
+        return NsysExport(made.path, self.threads)
 
     @cached_property
     def session(self) -> Session:
@@ -157,28 +155,35 @@ class NsysReport(SystemReport):
         """The processes with GPU work, ascending."""
         return active_pids(self.export)
 
-    @cached_property
+    @property
     def evidence(self) -> list[Evidence]:
         """What the report says about its rank or ranks, strongest first."""
-        return evidence(self.export, self.path.name, self.pids, self.rank_regex)
+        if self._evidence is None:
+            self._evidence = evidence(self.export, self.path.name, self.pids, self.rank_regex)
+        return self._evidence
+
+    @property
+    def reading_bytes(self) -> int:
+        """Memory that reading it takes at most, estimated from its size; binary is compressed."""
+        return file_size(self.path) * (8 if self.path.suffix in NSYS_SUFFIXES else 2)
 
     @property
     def facts(self) -> ReportFacts:
-        """What another process is told that has to do with the same report."""
-        known: list[Evidence] | None = self.__dict__.get("evidence")
-        return ReportFacts(self.pids, self.session, self.notes, known)
+        """What this process knows and another one needs that has to do with the same report."""
+        return ReportFacts(self.pids, self.session, self.notes, self._evidence)
 
     def adopt(self, facts: ReportFacts) -> None:
         """Take over what another process found out; this one then need not open the file."""
-        self.__dict__.update(pids=facts.pids, session=facts.session, _told=facts.notes)
+        self.pids, self.session = facts.pids, facts.session
+        self._adopted_notes = facts.notes
         if facts.evidence is not None:
-            self.__dict__["evidence"] = facts.evidence
+            self._evidence = facts.evidence
 
     @property
     def notes(self) -> list[str]:
         """What a reader of any figure of this report must know."""
-        if "_told" in self.__dict__:
-            return list(self.__dict__["_told"])
+        if self._adopted_notes is not None:
+            return list(self._adopted_notes)
         return [*self._export_notes, *self._capture_notes, *self.export.notes]
 
     @cached_property
@@ -224,86 +229,6 @@ class NsysReport(SystemReport):
             own = {(str(self.path), p): evidence_for(self.evidence, p) for p in self.pids}
             self.ranks = {pid: decision for (_, pid), decision in decide_ranks(own).items()}
         return self.ranks.get(pid, (None, ""))
-
-    @property
-    def kernels(self) -> pd.DataFrame:
-        """GPU kernels, one row per execution (schema: frames.KERNELS)."""
-        return self.frame("kernels").to_pandas()
-
-    @property
-    def graph_launches(self) -> pd.DataFrame:
-        """CUDA graph launches traced as a whole (schema: frames.GRAPH_LAUNCHES)."""
-        return self.frame("graph_launches").to_pandas()
-
-    @property
-    def memory_operations(self) -> pd.DataFrame:
-        """Copies and memory sets (schema: frames.MEMORY_OPERATIONS)."""
-        return self.frame("memory_operations").to_pandas()
-
-    @property
-    def api_calls(self) -> pd.DataFrame:
-        """CUDA API calls (schema: frames.API_CALLS)."""
-        return self.frame("api_calls").to_pandas()
-
-    @property
-    def nvtx_ranges(self) -> pd.DataFrame:
-        """NVTX ranges (schema: frames.NVTX_RANGES)."""
-        return self.frame("nvtx_ranges").to_pandas()
-
-    @property
-    def synchronizations(self) -> pd.DataFrame:
-        """Threads and streams that wait (schema: frames.SYNCHRONIZATIONS)."""
-        return self.frame("synchronizations").to_pandas()
-
-    @property
-    def cuda_events(self) -> pd.DataFrame:
-        """CUDA events recorded on streams (schema: frames.CUDA_EVENTS)."""
-        return self.frame("cuda_events").to_pandas()
-
-    @property
-    def memory_usage(self) -> pd.DataFrame:
-        """Allocations and frees of memory (schema: frames.MEMORY_USAGE)."""
-        return self.frame("memory_usage").to_pandas()
-
-    @property
-    def collectives(self) -> pd.DataFrame:
-        """NCCL operations with what their calls told (schema: frames.COLLECTIVES)."""
-        return self.frame("collectives").to_pandas()
-
-    @property
-    def mpi_calls(self) -> pd.DataFrame:
-        """MPI calls (schema: frames.MPI_CALLS)."""
-        return self.frame("mpi_calls").to_pandas()
-
-    @property
-    def library_calls(self) -> pd.DataFrame:
-        """cuBLAS and cuDNN calls (schema: frames.LIBRARY_CALLS)."""
-        return self.frame("library_calls").to_pandas()
-
-    @property
-    def os_calls(self) -> pd.DataFrame:
-        """Calls into the operating system's libraries (schema: frames.OS_CALLS)."""
-        return self.frame("os_calls").to_pandas()
-
-    @property
-    def gpu_metrics(self) -> pd.DataFrame:
-        """Sampled GPU metrics (schema: frames.GPU_METRICS)."""
-        return self.frame("gpu_metrics").to_pandas()
-
-    @property
-    def processes(self) -> pd.DataFrame:
-        """Processes with activity, and their ranks (schema: frames.PROCESSES)."""
-        return self.frame("processes").to_pandas()
-
-    @property
-    def devices(self) -> pd.DataFrame:
-        """GPUs as the processes see them (schema: frames.DEVICES)."""
-        return self.frame("devices").to_pandas()
-
-    @property
-    def diagnostics(self) -> pd.DataFrame:
-        """What the profiler said during the capture (schema: frames.DIAGNOSTICS)."""
-        return self.frame("diagnostics").to_pandas()
 
     def _repr_html_(self) -> str:
         gpus = sorted(set(self.frame("devices").labels("name").values))

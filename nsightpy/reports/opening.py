@@ -20,12 +20,13 @@ def open_report(
     use_cache: bool = True,
     rank_regex: str | None = None,
     progress: Progress | None = None,
+    threads: int | None = None,
 ) -> NsysReport | TorchTrace | NcuReport | MemorySnapshot:
     """Open one report: of Nsight Systems, Nsight Compute, PyTorch's profiler or its allocator.
 
     A .nsys-rep or .qdrep is exported with nsys on first use, and the columns of a trace (.json,
-    .json.gz) are kept, in the user's cache unless `use_cache` is False. Raises ReportError when
-    the file is no report that nsightpy reads.
+    .json.gz) are kept, in the user's cache unless `use_cache` is False. `threads` read one table,
+    by default up to 4. Raises ReportError when the file is no report that nsightpy reads.
     """
     path = Path(path)
     if not path.exists():
@@ -44,4 +45,6 @@ def open_report(
             raise ReportError(
                 path, problem, "export it with a name that ends in .json or .json.gz."
             )
-    return NsysReport(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
+    return NsysReport(
+        path, use_cache=use_cache, rank_regex=rank_regex, progress=progress, threads=threads
+    )

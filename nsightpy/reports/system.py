@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +14,7 @@ from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence
 from nsightpy.readers.nsys.session import Session
+from nsightpy.reports.system_frames import SystemFrames
 
 Progress: TypeAlias = Callable[[float | None, str], None]
 
@@ -28,7 +29,7 @@ class ReportFacts:
     evidence: list[Evidence] | None
 
 
-class SystemReport(ABC):
+class SystemReport(SystemFrames):
     """One report with GPU work and the host's calls: of Nsight Systems, or a PyTorch trace.
 
     Frames have the columns of `nsightpy.frames`, times in ns from the report's own zero.
@@ -37,6 +38,7 @@ class SystemReport(ABC):
     kind: ClassVar[str]  # nsys or torch
     path: Path
     use_cache: bool
+    threads: int | None = None  # that read one table at most; None: as many as pay
     # rank and evidence by process, once ranks were decided for a whole set
     ranks: dict[int, tuple[int | None, str]]
 
@@ -64,6 +66,11 @@ class SystemReport(ABC):
     @abstractmethod
     def evidence(self) -> list[Evidence]:
         """What the report says about its rank or ranks, strongest first."""
+
+    @property
+    @abstractmethod
+    def reading_bytes(self) -> int:
+        """Memory that reading it takes at most, estimated from the size of the file."""
 
     @property
     @abstractmethod

@@ -22,6 +22,7 @@ from nsightpy.readers.nsys.identity import (
     rank_in_name,
 )
 from nsightpy.readers.nsys.session import Session
+from nsightpy.readers.tools.file_check import file_size
 from nsightpy.readers.torch.cache import CachedTrace, cached, keep
 from nsightpy.readers.torch.host_calls import TraceCalls
 from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
@@ -58,6 +59,7 @@ class TorchTrace(SystemReport):
         self._progress = progress
         self._frames: dict[str, Frame] = {}
         self._said: dict[str, None] = {}
+        self._adopted_notes: list[str] | None = None
 
     def __repr__(self) -> str:
         return f"TorchTrace({str(self.path)!r})"
@@ -141,15 +143,16 @@ class TorchTrace(SystemReport):
 
     def adopt(self, facts: ReportFacts) -> None:
         """Take over what another process found out; this one then need not open the file."""
-        self.__dict__.update(pids=facts.pids, session=facts.session, _told=facts.notes)
+        self.pids, self.session = facts.pids, facts.session
+        self._adopted_notes = facts.notes
         if facts.evidence is not None:
-            self.__dict__["evidence"] = facts.evidence
+            self.evidence = facts.evidence
 
     @property
     def notes(self) -> list[str]:
         """What a reader of any figure of this trace must know."""
-        if "_told" in self.__dict__:
-            return list(self.__dict__["_told"])
+        if self._adopted_notes is not None:
+            return list(self._adopted_notes)
         return [*self._facts.notes, *self._said]
 
     def add_note(self, note: str) -> None:
@@ -159,8 +162,7 @@ class TorchTrace(SystemReport):
     @property
     def reading_bytes(self) -> int:
         """Memory that reading it takes at most, by its size; gzip shrinks to a tenth."""
-        size = self.path.stat().st_size
-        return size * (10 if self.path.suffix == ".gz" else 1)
+        return file_size(self.path) * (10 if self.path.suffix == ".gz" else 1)
 
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
         """A frame, or only the wanted columns of it, in nsightpy's own columnar form."""

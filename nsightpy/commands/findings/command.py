@@ -20,7 +20,8 @@ from nsightpy.query.device_time import attributed, read_work
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
-from nsightpy.rank_set import Paths, find_reports
+from nsightpy.rank_set import Paths
+from nsightpy.report_files import find_reports
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Finding, Table, finding_record
 

@@ -11,9 +11,10 @@ from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, row_of
 from nsightpy.commands.headroom.notes import headroom_notes
 from nsightpy.commands.headroom.steps import part_of
 from nsightpy.commands.roofline.command import roofline
-from nsightpy.query.request import Common, Request
+from nsightpy.ncu_set import NcuPaths
+from nsightpy.query.request import Common, Request, reading_options
 from nsightpy.query.steady_state import steady_notes
-from nsightpy.rank_set import NcuPaths, Paths
+from nsightpy.rank_set import Paths
 
 WORTH_A_ROW = 0.01
 
@@ -35,14 +36,9 @@ def headroom(
     Measurements are matched by mangled name and geometry, by function and geometry, else loosely.
     Raises UsageError and ReportError.
     """
-    measured = measurements(
-        roofline(
-            ncu,
-            jobs=common.get("jobs"),
-            on_error=common.get("on_error", "skip"),
-            progress=common.get("progress"),
-        ).variants
-    )
+    reading = reading_options(common)
+    reading.pop("rank_regex", None)  # it is about the names of the nsys reports
+    measured = measurements(roofline(ncu, **reading).variants)
     request = Request.of(reports, **common)
     work = partial(
         part_of,

@@ -62,8 +62,7 @@ def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
         found = request.map(report_info, ranked=True).results
         rows = [*(_row(str(report.path), one) for report, one in found), *rows]
         inputs = [*request.ranks.inputs, *inputs]
-        left = [f"left out: {error.path}: {error.problem}" for error in request.ranks.failures]
-        failures = [*left, *failures]
+        failures = [*request.ranks.failure_notes, *failures]
     return Table("info", FIELDS, tuple(rows), tuple(inputs), tuple(failures))
 
 

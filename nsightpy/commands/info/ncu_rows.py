@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias, Unpack
 
 from nsightpy.errors import ReportError
-from nsightpy.query.request import Common
-from nsightpy.rank_set import RankSet, default_jobs, find_ncu_reports, open_ncu_reports
-from nsightpy.reports.ncu import NcuReport, is_ncu_file, map_reports
-from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
+from nsightpy.ncu_set import open_ncu_reports
+from nsightpy.query.request import Common, reading_options
+from nsightpy.rank_set import RankSet
+from nsightpy.report_files import files_of, find_ncu_reports, is_system_report
+from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value
 
@@ -45,16 +45,9 @@ def ncu_rows(
     reports: list[str | Path | NcuReport], **common: Unpack[Common]
 ) -> tuple[list[InfoRow], list[str], list[str]]:
     """The rows of info, the inputs, and what was left out."""
-    opened = open_ncu_reports(reports, rank_regex=common.get("rank_regex"))
-    mapped = map_reports(
-        _row,
-        opened,
-        jobs=common.get("jobs") or default_jobs(),
-        on_error=common.get("on_error", "skip"),
-        progress=common.get("progress"),
-    )
-    failures = [f"left out: {error.path}: {error.problem}" for error in mapped.failures]
-    return [row for _, row in mapped.results], [str(one.path) for one in opened], failures
+    opened = open_ncu_reports(reports, **reading_options(common))
+    rows = opened.map(_row).values
+    return rows, list(opened.inputs), opened.failure_notes
 
 
 def _sort_in(
@@ -69,15 +62,14 @@ def _sort_in(
         except ReportError:
             systems.append(item)
             return
-        if any(each.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES for each in path.iterdir()):
+        if any(map(is_system_report, path.iterdir())):
             systems.append(item)
-    elif not path.exists() and glob.has_magic(str(item)):
-        found = [Path(name) for name in glob.glob(str(item), recursive=True)]  # noqa: PTH207
-        theirs = [each for each in found if each.is_file() and is_ncu_file(each)]
+    elif (files := files_of(item)) is not None:
+        theirs = [each for each in files if is_ncu_file(each)]
         if theirs:
             compute += find_ncu_reports(item)
-        if len(theirs) < len(found) or not found:
-            systems += [each for each in found if each not in theirs] or [item]
+        if len(theirs) < len(files) or not files:
+            systems += [each for each in files if each not in theirs] or [item]
     elif is_ncu_file(path):
         compute.append(item)
     else:

@@ -21,7 +21,9 @@ from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
-from nsightpy.rank_set import ON_ERROR, Paths, RankSet, natural
+from nsightpy.rank_set import Paths, RankSet
+from nsightpy.report_files import natural
+from nsightpy.report_set import FailureHandling
 from nsightpy.reports.memory_snapshot import MemorySnapshot, find_snapshots, open_snapshots
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, MemoryGrowth, MemorySeries, MemoryUsage, Value, with_notes
@@ -118,9 +120,7 @@ def _of_snapshots(
     if common.get("nvtx") is not None:
         raise NsightpyError("--nvtx: memory snapshots hold no NVTX ranges; leave it out.")
     scope = Scope.of(*(common.get(name) for name in ("rank", "device", "from_time", "to_time")))  # type: ignore[arg-type]
-    on_error = common.get("on_error", "skip")
-    if on_error not in ON_ERROR:
-        raise UsageError(f"on_error must be one of {', '.join(ON_ERROR)}, not {on_error!r}")
+    on_error = FailureHandling.of(common.get("on_error", "skip"))
     opened = open_snapshots(given, rank_regex=common.get("rank_regex"))  # type: ignore[arg-type]
     if not diff:
         opened.sort(key=lambda one: natural(str(one.path)))
@@ -134,7 +134,7 @@ def _of_snapshots(
         try:
             found.append((one, usage_of(one, by, scope)))
         except ReportError as error:
-            if on_error == "raise" or diff or len(wanted) == 1:
+            if on_error is FailureHandling.RAISE or diff or len(wanted) == 1:
                 raise
             failures.append(error)
     if not found:

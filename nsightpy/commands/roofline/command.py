@@ -22,11 +22,12 @@ from nsightpy.commands.roofline.table import (
 )
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Labels
-from nsightpy.query.request import Common
+from nsightpy.ncu_set import NcuPaths, open_ncu_reports
+from nsightpy.query.request import Common, reading_options
 from nsightpy.query.scope import numbers
-from nsightpy.rank_set import NcuPaths, default_jobs, open_ncu_reports
 from nsightpy.readers.ceilings import read_ceilings
-from nsightpy.reports.ncu import NcuReport, map_reports
+from nsightpy.report_set import ReportSet
+from nsightpy.reports.ncu import NcuReport
 from nsightpy.results import Field
 from nsightpy.results.rooflines import Roofline, RooflineLaunch
 
@@ -62,21 +63,14 @@ def roofline(
         raise UsageError("Nsight Compute reports have no timeline: --from and --to mean nothing")
     wanted = parse_clock(clock)
     measured = read_ceilings(ceilings) if ceilings is not None else ()
-    opened = _of_ranks(
-        open_ncu_reports(reports, rank_regex=common.get("rank_regex")), common.get("rank")
-    )
+    opened = _of_ranks(open_ncu_reports(reports, **reading_options(common)), common.get("rank"))
     devices = numbers(common.get("device"), "device")
-    mapped = map_reports(
-        partial(_read, clock=wanted, devices=devices, nvtx=dict(common).get("nvtx")),
-        opened,
-        jobs=common.get("jobs") or default_jobs(),
-        on_error=common.get("on_error", "skip"),
-        progress=common.get("progress"),
-    )
-    launches = [one for _, (found, _) in mapped.results for one in found]
-    kept = _longest(launches, top)
-    told = _told([note for _, (_, notes) in mapped.results for note in notes], len(opened))
-    failures = [f"left out: {error.path}: {error.problem}" for error in mapped.failures]
+    parts = opened.map(
+        partial(_read, clock=wanted, devices=devices, nvtx=common.get("nvtx"))
+    ).values
+    kept = _longest([launch for launches, _ in parts for launch in launches], top)
+    told = _told([note for _, notes in parts for note in notes], len(opened))
+    notes = [*_launch_notes(kept), *_clock_notes(kept)]
     groups = variants(kept)
     several = len(opened) > 1
     extra: tuple[Field, ...] = ORIGIN if several else ()
@@ -88,8 +82,8 @@ def roofline(
         "roofline",
         (*FIELDS, *extra),
         tuple(rows),
-        tuple(str(report.path) for report in opened),
-        tuple(dict.fromkeys([*failures, *told, *_launch_notes(kept), *_clock_notes(kept)])),
+        opened.inputs,
+        tuple(dict.fromkeys([*opened.failure_notes, *told, *notes])),
         launches=tuple(kept),
         variants=groups,
         ceilings=measured,
@@ -144,12 +138,14 @@ def in_range(nvtx: Labels, wanted: str) -> NDArray[np.bool_]:
     return np.asarray(inside, dtype=np.bool_)[nvtx.codes]
 
 
-def _of_ranks(reports: Sequence[NcuReport], spec: str | int | None) -> list[NcuReport]:
+def _of_ranks(reports: ReportSet[NcuReport], spec: str | int | None) -> ReportSet[NcuReport]:
     ranks = numbers(spec, "rank")
-    kept = [one for one in reports if ranks is None or one.rank in ranks]
-    if not kept:
+    kept = reports.only(lambda report: ranks is None or report.rank in ranks)
+    if not len(kept):
         raise ReportError(
-            reports[0].path, f"is not of rank {spec}", "a rank is told by the file's name only."
+            reports.reports[0].path,
+            f"is not of rank {spec}",
+            "a rank is told by the file's name only.",
         )
     return kept
 

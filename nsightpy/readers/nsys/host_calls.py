@@ -24,7 +24,7 @@ class NsysCalls:
 
     def beside(self) -> NsysCalls:
         # a connection of its own: one cannot answer two threads at a time
-        return NsysCalls(NsysExport(self._export.file.path))
+        return NsysCalls(NsysExport(self._export.file.path, self._export.file.threads))
 
     def only_process(self, *, likely: bool = False) -> int | None:
         return only_process(self._export, likely=likely)

@@ -39,8 +39,8 @@ Expression: TypeAlias = Callable[[sa.TableClause], "sa.ColumnElement[Any] | None
 class NsysExport:
     """One SQLite export: its tables, its strings, and what had to be said while reading it."""
 
-    def __init__(self, path: Path) -> None:
-        self.file = SqliteFile(path)
+    def __init__(self, path: Path, threads: int | None = None) -> None:
+        self.file = SqliteFile(path, threads)
         self.strings = Strings(self.file)
         self.notes: dict[str, None] = {}
         self._steady: dict[str, dict[str, int]] = {}

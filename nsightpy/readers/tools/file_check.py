@@ -54,6 +54,14 @@ def size_of_regular(path: Path) -> int:
     return found.st_size
 
 
+def file_size(path: Path) -> int:
+    """The size of a file in bytes; 0 where it cannot be known."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def _declared_size(header: bytes) -> int:
     if len(header) < 100 or header[24:28] != header[92:96]:
         return 0

@@ -1,0 +1,68 @@
+"""One report's frame as a part of all ranks' frame: with its ranks, on a common clock."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.reports.system import SystemReport
+
+NOT_KNOWN = -1
+MOMENTS = ("start_ns", "end_ns", "time_ns")
+
+
+class ProcessClock(Protocol):
+    """How the times of one process of one report become times on a clock common to all."""
+
+    @property
+    def report(self) -> str: ...
+    @property
+    def pid(self) -> int: ...
+    def to_aligned(self, times: Ints) -> Ints: ...
+
+
+def ranked_frame(report: SystemReport, *, name: str) -> Frame:
+    """A report's frame, before it rank (-1 where nothing tells) and report.
+
+    What belongs to no process is of the report's rank, where it has only one.
+    """
+    frame = report.frame(name)
+    pids = frame.ints("pid") if "pid" in frame else np.zeros(frame.rows, dtype=np.int64)
+    known = [report.rank_of(pid)[0] for pid in report.pids]
+    whole = known[0] if len(known) == 1 else None
+    values, codes = distinct(pids)
+    ranks = [report.rank_of(pid)[0] if pid else whole for pid in values.tolist()]
+    numbers = np.asarray([NOT_KNOWN if r is None else r for r in ranks], dtype=np.int64)
+    path = Labels.constant(str(report.path), frame.rows)
+    return Frame({"rank": numbers[codes], "report": path, **frame})
+
+
+def aligned(
+    frame: Frame,
+    report: SystemReport,
+    clocks: Sequence[ProcessClock],
+    *,
+    unknown: int | None = None,
+) -> Frame:
+    """A report's frame with its times since the zero of the first clock.
+
+    Processes share the clock of their capture: what has none of its own takes the report's first.
+    Where the report has none, no rows are left. `unknown` stands for times that are not known.
+    """
+    zero = int(clocks[0].to_aligned(np.zeros(1, dtype=np.int64))[0])
+    own = [clock for clock in clocks if clock.report == str(report.path)]
+    if not own:
+        return frame.take(np.zeros(frame.rows, dtype=np.bool_))
+    columns = dict(frame)
+    for name in MOMENTS:
+        if name in frame:
+            times = frame.ints(name)
+            moved = own[0].to_aligned(times) - zero
+            for clock in own[1:]:
+                rows = np.flatnonzero(frame.ints("pid") == clock.pid)
+                moved[rows] = clock.to_aligned(times[rows]) - zero
+            columns[name] = moved if unknown is None else np.where(times == unknown, times, moved)
+    return Frame(columns)

@@ -1,0 +1,87 @@
+"""Which files are meant: those in a folder, of a glob, or one; in natural order of their names."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterable
+from pathlib import Path
+
+from nsightpy.errors import ReportError
+from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace
+from nsightpy.reports.ncu import NCU_SUFFIXES, is_ncu_file
+from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
+
+
+def find_reports(given: str | Path) -> list[Path]:
+    """The reports of a whole system behind one path; of a report and its export, the report."""
+    path = Path(given)
+    files = files_of(given)
+    if files is None:
+        return [path]
+    if path.is_dir():
+        files = [p for p in files if is_system_report(p)]
+        if not files:
+            deeper = sorted(p.parent for p in path.rglob("*") if is_system_report(p))
+            export = "give a .nsys-rep file, or what `nsys export --type sqlite REPORT` writes."
+            advice = f"{deeper[0]} does." if deeper else export
+            raise ReportError(path, "holds no Nsight Systems report and no PyTorch trace", advice)
+    elif not files:
+        raise ReportError(path, "matches no file", "check the pattern.")
+    return in_order(first_hand(files, NSYS_SUFFIXES))
+
+
+def find_ncu_reports(given: str | Path) -> list[Path]:
+    """The Nsight Compute files behind one path; of a report and its CSV, the report."""
+    path = Path(given)
+    files = files_of(given)
+    if files is None:
+        if is_nsys_name(path):
+            advice = f"`nsightpy summarize {path.name}` reads it."
+            raise ReportError(path, "is no Nsight Compute report", advice)
+        return [path]
+    files = [p for p in files if p.is_file() and is_ncu_file(p)]
+    if not files:
+        advice = "give a .ncu-rep file, or what `ncu --csv --page raw` printed."
+        raise ReportError(path, "holds no Nsight Compute report", advice)
+    return in_order(first_hand(files, NCU_SUFFIXES))
+
+
+def files_of(given: str | Path) -> list[Path] | None:
+    """What a folder holds, or the files that a glob matches; None for the path of one file."""
+    path = Path(given)
+    if path.is_dir():
+        return list(path.iterdir())
+    if not path.exists() and glob.has_magic(str(given)):
+        names = glob.glob(str(given), recursive=True)  # noqa: PTH207
+        return [Path(name) for name in names if Path(name).is_file()]
+    return None
+
+
+def first_hand(paths: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
+    """The files without what was made of those among them that have one of these suffixes."""
+    files = list(paths)
+    stems = {p.with_suffix("") for p in files if p.suffix in suffixes}
+    return [p for p in files if p.suffix in suffixes or p.with_suffix("") not in stems]
+
+
+def in_order(paths: Iterable[Path]) -> list[Path]:
+    return sorted(paths, key=lambda path: natural(str(path)))
+
+
+def natural(text: str) -> tuple[tuple[int, int | str], ...]:
+    """A sort key by which rank2 comes before rank10; total, so that rank1 and rank01 have one."""
+    parts = re.split(r"(\d+)", text)
+    numbered = ((0, int(part)) if part.isdecimal() else (1, part) for part in parts)
+    return (*numbered, (-1, text))
+
+
+def is_system_report(path: Path) -> bool:
+    """Whether a file of a folder is such a report: by its name, or as a trace by its content."""
+    name = path.name.lower()
+    return is_nsys_name(path) or (name.endswith(TRACE_SUFFIXES) and is_torch_trace(path))
+
+
+def is_nsys_name(path: Path) -> bool:
+    """Whether a file is called like a report of Nsight Systems, or the export of one."""
+    return path.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES

@@ -1,0 +1,92 @@
+"""What the engine asks of a report of any kind, and what comes of a function run on one."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
+
+from nsightpy.errors import ReportError
+
+LOG = logging.getLogger("nsightpy")
+
+
+class Report(Protocol):
+    """One file. It can be pickled: its path and settings travel, nothing that was read does."""
+
+    path: Path
+    threads: int | None  # that may read it; None: as many as its kind uses by default
+
+    @property
+    def reading_bytes(self) -> int:
+        """Memory that reading it takes at most, estimated without opening it."""
+        ...
+
+    @property
+    def facts(self) -> Any:
+        """The little that is worth knowing about it without opening it again."""
+        ...
+
+    def adopt(self, facts: Any) -> None:
+        """Take over the facts that another process found."""
+        ...
+
+    def close(self) -> None:
+        """Let go of the file; what is asked next opens it again."""
+        ...
+
+
+R = TypeVar("R", bound=Report)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Done(Generic[T]):
+    """What a function returned for a report, and the facts that another process found."""
+
+    value: T
+    facts: Any = None
+
+
+Outcome: TypeAlias = Done[T] | ReportError
+Outcomes: TypeAlias = Iterator[tuple[R, Outcome[T]]]
+
+
+class Run(Protocol[R]):
+    """A way to run a function over reports; outcomes come in any order."""
+
+    def __call__(self, function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]: ...
+
+
+def attempt(function: Callable[[R], T], report: R) -> Outcome[T]:
+    """The function's outcome for one report; other exceptions than ReportError pass."""
+    began = time.perf_counter()
+    try:
+        return Done(function(report))
+    except ReportError as error:
+        return error
+    finally:
+        report.close()
+        LOG.info("%s: %.2f s", report.path, time.perf_counter() - began)
+
+
+def attempt_elsewhere(
+    function: Callable[[R], T], report: R, threads: int | None = None
+) -> Outcome[T]:
+    """The same for a worker's own copy of a report, with the facts for the process that asked."""
+    report.threads = threads
+    try:
+        outcome = attempt(function, report)
+        return Done(outcome.value, report.facts) if isinstance(outcome, Done) else outcome
+    except ReportError as error:
+        return error
+    finally:
+        report.close()
+
+
+def here(function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]:
+    """One report after the other, in this process."""
+    return ((report, attempt(function, report)) for report in reports)
