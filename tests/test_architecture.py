@@ -25,7 +25,7 @@ MAY_IMPORT = {
     "render": DATA,
     "reports": DATA | {"readers"},
     "workers": {"errors", "readers"},
-    "report_files": {"errors", "reports"},
+    "report_files": {"errors", "readers", "reports"},
     "report_set": {"errors", "workers"},
     "ncu_set": DATA | {"readers", "reports", "report_files", "report_set"},
     "rank_frames": {"frames", "reports"},

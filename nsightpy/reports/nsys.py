@@ -209,6 +209,8 @@ class NsysReport(SystemReport):
             return devices(self.export)
         if name == "diagnostics":
             return diagnostics(self.export)
+        if name in frames.SCHEMAS:  # what only a PyTorch trace records
+            return Frame.empty(frames.SCHEMAS[name], columns)
         raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SCHEMAS)}")
 
     def _processes(self) -> Frame:

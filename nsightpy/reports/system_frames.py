@@ -84,6 +84,16 @@ class SystemFrames(ABC):
         return self.frame("gpu_metrics").to_pandas()
 
     @property
+    def operators(self) -> pd.DataFrame:
+        """Operators of PyTorch on the host (schema: frames.OPERATORS)."""
+        return self.frame("operators").to_pandas()
+
+    @property
+    def python_functions(self) -> pd.DataFrame:
+        """Python functions of a PyTorch trace (schema: frames.PYTHON_FUNCTIONS)."""
+        return self.frame("python_functions").to_pandas()
+
+    @property
     def processes(self) -> pd.DataFrame:
         """Processes with activity, and their ranks (schema: frames.PROCESSES)."""
         return self.frame("processes").to_pandas()
