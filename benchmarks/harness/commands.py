@@ -17,6 +17,7 @@ from harness.nsys_ai import FALLBACK_MESSAGE, NsysAi
 BENCHMARKS = Path(__file__).resolve().parents[1]
 TINY_KERNELS = 1_000
 RANKS = 8
+FEW, MANY = 4, 128
 
 
 @dataclass(frozen=True)
@@ -33,25 +34,30 @@ class Inputs:
                 return self.folder / f"kernels_{kernels // unit}{name}.sqlite"
         return self.folder / f"kernels_{kernels}.sqlite"
 
-    def job(self, kernels: int) -> Path:
+    def job(self, kernels: int, reports: int = RANKS) -> Path:
         """The folder of a job's reports, one per rank."""
-        return self.folder / f"ranks_{RANKS}x{self.export(kernels).stem.removeprefix('kernels_')}"
+        return self.folder / f"ranks_{reports}x{self.export(kernels).stem.removeprefix('kernels_')}"
 
     def ensure(self, kernels: int) -> None:
         path = self.export(kernels)
         if not path.exists():
             _generate(path, kernels)
 
-    def ensure_job(self, kernels: int) -> None:
-        path = self.job(kernels)
-        if not (path / f"report_rank{RANKS - 1}.sqlite").exists():
-            _generate(path, kernels, "--reports", str(RANKS))
+    def ensure_job(self, kernels: int, reports: int = RANKS) -> None:
+        path = self.job(kernels, reports)
+        if not (path / f"report_rank{reports - 1}.sqlite").exists():
+            _generate(path, kernels, "--reports", str(reports))
 
 
 def _generate(path: Path, kernels: int, *options: str) -> None:
     script = str(BENCHMARKS / "generate.py")
     line = [sys.executable, script, "--kernels", str(kernels), *options, str(path)]
     subprocess.run(line, check=True, stdout=sys.stderr)
+
+
+def small(reports: int, jobs: int) -> str:
+    """The name of the command that reads so many small reports."""
+    return f"kernels, {reports} small reports, {jobs} {'worker' if jobs == 1 else 'workers'}"
 
 
 class Catalogue:
@@ -76,6 +82,7 @@ class Catalogue:
             self._ranks("ranks, 1 worker", kernels // 4, 1),
             self._ranks("ranks, 2 workers", kernels // 4, 2),
             self._ranks("ranks, 2 workers, tiny", TINY_KERNELS, 2),
+            *(self._small(reports, jobs) for reports in (FEW, MANY) for jobs in (1, 2)),
             Command("--help", (sys.executable, "-m", "nsightpy", "--help")),
             Command("python -c pass", (sys.executable, "-c", "pass")),
             *self._without_nsightpy(kernels),
@@ -114,6 +121,13 @@ class Catalogue:
         line = (sys.executable, str(script), "ranks", "--jobs", str(jobs), str(job))
         command = self._ours(name, line, partial(self.inputs.ensure_job, kernels))
         return replace(command, tells_peak=True)
+
+    def _small(self, reports: int, jobs: int) -> Command:
+        """`kernels` on small reports: what starting workers and handing out work costs."""
+        line = (sys.executable, "-m", "nsightpy", "kernels", "--jobs", str(jobs))
+        setup = partial(self.inputs.ensure_job, TINY_KERNELS, reports)
+        job = str(self.inputs.job(TINY_KERNELS, reports))
+        return self._ours(small(reports, jobs), (*line, job), setup)
 
     def _without_nsightpy(self, kernels: int) -> list[Command]:
         """What a user would write instead."""

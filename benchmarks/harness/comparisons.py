@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness import ncu
-from harness.commands import RANKS
+from harness.commands import FEW, MANY, RANKS, small
 from harness.measure import Round
 
 
@@ -92,6 +92,8 @@ def comparisons(kernels: int, scale: int) -> list[Comparison]:
         memory_per_kernel(
             "ranks", "ranks, 2 workers", "ranks, 2 workers, tiny", RANKS * kernels // 4, 20.0
         ),
+        within("workers", small(FEW, 2), small(FEW, 1), 1.6),
+        within("workers", small(MANY, 2), small(MANY, 1), 1.0),
         within("scale", f"kernels, {scale} x", "kernels", 6.0),
         within("help", "--help", "python -c pass", 6.0),
         *([within("ncu", ncu.OURS, ncu.PEER, 1.5)] if ncu.reports() else []),
