@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from reports import refused
 from simulator import PRESETS
 
+from nsightpy.commands.headroom.command import headroom
+from nsightpy.commands.info.command import info
 from nsightpy.commands.kernels import kernels
+from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.commands.ranks import ranks
+from nsightpy.commands.roofline.command import roofline
+from nsightpy.errors import UsageError
 from nsightpy.rank_set import open_ranks
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers import dask as dask_workers
 
 dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
+
+SAMPLES = Path(__file__).resolve().parent.parent / "sample_reports"
+NCU_PAGE = SAMPLES / "kernels_h100.ncu.csv"
+SNAPSHOT = SAMPLES / "training_memory.pickle"
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +70,22 @@ def test_a_client_serves_again_and_broken_reports_are_named(job: Path, address: 
             assert len(ranks(found)) == 4
             assert [Path(one.path).name for one in found.failures] == ["pipeline_4_rank9.sqlite"]
     (job / "pipeline_4_rank9.sqlite").unlink()
+
+
+@pytest.mark.filterwarnings("default")
+def test_reports_of_ncu_and_snapshots_too(address: str) -> None:
+    assert roofline(NCU_PAGE, dask=address) == roofline(NCU_PAGE)
+    usage = memory_usage(SNAPSHOT, dask=address)
+    assert usage.rows == memory_usage(SNAPSHOT).rows
+    commands: list[tuple[Callable[..., Any], Path]] = [
+        (roofline, NCU_PAGE),
+        (memory_usage, SNAPSHOT),
+        (partial(headroom, ncu=NCU_PAGE), SAMPLES / "single_process.sqlite"),
+        (info, NCU_PAGE),
+    ]
+    for command, report in commands:
+        with pytest.raises(UsageError, match="no Dask scheduler answers at nonsense://x"):
+            command(report, dask="nonsense://x")
 
 
 @pytest.mark.filterwarnings("default")

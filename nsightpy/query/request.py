@@ -26,14 +26,19 @@ _TYPED = (
 )
 
 
-class Reading(TypedDict, total=False):
-    """Options of how reports of any kind are read; see Common."""
+class Running(TypedDict, total=False):
+    """Options of how a function is run over reports of any kind; see Common."""
 
-    rank_regex: str | None
     jobs: int | None
     dask: object
     on_error: str
     progress: Progress | None
+
+
+class Reading(Running, total=False):
+    """The same with how their ranks are found."""
+
+    rank_regex: str | None
 
 
 class Common(Reading, total=False):
@@ -111,10 +116,15 @@ class Request:
         return with_notes(table, self.ranks.inputs, said)
 
 
-def reading_options(common: Common) -> Reading:
-    """Those of the options that say how reports are read."""
+def running_options(common: Common) -> Running:
+    """Those of the options that say how a function is run over reports."""
     given: Any = common
-    return cast(Reading, {key: given[key] for key in Reading.__annotations__ if key in given})
+    return cast(Running, {key: given[key] for key in Running.__annotations__ if key in given})
+
+
+def reading_options(common: Common) -> Reading:
+    """The same with how their ranks are found."""
+    return {"rank_regex": common.get("rank_regex"), **running_options(common)}
 
 
 def captures(some: int, of: int) -> str:

@@ -13,15 +13,9 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.identity import (
-    GUESS,
-    decide_ranks,
-    rank_by_regex,
-    rank_expression,
-    rank_in_name,
-)
 from nsightpy.readers.torch.snapshot import read_snapshot
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
+from nsightpy.reports.one_file import OneFile, name_ranks
 from nsightpy.units import format_count
 
 if TYPE_CHECKING:
@@ -38,24 +32,14 @@ NO_HISTORY = (
 NO_CLOCK = "The snapshot's torch recorded no time: its events have an order only."
 
 
-class MemorySnapshot:
+class MemorySnapshot(OneFile):
     """What torch.cuda.memory._dump_snapshot wrote. Nothing in the file is run.
 
     The frames are pandas DataFrames with the columns of `nsightpy.frames`, times in ns since the
     recording began. Raises ReportError when a file cannot be read.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
-        self.rank: int | None = None
-        self.rank_source = ""
-
-    def __repr__(self) -> str:
-        return f"MemorySnapshot({str(self.path)!r})"
-
-    def __getstate__(self) -> dict[str, object]:
-        """What another process needs to read the same snapshot: no frames."""
-        return {"path": self.path, "rank": self.rank, "rank_source": self.rank_source}
+    reading_factor = 16
 
     @cached_property
     def _frames(self) -> dict[str, Frame]:
@@ -74,6 +58,15 @@ class MemorySnapshot:
         if (events.ints("start_ns") < 0).any():
             return [NO_CLOCK]
         return []
+
+    @property
+    def facts(self) -> list[str]:
+        """The notes: they are shown after a function was run on the snapshot."""
+        return self.notes
+
+    def adopt(self, facts: list[str]) -> None:
+        """Take over the notes that another process found."""
+        self.notes = facts
 
     @cached_property
     def devices(self) -> list[int]:
@@ -149,8 +142,6 @@ def open_snapshots(
 
     A rank is evident from the file's name only.
     """
-    if rank_regex is not None:
-        rank_expression(rank_regex)
     opened: dict[Path, MemorySnapshot] = {}
     for given in paths:
         if isinstance(given, MemorySnapshot):
@@ -158,14 +149,5 @@ def open_snapshots(
             continue
         for path in find_snapshots(given):
             opened.setdefault(path.resolve(), MemorySnapshot(path))
-    known = {
-        (str(one.path), 0): (rank_by_regex(one.path.name, rank_regex) if rank_regex else [])
-        + rank_in_name(one.path.name)
-        for one in opened.values()
-    }
-    decided = decide_ranks(known)
-    for one in opened.values():
-        rank, source = decided[str(one.path), 0]
-        if not source.startswith(GUESS):
-            one.rank, one.rank_source = rank, source
+    name_ranks(opened.values(), rank_regex)
     return list(opened.values())

@@ -11,7 +11,7 @@ from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.ncu.file import MAGIC
 from nsightpy.readers.ncu.tables import NcuTables
-from nsightpy.readers.tools.file_check import file_size
+from nsightpy.reports.one_file import OneFile
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,49 +19,16 @@ if TYPE_CHECKING:
 # The last is that of the first releases, before 2020.
 NCU_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 CSV_SUFFIXES = (".csv", ".txt", ".log")
-# What reading a report takes at most, as a multiple of its file.
-READING_FACTOR = 64
 
 
-class NcuReport:
+class NcuReport(OneFile):
     """One Nsight Compute report (.ncu-rep, .ncu-repz, or a CSV page that ncu printed).
 
     The frames are pandas DataFrames with the columns of `nsightpy.frames`, read on first use and
     the same whichever way the report came in. Raises ReportError when a file cannot be read.
     """
 
-    def __init__(self, path: Path | str) -> None:
-        self.path = Path(path)
-        self.rank: int | None = None
-        self.rank_source = ""
-        self.threads: int | None = None
-
-    def __repr__(self) -> str:
-        return f"NcuReport({str(self.path)!r})"
-
-    def __getstate__(self) -> dict[str, object]:
-        """What another process needs to read the same report: no frames."""
-        return {
-            "path": self.path,
-            "rank": self.rank,
-            "rank_source": self.rank_source,
-            "threads": self.threads,
-        }
-
-    def close(self) -> None:
-        """Nothing to do: the file is read at once."""
-
-    @property
-    def reading_bytes(self) -> int:
-        """Memory that reading it takes at most, estimated from its size."""
-        return file_size(self.path) * READING_FACTOR
-
-    @property
-    def facts(self) -> None:
-        """Nothing of a report is asked for again after a function was run on it."""
-
-    def adopt(self, facts: None) -> None:
-        """There is nothing to take over."""
+    reading_factor = 64
 
     @cached_property
     def tables(self) -> NcuTables:

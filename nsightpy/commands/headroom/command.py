@@ -12,7 +12,7 @@ from nsightpy.commands.headroom.notes import headroom_notes
 from nsightpy.commands.headroom.steps import part_of
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.ncu_set import NcuPaths
-from nsightpy.query.request import Common, Request, reading_options
+from nsightpy.query.request import Common, Request, running_options
 from nsightpy.query.steady_state import steady_notes
 from nsightpy.rank_set import Paths
 
@@ -36,9 +36,7 @@ def headroom(
     Measurements are matched by mangled name and geometry, by function and geometry, else loosely.
     Raises UsageError and ReportError.
     """
-    reading = reading_options(common)
-    reading.pop("rank_regex", None)  # it is about the names of the nsys reports
-    measured = measurements(roofline(ncu, **reading).variants)
+    measured = measurements(roofline(ncu, **running_options(common)).variants)
     request = Request.of(reports, **common)
     work = partial(
         part_of,

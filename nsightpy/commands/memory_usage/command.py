@@ -19,11 +19,11 @@ from nsightpy.commands.memory_usage.difference import difference
 from nsightpy.commands.memory_usage.snapshot_usage import DeviceUsage, notes_of, series_of, usage_of
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Labels
-from nsightpy.query.request import Common, Request, captures
+from nsightpy.query.request import Common, Request, captures, running_options
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths, RankSet
 from nsightpy.report_files import natural
-from nsightpy.report_set import FailureHandling
+from nsightpy.report_set import FailureHandling, ReportSet
 from nsightpy.reports.memory_snapshot import MemorySnapshot, find_snapshots, open_snapshots
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, MemoryGrowth, MemorySeries, MemoryUsage, Value, with_notes
@@ -120,7 +120,6 @@ def _of_snapshots(
     if common.get("nvtx") is not None:
         raise NsightpyError("--nvtx: memory snapshots hold no NVTX ranges; leave it out.")
     scope = Scope.of(*(common.get(name) for name in ("rank", "device", "from_time", "to_time")))  # type: ignore[arg-type]
-    on_error = FailureHandling.of(common.get("on_error", "skip"))
     opened = open_snapshots(given, rank_regex=common.get("rank_regex"))  # type: ignore[arg-type]
     if not diff:
         opened.sort(key=lambda one: natural(str(one.path)))
@@ -129,18 +128,12 @@ def _of_snapshots(
         raise NsightpyError("--rank: no snapshot has it; a snapshot's rank is in its file name.")
     if diff and len(wanted) != 2:
         raise UsageError(f"--diff compares two snapshots, and {len(wanted)} are given")
-    failures, found = [], []
-    for one in wanted:
-        try:
-            found.append((one, usage_of(one, by, scope)))
-        except ReportError as error:
-            if on_error is FailureHandling.RAISE or diff or len(wanted) == 1:
-                raise
-            failures.append(error)
-    if not found:
-        raise failures[0]
-    inputs = [str(one.path) for one in wanted]
-    said = [f"left out: {error.path}: {error.problem}" for error in failures]
+    running = running_options(common)
+    if diff:
+        running["on_error"] = FailureHandling.RAISE
+    snapshots = ReportSet(wanted, **running)
+    found = snapshots.map(partial(usage_of, by=by, scope=scope)).results
+    inputs, said = snapshots.inputs, snapshots.failure_notes
     for snapshot, devices in found:
         name = f"{snapshot.path.name}: " if len(found) > 1 else ""
         own = [*snapshot.notes, *(note for one in devices for note in notes_of(one))]
