@@ -6,8 +6,8 @@
     nsightpy.open_ranks("job/").kernels             # those of all ranks, with rank and report
     nsightpy.aligned_frame("job/", "kernels")       # the same on one clock
 
-Every command of the command line is a function here of the same name and parameters. Everything
-is loaded when it is first used.
+Every command of the command line is a function here of the same name and parameters (`-` becomes
+`_`). Everything is loaded when it is first used.
 """
 
 from __future__ import annotations
@@ -15,10 +15,41 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from nsightpy.command_table import FIGURES, FUNCTIONS
+
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from nsightpy import errors
+    from nsightpy.commands.api import api as api
+    from nsightpy.commands.breakdown import breakdown as breakdown
+    from nsightpy.commands.cache import cache as cache
+    from nsightpy.commands.collectives import collectives as collectives
+    from nsightpy.commands.findings.command import findings as findings
+    from nsightpy.commands.headroom.command import headroom as headroom
+    from nsightpy.commands.imbalance import imbalance as imbalance
+    from nsightpy.commands.info.command import info as info
+    from nsightpy.commands.iterations import iterations as iterations
+    from nsightpy.commands.kernels import kernels as kernels
+    from nsightpy.commands.launch_queues import launch_queues as launch_queues
+    from nsightpy.commands.launches import launches as launches
+    from nsightpy.commands.memory import memory as memory
+    from nsightpy.commands.memory_usage.command import memory_usage as memory_usage
+    from nsightpy.commands.nvtx import nvtx as nvtx
+    from nsightpy.commands.nvtx_metrics import nvtx_metrics as nvtx_metrics
+    from nsightpy.commands.ranks import ranks as ranks
+    from nsightpy.commands.roofline.command import roofline as roofline
+    from nsightpy.commands.select.command import select as select
+    from nsightpy.commands.summarize.command import summarize as summarize
+    from nsightpy.commands.sync_waits import sync_waits as sync_waits
+    from nsightpy.commands.timeline import timeline as timeline
+    from nsightpy.figures import breakdown_figure as breakdown_figure
+    from nsightpy.figures import headroom_figure as headroom_figure
+    from nsightpy.figures import iterations_figure as iterations_figure
+    from nsightpy.figures import memory_figure as memory_figure
+    from nsightpy.figures import queue_figure as queue_figure
+    from nsightpy.figures import roofline_figure as roofline_figure
+    from nsightpy.figures import timeline_figure as timeline_figure
     from nsightpy.ncu_set import open_ncu_reports
     from nsightpy.rank_set import RankSet, open_ranks
     from nsightpy.report_set import ReportSet
@@ -41,7 +72,7 @@ __all__ = [
     "open_report",
 ]
 
-_HOMES = {
+_MODULES = {
     "MemorySnapshot": "nsightpy.reports.memory_snapshot",
     "NcuReport": "nsightpy.reports.ncu",
     "NsysReport": "nsightpy.reports.nsys",
@@ -52,49 +83,18 @@ _HOMES = {
     "ReportSet": "nsightpy.report_set",
     "open_ncu_reports": "nsightpy.ncu_set",
     "aligned_frame": "nsightpy.query.aligned_frame",
-    "timeline_figure": "nsightpy.figures",
-    "breakdown_figure": "nsightpy.figures",
-    "memory_figure": "nsightpy.figures",
-    "iterations_figure": "nsightpy.figures",
-    "queue_figure": "nsightpy.figures",
-    "roofline_figure": "nsightpy.figures",
-    "headroom_figure": "nsightpy.figures",
-    "memory_usage": "nsightpy.commands.memory_usage.command",
-    "launch_queues": "nsightpy.commands.launch_queues",
-    "sync_waits": "nsightpy.commands.sync_waits",
+    **FIGURES,
+    **FUNCTIONS,
 }
-_COMMANDS = (
-    "summarize",
-    "info",
-    "kernels",
-    "api",
-    "memory",
-    "launches",
-    "breakdown",
-    "findings",
-    "ranks",
-    "collectives",
-    "imbalance",
-    "timeline",
-    "nvtx",
-    "iterations",
-    "roofline",
-    "select",
-    "headroom",
-)
-_FOLDERS = {"summarize", "info", "findings", "roofline", "select", "headroom"}
 
 
 def __getattr__(name: str) -> Any:
     if name == "errors":
         return importlib.import_module("nsightpy.errors")
-    if name in _HOMES:
-        return getattr(importlib.import_module(_HOMES[name]), name)
-    if name in _COMMANDS:
-        folder = ".command" if name in _FOLDERS else ""
-        return getattr(importlib.import_module(f"nsightpy.commands.{name}{folder}"), name)
+    if name in _MODULES:
+        return getattr(importlib.import_module(_MODULES[name]), name)
     raise AttributeError(f"module 'nsightpy' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_HOMES, *_COMMANDS})
+    return sorted({*globals(), *__all__, *_MODULES})

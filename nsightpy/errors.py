@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 
 class NsightpyError(Exception):
     """What nsightpy cannot do, for a reason the user can act on; the command line exits with 1."""
@@ -9,6 +11,12 @@ class NsightpyError(Exception):
 
 class UsageError(NsightpyError):
     """The request itself is wrong (an unknown split, a bad time, a bad rank); exits with 2."""
+
+
+def require_choice(parameter: str, value: str, choices: Collection[str]) -> None:
+    """Raise UsageError where a parameter is none of its choices."""
+    if value not in choices:
+        raise UsageError(f"{parameter} must be one of {', '.join(choices)}, not {value!r}")
 
 
 class ReportError(NsightpyError):
@@ -19,6 +27,11 @@ class ReportError(NsightpyError):
         self.problem = problem
         self.advice = advice
         super().__init__(f"{self.path}: {problem}" + (f"\n  {advice}" if advice else ""))
+
+    @property
+    def left_out(self) -> str:
+        """The note of a report that was left out because of this."""
+        return f"left out: {self.path}: {self.problem}"
 
     def __reduce__(self) -> tuple[type[ReportError], tuple[str, str, str]]:
         return type(self), (self.path, self.problem, self.advice)

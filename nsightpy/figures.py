@@ -1,9 +1,10 @@
-"""Verbs whose answer is a picture: a matplotlib Figure."""
+"""Commands whose answer is a picture: a matplotlib Figure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Unpack
+import inspect
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.commands.breakdown import breakdown
@@ -15,6 +16,7 @@ from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.timeline import timeline
 from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common
+from nsightpy.query.signature import command_function, described, described_by
 from nsightpy.rank_set import Paths
 from nsightpy.render.plots import (
     budget_plot,
@@ -29,7 +31,28 @@ from nsightpy.render.timeline import plot as timeline_plot
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+P = ParamSpec("P")
+T = TypeVar("T")
 
+
+def _figure_of(command: Callable[P, T], draw: Callable[[T], Figure]) -> Callable[P, Figure]:
+    """What draws the result of a command; its parameters are the command's."""
+
+    def figure(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        return draw(command(*args, **kwargs))
+
+    figure.__name__ = figure.__qualname__ = draw.__name__
+    figure.__doc__ = draw.__doc__
+    return described(figure, inspect.signature(command).replace(return_annotation="Figure"))
+
+
+breakdown_figure = _figure_of(breakdown, budget_plot.breakdown_figure)
+iterations_figure = _figure_of(iterations, iterations_plot.iterations_figure)
+memory_figure = _figure_of(memory_usage, memory_plot.memory_figure)
+queue_figure = _figure_of(launch_queues, queue_plot.queue_figure)
+
+
+@command_function
 def timeline_figure(
     reports: Paths,
     *,
@@ -38,7 +61,7 @@ def timeline_figure(
     communication: Iterable[str] = (),
     **common: Unpack[Common],
 ) -> Figure:
-    """The timeline of one or many reports as a figure; width in inches.
+    """The timeline of one or many reports as a figure; `width` in inches.
 
     One row group a device: NVTX ranges, compute, communication, copies, idle; beyond a few
     devices one stacked band each. from_time and to_time are on the first report's clock;
@@ -55,36 +78,16 @@ def timeline_figure(
     return timeline_plot.draw(picture(tracks, timeline_plot.columns_of(width)), width=width)
 
 
-def breakdown_figure(
-    reports: Paths, *, communication: Iterable[str] = (), **common: Unpack[Common]
-) -> Figure:
-    """The budget of every device as a bar, and beside it why it had no compute."""
-    return budget_plot.breakdown_figure(breakdown(reports, communication=communication, **common))
-
-
-def memory_figure(reports: Paths, **common: Unpack[Common]) -> Figure:
-    """Allocated memory over time, a panel per kind of memory, the peak marked."""
-    return memory_plot.memory_figure(memory_usage(reports, **common))
-
-
-def queue_figure(reports: Paths, **common: Unpack[Common]) -> Figure:
-    """How many operations waited on the busiest streams over time, a panel per device."""
-    return queue_plot.queue_figure(launch_queues(reports, **common))
-
-
-def iterations_figure(
-    reports: Paths, *, communication: Iterable[str] = (), **common: Unpack[Common]
-) -> Figure:
-    """Iterations as stacked bars, a panel per device: compute, communication, copies, idle."""
-    table = iterations(reports, communication=communication, **common)
-    return iterations_plot.iterations_figure(table)
-
-
+@described_by(roofline)
 def roofline_figure(reports: NcuPaths, *, title: str | None = None, **options: Any) -> Figure:
-    """The roofline and the speed-of-light bars; options are those of `nsightpy.roofline`."""
+    """The roofline and the speed-of-light bars; options are those of `nsightpy.roofline`.
+
+    `title` replaces the names of the reports.
+    """
     return roofline_plot.roofline_figure(roofline(reports, **options), title=title)
 
 
+@described_by(headroom)
 def headroom_figure(
     reports: Paths, *, ncu: NcuPaths, title: str | None = None, **options: Any
 ) -> Figure:

@@ -103,7 +103,7 @@ class ReportSet(Generic[R]):
     @property
     def failure_notes(self) -> list[str]:
         """The failures as notes on a result."""
-        return [f"left out: {error.path}: {error.problem}" for error in self.failures]
+        return [error.left_out for error in self.failures]
 
     def map(self, function: Callable[[R], T], *, jobs: int | None = None) -> Mapped[R, T]:
         """Run a function on every report: on `jobs` processors, or on Dask.

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent / "nsightpy"
+LONGEST_FILE, LONGEST_FUNCTION = 400, 60
 DATA = {"errors", "units", "names", "frames", "results"}
 SETS = {"report_files", "report_set", "rank_frames", "rank_set", "ncu_set"}
 READING = DATA | {"readers", "reports", "workers"} | SETS
@@ -34,7 +35,9 @@ MAY_IMPORT = {
     "query": READING | {"analysis"},
     "commands": READING | {"analysis", "ncu_command", "query"},
     "figures": READING | {"analysis", "query", "commands", "render"},
-    "cli": READING | {"analysis", "ncu_command", "query", "commands", "render", "figures"},
+    "cli": READING
+    | {"analysis", "ncu_command", "query", "commands", "render", "figures", "command_table"},
+    "command_table": set(),
     "__main__": {"cli"},
 }
 FILES = sorted(ROOT.rglob("*.py"))
@@ -140,6 +143,19 @@ def test_command_files_import_nothing_heavy_at_their_top() -> None:
         )
         heavy = {module.split(".")[0] for module in imported_modules(top)} & HEAVY
         assert not heavy, f"{path} imports {heavy} before it is needed"
+
+
+def test_commands_are_small() -> None:
+    offenders = []
+    for path in [*(ROOT / "cli").rglob("*.py"), *(ROOT / "commands").rglob("*.py")]:
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE:
+            offenders.append(f"{path}: {lines} lines")
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef) and node.end_lineno is not None:
+                lines = node.end_lineno - node.lineno + 1
+                if lines > LONGEST_FUNCTION:
+                    offenders.append(f"{path}: {node.name} has {lines} lines")
+    assert offenders == []
 
 
 def test_every_package_is_on_the_page() -> None:

@@ -15,7 +15,8 @@ from nsightpy.commands.ranks import ranks
 from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.scope import Scope
-from nsightpy.reports.nsys import NsysReport, open_report
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.opening import open_report
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
 KERNELS = 3_000

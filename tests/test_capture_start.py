@@ -12,7 +12,7 @@ from reports import NSYS, needs_reports
 
 from nsightpy.commands.select.command import select
 from nsightpy.readers.nsys.capture_start import CaptureStart
-from nsightpy.reports.nsys import open_report
+from nsightpy.reports.opening import open_report
 
 NVTX_TRIGGER = "Starting the profiling session using NVTX trigger."
 

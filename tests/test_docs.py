@@ -34,7 +34,7 @@ def test_quick_start_is_two_bash_blocks() -> None:
 def test_documented_commands_exist() -> None:
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        for name in re.findall(r"`nsightpy ([a-z]+)", text):
+        for name in re.findall(r"`nsightpy ([a-z-]+)", text):
             assert name in COMMANDS, f"{page.name} names {name}"
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [name for name in COMMANDS if f"nsightpy {name}" not in readme] == []

@@ -15,7 +15,7 @@ from reports import NSYS, ask, exports, needs_reports, select
 from simulator import Export
 
 from nsightpy.frames import SCHEMAS
-from nsightpy.reports.nsys import open_report
+from nsightpy.reports.opening import open_report
 
 STATS = sorted(NSYS.glob("*.nsys-stats.txt"))
 SAXPY = NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite"

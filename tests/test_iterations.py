@@ -33,7 +33,7 @@ from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.commands.iterations import iterations
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.steady_state import find_in_report
-from nsightpy.reports.nsys import open_report
+from nsightpy.reports.opening import open_report
 from nsightpy.results import Table
 
 SAMPLES = Path(__file__).parent.parent / "sample_reports"

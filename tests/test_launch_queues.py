@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from reports import NSYS, ask, needs_reports
 
-import nsightpy
 from nsightpy.analysis.idle.queues import longest_in
 from nsightpy.analysis.idle.sync_costs import sync_costs
 from nsightpy.analysis.intervals import concurrency, union
-from nsightpy.cli.main import COMMANDS
 from nsightpy.frames import Frame, Labels
 
 SAMPLES = Path(__file__).parent.parent / "sample_reports"
@@ -108,22 +105,3 @@ def test_queues_are_drawn(tmp_path: Path) -> None:
     ask("launches", TRAINING, "--queue", "-o", path)
     assert "rank 3, device 1" in path.read_text(encoding="utf-8")
     assert "one at a time" in ask("launches", TRAINING, "--queue", "--sync", expect=2).stderr
-
-
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "cache"])
-def test_every_command_is_a_function_of_the_library(name: str) -> None:
-    assert getattr(nsightpy, name).__name__ == name
-    assert name in dir(nsightpy)
-
-
-@pytest.mark.parametrize(
-    "name", ["breakdown", "iterations", "memory", "queue", "roofline", "headroom", "timeline"]
-)
-def test_every_picture_is_a_function_of_the_library(name: str) -> None:
-    made = getattr(nsightpy, f"{name}_figure")
-    if name == "roofline":
-        assert made(SAMPLES / "kernels_h100.ncu.csv").axes
-    elif name == "headroom":
-        assert made(TRAINING, ncu=SAMPLES / "training_4rank.ncu.csv").axes
-    elif name != "memory":
-        assert made(TRAINING).axes

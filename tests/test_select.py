@@ -16,7 +16,7 @@ from nsightpy.analysis.selection.coverage import Unit, choose
 from nsightpy.analysis.selection.launch_places import Portion, Variant, launches_of, portions
 from nsightpy.commands.select.command import select
 from nsightpy.errors import MissingDataError, ReportError, UsageError
-from nsightpy.reports.nsys import open_report
+from nsightpy.reports.opening import open_report
 
 COLUMNS = [
     *("order", "name", "mangled", "grid", "block", "instances", "total_ns", "share"),

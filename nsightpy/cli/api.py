@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show, top_option
+from nsightpy.cli.options import asked, common_options, show, top_option
 
 
 @click.command("api")
@@ -28,11 +28,4 @@ def command(**options: Any) -> None:
     """
     from nsightpy.commands.api import api
 
-    table = api(
-        options["reports"],
-        library=options["library"],
-        by=options["by"],
-        top=options["top"],
-        **common_of(options),
-    )
-    show(table, options)
+    show(asked(api, options), options)

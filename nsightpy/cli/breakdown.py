@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show_or_draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from nsightpy.cli.options import asked, common_options, communication_option, show_or_draw
 
 
 @click.command("breakdown")
 @common_options
-@click.option(
-    "--communication",
-    metavar="RE",
-    multiple=True,
-    help="Kernels whose name matches count as communication, too; may be repeated.",
-)
+@communication_option
 def command(**options: Any) -> None:
     """Divide the time of every rank and device into compute, communication, copies and idle.
 
@@ -29,14 +21,6 @@ def command(**options: Any) -> None:
     .svg or .pdf draws it.
     """
     from nsightpy.commands.breakdown import breakdown
+    from nsightpy.render.plots.budget_plot import breakdown_figure
 
-    table = breakdown(
-        options["reports"], communication=options["communication"], **common_of(options)
-    )
-
-    def figure() -> Figure:
-        from nsightpy.render.plots.budget_plot import breakdown_figure
-
-        return breakdown_figure(table)
-
-    show_or_draw(table, figure, options)
+    show_or_draw(asked(breakdown, options), breakdown_figure, options)

@@ -6,12 +6,10 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show, top_option
+from nsightpy.cli.options import asked, common_options, show, top_option
 
 
-@click.command(
-    "collectives", short_help="Collectives by size and group: bandwidth, wait, who is late."
-)
+@click.command("collectives")
 @common_options
 @top_option
 def command(**options: Any) -> None:
@@ -22,4 +20,4 @@ def command(**options: Any) -> None:
     """
     from nsightpy.commands.collectives import collectives
 
-    show(collectives(options["reports"], top=options["top"], **common_of(options)), options)
+    show(asked(collectives, options), options)

@@ -6,17 +6,20 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, deliver_text, show, tell, top_option
-
-
-@click.command("findings", short_help="What stands out, and what it could give back at most.")
-@common_options
-@click.option(
-    "--communication",
-    metavar="RE",
-    multiple=True,
-    help="Kernels whose name matches count as communication, too; may be repeated.",
+from nsightpy.cli.options import (
+    asked,
+    common_options,
+    communication_option,
+    deliver_text,
+    show,
+    tell,
+    top_option,
 )
+
+
+@click.command("findings")
+@common_options
+@communication_option
 @top_option
 def command(**options: Any) -> None:
     """List what stands out in the REPORTs, the largest share of a device's time first.
@@ -26,12 +29,7 @@ def command(**options: Any) -> None:
     """
     from nsightpy.commands.findings.command import findings
 
-    table = findings(
-        options["reports"],
-        top=options["top"],
-        communication=options["communication"],
-        **common_of(options),
-    )
+    table = asked(findings, options)
     if options["format_"] != "table":
         show(table, options)
         return

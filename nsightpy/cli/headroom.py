@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, deliver, show, tell, top_option
+from nsightpy.cli.options import (
+    asked,
+    common_options,
+    communication_option,
+    deliver,
+    show,
+    tell,
+    top_option,
+)
 
 if TYPE_CHECKING:
     from nsightpy.commands.headroom.gains import Headroom
@@ -36,12 +44,7 @@ class WithMeasurements(click.Command):
     required=True,
     help="What ncu measured: .ncu-rep or ncu --csv files, folders, globs; up to the next option.",
 )
-@click.option(
-    "--communication",
-    metavar="RE",
-    multiple=True,
-    help="Kernels whose name matches count as communication, too; may be repeated.",
-)
+@communication_option
 @click.option("--whole", is_flag=True, help="Count warm-up, too, not the steady state only.")
 @top_option
 def command(**options: Any) -> None:
@@ -54,14 +57,7 @@ def command(**options: Any) -> None:
     from nsightpy.commands.headroom.command import headroom
     from nsightpy.render.plots.drawing import is_picture
 
-    made = headroom(
-        options["reports"],
-        ncu=options["ncu"],
-        communication=options["communication"],
-        whole=options["whole"],
-        top=options["top"],
-        **common_of(options),
-    )
+    made = asked(headroom, options)
     if options["format_"] == "json" and not is_picture(options["output"]):
         deliver(as_json(made), options)
         return

@@ -6,19 +6,19 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, name_option, show, top_option
-
-
-@click.command(
-    "imbalance", short_help="Kernels whose time differs between ranks, and the slowest rank."
+from nsightpy.cli.options import (
+    asked,
+    common_options,
+    communication_option,
+    name_option,
+    show,
+    top_option,
 )
+
+
+@click.command("imbalance")
 @common_options
-@click.option(
-    "--communication",
-    metavar="RE",
-    multiple=True,
-    help="Kernels whose name matches count as communication, too; may be repeated.",
-)
+@communication_option
 @name_option
 @top_option
 def command(**options: Any) -> None:
@@ -29,13 +29,4 @@ def command(**options: Any) -> None:
     """
     from nsightpy.commands.imbalance import imbalance
 
-    show(
-        imbalance(
-            options["reports"],
-            communication=options["communication"],
-            name=options["name"],
-            top=options["top"],
-            **common_of(options),
-        ),
-        options,
-    )
+    show(asked(imbalance, options), options)

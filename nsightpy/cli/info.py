@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, deliver_text, show, tell
+from nsightpy.cli.options import asked, common_options, deliver_text, show, tell
 
 MOST_CARDS = 4
 
@@ -17,7 +17,7 @@ def command(**options: Any) -> None:
     """Show what each REPORT is, with the evidence for its rank and what to be careful about."""
     from nsightpy.commands.info.command import info, overview
 
-    table = info(options["reports"], **common_of(options))
+    table = asked(info, options)
     if options["format_"] != "table" or len(table) > MOST_CARDS:
         show(overview(table) if options["format_"] == "table" else table, options)
         return

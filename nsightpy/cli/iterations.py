@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show_or_draw
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from nsightpy.cli.options import asked, common_options, communication_option, show_or_draw
 
 
 @click.command("iterations")
 @common_options
-@click.option(
-    "--communication",
-    metavar="RE",
-    multiple=True,
-    help="Kernels whose name matches count as communication, too; may be repeated.",
-)
+@communication_option
 def command(**options: Any) -> None:
     """Find the iterations of a run, and divide the time of each.
 
@@ -28,14 +20,6 @@ def command(**options: Any) -> None:
     profiler cut off are told from the steady part. -o FILE.png, .svg or .pdf draws them.
     """
     from nsightpy.commands.iterations import iterations
+    from nsightpy.render.plots.iterations_plot import iterations_figure
 
-    table = iterations(
-        options["reports"], communication=options["communication"], **common_of(options)
-    )
-
-    def figure() -> Figure:
-        from nsightpy.render.plots.iterations_plot import iterations_figure
-
-        return iterations_figure(table)
-
-    show_or_draw(table, figure, options)
+    show_or_draw(asked(iterations, options), iterations_figure, options)

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, name_option, show, top_option
+from nsightpy.cli.options import asked, common_options, name_option, show, top_option
 
 
 @click.command("kernels")
@@ -24,11 +24,4 @@ def command(**options: Any) -> None:
     """
     from nsightpy.commands.kernels import kernels
 
-    table = kernels(
-        options["reports"],
-        by=options["by"],
-        name=options["name"],
-        top=options["top"],
-        **common_of(options),
-    )
-    show(table, options)
+    show(asked(kernels, options), options)

@@ -10,31 +10,9 @@ from typing import Any
 import click
 
 from nsightpy import __version__
+from nsightpy.command_table import COMMANDS
 from nsightpy.errors import NsightpyError, UsageError
 
-# In the order of a session: look, rank, divide, dig. What each does stands here, so that
-# `nsightpy --help` imports none of them.
-COMMANDS = {
-    "summarize": "One screen: what ran, where the time went, what next.",
-    "info": "What each report is: rank, host, GPU, versions, warnings.",
-    "kernels": "Kernels by GPU time, as nsys stats counts it.",
-    "api": "CUDA API functions by host time.",
-    "memory": "Copies and memory sets by time and size.",
-    "memory-usage": "Allocated memory: the peak, who holds it, what is left.",
-    "launches": "From the API call through the queue to the kernel.",
-    "breakdown": "How each device's time divides: busy, exposed, idle.",
-    "findings": "What stands out, and what it could give back at most.",
-    "ranks": "Every rank on one clock: offsets, waits, the straggler.",
-    "collectives": "Collectives by size and group: bandwidth, wait, who is late.",
-    "imbalance": "Kernels whose time differs between ranks, and the slowest rank.",
-    "timeline": "Every rank on one clock: a picture, a page, or a trace.",
-    "iterations": "Where a run repeats, and what each iteration's time went to.",
-    "nvtx": "Code ranges by host time and by the GPU time they caused.",
-    "roofline": "Kernels against the machine's limits, from ncu reports.",
-    "select": "Which kernels are worth measuring with ncu, and the commands.",
-    "headroom": "What ncu measured, as ceilings of what there is to gain.",
-    "cache": "Show or clear the exports that nsightpy keeps.",
-}
 # Columns are written once and read a few times: clearing huge pages for them takes numpy longer
 # than it saves, most of all in virtual machines (13 % of the time of `nvtx`).
 _SMALL_PAGES = ("NUMPY_MADVISE_HUGEPAGE", "0")
@@ -48,12 +26,12 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+            formatter.write_dl([(command.name, command.help) for command in COMMANDS.values()])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        module = importlib.import_module(f"nsightpy.cli.{cmd_name.replace('-', '_')}")
+        module = importlib.import_module(COMMANDS[cmd_name].cli_module)
         command: click.Command = module.command
         return command
 

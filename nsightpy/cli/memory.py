@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.memory_usage import answer
-from nsightpy.cli.options import common_of, common_options, show, top_option
+from nsightpy.cli import memory_usage
+from nsightpy.cli.options import asked, common_options, show, top_option
 from nsightpy.errors import UsageError
 
 
@@ -30,9 +30,8 @@ def command(**options: Any) -> None:
     if options["usage"]:
         if options["by"]:
             raise UsageError("--by splits copies; --usage has rows of its own")
-        answer(options)
+        click.get_current_context().invoke(memory_usage.command, **{**options, "by": None})
         return
     from nsightpy.commands.memory import memory
 
-    table = memory(options["reports"], by=options["by"], top=options["top"], **common_of(options))
-    show(table, options)
+    show(asked(memory, options), options)

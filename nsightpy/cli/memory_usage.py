@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show_or_draw, top_option
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from nsightpy.cli.options import asked, common_options, show_or_draw, top_option
 
 
 @click.command("memory-usage")
@@ -28,18 +25,7 @@ def command(**options: Any) -> None:
     (torch.cuda.memory._dump_snapshot), in which nothing is ever run. -o FILE.png, .svg or .pdf
     draws live memory over time.
     """
-    answer(options, by=options["by"], diff=options["diff"])
-
-
-def answer(options: dict[str, Any], **wanted: Any) -> None:
-    """Ask, and show or draw what comes back."""
     from nsightpy.commands.memory_usage.command import memory_usage
+    from nsightpy.render.plots.memory_plot import memory_figure
 
-    table = memory_usage(options["reports"], top=options["top"], **wanted, **common_of(options))
-
-    def figure() -> Figure:
-        from nsightpy.render.plots.memory_plot import memory_figure
-
-        return memory_figure(table)
-
-    show_or_draw(table, figure, options)
+    show_or_draw(asked(memory_usage, options), memory_figure, options)

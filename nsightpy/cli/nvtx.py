@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show, top_option
+from nsightpy.cli import nvtx_metrics
+from nsightpy.cli.options import asked, common_options, show, top_option
 
 if TYPE_CHECKING:
     from nsightpy.results import Table
 
 
-@click.command("nvtx", short_help="Code ranges by host time and by the GPU time they caused.")
+@click.command("nvtx")
 @common_options
 @click.option("--tree", is_flag=True, help="Ranges inside ranges, outer ones first.")
-@click.option("--metrics", is_flag=True, help="GPU metrics sampled over each range instead.")
+@click.option("--metrics", is_flag=True, hidden=True, help="The old name of nvtx-metrics.")
 @top_option
 def command(**options: Any) -> None:
     """Rank NVTX ranges by the GPU time of what they launched.
@@ -23,17 +24,14 @@ def command(**options: Any) -> None:
     A GPU operation belongs to a range when its launch call lies inside the range on the same
     thread. The projected time of an instance runs from the first start to the last end of its
     operations, as in `nsys stats` nvtx_gpu_proj_sum. Instances that frameworks number (`, op_id =
-    12`, `, seq = 7`, sizes) are counted together. --metrics shows the GPU metrics that nsys sampled
-    (--gpu-metrics-devices) during the projected intervals, with the number of samples.
+    12`, `, seq = 7`, sizes) are counted together.
     """
     if options["metrics"]:
-        from nsightpy.commands.nvtx_metrics import range_metrics
-
-        show(range_metrics(options["reports"], top=options["top"], **common_of(options)), options)
+        click.get_current_context().invoke(nvtx_metrics.command, **options)
         return
     from nsightpy.commands.nvtx import nvtx
 
-    table = nvtx(options["reports"], tree=options["tree"], top=options["top"], **common_of(options))
+    table = asked(nvtx, options)
     show(indented(table) if options["tree"] and options["format_"] == "table" else table, options)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -10,42 +11,25 @@ from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
 
+from nsightpy.query.parameters import (
+    COMMUNICATION,
+    NAME,
+    READING,
+    SCOPE,
+    TOP,
+    Parameter,
+)
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nsightpy.query.request import Common
-    from nsightpy.results import Table
+    from nsightpy.results import AnyTable, Table
 
 F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
 
 FORMATS = ("table", "csv", "json", "markdown", "parquet")
-_REPORTS = click.argument("reports", metavar="REPORT...", nargs=-1, required=True)
-_SCOPE = (
-    click.option("--rank", metavar="SPEC", help="Only these ranks: 0,2-5."),
-    click.option("--device", metavar="SPEC", help="Only these CUDA devices: 0,2-5."),
-    click.option("--from", "from_time", metavar="TIME", help="From this time on: 1.5s, 200ms, ns."),
-    click.option("--to", "to_time", metavar="TIME", help="Up to this time."),
-    click.option(
-        "--nvtx",
-        metavar="RANGE[@DOMAIN]",
-        help="Only what NVTX ranges of this name launched; * stands for anything.",
-    ),
-)
-_READING = (
-    click.option("--rank-regex", metavar="RE", help="Finds the rank in a report's file name."),
-    click.option("--jobs", metavar="N", type=click.IntRange(min=1), help="Processors to use."),
-    click.option(
-        "--dask", metavar="ADDRESS", help="Work on a Dask cluster: tcp://HOST:PORT or its file."
-    ),
-    click.option(
-        "--on-error",
-        type=click.Choice(["skip", "raise"]),
-        default="skip",
-        show_default=True,
-        help="What to do about an unreadable report among several.",
-    ),
-    click.option("--no-cache", is_flag=True, help="Keep no exports of binary reports."),
-)
 _OUTPUT = (
     click.option(
         "--format",
@@ -61,25 +45,40 @@ _OUTPUT = (
     click.option("-v", "--verbose", is_flag=True, help="Say which files are read, and how long."),
 )
 
-top_option = click.option("--top", metavar="N", type=click.IntRange(min=1), help="First N rows.")
-name_option = click.option(
-    "--name",
-    type=click.Choice(["demangled", "base", "mangled"]),
-    default="demangled",
-    show_default=True,
-    help="Which name of a kernel to group by.",
-)
+
+def option_of(parameter: Parameter) -> Callable[[F], F]:
+    """The option that is typed for a parameter of functions."""
+    if parameter.default is True:
+        return click.option(parameter.option, is_flag=True, help=parameter.meaning)
+    kinds: dict[str, Any] = {"N": click.IntRange(min=1)}
+    return click.option(
+        parameter.option,
+        parameter.name,
+        metavar=parameter.metavar or None,
+        type=click.Choice(parameter.choices) if parameter.choices else kinds.get(parameter.metavar),
+        default=parameter.default,
+        show_default=bool(parameter.choices),
+        multiple=parameter.several,
+        help=parameter.meaning,
+    )
+
+
+_REPORTS = click.argument("reports", metavar="REPORT...", nargs=-1, required=True)
+_SHARED = tuple(map(option_of, (*SCOPE, *READING)))
+top_option = option_of(TOP)
+name_option = option_of(NAME)
+communication_option = option_of(COMMUNICATION)
 
 
 def common_options(function: F) -> F:
     """The reports and the options of cli.md that every command takes."""
-    return _with((_REPORTS, *_SCOPE, *_READING, *_OUTPUT), function)
+    return _with((_REPORTS, *_SHARED, *_OUTPUT), function)
 
 
 def picture_options(function: F) -> F:
     """The same for a command whose answer is always a file: no --format, and -o has no default."""
     file = click.option("-o", "--output", metavar="FILE", help="Write here; its suffix says what.")
-    return _with((_REPORTS, *_SCOPE, *_READING, file, *_OUTPUT[2:]), function)
+    return _with((_REPORTS, *_SHARED, file, *_OUTPUT[2:]), function)
 
 
 def _with(options: Sequence[Callable[[Any], Any]], function: F) -> F:
@@ -100,19 +99,19 @@ def common_of(options: dict[str, Any]) -> Common:
         from nsightpy.workers.processes import choose_fork
 
         choose_fork()
-    return {
-        "rank": options["rank"],
-        "device": options["device"],
-        "from_time": options["from_time"],
-        "to_time": options["to_time"],
-        "nvtx": options["nvtx"],
-        "rank_regex": options["rank_regex"],
-        "jobs": options["jobs"],
-        "dask": options["dask"],
-        "on_error": options["on_error"],
+    given: Any = {
+        **{each.name: options[each.name] for each in (*SCOPE, *READING) if each.name in options},
         "use_cache": not options["no_cache"],
         "progress": None if options["quiet"] else terminal_progress(sys.stderr),
     }
+    return cast("Common", given)
+
+
+def asked(function: Callable[..., T], options: dict[str, Any], **more: Any) -> T:
+    """What the function of a command answers; it takes the options that have its names."""
+    wanted = inspect.signature(function).parameters.keys() & options.keys()
+    given = {name: options[name] for name in wanted}
+    return function(**{**given, **common_of(options), **more})
 
 
 def show(table: Table, options: dict[str, Any]) -> None:
@@ -136,14 +135,16 @@ def show(table: Table, options: dict[str, Any]) -> None:
     tell(table, options)
 
 
-def show_or_draw(table: Table, figure: Callable[[], Figure], options: dict[str, Any]) -> None:
+def show_or_draw(
+    table: AnyTable, draw: Callable[[AnyTable], Figure], options: dict[str, Any]
+) -> None:
     """Draw a table where the wanted file is a picture's, else show it; notes either way."""
     from nsightpy.render.plots.drawing import is_picture, picture
 
     if not is_picture(options["output"]):
         show(table, options)
         return
-    deliver(picture(figure(), options["output"]), options)
+    deliver(picture(draw(table), options["output"]), options)
     tell(table, options)
 
 

@@ -6,17 +6,12 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show
+from nsightpy.cli.options import asked, common_options, communication_option, show
 
 
-@click.command("ranks", short_help="Every rank on one clock: offsets, waits, the straggler.")
+@click.command("ranks")
 @common_options
-@click.option(
-    "--communication",
-    metavar="RE",
-    multiple=True,
-    help="Kernels whose name matches count as communication, too; may be repeated.",
-)
+@communication_option
 def command(**options: Any) -> None:
     """Put every rank on one clock and say how well; how long each waits, and who is waited for.
 
@@ -26,7 +21,4 @@ def command(**options: Any) -> None:
     """
     from nsightpy.commands.ranks import ranks
 
-    show(
-        ranks(options["reports"], communication=options["communication"], **common_of(options)),
-        options,
-    )
+    show(asked(ranks, options), options)

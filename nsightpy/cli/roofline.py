@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from nsightpy.cli.options import (
-    common_of,
+    asked,
     common_options,
     deliver,
     deliver_text,
@@ -48,15 +48,7 @@ def command(**options: Any) -> None:
     from nsightpy.commands.roofline.command import roofline
     from nsightpy.render.plots.drawing import is_picture
 
-    result = roofline(
-        options["reports"],
-        clock=options["clock"],
-        ceilings=options["ceilings"],
-        by=options["by"],
-        name=options["name"],
-        top=options["top"],
-        **common_of(options),
-    )
+    result = asked(roofline, options)
     if is_picture(options["output"]):
         from nsightpy.render.plots.drawing import picture
         from nsightpy.render.roofline.plot import roofline_figure

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightpy.cli.options import (
-    common_of,
+    asked,
     common_options,
     deliver,
     deliver_text,
@@ -93,19 +93,13 @@ def planned(options: dict[str, Any], application: tuple[str, ...]) -> Plan:
     """The plan for the command line's options."""
     from nsightpy.commands.select.command import select
 
-    taken = [
-        *("coverage", "top", "sections", "communication", "with_communication", "outlier"),
-        *("warm_up", "whole", "budget", "passes", "profile_rank", "metric_set", "form", "one_run"),
-        *("rank_variable", "kill", "capture_range", "extra"),
-    ]
-    return select(
-        options["reports"],
-        **{name: options[name] for name in taken},
+    return asked(
+        select,
+        options,
         metrics=[name for name in options["metrics"].split(",") if name],
         output=options["ncu_output"],
         overwrite=options["ncu_force"],
         application=application,
-        **common_of(options),
     )
 
 
@@ -162,13 +156,7 @@ def run(plan: Plan, options: dict[str, Any]) -> None:
     with tempfile.TemporaryDirectory(prefix="nsightpy-") as folder:
         made = run_plan(plan, told=told, csv_folder=Path(folder))
         if made.reports:
-            joined = headroom(
-                options["reports"],
-                ncu=made.reports,
-                communication=options["communication"],
-                whole=options["whole"],
-                **common_of(options),
-            )
+            joined = asked(headroom, options, ncu=made.reports, top=None)
             show(joined, options)
 
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from nsightpy.cli.options import communication_option
+
 APPLICATION = "nsightpy.application"
 
 
@@ -31,12 +33,7 @@ _CHOICE = (
         show_default=True,
         help="Choose the fewest kernels with this share of the GPU time.",
     ),
-    click.option(
-        "--communication",
-        metavar="RE",
-        multiple=True,
-        help="Kernels whose name matches count as communication, too; may be repeated.",
-    ),
+    communication_option,
     click.option("--with-communication", is_flag=True, help="Choose communication kernels, too."),
     click.option("--outlier", is_flag=True, help="Add the slowest launch of each kernel."),
     click.option("--whole", is_flag=True, help="Weigh warm-up, too, not the steady state only."),

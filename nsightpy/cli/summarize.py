@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, deliver, deliver_text, show, top_option
+from nsightpy.cli.options import asked, common_options, deliver, deliver_text, show, top_option
 
 
 @click.command("summarize")
@@ -20,8 +20,7 @@ def command(**options: Any) -> None:
     from nsightpy.commands.summarize.command import summarize, summary_findings
     from nsightpy.render.formats import summary_json
 
-    extra = {} if options["top"] is None else {"top": options["top"]}
-    summary = summarize(options["reports"], **extra, **common_of(options))
+    summary = asked(summarize, options)
     if options["format_"] == "json":
         deliver(summary_json(summary), options)
     elif options["format_"] == "table":

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from nsightpy.cli.options import common_of, output_of, picture_options, say
+from nsightpy.cli.options import asked, communication_option, output_of, picture_options, say
 
 if TYPE_CHECKING:
     from nsightpy.results.tracks import Timeline
@@ -26,12 +26,7 @@ SUFFIXES = (*PICTURES, ".html", ".json", ".json.gz", ".pftrace")
     type=click.IntRange(min=0),
     help="Only this iteration, as nsightpy iterations counts them, from 0.",
 )
-@click.option(
-    "--communication",
-    metavar="RE",
-    multiple=True,
-    help="Kernels whose name matches count as communication, too; may be repeated.",
-)
+@communication_option
 @click.option("--no-calls", is_flag=True, help="No CUDA API calls in pages and traces.")
 def command(**options: Any) -> None:
     """Draw what every rank and device did, on one clock.
@@ -44,14 +39,7 @@ def command(**options: Any) -> None:
 
     write = _writer(options["output"])
     detailed = _suffix(options["output"]) not in PICTURES
-    made = timeline(
-        options["reports"],
-        iteration=options["iteration"],
-        detail=detailed,
-        calls=detailed and not options["no_calls"],
-        communication=options["communication"],
-        **common_of(options),
-    )
+    made = asked(timeline, options, detail=detailed, calls=detailed and not options["no_calls"])
     with output_of(options) as file:
         write(made, file)
     for note in made.notes:

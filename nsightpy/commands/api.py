@@ -9,10 +9,12 @@ from typing import Unpack
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.tally import Key, Tally, merge
-from nsightpy.errors import UsageError
+from nsightpy.errors import require_choice
 from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
+from nsightpy.query.splits import parse_splits
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table
@@ -30,6 +32,7 @@ LIBRARIES = {
 SPLITS = ("rank", "process")
 
 
+@command_function
 def api(
     reports: Paths,
     *,
@@ -43,12 +46,8 @@ def api(
     `library`: cuda, mpi, cublas, cudnn or osrt (as osrt_sum). `by`: rank, process. A call belongs
     to a process, not to a device: `device` does not narrow it. Raises UsageError.
     """
-    if library not in LIBRARIES:
-        raise UsageError(f"library must be one of {', '.join(LIBRARIES)}, not {library!r}")
-    given = by.split(",") if isinstance(by, str) else list(by)
-    splits = tuple(dict.fromkeys(split.strip() for split in given if split.strip()))
-    if unknown := [split for split in splits if split not in SPLITS]:
-        raise UsageError(f"cannot split by {', '.join(unknown)}; there are {', '.join(SPLITS)}")
+    require_choice("library", library, LIBRARIES)
+    splits = parse_splits(by, SPLITS)
     request = Request.of(reports, **common)
     work = partial(_tally, library=library, splits=splits, scope=request.scope)
     parts = request.map(work, ranked="rank" in splits).values

@@ -22,6 +22,7 @@ from nsightpy.query.idle_time import (
 )
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -45,6 +46,7 @@ FIELDS = (
 )
 
 
+@command_function
 def breakdown(
     reports: Paths,
     *,
@@ -58,8 +60,7 @@ def breakdown(
     intervals of those ranges on the device, whoever launched what ran in them. launch_starved,
     blocking, dependency_stalled and unattributed add up to the time without compute; host, kernel
     and other wait are gaps on single streams, added over a device's streams (see analysis.idle).
-    Causes that the capture does not tell are None, with a note. `communication` adds regular
-    expressions to the names that count as communication kernels.
+    Causes that the capture does not tell are None, with a note.
     """
     request = Request.of(reports, **common)
     work = partial(_budgets, communication=tuple(communication), scope=request.scope)

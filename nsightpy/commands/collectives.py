@@ -15,6 +15,7 @@ from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped
 from nsightpy.query.rank_alignment import UnitNames, aligned, once, rank_part
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_bytes, format_time, significant
@@ -39,6 +40,7 @@ SLOWER_GROUP = 3.0
 TOLD = 3
 
 
+@command_function
 def collectives(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Table:
     """One row per operation, size and group of ranks, most time first.
 

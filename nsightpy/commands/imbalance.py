@@ -10,10 +10,11 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.ranking import tally_durations
 from nsightpy.analysis.ranks.imbalance import Imbalance, KernelImbalance, imbalance_of
 from nsightpy.commands.kernels import NAMES
-from nsightpy.errors import UsageError
+from nsightpy.errors import require_choice
 from nsightpy.query.rank_alignment import group_text
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -36,6 +37,7 @@ PARTIAL = 0.98
 Part: TypeAlias = dict[tuple[int, int], dict[str, tuple[int, int]]]
 
 
+@command_function
 def imbalance(
     reports: Paths,
     *,
@@ -50,8 +52,7 @@ def imbalance(
     different amounts of it, totals are scaled to the usual amount. Communication kernels are left
     out. Most time lost beyond the mean first.
     """
-    if name not in NAMES:
-        raise UsageError(f"name must be one of {', '.join(NAMES)}, not {name!r}")
+    require_choice("name", name, NAMES)
     request = Request.of(reports, **common)
     work = partial(
         _profiles, label=NAMES[name], scope=request.scope, communication=tuple(communication)

@@ -23,6 +23,7 @@ from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.names import function_name
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import PLACED, find_in_report, of_process
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
@@ -65,6 +66,7 @@ class _Part:
     why: list[tuple[int | None, str]]
 
 
+@command_function
 def iterations(
     reports: Paths,
     *,
@@ -77,8 +79,7 @@ def iterations(
     unless the one before it is still running then. Sources: analysis.iterations. `nvtx` names the
     range whose instances are the iterations; where it has one instance only, iterations are
     looked for inside it. phase: warm-up, steady, or edge (cut off where the profiler began or
-    stopped). Notes say the spread and what grew in slow iterations. `communication` adds regular
-    expressions to the names that count as communication kernels.
+    stopped). Notes say the spread and what grew in slow iterations.
     """
     request = Request.of(reports, **common)
     work = partial(_find, communication=tuple(communication), scope=request.scope)

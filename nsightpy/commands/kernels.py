@@ -7,14 +7,16 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis import ranking
-from nsightpy.analysis.tally import Key, Tally, merge
-from nsightpy.errors import UsageError
+from nsightpy.analysis.tally import Tally, merge
+from nsightpy.errors import require_choice
 from nsightpy.frames import ColumnData, Frame, Labels
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
+from nsightpy.query.splits import parse_splits, shown, split_field
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table
+from nsightpy.results import Table
 
 NAMES = {"demangled": "name", "base": "base_name", "mangled": "mangled_name"}
 _SPLIT_COLUMNS = {
@@ -27,6 +29,7 @@ _SPLIT_COLUMNS = {
 }
 
 
+@command_function
 def kernels(
     reports: Paths,
     *,
@@ -35,14 +38,14 @@ def kernels(
     top: int | None = None,
     **common: Unpack[Common],
 ) -> Table:
-    """Kernels by total time over all reports, split by rank, device, process, stream, grid, block.
+    """Kernels by total time over all reports; `by` splits them.
 
     Columns and figures are those of `nsys stats --report cuda_gpu_kern_sum`; times in ns.
+    `by`: any of rank, device, process, stream, grid, block; a text with commas, or a list.
     Raises UsageError for an unknown split or name, ReportError for unreadable reports.
     """
-    splits = parse_splits(by)
-    if name not in NAMES:
-        raise UsageError(f"name must be one of {', '.join(NAMES)}, not {name!r}")
+    splits = parse_splits(by, _SPLIT_COLUMNS)
+    require_choice("name", name, NAMES)
     request = Request.of(reports, **common)
     work = partial(
         kernel_tally,
@@ -80,24 +83,7 @@ def tally_of(
         "label": _named(frame, label),
     }
     tally = ranking.tally_durations(Frame(keyed), (*splits, "label"))
-    return _with_shown_keys(tally, report, splits, several=several)
-
-
-def split_field(split: str) -> Field:
-    """The column under which a split's values are printed."""
-    return Field(split, "text" if split in ("grid", "block", "process") else "id")
-
-
-def parse_splits(by: str | Iterable[str]) -> tuple[str, ...]:
-    """The wanted splits, each once, in the order given. Raises UsageError for unknown ones."""
-    given = by.split(",") if isinstance(by, str) else list(by)
-    splits = tuple(dict.fromkeys(split.strip() for split in given if split.strip()))
-    unknown = [split for split in splits if split not in _SPLIT_COLUMNS]
-    if unknown:
-        raise UsageError(
-            f"cannot split by {', '.join(unknown)}; there are {', '.join(_SPLIT_COLUMNS)}"
-        )
-    return splits
+    return shown(tally, report, splits, several=several)
 
 
 def _split(frame: Frame, split: str) -> ColumnData:
@@ -117,24 +103,3 @@ def _named(frame: Frame, label: str) -> Labels:
     codes = names.codes.copy()
     codes[empty] = demangled.codes[empty] + shift
     return Labels(codes, names.values + demangled.values).merged()
-
-
-def _with_shown_keys(
-    tally: Tally, report: SystemReport, splits: Sequence[str], *, several: bool
-) -> Tally:
-    """The same tally with pids replaced by what is shown for them: a rank, or report and pid."""
-    if not {"rank", "process"} & set(splits):
-        return tally
-
-    def shown(key: Key) -> Key:
-        parts = list(key)
-        for place, split in enumerate(splits):
-            pid = parts[place]
-            if split == "rank" and isinstance(pid, int):
-                parts[place] = report.rank_of(pid)[0]
-            elif split == "process":
-                parts[place] = f"{report.path.stem}:{pid}" if several else str(pid)
-        return tuple(parts)
-
-    renamed = Tally(tuple(map(shown, tally.keys)), tally.bounds, tally.values, tally.counts)
-    return merge([renamed])

@@ -1,8 +1,8 @@
-"""launches --queue: how much work waited on every stream, and where launching set the pace."""
+"""launch-queues: how much work waited on every stream, and where launching set the pace."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
 
@@ -15,6 +15,7 @@ from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import Work, launches_of
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, QueueLengths, QueueSeries, Value
@@ -48,6 +49,7 @@ class _Part:
     recorded: bool = True
 
 
+@command_function
 def launch_queues(
     reports: Paths, *, top: int | None = None, **common: Unpack[Common]
 ) -> QueueLengths:
@@ -62,9 +64,8 @@ def launch_queues(
     parts = request.map(partial(_queues, scope=request.scope), ranked=True).values
     rows = sorted((row for part in parts for row in part.rows), key=_order)
     series = sorted((one for part in parts for one in part.series), key=_series_order)
-    table = QueueLengths("launches", FIELDS, tuple(rows[:top]), series=tuple(series))
-    finished = request.finish(table, *_notes(parts))
-    return replace(table, inputs=finished.inputs, notes=finished.notes)
+    table = QueueLengths("launch-queues", FIELDS, tuple(rows[:top]), series=tuple(series))
+    return request.finish(table, *_notes(parts))
 
 
 def _queues(report: SystemReport, *, scope: Scope) -> _Part:

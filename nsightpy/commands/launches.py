@@ -14,10 +14,11 @@ from nsightpy.analysis.launches import (
     launch_statistics,
 )
 from nsightpy.commands.kernels import NAMES
-from nsightpy.errors import UsageError
+from nsightpy.errors import require_choice
 from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -38,6 +39,7 @@ FIELDS = (
 _SPAN = ("start_ns", "end_ns", "pid", "correlation_id")
 
 
+@command_function
 def launches(
     reports: Paths,
     *,
@@ -50,8 +52,7 @@ def launches(
     Medians in ns; the queue's over the launches that waited. A kernel and a call belong together
     when process and correlation id agree.
     """
-    if name not in NAMES:
-        raise UsageError(f"name must be one of {', '.join(NAMES)}, not {name!r}")
+    require_choice("name", name, NAMES)
     request = Request.of(reports, **common)
     work = partial(_statistics, label=NAMES[name], scope=request.scope)
     parts = request.map(work, ranked=True).values

@@ -16,10 +16,11 @@ from nsightpy.analysis.memory.copies import host_memory
 from nsightpy.analysis.memory.rates import believable
 from nsightpy.analysis.tally import Key, Tally, merge
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.errors import UsageError
 from nsightpy.frames import ColumnData, Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
+from nsightpy.query.splits import parse_splits, shown, shown_key, split_field
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -39,6 +40,7 @@ class _Part:
     fastest: int
 
 
+@command_function
 def memory(
     reports: Paths,
     *,
@@ -48,11 +50,11 @@ def memory(
 ) -> Table:
     """Memory operations by total time: time in ns, size in MB (10^6 bytes), GB/s = bytes per ns.
 
-    Split by rank, device, process, stream, or memory (pageable, pinned or managed host memory);
-    then exposed_ns tells how long the operations of a group ran with no kernel beside them.
+    `by` splits by rank, device, process, stream, or memory (pageable, pinned, managed on the host);
+    then exposed_ns says how long the operations of a group ran with no kernel beside them.
     Raises UsageError for an unknown split.
     """
-    splits = _splits(by)
+    splits = parse_splits(by, SPLITS)
     request = Request.of(reports, **common)
     several = len(request.ranks) > 1
     work = partial(_tallied, splits=splits, scope=request.scope, several=several)
@@ -60,7 +62,7 @@ def memory(
     time = merge([part.time for part in parts]).statistics()
     sizes = merge([part.sizes for part in parts]).statistics()
     fastest = max((part.fastest for part in parts), default=0)
-    ranked = ranking.rank_memory(time, sizes, top, [_field(split) for split in splits])
+    ranked = ranking.rank_memory(time, sizes, top, [split_field(split) for split in splits])
     table = believable(ranked, fastest)
     if not splits:
         return request.finish(table, *table.notes)
@@ -82,19 +84,6 @@ def _plain(value: Value) -> int | str | None:
     return value if isinstance(value, int | str) else None
 
 
-def _splits(by: str | Iterable[str]) -> tuple[str, ...]:
-    given = by.split(",") if isinstance(by, str) else list(by)
-    splits = tuple(dict.fromkeys(split.strip() for split in given if split.strip()))
-    unknown = [split for split in splits if split not in SPLITS]
-    if unknown:
-        raise UsageError(f"cannot split by {', '.join(unknown)}; there are {', '.join(SPLITS)}")
-    return splits
-
-
-def _field(split: str) -> Field:
-    return Field(split, "text" if split in ("process", "memory") else "id")
-
-
 def _tallied(report: SystemReport, *, splits: Sequence[str], scope: Scope, several: bool) -> _Part:
     columns = dict.fromkeys((*_COLUMNS, *scope.columns))
     if splits:
@@ -105,8 +94,8 @@ def _tallied(report: SystemReport, *, splits: Sequence[str], scope: Scope, sever
     by = (*splits, "operation")
     whole = Frame(keyed)
     return _Part(
-        _shown(ranking.tally_durations(whole, by), report, splits, several=several),
-        _shown(ranking.tally_bytes(whole, by), report, splits, several=several),
+        shown(ranking.tally_durations(whole, by), report, splits, several=several),
+        shown(ranking.tally_bytes(whole, by), report, splits, several=several),
         _exposed(report, scope, frame, whole, splits, several=several) if splits else {},
         fastest_memory(report),
     )
@@ -122,27 +111,6 @@ def _split(report: SystemReport, frame: Frame, split: str, *, several: bool) -> 
     if split == "memory":
         return host_memory(frame)
     return frame["pid" if split in ("rank", "process") else split]
-
-
-def _shown_key(key: Key, report: SystemReport, splits: Sequence[str], *, several: bool) -> Key:
-    """The key with processes as they are shown: a rank, or report and process."""
-    parts = list(key)
-    for place, split in enumerate(splits):
-        pid = parts[place]
-        if split == "rank" and isinstance(pid, int):
-            parts[place] = report.rank_of(pid)[0]
-        elif split == "process":
-            parts[place] = f"{report.path.stem}:{pid}" if several else str(pid)
-        elif split == "memory":
-            parts[place] = pid or None
-    return tuple(parts)
-
-
-def _shown(tally: Tally, report: SystemReport, splits: Sequence[str], *, several: bool) -> Tally:
-    keys = tuple(_shown_key(key, report, splits, several=several) for key in tally.keys)
-    if keys == tally.keys:
-        return tally
-    return merge([Tally(keys, tally.bounds, tally.values, tally.counts)])
 
 
 def _exposed(
@@ -170,8 +138,8 @@ def _exposed(
         for code, key in enumerate(groups.keys):
             rows = groups.codes == code
             ran = union(own.ints("start_ns")[rows], own.ints("end_ns")[rows])
-            shown = _shown_key(key, report, splits, several=several)
-            lost[shown] = lost.get(shown, 0) + difference(ran, kernels).total
+            shown_as = shown_key(key, report, splits, several=several)
+            lost[shown_as] = lost.get(shown_as, 0) + difference(ran, kernels).total
     return lost
 
 

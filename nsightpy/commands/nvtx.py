@@ -21,6 +21,7 @@ from nsightpy.analysis.tally import Key
 from nsightpy.frames import API_CALLS, Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -40,6 +41,7 @@ NO_CALLS = Frame.empty(API_CALLS, CALL_COLUMNS)
 GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 
 
+@command_function
 def nvtx(
     reports: Paths, *, tree: bool = False, top: int | None = None, **common: Unpack[Common]
 ) -> Table:

@@ -1,4 +1,4 @@
-"""GPU metrics sampled while what each NVTX range launched was running."""
+"""nvtx-metrics: GPU metrics sampled while what each NVTX range launched was running."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from nsightpy.commands.nvtx import GPU_FRAMES, launches_of
 from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table
@@ -50,7 +51,8 @@ class _Found:
     metrics: tuple[MetricSummary, ...]
 
 
-def range_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Table:
+@command_function
+def nvtx_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Table:
     """GPU metrics over the projected intervals of each NVTX range, all its instances together.
 
     The `top` ranges (20) by projected time, after the whole capture. `samples` says how many
@@ -70,7 +72,7 @@ def range_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Co
         (pair for pair in rows if pair[0] in shown),
         key=lambda pair: (shown.index(pair[0]), pair[1]),
     )
-    table = Table("nvtx", FIELDS, tuple(_row(pair, rows[pair]) for pair in ordered))
+    table = Table("nvtx-metrics", FIELDS, tuple(_row(pair, rows[pair]) for pair in ordered))
     return request.finish(table, *([] if rows else [NO_SAMPLES]))
 
 

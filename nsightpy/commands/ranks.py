@@ -22,6 +22,7 @@ from nsightpy.query.rank_alignment import (
 )
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths, RankSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -57,14 +58,14 @@ def align(rank_set: RankSet) -> list[ClockFit]:
     return list(alignment_of(rank_set).fits)
 
 
+@command_function
 def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack[Common]) -> Table:
     """One row per rank: its clock's error and how well that is known, its compute and its waits.
 
     offset_ns is how far the rank's clock was ahead of the first rank's when its session began,
     beyond what the report itself corrects; drift_ppm what it gains from then on, empty where the
     capture is too short to tell (offset_ns then is that of its middle). Processes of one session
-    share its clock. wait_ns the time in collectives before the last rank
-    came. `communication` adds regular expressions to the names of communication kernels.
+    share its clock. wait_ns the time in collectives before the last rank came.
     """
     request = Request.of(reports, **common)
     work = partial(rank_part, scope=request.scope, communication=tuple(communication), compute=True)

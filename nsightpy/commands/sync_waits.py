@@ -1,4 +1,4 @@
-"""launches --sync: calls in which the host waited, and how much of that cost GPU time."""
+"""sync-waits: calls in which the host waited, and how much of that cost GPU time."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from nsightpy.frames import Frame
 from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -29,6 +30,7 @@ FIELDS = (
 )
 
 
+@command_function
 def sync_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Table:
     """Synchronising calls per rank, device and API function, most idle device time first; ns.
 
@@ -41,7 +43,7 @@ def sync_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Commo
     rows = sorted((row for part in parts for row in part or ()), key=_order)
     silent = sum(part is None for part in parts)
     notes = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
-    return request.finish(Table("launches", FIELDS, tuple(rows[:top])), *notes)
+    return request.finish(Table("sync-waits", FIELDS, tuple(rows[:top])), *notes)
 
 
 def _waits(report: SystemReport, *, scope: Scope) -> list[tuple[Value, ...]] | None:

@@ -13,6 +13,7 @@ from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.query.timeline_clock import Clocks, clocks_of
 from nsightpy.rank_set import Paths
 from nsightpy.report_files import natural
@@ -49,6 +50,7 @@ class _Wanted:
     end_ns: int | None
 
 
+@command_function
 def timeline(
     reports: Paths,
     *,
@@ -61,9 +63,8 @@ def timeline(
     """The timeline of one or many reports; its tracks are read when they are asked for.
 
     Times are those of the first report, ns; from_time and to_time are given in them, or the window
-    is that of one iteration, from 0, as `iterations` counts them. `detail` adds grids, sizes and
-    launches, `calls` the API calls; `communication` adds regular expressions to the names that
-    count as communication kernels. Raises MissingDataError when nothing happened.
+    is that of one `iteration`, from 0, as nsightpy.iterations counts them. `detail` adds grids,
+    sizes and launches, `calls` the API calls. Raises MissingDataError when nothing happened.
     """
     request = Request.of(reports, **common)
     scope = request.scope
@@ -189,7 +190,7 @@ def _tracks(
         except ReportError as error:
             if notes is None:
                 raise
-            notes.append(f"left out: {error.path}: {error.problem}")
+            notes.append(error.left_out)
             continue
         for place in mine:
             move = partial(clocks.move, place)

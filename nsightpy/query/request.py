@@ -12,7 +12,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths, RankSet, open_ranks
 from nsightpy.report_set import Mapped, Progress
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Table, with_notes
+from nsightpy.results import AnyTable, with_notes
 
 T = TypeVar("T")
 # The options that say which part of the reports a question is about, as they are typed.
@@ -110,7 +110,7 @@ class Request:
             what, none = "no GPU work on it", "the reports hold none"
             raise NsightpyError(f"--device {_shown(wanted)}: {what}; {_there(known, none)}.")
 
-    def finish(self, table: Table, *notes: str) -> Table:
+    def finish(self, table: AnyTable, *notes: str) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
         said = [*notes, *self.ranks.notes, *self.scope.notes]
         return with_notes(table, self.ranks.inputs, said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nsightpy.results.tables import (
+    AnyTable,
     Field,
     Finding,
     MemoryGrowth,
@@ -18,6 +19,7 @@ from nsightpy.results.tables import (
 )
 
 __all__ = [
+    "AnyTable",
     "Field",
     "Finding",
     "MemoryGrowth",

@@ -6,13 +6,14 @@ A Table holds raw numbers: ns, bytes, counts. How they are shown is the renderer
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Value: TypeAlias = int | float | str | bool | None
+AnyTable = TypeVar("AnyTable", bound="Table")
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +148,7 @@ class QueueSeries:
 
 @dataclass(frozen=True, repr=False)
 class QueueLengths(Table):
-    """The table of `nsightpy launches --queue`, and behind it what is drawn."""
+    """The table of `nsightpy launch-queues`, and behind it what is drawn."""
 
     series: tuple[QueueSeries, ...] = ()
 
@@ -202,13 +203,6 @@ def finding_record(finding: Finding) -> dict[str, Any]:
     }
 
 
-def with_notes(table: Table, inputs: Sequence[str], notes: Sequence[str]) -> Table:
+def with_notes(table: AnyTable, inputs: Sequence[str], notes: Sequence[str]) -> AnyTable:
     """The table with its inputs and notes, each note once and in order."""
-    return Table(
-        table.command,
-        table.fields,
-        table.rows,
-        tuple(inputs),
-        tuple(dict.fromkeys(notes)),
-        table.title,
-    )
+    return replace(table, inputs=tuple(inputs), notes=tuple(dict.fromkeys(notes)))

@@ -82,7 +82,7 @@ def synchronisation(facts: Facts) -> list[Finding]:
             "calls themselves"
         )
 
-    return worst(facts, "GPU starved: synchronisation", lost, text, "launches", more="--sync")
+    return worst(facts, "GPU starved: synchronisation", lost, text, "sync-waits")
 
 
 def launch_overhead(facts: Facts) -> list[Finding]:
@@ -100,8 +100,7 @@ def launch_overhead(facts: Facts) -> list[Finding]:
         "GPU starved: launch overhead",
         lambda one: one.launch_bound_idle_ns,
         text,
-        "launches",
-        more="--queue",
+        "launch-queues",
     )
 
 

@@ -20,6 +20,7 @@ from nsightpy.query.device_time import attributed, read_work
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.report_files import find_reports
 from nsightpy.reports.system import SystemReport
@@ -44,6 +45,7 @@ _PROBLEMS = (
 )
 
 
+@command_function
 def findings(
     reports: Paths,
     *,

@@ -13,12 +13,14 @@ from nsightpy.commands.headroom.steps import part_of
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common, Request, running_options
+from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import steady_notes
 from nsightpy.rank_set import Paths
 
 WORTH_A_ROW = 0.01
 
 
+@command_function
 def headroom(
     reports: Paths,
     *,
@@ -28,7 +30,7 @@ def headroom(
     top: int | None = None,
     **common: Unpack[Common],
 ) -> Headroom:
-    """The kernels of nsys reports with what ncu measured of them, largest ceiling first; ns.
+    """The kernels of nsys reports with what `ncu` measured of them, largest ceiling first; ns.
 
     share is a kernel's part of the step: the union of its launches over the devices' windows,
     those of the steady state unless `whole` (or a stretch of time or an NVTX range is given).
@@ -56,12 +58,10 @@ def headroom(
         "headroom",
         FIELDS,
         tuple(row_of(kernel, step) for kernel in worth[:top]),
-        request.ranks.inputs,
         kernels=tuple(kernels),
         step_ns=step,
         unmatched=unmatched,
     )
     devices = sum(part.devices for part in found)
     steady = steady_notes(state for part in found for state in part.steady)
-    said = [*headroom_notes(made, devices), *steady, *request.finish(made).notes]
-    return Headroom(**{**made.__dict__, "notes": tuple(dict.fromkeys(said))})
+    return request.finish(made, *headroom_notes(made, devices), *steady)

@@ -9,6 +9,7 @@ from typing import Unpack
 
 from nsightpy.commands.info.ncu_rows import AnyPaths, ncu_rows, split_by_tool
 from nsightpy.query.request import Common, Request
+from nsightpy.query.signature import command_function
 from nsightpy.readers.extent import Extent
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -50,6 +51,7 @@ class ReportInfo:
     notes: tuple[str, ...]
 
 
+@command_function
 def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
     """One row per report: rank and its evidence, host, GPUs, versions, length, warnings.
 

@@ -17,10 +17,11 @@ from nsightpy.analysis.memory.holders import Holder, holders
 from nsightpy.commands.memory_usage.allocating_ranges import allocators
 from nsightpy.commands.memory_usage.difference import difference
 from nsightpy.commands.memory_usage.snapshot_usage import DeviceUsage, notes_of, series_of, usage_of
-from nsightpy.errors import NsightpyError, ReportError, UsageError
+from nsightpy.errors import NsightpyError, ReportError, UsageError, require_choice
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.request import Common, Request, captures, running_options
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths, RankSet
 from nsightpy.report_files import natural
 from nsightpy.report_set import FailureHandling, ReportSet
@@ -65,6 +66,7 @@ class _Part:
     missing: str = ""
 
 
+@command_function
 def memory_usage(
     reports: Paths | Sequence[str | Path | MemorySnapshot] | MemorySnapshot,
     *,
@@ -79,8 +81,8 @@ def memory_usage(
     peak first; bytes and ns. Memory allocated before the capture is not known.
 
     Of PyTorch memory snapshots, allocators are the first Python frames outside torch, and memory
-    from before the recording is known. by: "function", "file" or "stack" instead of such a line.
-    diff: compare two snapshots by these places.
+    from before the recording is known. `by`: "function", "file" or "stack" instead of such a line.
+    `diff`: compare two snapshots by these places.
     """
     if by is not None and by not in BY:
         raise UsageError(f"cannot group by {by}; there are {', '.join(BY[1:])}")
@@ -109,8 +111,7 @@ def _is_snapshot(given: object) -> bool:
 def _of_reports(reports: Paths, top: int | None, common: Common) -> MemoryUsage:
     request = Request.of(reports, **common)
     parts = request.map(partial(_usages, scope=request.scope), ranked=True).values
-    table = request.finish(_table(parts, top), *_notes(parts))
-    return replace(_table(parts, top), inputs=table.inputs, notes=table.notes)
+    return request.finish(_table(parts, top), *_notes(parts))
 
 
 def _of_snapshots(
@@ -140,14 +141,9 @@ def _of_snapshots(
         said += [f"{name}{note}" for note in own]
         snapshot.close()
     if diff:
-        return _finished(difference(found[0][1], found[1][1], top), inputs, said)
+        return with_notes(difference(found[0][1], found[1][1], top), inputs, said)
     parts = [_of_devices(snapshot, devices) for snapshot, devices in found]
-    return _finished(_table(parts, top), inputs, said)
-
-
-def _finished(table: MemoryUsage, inputs: Sequence[str], notes: Sequence[str]) -> MemoryUsage:
-    plain = with_notes(table, inputs, notes)
-    return replace(table, inputs=plain.inputs, notes=plain.notes)
+    return with_notes(_table(parts, top), inputs, said)
 
 
 def _table(parts: Sequence[_Part], top: int | None) -> MemoryUsage:

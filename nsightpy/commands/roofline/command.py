@@ -20,11 +20,12 @@ from nsightpy.commands.roofline.table import (
     launch_rows,
     variant_rows,
 )
-from nsightpy.errors import ReportError, UsageError
+from nsightpy.errors import ReportError, UsageError, require_choice
 from nsightpy.frames import Labels
 from nsightpy.ncu_set import NcuPaths, open_ncu_reports
 from nsightpy.query.request import Common, reading_options
 from nsightpy.query.scope import numbers
+from nsightpy.query.signature import command_function
 from nsightpy.readers.ceilings import read_ceilings
 from nsightpy.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
@@ -36,6 +37,7 @@ ROWS = ("launch", "variant")
 _MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
 
 
+@command_function
 def roofline(
     reports: NcuPaths,
     *,
@@ -51,14 +53,12 @@ def roofline(
     Rates are FLOP/s and bytes/s, times ns. `clock` is "profiled", "max" or MHz and moves the peaks
     of the SMs, never what was achieved; `ceilings` is a file of measured limits for the picture;
     `top` keeps the longest launches, `nvtx` those inside a range. Several reports are read in
-    worker processes, and their rows end with rank and report. by="variant" has one launch, that of
-    median duration, speak for all of its kernel and shape, whose spread ends the row. Raises
+    worker processes, and their rows end with rank and report. `by`: launch, or variant: the launch
+    of median duration speaks for all of its kernel and shape, whose spread ends the row. Raises
     UsageError and ReportError.
     """
-    if name not in NAMES:
-        raise UsageError(f"name must be one of {', '.join(NAMES)}, not {name!r}")
-    if by not in ROWS:
-        raise UsageError(f"by must be one of {', '.join(ROWS)}, not {by!r}")
+    require_choice("name", name, NAMES)
+    require_choice("by", by, ROWS)
     if common.get("from_time") is not None or common.get("to_time") is not None:
         raise UsageError("Nsight Compute reports have no timeline: --from and --to mean nothing")
     wanted = parse_clock(clock)

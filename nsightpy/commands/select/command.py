@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Unpack
+from inspect import signature
+from typing import TypeVar, Unpack
 
-from nsightpy.analysis.selection.coverage import Selection, choose, passes_of
-from nsightpy.commands.select.offers import Found, Wanted, of_ranks, offered
+from nsightpy.analysis.selection.coverage import Selection, choose
+from nsightpy.commands.select.offers import Found, of_ranks, offered
 from nsightpy.commands.select.one_run import one_run_each
-from nsightpy.commands.select.plan import FIELDS, FORMS, Plan, planned_runs, rows, starts_a_job
+from nsightpy.commands.select.plan import FIELDS, Plan, planned_runs, rows, starts_a_job
 from nsightpy.commands.select.plan_notes import plan_notes
+from nsightpy.commands.select.settings import AUTO, Criteria, NcuSettings
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.ncu_command import APPLICATION, Job, Options
+from nsightpy.ncu_command import Job, Options
 from nsightpy.query.request import Common, Request
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
 
-AUTO = "auto"
-CAPTURE_RANGES = (AUTO, "none", CUDA_PROFILER_API)
+T = TypeVar("T")
 
 
+@command_function
 def select(
     reports: Paths,
     *,
@@ -50,68 +53,54 @@ def select(
     version: tuple[int, ...] = (),
     **common: Unpack[Common],
 ) -> Plan:
-    """The fewest kernel variants that cover that share of the GPU time, and the ncu runs for them.
+    """The fewest kernel variants with `coverage` of the GPU time, and the ncu runs for them.
 
     A variant is a kernel under one grid, block and shared memory; times in ns over all reports, of
     the steady state unless `whole`, without communication kernels unless `with_communication`. Each
-    is measured by the launch nearest the median, the first `warm_up` of a variant left out, in as
-    few processes as possible (only `profile_rank` where given). `budget` bounds passes x launches.
-    `metric_set` is roofline unless sections or metrics are given. `form` is how kernels are named:
-    mangled, function, demangled, or auto for the first of these that the capture has.
-    `capture_range` is what began the capture, so that ncu counts from there: none, cudaProfilerApi,
-    or auto for what the report says. `application` and `extra` are words, or a text as a shell
-    reads it.
+    is measured by the launch nearest the median, the first `warm_up` of a variant left out, with
+    `outlier` by its slowest, too, in as few processes as possible (only `profile_rank` where given;
+    `one_run`: one run of the application for all). `budget` bounds launches times `passes` of each.
+    ncu gets `metric_set` (roofline unless `sections` or `metrics` are given) and `extra`, ends the
+    application after the last launch with `kill`, and writes reports that begin with `output`
+    (`overwrite`: over older ones) and hold `rank_variable`. `form` is how kernels are named:
+    mangled, function, demangled, or auto for the first that the capture has. `capture_range` is
+    what began the capture, so that ncu counts from there: none, cudaProfilerApi, or auto for what
+    the report says. `version` is ncu's, () for not known. `application` is the application's own
+    command; it and `extra` are words, or a text as a shell reads it.
+
     Raises UsageError, ReportError.
     """
-    if not 0 < coverage <= 1:
-        raise UsageError(f"coverage is a share above 0 and up to 1, not {coverage}")
-    if form not in FORMS:
-        raise UsageError(f"form must be one of {', '.join(FORMS)}, not {form!r}")
-    if capture_range not in CAPTURE_RANGES:
-        wanted_ranges = ", ".join(CAPTURE_RANGES)
-        raise UsageError(f"capture_range must be one of {wanted_ranges}, not {capture_range!r}")
-    if metric_set is None:
-        metric_set = "" if sections or metrics else "roofline"
-    words = _words(application)
-    request = Request.of(reports, **common)
-    wanted = Wanted(
-        request.scope, _several(communication), with_communication, outlier, warm_up, whole
-    )
-    found = request.map(partial(offered, wanted=wanted), ranked=True).values
-    selection = _chosen(
-        request, found, profile_rank, coverage, top, budget, passes_of(metric_set, passes)
-    )
-    processes = sum(part.processes for part in found)
-    options = Options(
-        metric_set=metric_set,
-        sections=_several(sections),
-        metrics=_several(metrics),
-        application=words or APPLICATION,
-        nvtx=tuple(dict.fromkeys(value for part in found for value in part.ranges.include)),
-        graph="node" if any(c.from_graph for c in selection.choices) else "",
-        rank_variable=_rank_variable(selection, rank_variable, processes, words),
-        kill=kill,
-        overwrite=overwrite,
-        from_start=_from_start(selection, found, capture_range),
-        extra=_words(extra),
-        version=version,
-    )
-    if one_run and selection.choices:
-        selection, runs = one_run_each(request, wanted, found, selection, output, form, budget)
+    communication, sections, metrics = map(_several, (communication, sections, metrics))
+    application, extra = _words(application), _words(extra)
+    given = locals()
+    criteria, settings = _of(Criteria, given), _of(NcuSettings, given)
+    return _plan(Request.of(reports, **common), criteria, settings)
+
+
+def _plan(request: Request, criteria: Criteria, settings: NcuSettings) -> Plan:
+    work = partial(offered, scope=request.scope, criteria=criteria)
+    found = request.map(work, ranked=True).values
+    selection = _chosen(request, found, criteria, settings)
+    if settings.one_run and selection.choices:
+        selection, runs = one_run_each(request, criteria, settings, found, selection)
     else:
-        runs = planned_runs(selection, output, form)
+        runs = planned_runs(selection, settings.output, settings.form)
+    options = _options(selection, found, settings)
     plan = Plan(
         "select",
         FIELDS,
         tuple(rows(selection, runs, options)),
-        request.ranks.inputs,
         selection=selection,
         runs=tuple(runs),
         options=options,
         job=_job(found),
     )
-    said = [*plan_notes(plan, found, metric_set, passes), *request.finish(plan).notes]
-    return Plan(**{**plan.__dict__, "notes": tuple(dict.fromkeys(said))})
+    return request.finish(plan, *plan_notes(plan, found, settings.sets, criteria.passes))
+
+
+def _of(kind: Callable[..., T], given: Mapping[str, object]) -> T:
+    """The parameters of a function that are fields of a dataclass, as one."""
+    return kind(**{name: given[name] for name in signature(kind).parameters})
 
 
 def _several(given: str | Iterable[str]) -> tuple[str, ...]:
@@ -124,21 +113,36 @@ def _words(given: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(shlex.split(given) if isinstance(given, str) else given)
 
 
+def _options(selection: Selection, found: Sequence[Found], settings: NcuSettings) -> Options:
+    """What every run of ncu is asked. Graphs' kernels and NVTX ranges come from the reports."""
+    return Options(
+        metric_set=settings.sets,
+        sections=settings.sections,
+        metrics=settings.metrics,
+        application=settings.command,
+        nvtx=tuple(dict.fromkeys(value for part in found for value in part.ranges.include)),
+        graph="node" if any(choice.from_graph for choice in selection.choices) else "",
+        rank_variable=_rank_variable(selection, found, settings),
+        kill=settings.kill,
+        overwrite=settings.overwrite,
+        from_start=_from_start(selection, found, settings.capture_range),
+        extra=settings.extra,
+        version=settings.version,
+    )
+
+
 def _chosen(
-    request: Request,
-    found: Sequence[Found],
-    profile_rank: str | int | None,
-    coverage: float,
-    top: int | None,
-    budget: int | None,
-    passes: int,
+    request: Request, found: Sequence[Found], criteria: Criteria, settings: NcuSettings
 ) -> Selection:
     """The selection over all reports. Raises ReportError and UsageError where nothing is left."""
-    offers = of_ranks([one for part in found for one in part.offers], profile_rank)
+    offers = of_ranks([one for part in found for one in part.offers], criteria.profile_rank)
     if not offers:
         problem = "has no kernels to choose from"
         raise ReportError(request.ranks.inputs[0], problem, _way_out(found))
-    selection = choose(offers, coverage=coverage, top=top, passes=passes, budget=budget)
+    budget, passes = criteria.budget, settings.passes(criteria.passes)
+    selection = choose(
+        offers, coverage=criteria.coverage, top=criteria.top, passes=passes, budget=budget
+    )
     if selection.over_budget and not selection.choices:
         raise UsageError(
             f"--budget {budget} is less than the {passes} passes that one launch is assumed to "
@@ -169,22 +173,20 @@ def _job(found: Sequence[Found]) -> Job:
     return Job(ranks, len(hosts) if whole else 1)
 
 
-def _rank_variable(
-    selection: Selection, given: str | None, processes: int, application: Sequence[str]
-) -> str:
+def _rank_variable(selection: Selection, found: Sequence[Found], settings: NcuSettings) -> str:
     """The variable that tells ranks apart in the names of reports.
 
     Empty for a single process, and where ncu runs outside of the ranks, around their launcher.
     """
-    if given is not None:
-        return given
-    if application and starts_a_job(application):
+    if settings.rank_variable is not None:
+        return settings.rank_variable
+    if settings.application and starts_a_job(settings.application):
         return ""
     sources = {choice.unit.rank_source for choice in selection.choices}
     for kind, _, variable in (source.partition(" ") for source in sorted(sources)):
         if kind == "environment":
             return variable
-    return "RANK" if processes > 1 else ""
+    return "RANK" if sum(part.processes for part in found) > 1 else ""
 
 
 def _from_start(selection: Selection, found: Sequence[Found], capture_range: str) -> bool:

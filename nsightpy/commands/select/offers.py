@@ -20,6 +20,7 @@ from nsightpy.analysis.selection.launch_places import (
     portions,
 )
 from nsightpy.commands.select.nvtx_filter import NvtxFilter, range_filter
+from nsightpy.commands.select.settings import Criteria
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.query.scope import Scope, numbers
@@ -28,18 +29,6 @@ from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.reports.system import SystemReport
 
 Offer = tuple[Unit, Portion]
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which launches count, and how representatives are found."""
-
-    scope: Scope
-    communication: tuple[str, ...] = ()
-    with_communication: bool = False
-    outlier: bool = False
-    warm_up: int = 1
-    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,17 +48,17 @@ class Found:
     start: CaptureStart
 
 
-def offered(report: SystemReport, *, wanted: Wanted) -> Found:
+def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Found:
     """The variants of one report with their representatives; what other processes send back."""
-    states = {} if wanted.whole else steady_states(report, wanted.scope)
-    done, weighed, ranges = launches_in(report, wanted, states)
-    talking = is_communication(done.frame.labels("name"), wanted.communication) & weighed
+    states = {} if criteria.whole else steady_states(report, scope)
+    done, weighed, ranges = launches_in(report, scope, states)
+    talking = is_communication(done.frame.labels("name"), criteria.communication) & weighed
     length = durations(done.frame)
-    graphs = wanted.scope.narrow(
+    graphs = scope.narrow(
         report, report.frame("graph_launches", ("start_ns", "end_ns", "pid", "device"))
     )
-    counted = weighed if wanted.with_communication else weighed & ~talking
-    own = portions(done, counted, warm_up=wanted.warm_up, outlier=wanted.outlier)
+    counted = weighed if criteria.with_communication else weighed & ~talking
+    own = portions(done, counted, warm_up=criteria.warm_up, outlier=criteria.outlier)
     return Found(
         str(report.path),
         [(unit_of(report, portion.pid), portion) for portion in own],
@@ -86,16 +75,16 @@ def offered(report: SystemReport, *, wanted: Wanted) -> Found:
 
 
 def launches_in(
-    report: SystemReport, wanted: Wanted, states: Mapping[int, SteadyState]
+    report: SystemReport, scope: Scope, states: Mapping[int, SteadyState]
 ) -> tuple[Launches, Mask, NvtxFilter]:
     """All launches of a report, which of them count, and the NVTX filter that finds them."""
-    columns = dict.fromkeys((*COLUMNS, "device", *wanted.scope.columns))
+    columns = dict.fromkeys((*COLUMNS, "device", *scope.columns))
     kernels = report.frame("kernels", tuple(columns))
-    ranges = range_filter(report, kernels, wanted.scope.nvtx)
+    ranges = range_filter(report, kernels, scope.nvtx)
     done = launches_of(kernels, ranges.visible)
     numbered = Frame({**done.frame, "row": np.arange(done.frame.rows, dtype=np.int64)})
     weighed = np.zeros(done.frame.rows, dtype=np.bool_)
-    weighed[wanted.scope.within(report, numbered).ints("row")] = True
+    weighed[scope.within(report, numbered).ints("row")] = True
     weighed &= done.visible & is_steady(done.frame, states)
     return done, weighed, ranges
 

@@ -8,20 +8,19 @@ from dataclasses import replace
 from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
 from nsightpy.analysis.selection.launch_places import Launches, Mask, warm
 from nsightpy.analysis.selection.launch_window import shortest_window
-from nsightpy.commands.select.offers import Found, Wanted, launches_in
+from nsightpy.commands.select.offers import Found, launches_in
 from nsightpy.commands.select.plan import NAME_COLUMNS, PlannedRun, names_of, window_run
+from nsightpy.commands.select.settings import Criteria, NcuSettings
 from nsightpy.errors import UsageError
 from nsightpy.query.request import Request
 
 
 def one_run_each(
     request: Request,
-    wanted: Wanted,
+    criteria: Criteria,
+    settings: NcuSettings,
     found: Sequence[Found],
     selection: Selection,
-    output: str,
-    form: str,
-    budget: int | None = None,
 ) -> tuple[Selection, list[PlannedRun]]:
     """One run per process for all its choices, and the choices whose stretches the budget allows.
 
@@ -29,20 +28,22 @@ def one_run_each(
     least time are left out until passes x launches is within the budget. Raises UsageError where
     no stretch holds them.
     """
-    kept = selection
+    kept, budget = selection, criteria.budget
     used = {choice.unit.report for choice in selection.choices}
     steady = {part.report: part.steady for part in found if part.report in used}
     launches = {}
     for report in (one for one in request.ranks if str(one.path) in used):
-        done, weighed, _ = launches_in(report, wanted, steady[str(report.path)])
-        launches[str(report.path)] = done, weighed & warm(done, wanted.warm_up)
+        done, weighed, _ = launches_in(report, request.scope, steady[str(report.path)])
+        launches[str(report.path)] = done, weighed & warm(done, criteria.warm_up)
     while True:
-        runs = _runs(kept, output, form, launches)
+        runs = _runs(kept, settings.output, settings.form, launches)
         cost = kept.passes * sum(planned.run.count for planned in runs)
         if budget is None or cost <= budget:
             return kept, runs
         if len(kept.choices) == 1:
-            raise UsageError(f"--budget {budget} is less than one run of {cost} passes takes")
+            raise UsageError(
+                f"--budget {criteria.budget} is less than one run of {cost} passes takes"
+            )
         kept = replace(
             kept,
             choices=kept.choices[:-1],

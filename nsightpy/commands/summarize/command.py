@@ -23,13 +23,15 @@ from nsightpy.commands.summarize.sections import (
 )
 from nsightpy.query.device_time import budget_order
 from nsightpy.query.request import Common, Request
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.results import Finding, Summary, Table, with_notes
 
 TOP_KERNELS = 5
 
 
-def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common]) -> Summary:
+@command_function
+def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Summary:
     """Everything that matters first, in sections; times in ns, sizes in bytes.
 
     Sections: header, ranks, breakdown, kernels, collectives, memory, nvtx, findings, next_steps.
@@ -46,7 +48,7 @@ def summarize(reports: Paths, *, top: int = TOP_KERNELS, **common: Unpack[Common
     sections = {
         "ranks": ranks_section([(str(report.path), part) for report, part in mapped.results]),
         "breakdown": Table("breakdown", BREAKDOWN_FIELDS, tuple(map(budget_row, budgets))),
-        "kernels": ranking.rank_by_time("kernels", kernel_statistics, (), top=top),
+        "kernels": ranking.rank_by_time("kernels", kernel_statistics, (), top=top or TOP_KERNELS),
         "collectives": collectives_section([part.collectives for part in parts]),
         "memory": memory_section(parts),
         "nvtx": ranges_section([part.ranges for part in parts]),

@@ -1,4 +1,4 @@
-"""The picture of `nsightpy launches --queue`: how many operations waited over time, by stream."""
+"""The picture of `nsightpy launch-queues`: how many operations waited over time, by stream."""
 
 from __future__ import annotations
 

@@ -1,0 +1,98 @@
+"""Every command once: what the library, the command line and the documentation know of it.
+
+A new command is a line here, its function in `nsightpy/commands/`, its options in `nsightpy/cli/`,
+both under the command's name with `_` for `-`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command: its name, its line in `nsightpy --help`, where its function and figure are.
+
+    `folder`: its function is in a folder of its own. `figure`: a function of nsightpy.figures.
+    """
+
+    name: str
+    help: str
+    folder: bool = False
+    figure: str = ""
+
+    @property
+    def function(self) -> str:
+        """The name of its function in `nsightpy`."""
+        return self.name.replace("-", "_")
+
+    @property
+    def module(self) -> str:
+        """The module of its function."""
+        return f"nsightpy.commands.{self.function}{'.command' if self.folder else ''}"
+
+    @property
+    def cli_module(self) -> str:
+        """The module of its options."""
+        return f"nsightpy.cli.{self.function}"
+
+
+# In the order of a session: look, rank, divide, dig.
+_TABLE = (
+    Command("summarize", "One screen: what ran, where the time went, what next.", folder=True),
+    Command("info", "What each report is: rank, host, GPU, versions, warnings.", folder=True),
+    Command("kernels", "Kernels by GPU time, as nsys stats counts it."),
+    Command("api", "CUDA API functions by host time."),
+    Command("memory", "Copies and memory sets by time and size."),
+    Command(
+        "memory-usage",
+        "Allocated memory: the peak, who holds it, what is left.",
+        folder=True,
+        figure="memory_figure",
+    ),
+    Command("launches", "From the API call through the queue to the kernel."),
+    Command(
+        "launch-queues",
+        "How much work waited on each stream, and launch-bound time.",
+        figure="queue_figure",
+    ),
+    Command("sync-waits", "Synchronising calls, and the GPU time that they cost."),
+    Command(
+        "breakdown",
+        "How each device's time divides: busy, exposed, idle.",
+        figure="breakdown_figure",
+    ),
+    Command("findings", "What stands out, and what it could give back at most.", folder=True),
+    Command("ranks", "Every rank on one clock: offsets, waits, the straggler."),
+    Command("collectives", "Collectives by size and group: bandwidth, wait, who is late."),
+    Command("imbalance", "Kernels whose time differs between ranks, and the slowest rank."),
+    Command(
+        "timeline",
+        "Every rank on one clock: a picture, a page, or a trace.",
+        figure="timeline_figure",
+    ),
+    Command(
+        "iterations",
+        "Where a run repeats, and what each iteration's time went to.",
+        figure="iterations_figure",
+    ),
+    Command("nvtx", "Code ranges by host time and by the GPU time they caused."),
+    Command("nvtx-metrics", "GPU metrics sampled over each code range."),
+    Command(
+        "roofline",
+        "Kernels against the machine's limits, from ncu reports.",
+        folder=True,
+        figure="roofline_figure",
+    ),
+    Command("select", "Which kernels are worth measuring with ncu, and the commands.", folder=True),
+    Command(
+        "headroom",
+        "What ncu measured, as ceilings of what there is to gain.",
+        folder=True,
+        figure="headroom_figure",
+    ),
+    Command("cache", "Show or clear the exports that nsightpy keeps."),
+)
+COMMANDS = {command.name: command for command in _TABLE}
+FIGURES = {command.figure: "nsightpy.figures" for command in _TABLE if command.figure}
+FUNCTIONS = {command.function: command.module for command in _TABLE}

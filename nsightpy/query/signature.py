@@ -1,0 +1,72 @@
+"""The function of a command as help() shows it: every parameter, its default and its meaning."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from inspect import Parameter, Signature
+from typing import Any, ParamSpec, TypeVar, cast
+
+from nsightpy.query.parameters import COMMON, SHARED
+from nsightpy.query.request import Common
+
+F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def command_function(function: F) -> F:
+    """A function that takes **common, with the common parameters in its signature and docstring.
+
+    A keyword that it does not know is a TypeError that names the nearest one.
+    """
+    types = Common.__annotations__
+    common = {
+        shared.name: Parameter(
+            shared.name,
+            Parameter.KEYWORD_ONLY,
+            default=shared.default,
+            annotation=getattr(types[shared.name], "__forward_arg__", types[shared.name]),
+        )
+        for shared in COMMON
+    }
+    return cast(F, described(function, _with_keywords(inspect.signature(function), common)))
+
+
+def described_by(command: Callable[..., Any]) -> Callable[[F], F]:
+    """The same for a function whose **options are the parameters of a command."""
+
+    def decorate(function: F) -> F:
+        keywords = inspect.signature(command).parameters
+        return cast(F, described(function, _with_keywords(inspect.signature(function), keywords)))
+
+    return decorate
+
+
+def described(function: Callable[P, T], signature: Signature) -> Callable[P, T]:
+    """The function under a signature, with the shared parameters of it in the docstring."""
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        for given in sorted(kwargs.keys() - signature.parameters.keys()):
+            close = difflib.get_close_matches(given, signature.parameters, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else ""
+            name = function.__name__
+            raise TypeError(f"{name}() got an unexpected keyword argument {given!r}{hint}")
+        return function(*args, **kwargs)
+
+    shared = [SHARED[name] for name in signature.parameters if name in SHARED]
+    lines = (f"    {each.name}{each.typed}: {each.meaning}" for each in shared)
+    own = inspect.cleandoc(function.__doc__ or "")
+    checked.__doc__ = "\n".join([own, "", "Parameters that commands share:", *lines])
+    checked.__signature__ = signature  # type: ignore[attr-defined]
+    return checked
+
+
+def _with_keywords(signature: Signature, keywords: Mapping[str, Parameter]) -> Signature:
+    """The signature with these keywords in place of its **options."""
+    own = [p for p in signature.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    more = (keyword for name, keyword in keywords.items() if name not in signature.parameters)
+    return signature.replace(parameters=[*own, *more])

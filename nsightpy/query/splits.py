@@ -1,0 +1,60 @@
+"""What --by splits a table by: which splits, their columns, and keys as they are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from nsightpy.analysis.tally import Key, Tally, merge
+from nsightpy.errors import UsageError
+from nsightpy.results import Field
+
+_TEXTS = ("grid", "block", "process", "memory")
+
+
+class Ranked(Protocol):
+    """What is asked of a report: where it is, and the rank of each of its processes."""
+
+    path: Path
+
+    def rank_of(self, pid: int) -> tuple[int | None, str]: ...
+
+
+def parse_splits(by: str | Iterable[str], known: Collection[str]) -> tuple[str, ...]:
+    """The wanted splits, each once, in the order given. Raises UsageError for unknown ones."""
+    given = by.split(",") if isinstance(by, str) else by
+    splits = tuple(dict.fromkeys(split.strip() for split in given if split.strip()))
+    if unknown := [split for split in splits if split not in known]:
+        raise UsageError(f"cannot split by {', '.join(unknown)}; there are {', '.join(known)}")
+    return splits
+
+
+def split_field(split: str) -> Field:
+    """The column under which a split's values are printed."""
+    return Field(split, "text" if split in _TEXTS else "id")
+
+
+def shown_key(key: Key, report: Ranked, splits: Sequence[str], *, several: bool) -> Key:
+    """A key (splits..., ...) with processes as they are shown: a rank, or report and process.
+
+    `several`: there are other reports, whose processes may have the same number.
+    """
+    parts = list(key)
+    for place, split in enumerate(splits):
+        pid = parts[place]
+        if split == "rank" and isinstance(pid, int):
+            parts[place] = report.rank_of(pid)[0]
+        elif split == "process":
+            parts[place] = f"{report.path.stem}:{pid}" if several else str(pid)
+        elif split == "memory":
+            parts[place] = pid or None
+    return tuple(parts)
+
+
+def shown(tally: Tally, report: Ranked, splits: Sequence[str], *, several: bool) -> Tally:
+    """The same tally under keys as they are shown."""
+    keys = tuple(shown_key(key, report, splits, several=several) for key in tally.keys)
+    if keys == tally.keys:
+        return tally
+    return merge([Tally(keys, tally.bounds, tally.values, tally.counts)])
