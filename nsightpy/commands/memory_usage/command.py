@@ -17,7 +17,7 @@ from nsightpy.analysis.memory.holders import Holder, holders
 from nsightpy.commands.memory_usage.allocating_ranges import allocators
 from nsightpy.commands.memory_usage.difference import difference
 from nsightpy.commands.memory_usage.snapshot_usage import DeviceUsage, notes_of, series_of, usage_of
-from nsightpy.errors import NsightpyError, ReportError, UsageError, require_choice
+from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.request import Common, Request, captures, running_options
 from nsightpy.query.scope import Scope

@@ -10,7 +10,7 @@ from typing import Any
 from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
 from nsightpy.analysis.selection.launch_places import Places, Sample, Variant
 from nsightpy.analysis.selection.launch_window import Window
-from nsightpy.errors import UsageError
+from nsightpy.errors import UsageError, require_choice
 from nsightpy.names import brief
 from nsightpy.ncu_command import Job, NameFilter, Options, Run, argv, response_file, shell_line
 from nsightpy.ncu_command.filters import BASES
@@ -82,8 +82,7 @@ class Plan(Table):
 
         `launcher` replaces how the job is started, "srun -n 8". Raises UsageError.
         """
-        if kind not in SCRIPTS:
-            raise UsageError(f"script must be one of {', '.join(SCRIPTS)}, not {kind!r}")
+        require_choice("script", kind, SCRIPTS)
         application = self.options.application
         if kind != "plain" and starts_a_job(application):
             raise UsageError(
