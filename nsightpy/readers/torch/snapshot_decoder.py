@@ -18,8 +18,8 @@ import os
 import pickle
 import sys
 from array import array
-from collections.abc import Callable, Iterable, Sequence
-from operator import methodcaller
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
 from typing import Any, NoReturn
 
 OUT_OF_MEMORY, REFUSED, DAMAGED, NO_SNAPSHOT = 10, 11, 12, 13
@@ -112,14 +112,16 @@ class Stacks:
         self.frames: dict[tuple[int, int, int], int] = {}
         self.functions, self.files = Codes(), Codes()
 
-    def code(self, frames: object) -> int:
-        """The number of a stack; NONE for none. Lists and frames are shared inside a snapshot."""
-        found = self.by_list.get(id(frames))
-        if found is None:
-            found = self.by_list[id(frames)] = self._add(frames)
-        return found
+    def codes(self, rows: Sequence[dict[str, Any]]) -> array[int]:
+        """The number of each row's stack; NONE for none. Rows share their lists of frames."""
+        ids = array("Q", map(id, values(rows, "frames", None)))
+        for number, frames in dict(zip(ids, values(rows, "frames", None), strict=True)).items():
+            if number not in self.by_list:
+                self.by_list[number] = self.code(frames)
+        return array("q", map(self.by_list.__getitem__, ids))
 
-    def _add(self, frames: object) -> int:
+    def code(self, frames: object) -> int:
+        """The number of one stack."""
         if not frames:
             return NONE
         if not isinstance(frames, list | tuple):
@@ -166,9 +168,9 @@ class Columns:
         out.flush()
 
 
-def get(key: str, default: object) -> Callable[[Any], Any]:
-    """The value of a key, or the default where a row has none."""
-    return methodcaller("get", key, default)
+def values(rows: Sequence[dict[str, Any]], key: str, default: object) -> Iterator[Any]:
+    """The value of a key in each row, or the default where a row has none."""
+    return map(dict.get, rows, repeat(key), repeat(default))
 
 
 def rows_of(value: object, what: str) -> list[dict[str, Any]]:
@@ -182,27 +184,27 @@ def rows_of(value: object, what: str) -> list[dict[str, Any]]:
 
 def add_events(columns: Columns, device: int, trace: list[dict[str, Any]], stacks: Stacks) -> None:
     """What one device's allocator did, in order."""
-    columns.add("event_device", [device] * len(trace))
-    columns.add("event_time_us", map(get("time_us", NONE), trace))
-    columns.add("event_stream", map(get("stream", 0), trace))
-    columns.add("event_address", map(get("addr", NONE), trace))
-    columns.add("event_bytes", map(get("size", 0), trace))
-    columns.add("event_device_free", map(get("device_free", NONE), trace))
-    columns.add_texts("event_action", map(get("action", ""), trace))
-    columns.add("event_stack", map(stacks.code, map(get("frames", None), trace)))
+    columns.add("event_device", array("q", [device]) * len(trace))
+    columns.add("event_time_us", values(trace, "time_us", NONE))
+    columns.add("event_stream", values(trace, "stream", 0))
+    columns.add("event_address", values(trace, "addr", NONE))
+    columns.add("event_bytes", values(trace, "size", 0))
+    columns.add("event_device_free", values(trace, "device_free", NONE))
+    columns.add_texts("event_action", values(trace, "action", ""))
+    columns.add("event_stack", stacks.codes(trace))
 
 
 def add_segments(
     columns: Columns, segments: list[dict[str, Any]], blocks: Sequence[int], stacks: Stacks
 ) -> None:
     """Segments and their blocks; `blocks` is how many each segment has."""
-    columns.add("segment_device", map(get("device", 0), segments))
-    columns.add("segment_stream", map(get("stream", 0), segments))
-    columns.add("segment_address", map(get("address", NONE), segments))
+    columns.add("segment_device", values(segments, "device", 0))
+    columns.add("segment_stream", values(segments, "stream", 0))
+    columns.add("segment_address", values(segments, "address", NONE))
     for name in ("total_size", "allocated_size", "active_size", "requested_size"):
-        columns.add(f"segment_{name}", map(get(name, NONE), segments))
-    columns.add("segment_expandable", map(get("is_expandable", 0), segments))
-    columns.add_texts("segment_kind", map(get("segment_type", ""), segments))
+        columns.add(f"segment_{name}", values(segments, name, NONE))
+    columns.add("segment_expandable", values(segments, "is_expandable", 0))
+    columns.add_texts("segment_kind", values(segments, "segment_type", ""))
     columns.add("segment_blocks", blocks)
     for segment in segments:
         address = segment.get("address", 0)
@@ -228,10 +230,10 @@ def requested_of(block: dict[str, Any], size: int) -> tuple[int, object]:
 
 def add_annotations(columns: Columns, annotations: list[dict[str, Any]]) -> None:
     """Ranges of the program (record_function, optimizer steps), each as its start and its end."""
-    columns.add("annotation_time_us", map(get("time_us", NONE), annotations))
-    columns.add("annotation_device", map(get("device", NONE), annotations))
-    columns.add_texts("annotation_stage", map(get("stage", ""), annotations))
-    columns.add_texts("annotation_name", map(get("name", ""), annotations))
+    columns.add("annotation_time_us", values(annotations, "time_us", NONE))
+    columns.add("annotation_device", values(annotations, "device", NONE))
+    columns.add_texts("annotation_stage", values(annotations, "stage", ""))
+    columns.add_texts("annotation_name", values(annotations, "name", ""))
 
 
 def columns_of(snapshot: object, most: int) -> Columns:
