@@ -11,12 +11,12 @@ from nsightpy.results import Field, MemoryUsage, Value
 FIELDS = (
     Field("device", "id"),
     Field("memory", "text"),
+    Field("delta_at_peak_bytes", "bytes"),
+    Field("delta_at_end_bytes", "bytes"),
     Field("before_at_peak_bytes", "bytes"),
     Field("after_at_peak_bytes", "bytes"),
-    Field("delta_at_peak_bytes", "bytes"),
     Field("before_at_end_bytes", "bytes"),
     Field("after_at_end_bytes", "bytes"),
-    Field("delta_at_end_bytes", "bytes"),
     Field("before_allocations"),
     Field("after_allocations"),
     Field("allocated_by", "text"),
@@ -44,10 +44,10 @@ def _row(device: int, name: str, before: Holder | None, after: Holder | None) ->
     peaks = [0 if one is None else one.at_peak_bytes for one in (before, after)]
     ends = [0 if one is None else one.at_end_bytes for one in (before, after)]
     counts = [0 if one is None else one.allocations for one in (before, after)]
-    changed = (*peaks, peaks[1] - peaks[0], *ends, ends[1] - ends[0])
-    return (device, MEMORY, *changed, *counts, name or None)
+    changes = (peaks[1] - peaks[0], ends[1] - ends[0])
+    return (device, MEMORY, *changes, *peaks, *ends, *counts, name or None)
 
 
 def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
-    changes = [abs(int(row[place] or 0)) for place in (4, 7)]
+    changes = [abs(int(row[place] or 0)) for place in (2, 3)]
     return (-max(changes), -changes[0], str(row[-1]))

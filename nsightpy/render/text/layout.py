@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 UNLIMITED = 1_000_000
+# Columns of names, which are worth more room than other texts.
+NAMES = ("name", "operation", "range", "evidence", "allocated by")
 NARROWEST_NAME = 28
 NARROWEST_TEXT = 10
 GAP = 2
@@ -30,6 +32,10 @@ _EXPENDABLE = (
     "residual p05",
     "residual p95",
     "rank source",
+    "before allocations",
+    "after allocations",
+    "largest bytes",
+    "at peak allocations",
     "drift",
     "residual p50",
     "alignment",
@@ -77,7 +83,7 @@ class Shown:
     @property
     def is_name(self) -> bool:
         """Whether the cells are names, worth more room than other texts."""
-        return self.is_text and self.heading.lower() in ("name", "operation", "range", "evidence")
+        return self.is_text and self.heading.lower() in NAMES
 
     @property
     def least(self) -> int:
