@@ -168,6 +168,16 @@ def test_shared_lists_do_not_multiply(tmp_path: Path) -> None:
     refused(tmp_path, pickle.dumps({"segments": [segment] * 2_000}), "repeats its rows")
 
 
+def test_blocks_that_share_a_long_stack_are_read(tmp_path: Path) -> None:
+    stack = [{"name": "f", "filename": "a.py", "line": line} for line in range(500)]
+    block = {"size": 512, "state": "active_allocated", "frames": stack}
+    whole = {"segments": [{"device": 0, "blocks": [dict(block) for _ in range(3_000)]}]}
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(whole))
+    frames = read_snapshot(path)
+    assert (frames["memory_blocks"].rows, frames["stack_frames"].rows) == (3_000, 500)
+
+
 def test_an_endless_list_is_refused(tmp_path: Path) -> None:
     body = b"\x80\x02]" + b"Na" * 2_000_000
     refused(tmp_path, body, "damaged pickle.*EOFError")

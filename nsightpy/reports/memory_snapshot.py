@@ -131,7 +131,7 @@ def find_snapshots(given: str | Path) -> list[Path]:
         found = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
     else:
         return [path] if path.is_file() and is_snapshot_file(path) else []
-    snapshots = [one for one in found if one.is_file() and is_snapshot_file(one)]
+    snapshots = sorted(one for one in found if one.is_file() and is_snapshot_file(one))
     return snapshots if not any(one.suffix in REPORT_SUFFIXES for one in found) else []
 
 

@@ -115,13 +115,18 @@ class Stacks:
     def codes(self, rows: Sequence[dict[str, Any]]) -> array[int]:
         """The number of each row's stack; NONE for none. Rows share their lists of frames."""
         ids = array("Q", map(id, values(rows, "frames", None)))
-        for number, frames in dict(zip(ids, values(rows, "frames", None), strict=True)).items():
-            if number not in self.by_list:
-                self.by_list[number] = self.code(frames)
+        for frames in dict(zip(ids, values(rows, "frames", None), strict=True)).values():
+            self.code(frames)
         return array("q", map(self.by_list.__getitem__, ids))
 
     def code(self, frames: object) -> int:
-        """The number of one stack."""
+        """The number of one stack; the list lives as long as this does, so that its id is its."""
+        found = self.by_list.get(id(frames))
+        if found is None:
+            found = self.by_list[id(frames)] = self._add(frames)
+        return found
+
+    def _add(self, frames: object) -> int:
         if not frames:
             return NONE
         if not isinstance(frames, list | tuple):
