@@ -171,7 +171,8 @@ def test_shared_lists_do_not_multiply(tmp_path: Path) -> None:
 def test_blocks_that_share_a_long_stack_are_read(tmp_path: Path) -> None:
     stack = [{"name": "f", "filename": "a.py", "line": line} for line in range(500)]
     block = {"size": 512, "state": "active_allocated", "frames": stack}
-    whole = {"segments": [{"device": 0, "blocks": [dict(block) for _ in range(3_000)]}]}
+    blocks = [dict(block) for _ in range(3_000)]
+    whole = {"segments": [{"device": 0, "total_size": 3_000 * 512, "blocks": blocks}]}
     path = tmp_path / "a.pickle"
     path.write_bytes(pickle.dumps(whole))
     frames = read_snapshot(path)

@@ -11,6 +11,7 @@ was live before event k, state n what was live after the last one.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -21,7 +22,7 @@ ALLOC, FREED = "alloc", "free_completed"
 GROWS, SHRINKS = ("segment_alloc", "segment_map"), ("segment_free", "segment_unmap")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recorded:
     """The allocations of one device.
 
@@ -45,7 +46,7 @@ class Recorded:
     def events(self) -> int:
         return len(self.times)
 
-    @property
+    @cached_property
     def live(self) -> Ints:
         """Live bytes of each of the n + 1 states."""
         change = np.zeros(self.events + 2, dtype=np.int64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -25,7 +26,7 @@ MOST_FAILURES = 3
 _FRAMES = ("allocator_events", "memory_segments", "memory_blocks")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DeviceUsage:
     """One device of a snapshot: its allocations, by place, within a stretch of its states."""
 
@@ -44,7 +45,7 @@ class DeviceUsage:
     def live(self) -> Ints:
         return self.found.live[self.first : self.last + 1]
 
-    @property
+    @cached_property
     def peak(self) -> int:
         """The state of the peak: the first where most was live."""
         return self.first + int(np.argmax(self.live))
@@ -57,7 +58,7 @@ class DeviceUsage:
     def left_bytes(self) -> int:
         return int(self.live[-1])
 
-    @property
+    @cached_property
     def holders(self) -> list[Holder]:
         """Who holds what, of the allocations that were live in the stretch of time."""
         within = (self.found.start < self.last) & (self.found.freed >= self.first)
@@ -98,7 +99,11 @@ def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsag
                 last,
                 reserve(segments, blocks),
                 [one for one in out_of_memory(events, found) if _within(one.start_ns, scope)],
-                [replace(one, rank=snapshot.rank, device=device) for one in growth],
+                [
+                    replace(one, rank=snapshot.rank, device=device)
+                    for one in growth
+                    if _within(one.start_ns, scope) and _within(one.end_ns, scope)
+                ],
                 spans,
             )
         )
