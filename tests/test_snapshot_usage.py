@@ -22,7 +22,9 @@ import nsightpy
 from nsightpy.analysis.memory.allocation_places import places
 from nsightpy.errors import MissingDataError, NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Labels
+from nsightpy.readers.torch.snapshot import read_snapshot
 from nsightpy.render.plots.memory_plot import memory_figure
+from nsightpy.reports import memory_snapshot
 
 REAL = REPORTS / "torch_memory"
 COLUMNS = (
@@ -482,3 +484,16 @@ def test_the_sample_is_what_its_truth_says() -> None:
     assert held(rows, "at_peak_bytes") == expected["at_peak"]
     assert held(rows, "at_end_bytes") == expected["at_end"]
     assert {row["peak_bytes"] for row in rows.values()} == {expected["peak_bytes"]}
+
+
+def test_a_snapshot_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_snapshot(tmp_path / "a.pickle", [Training().run()])
+    decoded = []
+
+    def counting(given: Path) -> dict[str, Frame]:
+        decoded.append(given)
+        return read_snapshot(given)
+
+    monkeypatch.setattr(memory_snapshot, "read_snapshot", counting)
+    nsightpy.memory_usage(path)
+    assert decoded == [path]

@@ -43,7 +43,10 @@ class MemorySnapshot(OneFile):
 
     @cached_property
     def _frames(self) -> dict[str, Frame]:
-        return read_snapshot(self.path)
+        read = read_snapshot(self.path)
+        # they are asked for again when the frames have been let go
+        self.notes = _notes(read["allocator_events"])
+        return read
 
     def close(self) -> None:
         """Let go of the frames; what is asked next reads the file again."""
@@ -52,12 +55,7 @@ class MemorySnapshot(OneFile):
     @cached_property
     def notes(self) -> list[str]:
         """What a reader of any figure of this snapshot must know."""
-        events = self.frame("allocator_events")
-        if not events.rows:
-            return [NO_HISTORY]
-        if (events.ints("start_ns") < 0).any():
-            return [NO_CLOCK]
-        return []
+        return _notes(self.frame("allocator_events"))
 
     @property
     def facts(self) -> list[str]:
@@ -120,6 +118,12 @@ class MemorySnapshot(OneFile):
             if value
         )
         return f"<table>{cells}</table>"
+
+
+def _notes(events: Frame) -> list[str]:
+    if not events.rows:
+        return [NO_HISTORY]
+    return [NO_CLOCK] if (events.ints("start_ns") < 0).any() else []
 
 
 def find_snapshots(given: str | Path) -> list[Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Unpack
@@ -16,7 +16,7 @@ from nsightpy.analysis.memory.allocations import NEVER, usage
 from nsightpy.analysis.memory.holders import Holder, holders
 from nsightpy.commands.memory_usage.allocating_ranges import allocators
 from nsightpy.commands.memory_usage.difference import difference
-from nsightpy.commands.memory_usage.snapshot_usage import DeviceUsage, notes_of, series_of, usage_of
+from nsightpy.commands.memory_usage.snapshot_usage import MEMORY, notes_of, series_of, usage_of
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.request import Common, Request, captures, running_options
@@ -62,6 +62,7 @@ class _Part:
     series: list[MemorySeries]
     notes: list[str]
     growth: list[MemoryGrowth]
+    held: dict[int, list[Holder]] = field(default_factory=dict)
     unknown_frees: int = 0
     missing: str = ""
 
@@ -133,17 +134,14 @@ def _of_snapshots(
     if diff:
         running["on_error"] = FailureHandling.RAISE
     snapshots = ReportSet(wanted, **running)
-    found = snapshots.map(partial(usage_of, by=by, scope=scope)).results
-    inputs, said = snapshots.inputs, snapshots.failure_notes
-    for snapshot, devices in found:
-        name = f"{snapshot.path.name}: " if len(found) > 1 else ""
-        own = [*snapshot.notes, *(note for one in devices for note in notes_of(one))]
-        said += [f"{name}{note}" for note in own]
-        snapshot.close()
-    if diff:
-        return with_notes(difference(found[0][1], found[1][1], top), inputs, said)
-    parts = [_of_devices(snapshot, devices) for snapshot, devices in found]
-    return with_notes(_table(parts, top), inputs, said)
+    mapped = snapshots.map(partial(_of_snapshot, by=by, scope=scope))
+    said = snapshots.failure_notes
+    for snapshot, part in mapped.results:
+        name = f"{snapshot.path.name}: " if len(mapped.results) > 1 else ""
+        said += [f"{name}{note}" for note in part.notes]
+    parts = mapped.values
+    table = difference(parts[0].held, parts[1].held, top) if diff else _table(parts, top)
+    return with_notes(table, snapshots.inputs, said)
 
 
 def _table(parts: Sequence[_Part], top: int | None) -> MemoryUsage:
@@ -153,17 +151,18 @@ def _table(parts: Sequence[_Part], top: int | None) -> MemoryUsage:
     return MemoryUsage(COMMAND, FIELDS, tuple(rows[:top]), series=tuple(series), iterations=growth)
 
 
-def _of_devices(snapshot: MemorySnapshot, devices: Sequence[DeviceUsage]) -> _Part:
-    part = _Part([], [], [], [])
+def _of_snapshot(snapshot: MemorySnapshot, *, by: str, scope: Scope) -> _Part:
+    devices = usage_of(snapshot, by, scope)
+    part = _Part([], [], list(snapshot.notes), [])
     for one in devices:
-        drawn = series_of(snapshot, one)
-        peak_ns = one.found.time_of(one.peak)
-        figures = (one.peak_bytes, peak_ns, one.left_bytes)
+        figures = (one.peak_bytes, one.found.time_of(one.peak), one.left_bytes)
         part.rows.extend(
-            _row(one.device, drawn.memory, figures, holder, snapshot.rank) for holder in one.holders
+            _row(one.device, MEMORY, figures, holder, snapshot.rank) for holder in one.holders
         )
-        part.series.append(drawn)
+        part.series.append(series_of(snapshot, one))
+        part.notes.extend(notes_of(one))
         part.growth.extend(one.growth)
+        part.held[one.device] = one.holders
     return part
 
 

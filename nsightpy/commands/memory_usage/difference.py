@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from nsightpy.analysis.memory.holders import Holder
-from nsightpy.commands.memory_usage.snapshot_usage import MEMORY, DeviceUsage
+from nsightpy.commands.memory_usage.snapshot_usage import MEMORY
 from nsightpy.results import Field, MemoryUsage, Value
 
 FIELDS = (
@@ -24,20 +24,20 @@ FIELDS = (
 
 
 def difference(
-    before: Sequence[DeviceUsage], after: Sequence[DeviceUsage], top: int | None = None
+    before: Mapping[int, Sequence[Holder]],
+    after: Mapping[int, Sequence[Holder]],
+    top: int | None = None,
 ) -> MemoryUsage:
-    """One row per device and place, what changed most first; a place that is not there has 0."""
-    sides = [{one.device: one for one in side} for side in (before, after)]
+    """One row per device and place, what changed most first; a place that is not there has 0.
+
+    before, after: the holders of each device.
+    """
     rows: list[tuple[Value, ...]] = []
-    for device in sorted(set(sides[0]) | set(sides[1])):
-        held = [_by_name(side.get(device)) for side in sides]
+    for device in sorted({*before, *after}):
+        held = [{str(one.name): one for one in side.get(device, ())} for side in (before, after)]
         own = [_row(device, name, *(side.get(name) for side in held)) for name in held[0] | held[1]]
         rows += sorted(own, key=_order)
     return MemoryUsage("memory-usage", FIELDS, tuple(rows[:top]))
-
-
-def _by_name(one: DeviceUsage | None) -> dict[str, Holder]:
-    return {} if one is None else {str(held.name or ""): held for held in one.holders}
 
 
 def _row(device: int, name: str, before: Holder | None, after: Holder | None) -> tuple[Value, ...]:
@@ -45,7 +45,7 @@ def _row(device: int, name: str, before: Holder | None, after: Holder | None) ->
     ends = [0 if one is None else one.at_end_bytes for one in (before, after)]
     counts = [0 if one is None else one.allocations for one in (before, after)]
     changes = (peaks[1] - peaks[0], ends[1] - ends[0])
-    return (device, MEMORY, *changes, *peaks, *ends, *counts, name or None)
+    return (device, MEMORY, *changes, *peaks, *ends, *counts, name)
 
 
 def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
