@@ -41,14 +41,11 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
     @property
     def notes(self) -> list[str]:
         """Notes of all reports; with several, those that name the same fact are counted."""
-        readable = self.readable
-        named: dict[str, list[str]] = {}
-        for report in readable:
-            for note in report.notes:
-                named.setdefault(note, []).append(report.path.name)
+        named = []
+        for report in self.readable:
+            named.append((report.path.name, report.notes))
             report.close()
-        counted = [_attributed(note, names, len(readable)) for note, names in named.items()]
-        return [*self.failure_notes, *self._rank_notes(), *counted]
+        return [*self.failure_notes, *self._rank_notes(), *counted(named)]
 
     def map(
         self,
@@ -224,6 +221,15 @@ def _identified(report: SystemReport, *, function: Callable[[SystemReport], T]) 
     """The function's result, with the evidence for ranks found on the way."""
     _identify(report)
     return function(report)
+
+
+def counted(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """The notes of reports by name, each once; with several, who said the same is counted."""
+    who: dict[str, list[str]] = {}
+    for name, notes in named:
+        for note in notes:
+            who.setdefault(note, []).append(name)
+    return [_attributed(note, names, len(named)) for note, names in who.items()]
 
 
 def _attributed(note: str, names: list[str], reports: int) -> str:

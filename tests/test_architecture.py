@@ -130,6 +130,41 @@ def test_analyses_touch_no_files_and_no_pandas() -> None:
     assert offenders == []
 
 
+def test_only_reports_know_of_sql() -> None:
+    barred = ("sqlalchemy", "sqlite3", "nsightpy.readers.sqlite", "nsightpy.readers.nsys.tables")
+    offenders = [
+        f"{path}: {module}"
+        for folder in ("query", "commands", "analysis", "render", "results")
+        for path in (ROOT / folder).rglob("*.py")
+        for module in sorted(set(imported_modules(tree_of(path))))
+        if module.startswith(barred)
+    ]
+    assert offenders == []
+
+
+def test_nobody_reaches_through_a_report() -> None:
+    """What was read belongs to the report: its export is asked by `reports` alone."""
+    offenders = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in FILES
+        if package_of(path) not in ("reports", "readers")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and node.attr == "export"
+    ]
+    assert offenders == []
+
+
+def test_queries_and_commands_know_any_report() -> None:
+    """They are typed against reports/protocol.py; who sorts files by their kind stands aside."""
+    named = [
+        f"{path.relative_to(ROOT)}"
+        for folder in ("query", "commands")
+        for path in (ROOT / folder).rglob("*.py")
+        if "nsightpy.reports.nsys.NsysReport" in set(imported_modules(tree_of(path)))
+    ]
+    assert named == ["commands/info/ncu_rows.py"]
+
+
 def test_pyplot_is_never_imported() -> None:
     offenders = [p for p in FILES if "matplotlib.pyplot" in set(imported_modules(tree_of(p)))]
     assert offenders == []

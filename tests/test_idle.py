@@ -366,10 +366,13 @@ def test_reports_of_several_devices_are_told_apart(tmp_path: Path, jobs: int) ->
 
 
 @needs_reports
-@pytest.mark.parametrize("command", ["breakdown", "nvtx", "findings", "summarize"])
-def test_a_process_that_the_first_rows_do_not_show_changes_nothing(
-    command: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("limits", [("FEW_CALLS",), ("FEW_CALLS", "FEW_ROWS")])
+@pytest.mark.parametrize("command", ["breakdown", "nvtx", "findings", "summarize", "collectives"])
+def test_what_large_reports_are_asked_first_changes_nothing(
+    command: str, limits: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Tables too large to be read whole; then, too, a process that the first rows do not show."""
     expected = ask(command, NSYS / DDP, "--format", "json").json
-    monkeypatch.setattr(tables, "_FIRST_ROWS", 1)
+    for limit in limits:
+        monkeypatch.setattr(tables, limit, 1)
     assert ask(command, NSYS / DDP, "--format", "json").json == expected

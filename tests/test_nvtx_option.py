@@ -17,7 +17,6 @@ from nsightpy.analysis.nvtx.membership import (
     RangeName,
     belongs,
     call_keys,
-    end_to_end,
     inside,
     named,
 )
@@ -197,28 +196,6 @@ def test_membership_is_that_of_the_definition(seed: int, name: str) -> None:
     keys = {(c[2], c[4]) for c, here in zip(case.calls, held, strict=True) if here}
     mask = belongs(operations, call_keys(calls, ranges))
     assert mask.tolist() == [(op[2], op[4]) in keys for op in case.operations]
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), min_size=1, max_size=5),
-    st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=8),
-)
-def test_a_window_laid_end_to_end_keeps_every_moment_in_it(
-    parts: list[tuple[int, int]], events: list[tuple[int, int]]
-) -> None:
-    start, length = np.asarray(parts, dtype=np.int64).T
-    window = union(start, start + length)
-    moments = [t for a, n in parts for t in range(a, a + n)]
-    axis = {moment: place for place, moment in enumerate(sorted(set(moments)))}
-    begin = np.asarray([a for a, _ in events], dtype=np.int64)
-    end = np.asarray([a + n for a, n in events], dtype=np.int64)
-    laid = end_to_end(Frame({"start_ns": begin, "end_ns": end}), window)
-    wanted = [sorted(axis[t] for t in range(a, a + n) if t in axis) for a, n in events]
-    found = [
-        list(range(a, b))
-        for a, b in zip(laid.ints("start_ns").tolist(), laid.ints("end_ns").tolist(), strict=True)
-    ]
-    assert found == [moments for moments in wanted if moments]
 
 
 def test_the_whole_text_is_a_name_before_it_is_a_name_and_a_domain() -> None:

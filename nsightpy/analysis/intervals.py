@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames import Ints
+from nsightpy.frames import Frame, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,11 @@ class Spans:
 
     starts: Ints
     ends: Ints
+
+    @classmethod
+    def of(cls, start: int, end: int) -> Spans:
+        """One interval; nothing where it does not end after its start."""
+        return union(np.asarray([start], dtype=np.int64), np.asarray([end], dtype=np.int64))
 
     @property
     def total(self) -> int:
@@ -52,6 +57,11 @@ class Spans:
 
 
 NOTHING = Spans(np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))
+
+
+def spans_of(frame: Frame) -> Spans:
+    """When any row of a frame was in progress (start_ns, end_ns)."""
+    return union(frame.ints("start_ns"), frame.ints("end_ns"))
 
 
 def union(starts: Ints, ends: Ints) -> Spans:

@@ -19,6 +19,7 @@ from nsightpy.analysis.intervals import (
     clip,
     intersection,
     overlap_total,
+    spans_of,
     union,
     union_of,
 )
@@ -76,7 +77,7 @@ class TimeBudget:
     @property
     def window(self) -> Spans:
         """The time that is divided."""
-        return union(np.asarray([self.start_ns]), np.asarray([self.end_ns]))
+        return Spans.of(self.start_ns, self.end_ns)
 
     @property
     def window_ns(self) -> int:
@@ -124,12 +125,12 @@ def activity(
 ) -> Activity:
     """The activity of one device from its kernels (and which are communication), copies, graphs."""
     starts, ends = kernels.ints("start_ns"), kernels.ints("end_ns")
-    opaque = _spans(graphs)
+    opaque = spans_of(graphs)
     compute = union(starts[~communication], ends[~communication])
     return Activity(
         compute | opaque if len(opaque) else compute,
         union(starts[communication], ends[communication]),
-        _spans(operations),
+        spans_of(operations),
         opaque,
     )
 
@@ -155,7 +156,7 @@ def time_budget(
     end_ns = max(start_ns, end_ns)
     window = parts
     if window is None:
-        window = union(np.asarray([start_ns]), np.asarray([end_ns]))
+        window = Spans.of(start_ns, end_ns)
     inside = done.inside(window)
     # by inclusion and exclusion: compute has millions of intervals, the others few
     overlap_ns = overlap_total(inside.communication, inside.compute)
@@ -181,10 +182,6 @@ def time_budget(
     if parts is None:
         return budget
     return PartedBudget(**{f.name: getattr(budget, f.name) for f in fields(budget)}, parts=parts)
-
-
-def _spans(frame: Frame) -> Spans:
-    return union(frame.ints("start_ns"), frame.ints("end_ns"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from nsightpy.names import function_name
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.query.steady_state import PLACED, find_in_report, of_process
+from nsightpy.query.steady_state import PLACED, find_in_report
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -98,14 +98,14 @@ def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope)
     graphs = scope.within(report, report.frame("graph_launches", PLACED))
     all_kernels = scope.within(report, report.frame("kernels", (*PLACED, "name")))
     devices, why = [], []
-    for pid, (found, _) in find_in_report(report, scope).items():
+    for pid, (found, _) in find_in_report(report, scope, all_kernels).items():
         rank = report.rank_of(pid)[0]
         if not len(found):
             why += [(rank, note) for note in found.notes]
             continue
-        own = [of_process(frame, pid) for frame in (all_kernels, operations, graphs)]
+        own = [frame.at(pid=pid) for frame in (all_kernels, operations, graphs)]
         for _, device in sorted({place for frame in own for place in places_of(frame)}):
-            kernels, copies, traces = (f.take(f.ints("device") == device) for f in own)
+            kernels, copies, traces = (frame.at(device=device) for frame in own)
             is_comm = is_communication(kernels.labels("name"), communication)
             budgets = iteration_budgets(found, activity(kernels, is_comm, copies, traces))
             slow = tuple(slow_iterations(found, budgets, kernels))

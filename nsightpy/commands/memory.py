@@ -11,7 +11,7 @@ import numpy as np
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.intervals import difference, union
+from nsightpy.analysis.intervals import difference, spans_of, union, union_of
 from nsightpy.analysis.memory.copies import host_memory
 from nsightpy.analysis.memory.rates import believable
 from nsightpy.analysis.tally import Key, Tally, merge
@@ -128,10 +128,7 @@ def _exposed(
     ]
     lost: dict[Key, int] = {}
     for pid, device in places_of(placed):
-        kernels = union(
-            np.concatenate([_of(frame, pid, device).ints("start_ns") for frame in everything]),
-            np.concatenate([_of(frame, pid, device).ints("end_ns") for frame in everything]),
-        )
+        kernels = union_of(spans_of(frame.at(pid=pid, device=device)) for frame in everything)
         mine = np.flatnonzero((placed.ints("pid") == pid) & (placed.ints("device") == device))
         own = whole.take(mine)
         groups = group_by(own, (*splits, "operation"))
@@ -141,7 +138,3 @@ def _exposed(
             shown_as = shown_key(key, report, splits, several=several)
             lost[shown_as] = lost.get(shown_as, 0) + difference(ran, kernels).total
     return lost
-
-
-def _of(frame: Frame, pid: int, device: int) -> Frame:
-    return frame.take((frame.ints("pid") == pid) & (frame.ints("device") == device))

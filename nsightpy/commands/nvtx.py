@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Unpack
 
-import numpy as np
-
 from nsightpy.analysis.nvtx.nesting import SEPARATOR
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
@@ -94,8 +92,8 @@ def launches_of(report: SystemReport, operations: Frame) -> Launched | None:
     if len(done.rows) == operations.rows:
         return done
     others = report.calls.launching(alone, others=True, ends=True, threads=True)
-    calls = Frame.concatenate([calls, Frame({name: others[name] for name in calls})])
-    return launched(operations, calls.take(np.argsort(calls.ints("start_ns"), kind="stable")))
+    calls = Frame.concatenate([calls, others.select(calls)])
+    return launched(operations, calls.ordered())
 
 
 def _rows(found: RangeTallies, known: bool) -> dict[tuple[str, str, str], tuple[Value, ...]]:

@@ -101,7 +101,7 @@ def _metrics(report: SystemReport, *, top: int, scope: Scope) -> list[_Found]:
     time = samples.ints("time_ns")
     low = int(time.min()) if scope.from_ns is None else scope.from_ns
     high = int(time.max()) + 1 if scope.to_ns is None else scope.to_ns
-    everything = union(np.asarray([low]), np.asarray([high]))
+    everything = Spans.of(low, high)
     seen = dict.fromkeys(np.unique(samples.ints("gpu_id")).tolist(), everything)
     found = [_Found(WHOLE, 0, tuple(summaries(samples, seen)))]
     for key, windows in _windows(report, ranges, operations, gpus, top).items():

@@ -6,9 +6,8 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis.idle.sync_costs import sync_costs
-from nsightpy.analysis.intervals import Spans, difference, union, union_of
+from nsightpy.analysis.intervals import difference, spans_of, union_of
 from nsightpy.commands.launch_queues import NOT_CAPTURED
-from nsightpy.frames import Frame
 from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.request import Common, Request, captures
 from nsightpy.query.scope import Scope
@@ -53,20 +52,15 @@ def _waits(report: SystemReport, *, scope: Scope) -> list[tuple[Value, ...]] | N
     calls, work = report.calls.synchronising(), read_work(report, scope)
     rows: list[tuple[Value, ...]] = []
     for one in rank_budgets(report, scope, *work):
-        place, window = (one.pid, one.device), one.budget.window
-        idle = difference(window, union_of(_ran(frame, place) for frame in work))
-        own = calls.take(calls.ints("pid") == one.pid)
+        window = one.budget.window
+        ran = (spans_of(frame.at(pid=one.pid, device=one.device)) for frame in work)
+        idle = difference(window, union_of(ran))
+        own = calls.at(pid=one.pid)
         for cost in sync_costs(own, window, idle):
             share = cost.idle_ns / one.budget.window_ns if one.budget.window_ns else None
             times = (cost.total_ns, cost.median_ns, cost.longest_ns, cost.idle_ns)
             rows.append((one.rank, one.device, cost.api, cost.calls, *times, share))
     return rows
-
-
-def _ran(frame: Frame, place: tuple[int, int]) -> Spans:
-    """When anything of a frame ran on a place (process, device)."""
-    mine = (frame.ints("pid") == place[0]) & (frame.ints("device") == place[1])
-    return union(frame.ints("start_ns")[mine], frame.ints("end_ns")[mine])
 
 
 def _order(row: tuple[Value, ...]) -> tuple[object, ...]:

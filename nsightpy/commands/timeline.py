@@ -87,7 +87,9 @@ def timeline(
     wanted = _Wanted(scope, detail, calls, tuple(communication), *window)
     reports_by_path = {str(report.path): report for report, _ in mapped.results}
     ordered = [reports_by_path[path] for path in dict.fromkeys(place.report for place in places)]
-    notes = list(dict.fromkeys((*request.ranks.notes, *clocks.notes, *_scope_notes(scope))))
+    notes = list(
+        dict.fromkeys((*request.ranks.notes, *request.said, *clocks.notes, *_scope_notes(scope)))
+    )
     skip = request.ranks.on_error == "skip" and len(ordered) > 1
     return Timeline(
         places=places,

@@ -23,7 +23,7 @@ Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class Labels:
     """A column of names: one small integer a row, and each distinct name once."""
 
@@ -116,6 +116,24 @@ class Frame(Mapping[str, ColumnData]):
                 for name, data in self._columns.items()
             }
         )
+
+    def select(self, columns: Iterable[str]) -> Frame:
+        """Some of the columns, in that order."""
+        return Frame({name: self._columns[name] for name in columns})
+
+    def at(self, **values: int) -> Frame:
+        """The rows in which these columns hold these values: frame.at(pid=7, device=0)."""
+        if all(is_constant(self.ints(c)) and self.ints(c)[0] == v for c, v in values.items()):
+            return self  # no look at the rows
+        mask = np.logical_and.reduce([self.ints(c) == v for c, v in values.items()])
+        return self if mask.all() else self.take(mask)
+
+    def ordered(self, by: str = "start_ns") -> Frame:
+        """The rows by a column of times; those of one time in the order that they have."""
+        times = self.ints(by)
+        if bool(np.all(times[1:] >= times[:-1])):
+            return self
+        return self.take(np.argsort(times, kind="stable"))
 
     def to_pandas(self) -> pd.DataFrame:
         """The same columns as a DataFrame: int64, and category for names."""

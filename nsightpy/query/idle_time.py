@@ -27,11 +27,10 @@ from nsightpy.analysis.idle.event_waits import (
 )
 from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
 from nsightpy.analysis.idle.launch_waits import LONG_CALL_NS
-from nsightpy.analysis.intervals import Spans, overlap_total, union
+from nsightpy.analysis.intervals import Spans, overlap_total, spans_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
 from nsightpy.readers.host_calls import ORDERING, HostCalls
-from nsightpy.readers.nsys.tables import ordered
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_count, format_time
 
@@ -97,13 +96,26 @@ NOT_ATTRIBUTED = DeviceIdle()
 
 
 @dataclass(frozen=True)
+class FollowedWork:
+    """All GPU work with its launches, and the calls that they are.
+
+    `waits` are the event waits as far as they can be followed; None where they cannot.
+    """
+
+    work: GpuWork
+    calls: Frame
+    waits: EventWaits | None
+    graphs: Frame
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class ReportIdle:
     """The idle time of a report's places (process, device), and what must be said about it."""
 
     places: Mapping[tuple[int, int], DeviceIdle] = field(default_factory=dict)
     gaps: Mapping[tuple[int, int], ComputeGaps] = field(default_factory=dict)
-    work: GpuWork | None = None
-    calls: Frame | None = None
+    followed: FollowedWork | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -139,11 +151,9 @@ class LaunchReader:
         if not (work.launch == NO_TIME).any():
             return work, calls
         others = source.launching(alone, ORDERING, others=True, ends=self.ends)
-        calls = ordered(Frame.concatenate([calls, others]))
-        return (
-            gpu_work(found.kernels, communication, found.operations, found.graphs, calls),
-            calls,
-        )
+        calls = Frame.concatenate([calls, others]).ordered()
+        work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
+        return work, calls
 
 
 @contextmanager
@@ -160,9 +170,8 @@ def launches_of(
         return
     alone = calls.only_process(likely=True)
     with ThreadPoolExecutor(1) as pool:
-        beside = calls.beside()
-        reading = pool.submit(beside.launching, alone, ORDERING, ends=ends)
-        waits = pool.submit(_waiting_calls, beside).result if waiting else None
+        reading = pool.submit(calls.launching, alone, ORDERING, ends=ends)
+        waits = pool.submit(_waiting_calls, calls).result if waiting else None
         yield LaunchReader(report, reading.result, alone, ends, waits)
 
 
@@ -170,28 +179,28 @@ def _waiting_calls(calls: HostCalls) -> tuple[Frame, Frame]:
     return calls.synchronising(), calls.lasting(LONG_CALL_NS)
 
 
-def report_idle(
-    report: SystemReport,
-    found: Work,
-    communication: NDArray[np.bool_],
-    launches: LaunchReader | None,
-    windows: Mapping[tuple[int, int], Spans],
-) -> ReportIdle:
-    """Attribute the idle time of each place inside its window, in ns.
-
-    `found` holds all work of the places, also outside of the windows; `communication` marks the
-    kernels that communicate.
-    """
-    if launches is None:
-        return ReportIdle(notes=(NO_CALLS,) if windows else ())
+def followed_work(
+    report: SystemReport, found: Work, communication: NDArray[np.bool_], launches: LaunchReader
+) -> FollowedWork:
+    """All work of a report with its launches and event waits; `communication` marks kernels."""
     work, calls = launches.work(found, communication)
     waits, notes = _event_waits(report, work, calls)
+    return FollowedWork(work, calls, waits, found.graphs, tuple(notes))
+
+
+def report_idle(
+    followed: FollowedWork | None, windows: Mapping[tuple[int, int], Spans]
+) -> ReportIdle:
+    """Attribute the idle time of each place inside its window, in ns; None without API calls."""
+    if followed is None:
+        return ReportIdle(notes=(NO_CALLS,) if windows else ())
+    work, waits = followed.work, followed.waits
     clear = {
         number: windows[place]
         for number, place in enumerate(work.places)
-        if place in windows and not _opaque(found.graphs, place, windows[place])
+        if place in windows and not _opaque(followed.graphs, place, windows[place])
     }
-    notes += [OPAQUE] if len(clear) < len(windows) else []
+    opaque = (OPAQUE,) if len(clear) < len(windows) else ()
     streams = stream_waits(work, clear)
     previous, awaited = work.previous, None if waits is None else waits.producer
     places, gaps = {}, {}
@@ -201,7 +210,7 @@ def report_idle(
         place = work.places[number]
         gaps[place] = absent
         places[place] = DeviceIdle(streams[number], causes, waits is not None)
-    return ReportIdle(places, gaps, work, calls, tuple(notes))
+    return ReportIdle(places, gaps, followed, (*followed.notes, *opaque))
 
 
 def _event_waits(
@@ -229,9 +238,8 @@ def _event_waits(
 
 def _opaque(graphs: Frame, place: tuple[int, int], window: Spans) -> bool:
     """Whether graphs traced as a whole ran on a place inside its window."""
-    mine = (graphs.ints("pid") == place[0]) & (graphs.ints("device") == place[1])
-    ran = union(graphs.ints("start_ns")[mine], graphs.ints("end_ns")[mine])
-    return overlap_total(ran, window) > 0
+    mine = graphs.at(pid=place[0], device=place[1])
+    return overlap_total(spans_of(mine), window) > 0
 
 
 def residual_note(found: list[DeviceIdle]) -> list[str]:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
-from functools import cached_property
-from weakref import WeakKeyDictionary
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +31,15 @@ CLOSE_NAMES = 5
 
 @dataclass
 class NamedRanges:
-    """The ranges of one report that a name means; `ranges` are those that stay on one thread."""
+    """The ranges of one report that a name means; `ranges` are those that stay on one thread.
+
+    `notes`: what must be said of what was found out so far.
+    """
 
     report: SystemReport
     text: str
     ranges: Frame
+    notes: list[str] = field(default_factory=list)
 
     @cached_property
     def calls(self) -> Frame:
@@ -79,21 +82,15 @@ class NamedRanges:
         return _overlapping(frame, own)
 
     def _say(self, what: str) -> None:
-        self.report.add_note(f"{self.ranges.rows:,} ranges {self.text!r}: {what}")
-
-
-_KNOWN: WeakKeyDictionary[SystemReport, dict[str, NamedRanges]] = WeakKeyDictionary()
+        self.notes.append(f"{self.ranges.rows:,} ranges {self.text!r}: {what}")
 
 
 def named_ranges(report: SystemReport, text: str) -> NamedRanges:
-    """The ranges that `text` means in a report; found once.
+    """The ranges that `text` means in a report; found once, until the report is closed.
 
     Raises MissingDataError, naming similar ranges, when there is none.
     """
-    known = _KNOWN.setdefault(report, {})
-    if text not in known:
-        known[text] = _find(report, text)
-    return known[text]
+    return report.derived(("named ranges", text), partial(_find, report, text))
 
 
 def _find(report: SystemReport, text: str) -> NamedRanges:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
 from nsightpy.query.scope import Scope
-from nsightpy.rank_set import Paths, RankSet, open_ranks
+from nsightpy.rank_set import Paths, RankSet, counted, open_ranks
 from nsightpy.report_set import Mapped, Progress
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import AnyTable, with_notes
@@ -59,13 +60,17 @@ class Common(Reading, total=False):
     use_cache: bool
 
 
-@dataclass(frozen=True)
+@dataclass
 class Request:
-    """The reports and the part of them that a verb is about."""
+    """The reports and the part of them that a verb is about.
+
+    `said` is what the scope found in single reports that must be known.
+    """
 
     ranks: RankSet
     scope: Scope
     options: str = ""
+    said: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, reports: Paths, **common: Unpack[Common]) -> Request:
@@ -92,7 +97,18 @@ class Request:
             self._check_ranks(self.scope.ranks)
         if self.scope.devices is not None:
             self._check_devices(self.scope.devices)
-        return self.ranks.map(work, ranked=first, identified=identified)
+        if self.scope.nvtx is None:
+            return self.ranks.map(work, ranked=first, identified=identified)
+        noted = partial(_noted, work=work, scope=self.scope)
+        found = self.ranks.map(noted, ranked=first, identified=identified)
+        named = [(report.path.name, notes) for report, (_, notes) in found.results]
+        self.said += [note for note in counted(named) if note not in self.said]
+        return Mapped([(report, value) for report, (value, _) in found.results], found.failures)
+
+    @property
+    def notes(self) -> list[str]:
+        """Everything that has to be said about the inputs."""
+        return [*self.ranks.notes, *self.said, *self.scope.notes]
 
     def _check_ranks(self, wanted: frozenset[int]) -> None:
         """Raise NsightpyError when no process has any of the wanted ranks."""
@@ -112,8 +128,7 @@ class Request:
 
     def finish(self, table: AnyTable, *notes: str) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
-        said = [*notes, *self.ranks.notes, *self.scope.notes]
-        return with_notes(table, self.ranks.inputs, said)
+        return with_notes(table, self.ranks.inputs, [*notes, *self.notes])
 
 
 def running_options(common: Common) -> Running:
@@ -150,3 +165,10 @@ def _there(known: Collection[int], none: str) -> str:
 def _devices(report: SystemReport) -> set[int]:
     """The CUDA devices that did anything."""
     return {device for _, device in report.extent.places}
+
+
+def _noted(
+    report: SystemReport, *, work: Callable[[SystemReport], T], scope: Scope
+) -> tuple[T, tuple[str, ...]]:
+    """What the work gives, and what the scope found in the report that must be known."""
+    return work(report), scope.notes_on(report)

@@ -96,6 +96,14 @@ class Scope:
             keep &= frame.ints("start_ns") < self.to_ns
         return frame if keep.all() else frame.take(keep)
 
+    def notes_on(self, report: SystemReport) -> tuple[str, ...]:
+        """What must be said of the NVTX ranges of a report, as far as they were looked at."""
+        if self.nvtx is None:
+            return ()
+        from nsightpy.query.nvtx_filter import named_ranges
+
+        return tuple(named_ranges(report, self.nvtx).notes)
+
     @property
     def notes(self) -> list[str]:
         said = []

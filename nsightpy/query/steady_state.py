@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import (
     Iterations,
     SteadyState,
@@ -47,14 +47,14 @@ def steady_places(
     None, too, when the user chose a stretch of time, or when the report is very large.
     """
     chosen = scope.from_ns is not None or scope.to_ns is not None or scope.nvtx is not None
-    if chosen or not work.kernels.rows or work.kernels.rows > MOST_KERNELS:
+    if chosen or not is_searched(work):
         return None
     found = {}
-    for pid, (iterations, _) in find_in_report(report, scope).items():
+    for pid, (iterations, _) in find_in_report(report, scope, work.kernels).items():
         state = steady_state(iterations)
         if state is None:
             return None
-        window = union(np.asarray([state.start_ns]), np.asarray([state.end_ns]))
+        window = Spans.of(state.start_ns, state.end_ns)
         found[pid] = Steady(window, state.count)
     places = {place for frame in work for place in places_of(frame)}
     if not places <= {place for place in places if place[0] in found}:
@@ -62,11 +62,22 @@ def steady_places(
     return {place: found[place[0]] for place in places}
 
 
-def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:
-    """The steady state of each process that has one; none where the user gave a stretch of time."""
+def is_searched(work: Work) -> bool:
+    """Whether the steady state of a report's work is looked for, where nothing else was chosen."""
+    return 0 < work.kernels.rows <= MOST_KERNELS
+
+
+def steady_states(
+    report: SystemReport, scope: Scope, kernels: Frame | None = None
+) -> dict[int, SteadyState]:
+    """The steady state of each process that has one; none where the user gave a stretch of time.
+
+    `kernels`: those of the scope, where they were read before.
+    """
     if scope.from_ns is not None or scope.to_ns is not None:
         return {}
-    states = {pid: steady_state(found) for pid, (found, _) in find_in_report(report, scope).items()}
+    found = find_in_report(report, scope, kernels)
+    states = {pid: steady_state(iterations) for pid, (iterations, _) in found.items()}
     return {pid: state for pid, state in states.items() if state is not None}
 
 
@@ -101,14 +112,17 @@ def steady_notes(states: Iterable[SteadyState]) -> list[str]:
 
 
 def find_in_report(
-    report: SystemReport, scope: Scope | None = None
+    report: SystemReport, scope: Scope | None = None, kernels: Frame | None = None
 ) -> dict[int, tuple[Iterations, Frame]]:
     """The iterations of each process of a report (those in scope), and its kernels.
 
-    The kernels carry start_ns, end_ns, pid, device, correlation_id and name.
+    The kernels carry start_ns, end_ns, pid, device, correlation_id and name; give them where they
+    were read before.
     """
     scope = scope or Scope()
-    kernels = scope.within(report, report.frame("kernels", (*PLACED, "name")))
+    if kernels is None:
+        kernels = scope.within(report, report.frame("kernels", (*PLACED, "name")))
+    kernels = kernels.select((*PLACED, "name"))
     graphs = scope.within(report, _named_graphs(report))
     calls = report.frame("api_calls", (*CALL_COLUMNS, "name"))
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
@@ -116,8 +130,8 @@ def find_in_report(
     pids = np.unique(np.concatenate([kernels.ints("pid"), graphs.ints("pid")])).tolist()
     found = {}
     for pid in pids:
-        own = [of_process(frame, pid) for frame in (kernels, graphs, calls, ranges)]
-        mine = None if named is None else of_process(named, pid)
+        own = [frame.at(pid=pid) for frame in (kernels, graphs, calls, ranges)]
+        mine = None if named is None else named.at(pid=pid)
         if mine is not None and _once(mine):
             own = _launched_inside(own, mine)
             mine = None
@@ -131,11 +145,6 @@ def _named_graphs(report: SystemReport) -> Frame:
     graphs = report.frame("graph_launches", (*PLACED, "graph_id"))
     names = Labels.of(f"CUDA graph {number}" for number in graphs.ints("graph_id").tolist())
     return Frame({**{column: graphs[column] for column in PLACED}, "name": names})
-
-
-def of_process(frame: Frame, pid: int) -> Frame:
-    mine = frame.ints("pid") == pid
-    return frame if mine.all() else frame.take(mine)
 
 
 def _once(named: Frame) -> bool:

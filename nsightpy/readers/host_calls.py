@@ -27,9 +27,6 @@ class HostCalls(Protocol):
     def recorded(self) -> bool:
         """Whether the capture holds any."""
 
-    def beside(self) -> HostCalls:
-        """The same calls, to be read by another thread meanwhile."""
-
     def only_process(self, *, likely: bool = False) -> int | None:
         """The one process that owns all GPU work, as `launching` takes it; None: several.
 

@@ -1,4 +1,4 @@
-"""The one door to SQLite: read-only, schema probing, SQLAlchemy Core in, columns out.
+"""The only module that reads SQLite: read-only, schema probing, SQLAlchemy Core in, columns out.
 
 Big tables travel as Arrow batches through ADBC, several row ranges at a time; small ones through
 the SQLAlchemy engine. Nothing is ever written into or beside the file.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 import sqlite3
+import threading
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -28,6 +29,7 @@ from nsightpy.readers.arrow import BATCH_ROWS, Columns, batches
 from nsightpy.readers.tools.file_check import check_file
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
+SmallQuery: TypeAlias = "Query | sa.CompoundSelect[*tuple[Any, ...]]"
 
 PARALLEL_ROWS = 200_000
 # Threads that read one table at most, where nobody wants fewer.
@@ -35,6 +37,12 @@ READING_THREADS = 4
 PROBES = 16
 LOCK_WAIT_S = 1.0
 WAL_FORMAT = 2
+# The columns of every table; a view, or what is no table that SQLite itself knows, is left out.
+_VIEWS = "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
+_SCHEMA = (
+    "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c "
+    "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.rowid, c.cid"
+)
 
 
 class SqliteFile:
@@ -46,41 +54,55 @@ class SqliteFile:
     def __init__(self, path: Path, threads: int | None = None) -> None:
         self.path = path
         self.threads = threads or READING_THREADS
+        self._bounds: dict[str, tuple[int, int] | None] = {}
+        # one connection cannot answer two threads at a time
+        self._alone = threading.Lock()
         check_file(path)
         with self._errors():
             self._probe_lock()
 
     @cached_property
     def tables(self) -> Mapping[str, sa.TableClause]:
-        """Every table by name, with the columns it really has."""
-        master = sa.table("sqlite_master", sa.column("name"), sa.column("type"))
-        names = self.rows(sa.select(master.c.name).where(master.c.type.in_(("table", "view"))))
-        return _Tables(self, [str(row[0]) for row in names])
+        """Every table by name, with the columns it really has; one query tells those of all."""
+        columns: dict[str, list[str]] = {}
+        for table, column in self._plain(_SCHEMA):
+            columns.setdefault(str(table), []).append(str(column))
+        views = self._plain(_VIEWS)
+        return _Tables(self, columns, [str(row[0]) for row in views])
 
-    def rows(self, query: Query) -> list[tuple[Any, ...]]:
+    def rows(self, query: SmallQuery) -> list[tuple[Any, ...]]:
         """All rows of a small query; text that is no UTF-8 has its bytes replaced."""
-        with self._errors(), self._engine.connect() as connection:
+        with self._errors(), self._alone, self._engine.connect() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
     def columns_of(self, table: str) -> tuple[str, ...]:
         """The column names that a table really has."""
-        with self._errors(), self._engine.connect() as connection:
-            quoted = table.replace('"', '""')
-            found = connection.exec_driver_sql(f'PRAGMA table_info("{quoted}")')
-            return tuple(str(row[1]) for row in found)
+        quoted = table.replace('"', '""')
+        return tuple(str(row[1]) for row in self._plain(f'PRAGMA table_info("{quoted}")'))
 
-    def row_bounds(self, table: sa.TableClause) -> tuple[int, int] | None:
-        """First and last row number of a table; None when it is empty or has none."""
-        rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
-        ends = [
-            sa.select(extreme(rowid)).select_from(table).scalar_subquery()
-            for extreme in (sa.func.min, sa.func.max)
-        ]
-        try:
-            low, high = self.rows(sa.select(*ends))[0]
-        except ReportError:
-            return None
-        return None if low is None else (int(low), int(high))
+    def _plain(self, sql: str) -> list[tuple[Any, ...]]:
+        """All rows of a question about the schema."""
+        with self._errors(), self._alone, self._engine.connect() as connection:
+            return [tuple(row) for row in connection.exec_driver_sql(sql)]
+
+    def row_bounds(self, *names: str) -> tuple[int, int] | None:
+        """First and last row number of the first of these tables; None when it has no rows.
+
+        What is asked together is asked once; answers are kept.
+        """
+        unknown = [name for name in names if name not in self._bounds]
+        if unknown:
+            ends = [end for name in unknown for end in _ends(self.tables[name])]
+            try:
+                found = self.rows(sa.select(*ends))[0]
+            except ReportError:
+                # a view has no row numbers: each table answers for itself
+                found = (None, None)
+                for name in unknown if len(unknown) > 1 else ():
+                    self.row_bounds(name)
+            for name, low, high in zip(unknown, found[::2], found[1::2], strict=False):
+                self._bounds.setdefault(name, None if low is None else (int(low), int(high)))
+        return self._bounds[names[0]]
 
     def arrays(self, query: Query, split: sa.TableClause | None = None) -> dict[str, ColumnData]:
         """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
@@ -107,10 +129,12 @@ class SqliteFile:
 
     def _split(self, query: Query, table: sa.TableClause | None) -> tuple[list[Query], list[int]]:
         """A query for each row range of a table, and how many rows each can give at most."""
-        bounds = None if table is None else self.row_bounds(table)
+        bounds = None if table is None else self.row_bounds(table.name)
+        span = 0 if bounds is None else bounds[1] + 1 - bounds[0]
+        if bounds is not None and span <= BATCH_ROWS:
+            return [query], [span]
         if table is None or bounds is None or not self._dense(table, bounds):
             return [query], [BATCH_ROWS]
-        span = bounds[1] + 1 - bounds[0]
         cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
         workers = min(self.threads, cpus)
         if workers < 2 or span <= PARALLEL_ROWS:
@@ -185,20 +209,22 @@ class SqliteFile:
 
 
 class _Tables(Mapping[str, sa.TableClause]):
-    """Tables by name; the columns of each are probed when it is first asked for."""
+    """Tables by name, with their columns; a view is probed when it is first asked for."""
 
-    def __init__(self, file: SqliteFile, names: Sequence[str]) -> None:
+    def __init__(
+        self, file: SqliteFile, columns: Mapping[str, Sequence[str]], views: Sequence[str]
+    ) -> None:
         self._file = file
-        self._names = dict.fromkeys(names)
+        self._columns = columns
+        self._names = dict.fromkeys([*columns, *views])
         self._known: dict[str, sa.TableClause] = {}
 
     def __getitem__(self, name: str) -> sa.TableClause:
         if name not in self._names:
             raise KeyError(name)
         if name not in self._known:
-            columns: list[sa.ColumnClause[Any]] = [
-                sa.column(column) for column in self._file.columns_of(name)
-            ]
+            names = self._columns.get(name) or self._file.columns_of(name)
+            columns: list[sa.ColumnClause[Any]] = [sa.column(column) for column in names]
             self._known[name] = sa.table(name, *columns)
         return self._known[name]
 
@@ -210,6 +236,15 @@ class _Tables(Mapping[str, sa.TableClause]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
+
+
+def _ends(table: sa.TableClause) -> list[sa.ScalarSelect[int]]:
+    """The first and the last row number of a table, which its tree tells without a scan."""
+    rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
+    return [
+        sa.select(extreme(rowid)).select_from(table).scalar_subquery()
+        for extreme in (sa.func.min, sa.func.max)
+    ]
 
 
 def compile_sql(query: Query) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
+from typing import TypeAlias
 
 import numpy as np
 
@@ -32,25 +33,32 @@ from nsightpy.readers.nsys.session import (
 )
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.tools.file_check import file_size
+from nsightpy.reports.owned_frames import OwnedFrames
 from nsightpy.reports.system import Progress, ReportFacts, SystemReport
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
-_READERS: Mapping[str, Callable[[NsysExport, Sequence[str] | None], Frame]] = {
-    "kernels": events.kernels,
-    "graph_launches": events.graph_launches,
-    "memory_operations": events.memory_operations,
-    "api_calls": events.api_calls,
-    "nvtx_ranges": nvtx.nvtx_ranges,
-    "collectives": collectives,
-    "synchronizations": streams.synchronizations,
-    "cuda_events": streams.cuda_events,
-    "memory_usage": memory_usage.memory_usage,
-    "mpi_calls": host_tables.mpi_calls,
-    "library_calls": host_tables.library_calls,
-    "os_calls": host_tables.os_calls,
-    "gpu_metrics": gpu_metrics.gpu_metrics,
+_Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
+# How each frame is read, and the column that its rows are in the order of; None: as in the file.
+_READERS: Mapping[str, tuple[_Reader, str | None]] = {
+    "kernels": (events.kernels, "start_ns"),
+    "graph_launches": (events.graph_launches, "start_ns"),
+    "memory_operations": (events.memory_operations, "start_ns"),
+    "api_calls": (events.api_calls, "start_ns"),
+    "nvtx_ranges": (nvtx.nvtx_ranges, "start_ns"),
+    "synchronizations": (streams.synchronizations, "start_ns"),
+    "cuda_events": (streams.cuda_events, None),
+    "memory_usage": (memory_usage.memory_usage, "start_ns"),
+    "mpi_calls": (host_tables.mpi_calls, "start_ns"),
+    "library_calls": (host_tables.library_calls, "start_ns"),
+    "os_calls": (host_tables.os_calls, "start_ns"),
+    "gpu_metrics": (gpu_metrics.gpu_metrics, "time_ns"),
+}
+# Small frames about the capture itself, kept as long as the report.
+_FACTS: Mapping[str, Callable[[NsysExport], Frame]] = {
+    "devices": devices,
+    "diagnostics": diagnostics,
 }
 
 
@@ -79,7 +87,7 @@ class NsysReport(SystemReport):
         self.ranks: dict[int, tuple[int | None, str]] = {}
         self._progress = progress
         self._export_notes: tuple[str, ...] = ()
-        self._frames: dict[str, Frame] = {}
+        self._owned = OwnedFrames()
         self._evidence: list[Evidence] | None = None
         self._adopted_notes: list[str] | None = None
 
@@ -97,7 +105,8 @@ class NsysReport(SystemReport):
         return {**fresh.__dict__, "ranks": self.ranks}
 
     def close(self) -> None:
-        """Let go of the file; what is asked next opens it again. For those who open thousands."""
+        """Let go of the file and of what was read; what is asked next opens it again."""
+        self._owned.release()
         if "export" in self.__dict__:
             self.export.file.close()
 
@@ -120,7 +129,7 @@ class NsysReport(SystemReport):
     @cached_property
     def calls(self) -> HostCalls:
         """The API calls, a few columns at a time."""
-        return NsysCalls(self.export)
+        return NsysCalls(self.export, partial(self.frame, "api_calls"))
 
     @property
     def extent(self) -> Extent:
@@ -136,10 +145,6 @@ class NsysReport(SystemReport):
         """Whether allocations were recorded."""
         return self.export.holds_rows(memory_usage.MEMORY_USAGE)
 
-    def add_note(self, note: str) -> None:
-        """Add what a reader of the figures must know, found out later."""
-        self.export.notes[note] = None
-
     @cached_property
     def capture_start(self) -> CaptureStart:
         """What began the capture, and how late that was."""
@@ -148,7 +153,7 @@ class NsysReport(SystemReport):
     @cached_property
     def tool_version(self) -> str:
         """The nsys that captured, else the one that exported; empty where neither is known."""
-        return capture_version(self.export) or self.session.export_version
+        return capture_version(self.frame("diagnostics")) or self.session.export_version
 
     @cached_property
     def pids(self) -> list[int]:
@@ -188,33 +193,39 @@ class NsysReport(SystemReport):
 
     @cached_property
     def _capture_notes(self) -> list[str]:
-        return capture_notes(self.export, lambda: self.pids)
+        return capture_notes(self.export, self.frame("diagnostics"), lambda: self.pids)
 
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
-        """A frame, or only the wanted columns of it, in nsightpy's own columnar form."""
-        if name in self._frames:
-            whole = self._frames[name]
-            return whole if columns is None else Frame({key: whole[key] for key in columns})
-        made = self._read(name, columns)
-        if columns is None:
-            self._frames[name] = made
-        return made
+        """A frame, or only the wanted columns of it, in nsightpy's own columnar form.
 
-    def _read(self, name: str, columns: Sequence[str] | None) -> Frame:
-        if name in _READERS:
-            return _READERS[name](self.export, columns)
-        if name == "processes":
-            return self._processes()
-        if name == "devices":
-            return devices(self.export)
-        if name == "diagnostics":
-            return diagnostics(self.export)
-        if name in frames.SCHEMAS:  # what only a PyTorch trace records
-            return Frame.empty(frames.SCHEMAS[name], columns)
-        raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SCHEMAS)}")
+        Its rows and their order do not depend on the columns. Each column is read once.
+        """
+        if name == "processes" or name in _FACTS:
+            whole = self.export.once(_FACTS[name]) if name in _FACTS else self._processes()
+            return whole if columns is None else whole.select(columns)
+        if name == "mpi_calls" and not host_tables.has_mpi(self.export):
+            return self._owned.whole(name, self._mpi_ranges, columns)
+        if name == "collectives":
+            made = partial(collectives, self.export, self.frame)
+            return self._owned.whole(name, made, columns)
+        if name not in _READERS:
+            if name in frames.SCHEMAS:  # what only a PyTorch trace records
+                return Frame.empty(frames.SCHEMAS[name], columns)
+            raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SCHEMAS)}")
+        reader, order = _READERS[name]
+        reader_of_file = partial(reader, self.export)
+        return self._owned.read(frames.SCHEMAS[name], reader_of_file, columns, order)
+
+    def _mpi_ranges(self) -> Frame:
+        ranges = self.frame("nvtx_ranges", host_tables.MPI_COLUMNS)
+        return host_tables.mpi_ranges(ranges)
+
+    @cached_property
+    def _process_names(self) -> dict[int, str]:
+        return process_names(self.export, self.pids)
 
     def _processes(self) -> Frame:
-        names = process_names(self.export, self.pids)
+        names = self._process_names
         ranks = [self.rank_of(pid) for pid in self.pids]
         return Frame(
             {

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, TypeVar
 
 from nsightpy.frames import Frame
 from nsightpy.readers.extent import Extent
@@ -14,8 +14,10 @@ from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence
 from nsightpy.readers.nsys.session import Session
+from nsightpy.reports.owned_frames import OwnedFrames
 from nsightpy.reports.system_frames import SystemFrames
 
+T = TypeVar("T")
 Progress: TypeAlias = Callable[[float | None, str], None]
 
 
@@ -41,6 +43,7 @@ class SystemReport(SystemFrames):
     threads: int | None = None  # that read one table at most; None: as many as pay
     # rank and evidence by process, once ranks were decided for a whole set
     ranks: dict[int, tuple[int | None, str]]
+    _owned: OwnedFrames
 
     @property
     @abstractmethod
@@ -103,7 +106,7 @@ class SystemReport(SystemFrames):
 
     @abstractmethod
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
-        """A frame, or only the wanted columns of it."""
+        """A frame, or only the wanted columns of it; its rows do not depend on the columns."""
 
     @abstractmethod
     def rank_of(self, pid: int) -> tuple[int | None, str]:
@@ -113,10 +116,10 @@ class SystemReport(SystemFrames):
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
         """First start and last end of the host's events, and of the GPU's; None without any."""
 
-    @abstractmethod
-    def add_note(self, note: str) -> None:
-        """Add what a reader of the figures must know, found out later."""
+    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What a question made of the frames: made once, kept until the report is closed."""
+        return self._owned.derived(key, make)
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of the file; what is asked next opens it again."""
+        """Let go of the file and of what was read; what is asked next opens it again."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +26,7 @@ from nsightpy.readers.tools.file_check import file_size
 from nsightpy.readers.torch.cache import CachedTrace, cached, keep
 from nsightpy.readers.torch.host_calls import TraceCalls
 from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
+from nsightpy.reports.owned_frames import OwnedFrames
 from nsightpy.reports.system import Progress, ReportFacts, SystemReport
 
 DISTRIBUTED_INFO = "distributedInfo"
@@ -57,7 +58,7 @@ class TorchTrace(SystemReport):
         self.rank_regex = rank_regex
         self.ranks: dict[int, tuple[int | None, str]] = {}
         self._progress = progress
-        self._frames: dict[str, Frame] = {}
+        self._owned = OwnedFrames()
         self._said: dict[str, None] = {}
         self._adopted_notes: list[str] | None = None
 
@@ -71,7 +72,7 @@ class TorchTrace(SystemReport):
 
     def close(self) -> None:
         """Let go of the frames; what is asked next reads them again."""
-        self._frames.clear()
+        self._owned.release()
         self.__dict__.pop("_source", None)
         self.__dict__.pop("calls", None)
 
@@ -86,7 +87,7 @@ class TorchTrace(SystemReport):
             self._progress(None, f"reading {self.path.name}")
         trace = read_trace(self.path)
         if self.use_cache and (problem := keep(self.path, trace)):
-            self.add_note(problem)
+            self._said[problem] = None
         return trace
 
     @cached_property
@@ -155,10 +156,6 @@ class TorchTrace(SystemReport):
             return list(self._adopted_notes)
         return [*self._facts.notes, *self._said]
 
-    def add_note(self, note: str) -> None:
-        """Add what a reader of the figures must know, found out later."""
-        self._said[note] = None
-
     @property
     def reading_bytes(self) -> int:
         """Memory that reading it takes at most, by its size; gzip shrinks to a tenth."""
@@ -166,36 +163,29 @@ class TorchTrace(SystemReport):
 
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
         """A frame, or only the wanted columns of it, in nsightpy's own columnar form."""
-        if name not in self._frames:
-            made = self._made(name, columns)
-            if columns is not None:
-                return made
-            self._frames[name] = made
-        whole = self._frames[name]
-        return whole if columns is None else Frame({key: whole[key] for key in columns})
-
-    def _made(self, name: str, columns: Sequence[str] | None) -> Frame:
         if name == "processes":
             whole = self._processes()
-        elif name not in frames.SCHEMAS and name != "collectives":
+            return whole if columns is None else whole.select(columns)
+        if name not in frames.SCHEMAS:
             raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SCHEMAS)}")
-        else:
-            try:
-                return self._stored(name, columns)
-            except (OSError, ValueError, zipfile.BadZipFile):
-                # the cache's entry is damaged or gone: the trace itself is there
-                self.__dict__["_source"] = self._read()
-                return self._stored(name, columns)
-        return whole if columns is None else Frame({key: whole[key] for key in columns})
+        return self._owned.read(frames.SCHEMAS[name], partial(self._made, name), columns, None)
 
-    def _stored(self, name: str, columns: Sequence[str] | None) -> Frame:
+    def _made(self, name: str, columns: Sequence[str]) -> Frame:
+        try:
+            return self._stored(name, columns)
+        except (OSError, ValueError, zipfile.BadZipFile):
+            # the cache's entry is damaged or gone: the trace itself is there
+            self.__dict__["_source"] = self._read()
+            return self._stored(name, columns)
+
+    def _stored(self, name: str, columns: Sequence[str]) -> Frame:
         source = self._source
         if isinstance(source, CachedTrace):
             return source.frame(name, columns) if name in source else _empty(name, columns)
         whole = source.frames.get(name)
         if whole is None:
             return _empty(name, columns)
-        return whole if columns is None else Frame({key: whole[key] for key in columns})
+        return whole.select(columns)
 
     def _processes(self) -> Frame:
         names = self._facts.process_names

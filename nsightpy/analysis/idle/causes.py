@@ -18,7 +18,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import COMPUTE, KINDS, GpuWork
+from nsightpy.analysis.idle.gpu_work import COMPUTE, GpuWork
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Ints
@@ -44,8 +44,7 @@ class IdleCauses:
     """What kept compute away from one device inside a window, in ns.
 
     The three causes, the tail after the last compute kernel and the gaps before kernels without a
-    recorded launch add up to the time without compute. `blocked_by_ns` divides blocking by the
-    kind of operation that was waited for.
+    recorded launch add up to the time without compute.
     """
 
     launch_starved_ns: int
@@ -53,7 +52,6 @@ class IdleCauses:
     dependency_stalled_ns: int
     tail_ns: int
     unlaunched_ns: int
-    blocked_by_ns: tuple[tuple[str, int], ...] = ()
 
     @property
     def unattributed_ns(self) -> int:
@@ -158,15 +156,12 @@ def idle_causes(work: GpuWork, gaps: ComputeGaps, window: Spans) -> IdleCauses:
     divided = gaps.launched if known.all() else np.where(known, gaps.launched, gaps.opened)
     rest = _within(divided, gaps.closed, window)
     blocked = gaps.producer >= 0
-    kinds = work.kind[gaps.producer[blocked]]
-    by_kind = [(name, int(rest[blocked][kinds == k].sum())) for k, name in enumerate(KINDS)]
     return IdleCauses(
         launch_starved_ns=int(_within(gaps.opened, divided, window).sum()),
         blocking_ns=int(rest[blocked].sum()),
         dependency_stalled_ns=int(rest[known & ~blocked].sum()),
         tail_ns=overlap_total(gaps.tail, window),
         unlaunched_ns=int(rest[~known].sum()),
-        blocked_by_ns=tuple((name, lost) for name, lost in by_kind if lost),
     )
 
 

@@ -9,7 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.causes import ComputeGaps
-from nsightpy.analysis.intervals import NOTHING, Spans, measure_before, overlap_total, union
+from nsightpy.analysis.intervals import (
+    NOTHING,
+    Spans,
+    measure_before,
+    overlap_total,
+    spans_of,
+    union,
+)
 from nsightpy.frames import Frame, Ints, Labels
 
 _NUMBER = re.compile(r"\d+")
@@ -21,7 +28,7 @@ MOST_LASTED = 0.9
 class Starvation:
     """The time in which a device did nothing since the host gave it nothing, in ns; disjoint parts.
 
-    launching: starved inside launch-bound stretches. after_sync: a synchronising call was in
+    after_sync: a synchronising call was in
     progress when the device ran dry; without it the host had launched ahead by as long as the call
     took, so at most that much of each gap counts, from its begin, launch latency included.
     elsewhere: all the rest that is launch-starved, the host was busy with something else. `waited`
@@ -30,7 +37,6 @@ class Starvation:
     API calls, most of it in `call_name`.
     """
 
-    launching_ns: int
     after_sync_ns: int
     elsewhere_ns: int
     waited_ns: int
@@ -61,14 +67,13 @@ def starvation(
     """
     dry = idle & window
     starved = gaps.starved & dry
-    waits = union(syncs.ints("start_ns"), syncs.ints("end_ns"))
+    waits = spans_of(syncs)
     drained, until = _drained(gaps, syncs)
     opened = gaps.opened[drained]
     after_sync = ((union(opened, until) & dry) - launching) - apart
     elsewhere = (starved - launching) - after_sync
     name, share = ("", 0.0) if ranges is None else covering_range(elsewhere, ranges, window)
     return Starvation(
-        overlap_total(launching, starved),
         after_sync.total,
         elsewhere.total,
         overlap_total(waits & window, idle),

@@ -118,15 +118,3 @@ def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans
         if some.any():
             found[divmod(place, 1 << 16)] = union(done.start[some], done.end[some])
     return found
-
-
-def end_to_end(frame: Frame, window: Spans) -> Frame:
-    """The rows that a window meets, in the window's own time: its parts laid end to end from 0.
-
-    What lies between the parts vanishes, so whatever crosses an edge is clipped.
-    """
-    start = measure_before(window, frame.ints("start_ns"))
-    end = measure_before(window, frame.ints("end_ns"))
-    laid = Frame({**frame, "start_ns": start, "end_ns": end})
-    met = end > start
-    return laid if met.all() else laid.take(met)

@@ -11,6 +11,7 @@ from typing import Unpack
 
 from nsightpy.analysis.findings.checks import findings as checked
 from nsightpy.analysis.findings.facts import Facts
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.ranking import tally_durations
 from nsightpy.analysis.tally import Tally, merge
 from nsightpy.commands.findings.device_facts import Gathered, gather
@@ -21,6 +22,7 @@ from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
+from nsightpy.query.steady_state import is_searched
 from nsightpy.rank_set import Paths
 from nsightpy.report_files import find_reports
 from nsightpy.reports.system import SystemReport
@@ -36,7 +38,7 @@ FIELDS = (
     Field("recoverable_share", "ratio", 4),
     Field("next_command", "text"),
 )
-RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "name")
+HOST_COLUMNS = ("start_ns", "end_ns", "pid", "name")
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 _PROBLEMS = (
@@ -125,6 +127,7 @@ def _gathered(
     with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS)
         kernels = tally_durations(scope.narrow(report, work.kernels), ["name"])
-        ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+        columns = RANGE_COLUMNS if is_searched(work) else HOST_COLUMNS
+        ranges = report.frame("nvtx_ranges", columns)
         known = attributed(report, scope, work, launches, communication)
         return gather(report, scope, work, launches, known, ranges, communication), kernels

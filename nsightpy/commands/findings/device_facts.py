@@ -16,7 +16,7 @@ from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.launch_waits import launch_latency, long_launches
 from nsightpy.analysis.idle.queues import launch_bound
 from nsightpy.analysis.idle.starvation import starvation
-from nsightpy.analysis.intervals import NOTHING, Spans, difference, overlap_total, union
+from nsightpy.analysis.intervals import NOTHING, Spans, difference, overlap_total, spans_of
 from nsightpy.analysis.launches import NO_TIME, launch_lengths
 from nsightpy.analysis.memory.copies import (
     INPUT,
@@ -26,7 +26,6 @@ from nsightpy.analysis.memory.copies import (
     copy_time,
     host_memory,
 )
-from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.rank_facts import Met
 from nsightpy.frames import API_CALLS, Frame, Ints
 from nsightpy.names import function_name
@@ -90,7 +89,9 @@ def gather(
     steady = steady_places(report, scope, work)
     if steady is not None:
         windows = {place: one.window for place, one in steady.items()}
-        rows, idle = attributed(report, scope, work, launches, communication, windows)
+        rows, idle = attributed(
+            report, scope, work, launches, communication, windows, followed=idle.followed
+        )
     syncs = calls = Frame.empty(API_CALLS, SYNC_COLUMNS)
     if idle.gaps and launches is not None and launches.waiting is not None:
         syncs, calls = launches.waiting()
@@ -98,8 +99,9 @@ def gather(
     lengths, kinds = _call_lengths(work, idle), group_by(work.kernels, ("pid", "name")).codes
     source = _Source(report, work, communicates, idle, syncs, calls, ranges, lengths, kinds)
     unlaunched = 0
-    if idle.work is not None:
-        unlaunched = int(np.count_nonzero(idle.work.launch[: work.kernels.rows] == NO_TIME))
+    if idle.followed is not None:
+        launched = idle.followed.work.launch[: work.kernels.rows]
+        unlaunched = int(np.count_nonzero(launched == NO_TIME))
     devices = {(row.pid, row.device): _device(source, row) for row in rows}
     if steady is not None:
         devices = {
@@ -114,17 +116,17 @@ def gather(
 
 def _call_lengths(work: Work, idle: ReportIdle) -> Ints:
     """How long the call took that launched each row of the idle time's work, ns; 0 if unknown."""
-    if idle.work is None or idle.calls is None:
+    if idle.followed is None:
         return np.empty(0, dtype=np.int64)
-    lengths = np.zeros(len(idle.work), dtype=np.int64)
-    lengths[: work.kernels.rows] = launch_lengths(work.kernels, idle.calls)
+    lengths = np.zeros(len(idle.followed.work), dtype=np.int64)
+    lengths[: work.kernels.rows] = launch_lengths(work.kernels, idle.followed.calls)
     return lengths
 
 
 def _device(source: _Source, row: RankedBudget) -> DeviceFacts:
-    place, window = (row.pid, row.device), row.budget.window
-    mine = Work(*(_of_place(frame, place) for frame in source.work))
-    kernels = _united(mine.kernels) | _united(mine.graphs)
+    window = row.budget.window
+    mine = Work(*(frame.at(pid=row.pid, device=row.device) for frame in source.work))
+    kernels = spans_of(mine.kernels) | spans_of(mine.graphs)
     memory = host_memory(mine.operations)
     names = mine.operations.labels("operation")
 
@@ -142,7 +144,7 @@ def _device(source: _Source, row: RankedBudget) -> DeviceFacts:
         unified=copies(lambda: names.equals([n for n in names.values if n.startswith(UNIFIED)])),
     )
     return _with_idleness(
-        source, row, facts, difference(window, kernels | _united(mine.operations))
+        source, row, facts, difference(window, kernels | spans_of(mine.operations))
     )
 
 
@@ -152,11 +154,11 @@ def _with_idleness(
     """The facts with what the host did while the device did `nothing`, where that is known."""
     place, window, idle = (row.pid, row.device), row.budget.window, source.idle
     tiny = is_tiny(source.work.kernels, source.communicates)
-    if place not in idle.gaps or idle.work is None:
+    if place not in idle.gaps or idle.followed is None:
         return replace(facts, tiny=_tiny(source, place, tiny, NOTHING, window))
-    gaps, ranges = idle.gaps[place], source.ranges
-    bound = launch_bound(idle.work, idle.work.places.index(place), source.call_ns)
-    long = long_launches(idle.work, gaps, source.call_ns, source.kinds, nothing)
+    gaps, ranges, work = idle.gaps[place], source.ranges, idle.followed.work
+    bound = launch_bound(work, work.places.index(place), source.call_ns)
+    long = long_launches(work, gaps, source.call_ns, source.kinds, nothing)
     if long is not None:
         long = replace(long, kernel=function_name(source.work.kernels.labels("name")[long.row]))
     starved = starvation(
@@ -164,12 +166,12 @@ def _with_idleness(
         window,
         nothing,
         bound.stretches,
-        source.syncs.take(source.syncs.ints("pid") == row.pid),
-        None if ranges is None else ranges.take(ranges.ints("pid") == row.pid),
-        source.calls.take(source.calls.ints("pid") == row.pid),
+        source.syncs.at(pid=row.pid),
+        None if ranges is None else ranges.at(pid=row.pid),
+        source.calls.at(pid=row.pid),
         NOTHING if long is None else long.lost,
     )
-    every = np.zeros(len(idle.work), dtype=np.bool_)
+    every = np.zeros(len(work), dtype=np.bool_)
     every[: len(tiny)] = tiny
     latency = launch_latency(gaps, every) & nothing
     return replace(
@@ -191,16 +193,6 @@ def _tiny(
 ) -> TinyKernels | None:
     kernels = source.work.kernels
     mine = (kernels.ints("pid") == place[0]) & (kernels.ints("device") == place[1])
-    others = _united(_of_place(source.work.operations, place))
+    others = spans_of(source.work.operations.at(pid=place[0], device=place[1]))
     own = kernels if mine.all() else kernels.take(mine)
     return tiny_kernels(own, tiny[mine], others, latency, window)
-
-
-def _of_place(frame: Frame, place: tuple[int, int]) -> Frame:
-    if frame.rows and places_of(frame) == [place]:
-        return frame
-    return frame.take((frame.ints("pid") == place[0]) & (frame.ints("device") == place[1]))
-
-
-def _united(frame: Frame) -> Spans:
-    return union(frame.ints("start_ns"), frame.ints("end_ns"))

@@ -41,10 +41,13 @@ def part_of(
 ) -> Part:
     """What one report adds to the step; what other processes send back."""
     columns = tuple(dict.fromkeys((*COLUMNS, "device", *scope.columns)))
-    states = {} if whole else steady_states(report, scope)
+    whole_frame = report.frame("kernels", (*PLACED, "correlation_id", "name"))  # held: read once
+    inside = scope.within(report, whole_frame)
+    states = {} if whole else steady_states(report, scope, inside)
+    windows = _windows(report, scope, states)
     kernels = scope.narrow(report, report.frame("kernels", columns))
     kernels = kernels.take(is_steady(kernels, states))
-    windows = _windows(report, scope, states)
+    del whole_frame, inside
     talking = is_communication(kernels.labels("name"), communication)
     distances: dict[Variant, float | None] = {}
 
@@ -68,7 +71,7 @@ def _windows(
     chosen = scope.windows(report)
     columns = tuple(dict.fromkeys((*PLACED, *scope.columns)))
     frames = [scope.within(report, report.frame(name, columns)) for name in GPU_FRAMES]
-    done = Frame.concatenate([Frame({name: frame[name] for name in PLACED}) for frame in frames])
+    done = Frame.concatenate([frame.select(PLACED) for frame in frames])
     found = {}
     for pid, device in places_of(done):
         mine = (done.ints("pid") == pid) & (done.ints("device") == device)

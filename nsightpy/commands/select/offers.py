@@ -24,7 +24,7 @@ from nsightpy.commands.select.settings import Criteria
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.query.scope import Scope, numbers
-from nsightpy.query.steady_state import is_steady, steady_states
+from nsightpy.query.steady_state import PLACED, is_steady, steady_states
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.reports.system import SystemReport
 
@@ -50,8 +50,12 @@ class Found:
 
 def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Found:
     """The variants of one report with their representatives; what other processes send back."""
-    states = {} if criteria.whole else steady_states(report, scope)
+    states = {}
+    placed = report.frame("kernels", (*PLACED, "name"))  # held, so that it is read once
+    if not criteria.whole:
+        states = steady_states(report, scope, scope.within(report, placed))
     done, weighed, ranges = launches_in(report, scope, states)
+    del placed
     talking = is_communication(done.frame.labels("name"), criteria.communication) & weighed
     length = durations(done.frame)
     graphs = scope.narrow(

@@ -57,6 +57,7 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     told = (note for part in parts for note in part.gathered.notes)
     notes = [
         *request.ranks.notes,
+        *request.said,
         *map(suspect_note, doubtful),
         *idle,
         *told,

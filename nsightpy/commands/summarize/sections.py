@@ -27,6 +27,7 @@ from nsightpy.query.device_time import (
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import is_searched
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -83,7 +84,7 @@ def read_part(report: SystemReport, *, scope: Scope) -> Part:
         extent = extent_of_frames(work.kernels.rows, work)
         kernels = scope.narrow(report, work.kernels)
         operations = scope.narrow(report, work.operations)
-        columns = RANGE_COLUMNS if scope.nvtx else HOST_COLUMNS
+        columns = RANGE_COLUMNS if scope.nvtx or is_searched(work) else HOST_COLUMNS
         ranges = scope.narrow(report, report.frame("nvtx_ranges", columns))
         budgets, idle = known = attributed(report, scope, work, launches)
         gathered = gather(report, scope, work, launches, known, ranges)

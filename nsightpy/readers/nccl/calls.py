@@ -198,7 +198,7 @@ class _Names:
     """Which call a range names, asked once for each text and domain."""
 
     def __init__(self, export: NsysExport) -> None:
-        self._domains = domain_names(export)
+        self._domains = export.once(domain_names)
         self._known: dict[tuple[str, tuple[int, int]], str | None] = {}
 
     def of(self, text: str, domain: tuple[int, int]) -> str | None:
@@ -211,14 +211,8 @@ class _Names:
 
 def _registered(export: NsysExport) -> dict[int, str]:
     """The registered strings that name NCCL ranges, by id."""
-    table = export.file.tables.get("StringIds")
-    if table is None or not {"id", "value"} <= set(table.c.keys()):
-        return {}
-    names = [*RANGE_TEXTS, "CommInit", "CommInitRank", "CommInitRankConfig"]
-    query = sa.select(table.c.id, table.c.value).where(
-        sa.or_(table.c.value.in_(names), table.c.value.like("ncclComm%"))
-    )
-    return {int(i): str(value) for i, value in export.file.rows(query)}
+    wanted = {*RANGE_TEXTS, "CommInit", "CommInitRank", "CommInitRankConfig"}
+    return export.strings.starting("ncclComm") | export.strings.named(wanted)
 
 
 class _Payloads:

@@ -7,7 +7,7 @@ kernel's name tells.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from nsightpy.readers.nccl.names import (
     serves,
 )
 from nsightpy.readers.nccl.payload import NOTHING_TOLD, UNTOLD, Payload
-from nsightpy.readers.nsys.events import KERNEL, RUNTIME
+from nsightpy.readers.nsys.events import KERNEL, PLACE, RUNTIME
 from nsightpy.readers.nsys.tables import (
     NO_END,
     SPAN,
@@ -39,6 +39,8 @@ from nsightpy.readers.nsys.tables import (
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
 LAUNCH_CLASSES = (0, 1)
 _NAME = "shortName"
+_PLACE = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
+_CALL = ("pid", "correlation_id", "tid", "start_ns", "event_class")
 _PREFIXES = ("nccl", "void nccl")
 
 
@@ -69,39 +71,49 @@ class _Row(NamedTuple):
     evidence: str = BY_NAME
 
 
-def collectives(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The collectives frame, or some of its columns; rows by start."""
+def collectives(export: NsysExport, frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
+    """The collectives frame, rows by start; `frame` gives columns of the report's other frames."""
     names = _kernel_names(export)
-    kernels = _kernels(export, names)
+    kernels = _kernels(export, names, frame)
     if not kernels:
-        return Frame.empty(frames.COLLECTIVES, columns)
+        return Frame.empty(frames.COLLECTIVES)
     calls = nccl_calls(export)
-    launches = _launches(export, names) if calls.threads else {}
+    launches = _launches(export, names, kernels, frame) if calls.threads else {}
     rows = sorted(
         _joined(kernels, calls, launches),
         key=lambda row: (row.kernel.start, row.kernel.pid, row.kernel.device, row.kernel.end),
     )
-    whole = _frame(rows, calls)
-    return whole if columns is None else Frame({name: whole[name] for name in columns})
+    return _frame(rows, calls)
 
 
-def _kernels(export: NsysExport, names: Mapping[int, tuple[str, KernelName]]) -> list[_Kernel]:
+def _kernels(
+    export: NsysExport,
+    names: Mapping[int, tuple[str, KernelName]],
+    frame: Callable[[str, Sequence[str]], Frame],
+) -> list[_Kernel]:
     """NCCL's kernels in order of launch."""
     table = export.file.tables.get(KERNEL)
     if table is None or _NAME not in table.c or not names:
         return []
-    expressions = {
-        **SPAN,
-        "pid": process_of("globalPid"),
-        **{name: column(f"{name}Id") for name in ("device", "context", "stream", "correlation")},
-    }
-    selected = [number(table, name, made, 0) for name, made in expressions.items()]
-    chosen = table.c[_NAME]
-    selected.append(number(table, "name", column(_NAME), 0))
-    raw = export.file.arrays(sa.select(*selected).where(chosen.in_(names)), split=table)
+    if export.is_shared(KERNEL):
+        every = frame("kernels", (*_PLACE, "base_name"))
+        by_text = dict(names.values())
+        mine = every.take(every.labels("base_name").equals(list(by_text)))
+        texts = mine.labels("base_name")
+        told = [(texts[row], by_text[texts[row]]) for row in range(mine.rows)]
+        raw: Mapping[str, ColumnData] = mine.select(_PLACE)
+    else:
+        chosen = table.c[_NAME]
+        expressions = {**SPAN, **PLACE}
+        selected = [number(table, name, made, 0) for name, made in expressions.items()]
+        selected.append(number(table, "name", column(_NAME), 0))
+        raw = export.file.arrays(sa.select(*selected).where(chosen.in_(names)), split=table)
+        told = [names[name] for name in Frame(raw).ints("name").tolist()]
     found = [
-        _Kernel(start, end, pid, device, context, stream, correlation, *names[name])
-        for start, end, pid, device, context, stream, correlation, name in _tuples(raw)
+        _Kernel(start, end, pid, device, context, stream, correlation, *said)
+        for (start, end, pid, device, context, stream, correlation, *_), said in zip(
+            _tuples(raw), told, strict=True
+        )
     ]
     return sorted(
         (one for one in found if one.end != NO_END),
@@ -111,18 +123,15 @@ def _kernels(export: NsysExport, names: Mapping[int, tuple[str, KernelName]]) ->
 
 def _kernel_names(export: NsysExport) -> dict[int, tuple[str, KernelName]]:
     """NCCL's kernel names by id, and what they tell."""
-    table = export.file.tables.get("StringIds")
-    if table is None or not {"id", "value"} <= set(table.c.keys()):
-        return {}
-    query = sa.select(table.c.id, table.c.value).where(
-        sa.or_(*(table.c.value.like(f"{prefix}%Kernel%") for prefix in _PREFIXES))
-    )
-    named = ((int(i), str(value)) for i, value in export.file.rows(query))
-    return {i: (name, told) for i, name in named if (told := parse_kernel(name)) is not None}
+    named = {i: name for prefix in _PREFIXES for i, name in export.strings.starting(prefix).items()}
+    return {i: (name, told) for i, name in named.items() if (told := parse_kernel(name))}
 
 
 def _launches(
-    export: NsysExport, names: Mapping[int, object]
+    export: NsysExport,
+    names: Mapping[int, object],
+    launched: Sequence[_Kernel],
+    frame: Callable[[str, Sequence[str]], Frame],
 ) -> dict[tuple[int, int], tuple[int, int]]:
     """(thread, start) of the API call behind each (pid, correlation id) of NCCL's kernels."""
     table, kernels = export.file.tables.get(RUNTIME), export.file.tables.get(KERNEL)
@@ -130,16 +139,21 @@ def _launches(
         return {}
     if not {"correlationId", _NAME} <= set(kernels.c.keys()):
         return {}
-    wanted = sa.select(kernels.c.correlationId).where(kernels.c[_NAME].in_(names))
-    selected = [
-        number(table, "pid", process_of("globalTid"), 0),
-        number(table, "correlation", column("correlationId"), 0),
-        number(table, "tid", thread_of("globalTid"), 0),
-        number(table, "start", column("start"), 0),
-        number(table, "event_class", column("eventClass"), 0),
-    ]
-    query = sa.select(*selected).where(table.c.correlationId.in_(wanted))
-    raw = export.file.arrays(query, split=table)
+    raw: Mapping[str, ColumnData]
+    if export.is_shared(RUNTIME):
+        calls = frame("api_calls", _CALL)
+        raw = calls.take(np.isin(calls.ints("correlation_id"), [k.correlation for k in launched]))
+    else:
+        wanted = sa.select(kernels.c.correlationId).where(kernels.c[_NAME].in_(names))
+        selected = [
+            number(table, "pid", process_of("globalTid"), 0),
+            number(table, "correlation", column("correlationId"), 0),
+            number(table, "tid", thread_of("globalTid"), 0),
+            number(table, "start", column("start"), 0),
+            number(table, "event_class", column("eventClass"), 0),
+        ]
+        query = sa.select(*selected).where(table.c.correlationId.in_(wanted))
+        raw = export.file.arrays(query, split=table)
     found: dict[tuple[int, int], tuple[int, int]] = {}
     for pid, correlation, tid, start, event_class in _tuples(raw):
         known = found.get((pid, correlation))

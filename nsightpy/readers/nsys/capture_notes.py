@@ -9,7 +9,7 @@ import numpy as np
 
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, RUNTIME
-from nsightpy.readers.nsys.session import GPU_TABLES, diagnostics
+from nsightpy.readers.nsys.session import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
 
 _LONGEST = 200
@@ -20,7 +20,9 @@ _RELEVANT = re.compile(r"CUDA|CUPTI|NVTX|GPU|NCCL|MPI|lost|dropped|overflow|buff
 _NOT_USED = re.compile(r"Does the process use")
 
 
-def capture_notes(export: NsysExport, pids: Callable[[], Sequence[int]]) -> list[str]:
+def capture_notes(
+    export: NsysExport, diagnostics: Frame, pids: Callable[[], Sequence[int]]
+) -> list[str]:
     """Notes on one export, most important first; each is one line.
 
     `pids` finds the active processes; it is asked only when a warning is about some process.
@@ -41,7 +43,7 @@ def capture_notes(export: NsysExport, pids: Callable[[], Sequence[int]]) -> list
             notes.append("The export does not describe its GPUs: model and limits are unknown.")
     if not export.has("StringIds"):
         notes.append("The export has no StringIds table: names are shown by number.")
-    return notes + diagnostic_notes(diagnostics(export), pids)
+    return notes + diagnostic_notes(diagnostics, pids)
 
 
 def diagnostic_notes(said: Frame, pids: Callable[[], Sequence[int]]) -> list[str]:

@@ -16,7 +16,6 @@ from nsightpy.readers.nsys.tables import (
     Source,
     coded,
     column,
-    ordered,
     process_of,
     read,
     thread_of,
@@ -111,14 +110,6 @@ def _memory_kind(codes: Ints) -> Labels:
     return _enumerated(codes, MEMORY_KINDS)
 
 
-def _memset_operation(codes: Ints) -> Labels:
-    return Labels.constant("[CUDA memset]", len(codes))
-
-
-def _nothing(codes: Ints) -> Labels:
-    return Labels.constant("", len(codes))
-
-
 _OPERATION: dict[str, Expression] = {
     **SPAN,
     **PLACE,
@@ -137,28 +128,25 @@ _COPIES = Source(
 _SETS = Source(
     MEMSET,
     _OPERATION,
-    codes={
-        "operation": ("start", _memset_operation),
-        "source_memory": ("start", _nothing),
-        "target_memory": ("memKind", _memory_kind),
-    },
+    codes={"target_memory": ("memKind", _memory_kind)},
+    same={"operation": "[CUDA memset]", "source_memory": ""},
 )
 
 
 def kernels(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The kernels frame, or some of its columns."""
-    return ordered(read(export, frames.KERNELS, _KERNELS, columns))
+    return read(export, frames.KERNELS, _KERNELS, columns)
 
 
 def graph_launches(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of CUDA graph launches that were traced as a whole."""
-    return ordered(read(export, frames.GRAPH_LAUNCHES, _GRAPH_LAUNCHES, columns))
+    return read(export, frames.GRAPH_LAUNCHES, _GRAPH_LAUNCHES, columns)
 
 
 def memory_operations(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of copies and memory sets."""
     parts = [read(export, frames.MEMORY_OPERATIONS, source, columns) for source in (_COPIES, _SETS)]
-    return ordered(Frame.concatenate(parts))
+    return Frame.concatenate(parts)
 
 
 def api_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
@@ -168,7 +156,7 @@ def api_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame
         names = frame.labels("name")
         plain = Labels(names.codes, tuple(without_version(value) for value in names.values))
         frame = Frame({**frame, "name": plain.merged()})
-    return ordered(frame)
+    return frame
 
 
 def without_version(name: str) -> str:

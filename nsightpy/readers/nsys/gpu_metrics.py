@@ -12,7 +12,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Labels, distinct
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
 from nsightpy.readers.nsys.tables import NsysExport, column, number
 
 SAMPLES = "GPU_METRICS"
@@ -20,33 +20,39 @@ NAMES = "TARGET_INFO_GPU_METRICS"
 _GPU_BITS = 0xFF
 
 
+_RAW = {"time_ns": ("timestamp",), "gpu_id": ("typeId",), "metric": ("typeId", "metricId")}
+
+
 def gpu_metrics(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of metric samples, by time; samples of one time by metric as in the file."""
+    """The frame of metric samples, in the order of the file."""
     wanted = tuple(columns or frames.GPU_METRICS.names)
     if not export.has(SAMPLES):
         return Frame.empty(frames.GPU_METRICS, wanted)
     table = export.file.tables[SAMPLES]
-    names = ("timestamp", "typeId", "metricId", "value")
+    names = dict.fromkeys(raw for name in wanted for raw in _RAW.get(name, (name,)))
     query = sa.select(*(number(table, name, column(name), 0) for name in names))
     raw = Frame(export.file.arrays(query, split=table))
-    order = np.argsort(raw.ints("timestamp"), kind="stable")
-    types, kinds = raw.ints("typeId")[order], raw.ints("metricId")[order]
-    made: dict[str, ColumnData] = {
-        "time_ns": raw.ints("timestamp")[order],
-        "gpu_id": types & _GPU_BITS,
-        "value": raw.ints("value")[order],
-    }
-    if "metric" in wanted:
-        known = _names(export)
-        owners, owner = distinct(types)
-        metrics, metric = distinct(kinds)
-        pairs, codes = distinct(owner.astype(np.int64) * len(metrics) + metric)
-        texts = []
-        for pair in pairs.tolist():
-            kind, number_ = int(owners[pair // len(metrics)]), int(metrics[pair % len(metrics)])
-            texts.append(known.get((kind, number_), f"metric {number_}"))
-        made["metric"] = Labels(codes, tuple(texts)).merged()
-    return Frame({name: made[name] for name in wanted})
+    made: dict[str, ColumnData] = {}
+    for name in wanted:
+        if name == "metric":
+            made[name] = _metrics(export, raw.ints("typeId"), raw.ints("metricId"))
+        else:
+            ids = raw.ints(*_RAW.get(name, (name,)))
+            made[name] = ids & _GPU_BITS if name == "gpu_id" else ids
+    return Frame(made)
+
+
+def _metrics(export: NsysExport, types: Ints, kinds: Ints) -> Labels:
+    """The names of samples, by type and metric."""
+    known = _names(export)
+    owners, owner = distinct(types)
+    metrics, metric = distinct(kinds)
+    pairs, codes = distinct(owner.astype(np.int64) * len(metrics) + metric)
+    texts = []
+    for pair in pairs.tolist():
+        kind, number_ = int(owners[pair // len(metrics)]), int(metrics[pair % len(metrics)])
+        texts.append(known.get((kind, number_), f"metric {number_}"))
+    return Labels(codes, tuple(texts)).merged()
 
 
 def _names(export: NsysExport) -> dict[tuple[int, int], str]:

@@ -1,33 +1,43 @@
-"""The API calls of an Nsight Systems export, read column by column."""
+"""The API calls of an Nsight Systems export, the few columns at a time that a question needs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.frames import Frame
-from nsightpy.readers.host_calls import LAUNCHING
+from nsightpy.readers.host_calls import LAUNCHING, SYNCHRONISING
 from nsightpy.readers.nsys.events import RUNTIME
-from nsightpy.readers.nsys.launch_calls import launch_calls, only_process
-from nsightpy.readers.nsys.sync_calls import long_calls, sync_calls
+from nsightpy.readers.nsys.launch_calls import LAST_LAUNCH_CLASS, launch_calls, only_process
+from nsightpy.readers.nsys.sync_calls import CLASSES, COLUMNS, long_calls, sync_calls
 from nsightpy.readers.nsys.tables import NsysExport
+
+_READ = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "name", "event_class")
+_LAUNCH = ("start_ns", "pid", "correlation_id")
 
 
 class NsysCalls:
-    """HostCalls of an export."""
+    """HostCalls of an export: of a small one chosen from its frame, else by queries of their own.
 
-    def __init__(self, export: NsysExport) -> None:
+    `frame` gives columns of the frame of API calls.
+    """
+
+    def __init__(self, export: NsysExport, frame: Callable[[Sequence[str]], Frame]) -> None:
         self._export = export
+        self._frame = frame
 
     @property
     def recorded(self) -> bool:
         return self._export.holds_rows(RUNTIME)
 
-    def beside(self) -> NsysCalls:
-        # a connection of its own: one cannot answer two threads at a time
-        return NsysCalls(NsysExport(self._export.file.path, self._export.file.threads))
+    @property
+    def _are_few(self) -> bool:
+        return self._export.is_shared(RUNTIME)
 
     def only_process(self, *, likely: bool = False) -> int | None:
-        return only_process(self._export, likely=likely)
+        return None if self._are_few else only_process(self._export, likely=likely)
 
     def launching(
         self,
@@ -38,13 +48,42 @@ class NsysCalls:
         ends: bool = False,
         threads: bool = False,
     ) -> Frame:
-        return launch_calls(self._export, alone, kinds, others=others, ends=ends, threads=threads)
+        if not self._are_few:
+            read = self._export
+            return launch_calls(read, alone, kinds, others=others, ends=ends, threads=threads)
+        calls = self._frame(_READ)
+        prefixes = [f"{api}{kind}" for api in ("cuda", "cu") for kind in kinds]
+        wanted = _begins(calls, prefixes) != others
+        wanted &= calls.ints("event_class") <= LAST_LAUNCH_CLASS
+        columns = (*_LAUNCH, *(["end_ns"] * ends), *(["tid"] * threads))
+        return calls.select(columns).take(wanted)
 
     def synchronising(self) -> Frame:
-        return sync_calls(self._export)
+        if not self._are_few:
+            return sync_calls(self._export)
+        calls = self._frame(_READ)
+        values = calls.labels("name").values
+        copies = calls.labels("name").equals([name for name in values if "Async" in name])
+        return _waits(calls, _begins(calls, SYNCHRONISING) & ~copies)
 
     def lasting(self, least_ns: int) -> Frame:
-        return long_calls(self._export, least_ns)
+        if not self._are_few:
+            return long_calls(self._export, least_ns)
+        calls = self._frame(_READ)
+        return _waits(calls, calls.ints("end_ns") - calls.ints("start_ns") >= least_ns)
 
     def any_named(self, *prefixes: str) -> bool:
-        return any(self._export.strings.matching(prefix) for prefix in prefixes)
+        return bool(self._export.strings.matching(*prefixes))
+
+
+def _begins(calls: Frame, prefixes: Sequence[str]) -> NDArray[np.bool_]:
+    """Mask of the calls of functions whose names begin with one of these prefixes."""
+    names = calls.labels("name")
+    low = tuple(prefix.lower() for prefix in prefixes)
+    return names.equals([name for name in names.values if name.lower().startswith(low)])
+
+
+def _waits(calls: Frame, wanted: NDArray[np.bool_]) -> Frame:
+    """The columns of those calls in which the host may wait; a backtrace repeats no call."""
+    wanted &= np.isin(calls.ints("event_class"), CLASSES)
+    return calls.select(COLUMNS).take(wanted)

@@ -7,23 +7,21 @@ OSRT_API and MPI as NVTX ranges on real ones.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Ints, Labels
+from nsightpy.frames import ColumnData, Frame, Labels
 from nsightpy.readers.nsys.events import without_version
-from nsightpy.readers.nsys.nvtx import nvtx_ranges
 from nsightpy.readers.nsys.tables import (
     SPAN,
     Expression,
     NsysExport,
     Source,
     column,
-    ordered,
     process_of,
     read,
     thread_of,
@@ -31,6 +29,8 @@ from nsightpy.readers.nsys.tables import (
 
 OSRT = "OSRT_API"
 MPI_DOMAIN = "MPI"
+# What is read of NVTX ranges where they stand for MPI calls.
+MPI_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain")
 MPI_TABLES = {
     "MPI_P2P_EVENTS": "point-to-point",
     "MPI_COLLECTIVES_EVENTS": "collective",
@@ -61,7 +61,7 @@ _OS_CALLS = Source(
 
 def os_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of calls into the operating system's libraries."""
-    return ordered(read(export, frames.OS_CALLS, _OS_CALLS, columns))
+    return read(export, frames.OS_CALLS, _OS_CALLS, columns)
 
 
 def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
@@ -70,18 +70,21 @@ def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> F
         read(
             export,
             frames.LIBRARY_CALLS,
-            Source(table, _THREAD, {"name": "nameId"}, {"library": ("start", _constant(library))}),
+            Source(table, _THREAD, {"name": "nameId"}, same={"library": library}),
             columns,
         )
         for table, library in LIBRARY_TABLES.items()
     ]
-    return ordered(_plain(Frame.concatenate(parts)))
+    return _plain(Frame.concatenate(parts))
+
+
+def has_mpi(export: NsysExport) -> bool:
+    """Whether an export has the tables of MPI calls."""
+    return any(export.has(table) for table in MPI_TABLES)
 
 
 def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of MPI calls, from the MPI tables, else from NVTX ranges of domain MPI."""
-    if not any(export.has(table) for table in MPI_TABLES):
-        return _from_nvtx(export, columns)
+    """The frame of MPI calls, from the MPI tables."""
     parts = [
         read(
             export,
@@ -95,13 +98,13 @@ def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame
                     "communicator": column("commHandle"),
                 },
                 {"name": "textId"},
-                {"kind": ("start", _constant(kind))},
+                same={"kind": kind},
             ),
             columns,
         )
         for table, kind in MPI_TABLES.items()
     ]
-    return ordered(Frame.concatenate(parts))
+    return Frame.concatenate(parts)
 
 
 def _peer(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
@@ -110,20 +113,18 @@ def _peer(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
     return None if found is None else sa.func.coalesce(found, -1)
 
 
-def _from_nvtx(export: NsysExport, columns: Sequence[str] | None) -> Frame:
-    """MPI calls of an export that has them as NVTX ranges only (2022 and before)."""
-    wanted = tuple(columns or frames.MPI_CALLS.names)
-    ranges = nvtx_ranges(export, ("start_ns", "end_ns", "pid", "tid", "name", "domain"))
+def mpi_ranges(ranges: Frame) -> Frame:
+    """MPI calls of an export that has them as NVTX ranges of domain MPI only (2022 and before)."""
     mine = ranges.take(ranges.labels("domain").equals([MPI_DOMAIN]))
     kinds = tuple(_kind_of(name) for name in mine.labels("name").values)
     made: dict[str, ColumnData] = {
-        **{name: mine[name] for name in ("start_ns", "end_ns", "pid", "tid", "name")},
+        **{name: mine[name] for name in MPI_COLUMNS if name != "domain"},
         "kind": Labels(mine.labels("name").codes, kinds).merged(),
         "bytes": np.zeros(mine.rows, dtype=np.int64),
         "peer": np.full(mine.rows, -1, dtype=np.int64),
         "communicator": np.zeros(mine.rows, dtype=np.int64),
     }
-    return Frame({name: made[name] for name in wanted})
+    return Frame({name: made[name] for name in frames.MPI_CALLS.names})
 
 
 def _kind_of(name: str) -> str:
@@ -135,10 +136,6 @@ def _kind_of(name: str) -> str:
         return "point-to-point"
     words = ("bcast", "reduce", "gather", "scatter", "alltoall", "barrier", "scan")
     return "collective" if any(word in plain for word in words) else "other"
-
-
-def _constant(text: str) -> Callable[[Ints], Labels]:
-    return lambda rows: Labels.constant(text, len(rows))
 
 
 def _plain(frame: Frame) -> Frame:

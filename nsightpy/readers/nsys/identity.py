@@ -171,7 +171,7 @@ def _mpi_thread_names(export: NsysExport) -> list[Evidence]:
 def _nccl_ranks(export: NsysExport) -> list[Evidence]:
     """Rank in the largest communicator that each process created, if any payload tells."""
     table = export.file.tables.get(NVTX)
-    ids = export.strings.matching("ncclCommInit") + export.strings.matching("CommInit")
+    ids = export.strings.matching("ncclCommInit", "CommInit")
     if table is None or not {"jsonText", "textId"} <= set(table.c.keys()) or not ids:
         return []
     best: dict[int, tuple[int, int]] = {}

@@ -10,10 +10,10 @@ import sqlalchemy as sa
 from nsightpy.frames import API_CALLS, ColumnData, Frame, constant, elementwise
 from nsightpy.readers.host_calls import LAUNCHING
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
-from nsightpy.readers.nsys.tables import NsysExport, column, number, ordered, process_of
+from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of
 
 LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
-_LAST_LAUNCH_CLASS = 1
+LAST_LAUNCH_CLASS = 1
 _THREADS = 1 << 24
 _FEW = 6
 
@@ -50,22 +50,24 @@ def launch_calls(
     query = sa.select(*wanted)
     if "nameId" in table.c:
         prefixes = [f"{api}{kind}" for api in ("cuda", "cu") for kind in kinds]
-        ids = sorted({i for prefix in prefixes for i in export.strings.matching(prefix)})
+        ids = export.strings.matching(*prefixes)
         query = query.where(_among(table.c.nameId, ids, others=others))
     elif others:
         query = query.where(sa.false())
+    if "end" in table.c:
+        query = query.where(table.c.end.is_not(None))
     if alone is not None:
         query = query.where(table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS)
     if "eventClass" in table.c:
-        query = query.where(table.c.eventClass <= _LAST_LAUNCH_CLASS)
+        query = query.where(table.c.eventClass <= LAST_LAUNCH_CLASS)
     raw = export.file.arrays(query, split=table)
     if threads:
         raw |= _thread_columns(raw.pop("thread"), alone)
     found = Frame(raw)
     if alone is None:
-        return ordered(found)
+        return found.ordered()
     pid = constant((alone >> 24) & (_THREADS - 1), found.rows)
-    return ordered(Frame({**found, "pid": pid}))
+    return Frame({**found, "pid": pid}).ordered()
 
 
 def _thread_columns(thread: ColumnData, alone: int | None) -> dict[str, ColumnData]:

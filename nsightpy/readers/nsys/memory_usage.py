@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.readers.nsys.events import MEMORY_KINDS, PLACE
 from nsightpy.readers.nsys.tables import (
     NsysExport,
     Source,
     coded,
     column,
-    ordered,
     read,
     text,
 )
@@ -50,15 +49,14 @@ def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Fr
     """The frame of allocations and frees; static variables are allocated when they are loaded."""
     wanted = tuple(columns or frames.MEMORY_USAGE.names)
     plain = tuple(name for name in wanted if name != "variable")
-    frame = read(export, frames.MEMORY_USAGE, _USAGE, plain)
-    if "variable" not in wanted or not export.has(MEMORY_USAGE):
-        return ordered(Frame({**frame, **_blank(wanted)}))
+    made = dict(read(export, frames.MEMORY_USAGE, _USAGE, plain)) if plain else {}
+    if "variable" in wanted:
+        made |= _variables(export)
+    return Frame({name: made[name] for name in wanted})
+
+
+def _variables(export: NsysExport) -> Mapping[str, ColumnData]:
+    if not export.has(MEMORY_USAGE):
+        return Frame.empty(frames.MEMORY_USAGE, ["variable"])
     table = export.file.tables[MEMORY_USAGE]
-    names = export.file.arrays(sa.select(text(table, "name").label("variable")).select_from(table))
-    every = {**frame, **names}
-    return ordered(Frame({name: every[name] for name in wanted}))
-
-
-def _blank(wanted: tuple[str, ...]) -> Frame:
-    empty = Frame.empty(frames.MEMORY_USAGE, ["variable"])
-    return empty if "variable" in wanted else Frame({})
+    return export.file.arrays(sa.select(text(table, "name").label("variable")).select_from(table))

@@ -14,9 +14,7 @@ from nsightpy.readers.nsys.tables import (
     NsysExport,
     coded,
     column,
-    finished,
     number,
-    ordered,
     process_of,
     text,
 )
@@ -60,22 +58,26 @@ def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
         made["domain"] = _domains(export, raw.ints("domain_id"), pid)
     if "style" in wanted:
         made["style"] = coded(raw.ints("event_type"), STYLES)
-    return ordered(finished(export, NVTX, Frame({name: made[name] for name in wanted})))
+    return export.ended(NVTX, Frame({name: made[name] for name in wanted}))
 
 
 def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> Frame:
     """What the wanted columns are made of, of all ranges; one scan tells what need not be read."""
     needed = {name: own for name, (own, used) in _SOURCES.items() if used & set(wanted)}
     texts = ["text"] if "name" in wanted else []
-    fixed = export.one_valued(table, [*needed.values(), *texts], _is_range(table))
-    selected = [number(table, name, SPAN[name], 0) for name in SPAN]
+    asked = [] if export.is_small(NVTX) else [*needed.values(), *texts]
+    fixed = export.one_valued(table, asked, _is_range(table)) if asked else {}
+    selected = [number(table, name, SPAN[name], 0) for name in SPAN if name in wanted]
     for name, own in needed.items():
         if own not in fixed:
             selected.append(number(table, name, column(own), 0))
     if texts and "text" in table.c and "text" not in fixed:
         selected.append(text(table, "text"))
+    if not selected:
+        selected = [number(table, name, column(own), 0) for name, own in needed.items()]
+        fixed = {}
     raw = export.file.arrays(sa.select(*selected).where(_is_range(table)), split=table)
-    rows = len(raw["start_ns"])
+    rows = len(next(iter(raw.values())))
     same = {name: fixed[own] for name, own in needed.items() if own in fixed}
     return Frame({**raw, **{name: constant(value or 0, rows) for name, value in same.items()}})
 
@@ -122,7 +124,7 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
 
 
 def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
-    known = domain_names(export)
+    known = export.once(domain_names)
     owners, owner_codes = distinct(pid)
     domains, domain_codes = distinct(domain_id)
     keys, codes = distinct(owner_codes.astype(np.int64) * len(domains) + domain_codes)

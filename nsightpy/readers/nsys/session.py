@@ -91,9 +91,10 @@ def session(export: NsysExport) -> Session:
     )
 
 
-def capture_version(export: NsysExport) -> str:
+def capture_version(diagnostics: Frame) -> str:
     """The version of the nsys that captured, where a profiler message names its folder."""
-    for text in _diagnostic_texts(export):
+    texts = diagnostics.labels("text")
+    for text in (texts[row] for row in range(len(texts))):
         if match := _VERSION_IN_PATH.search(text):
             return match[1]
     return ""
@@ -102,8 +103,7 @@ def capture_version(export: NsysExport) -> str:
 def active_pids(export: NsysExport) -> list[int]:
     """The processes with GPU work; without any, those with CUDA calls, then with NVTX events."""
     for tables in (GPU_TABLES, (RUNTIME,), (NVTX,)):
-        found = set().union(*(export.pids_of(table) for table in tables)) - {0}
-        if found:
+        if found := export.pids_of(*tables) - {0}:
             return sorted(found)
     return []
 
@@ -249,13 +249,6 @@ def _rows(export: NsysExport, name: str) -> list[dict[str, Any]]:
         }
         for row in export.file.rows(sa.select(*columns))
     ]
-
-
-def _diagnostic_texts(export: NsysExport) -> list[str]:
-    table = export.file.tables.get("DIAGNOSTIC_EVENT")
-    if table is None or "text" not in table.c:
-        return []
-    return [str(row[0] or "") for row in export.file.rows(sa.select(table.c.text))]
 
 
 def _whole(value: object) -> int | None:

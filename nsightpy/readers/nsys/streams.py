@@ -13,7 +13,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.readers.nsys.events import PLACE
-from nsightpy.readers.nsys.tables import SPAN, NsysExport, Source, column, ordered, read
+from nsightpy.readers.nsys.tables import SPAN, NsysExport, Source, column, read
 
 SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"
@@ -44,12 +44,17 @@ _CUDA_EVENTS = Source(
 def synchronizations(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of synchronizations; a stream or event that a row does not name is -1."""
     wanted = tuple(columns or frames.SYNCHRONIZATIONS.names)
-    needed = tuple(dict.fromkeys((*(c for c in wanted if c != "kind"), "stream", "event_id")))
+    needed = [c for c in wanted if c != "kind"]
+    if "kind" in wanted:
+        needed += [c for c in ("stream", "event_id") if c not in wanted]
     raw = read(export, frames.SYNCHRONIZATIONS, _SYNCHRONIZATIONS, needed)
-    stream, event = _or_none(raw.ints("stream")), _or_none(raw.ints("event_id"))
-    kind = Labels(((stream >= 0) + 2 * (event >= 0)).astype(np.int32), KINDS)
-    every = {**raw, "stream": stream, "event_id": event, "kind": kind}
-    return ordered(Frame({name: every[name] for name in wanted}))
+    every = {**raw}
+    for name in {"stream", "event_id"} & set(needed):
+        every[name] = _or_none(raw.ints(name))
+    if "kind" in wanted:
+        names = [Frame(every).ints(name) >= 0 for name in ("stream", "event_id")]
+        every["kind"] = Labels((names[0] + 2 * names[1]).astype(np.int32), KINDS)
+    return Frame({name: every[name] for name in wanted})
 
 
 def cuda_events(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:

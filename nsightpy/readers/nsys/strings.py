@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from functools import cached_property
 
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.readers.sqlite import SqliteFile
 
 _CHUNK = 500
+_FEW = 10_000
 _NO_NAME = 0
 
 
@@ -26,16 +28,42 @@ class Strings:
         self._fetch([int(i) for i in unique if int(i) not in self._known])
         return Labels(codes, tuple(self._known[int(i)] for i in unique))
 
-    def matching(self, prefix: str) -> list[int]:
-        """The ids of the strings that begin with a prefix."""
+    def starting(self, prefix: str) -> dict[int, str]:
+        """The strings that begin with a prefix in any case, by id."""
         table = self._table
         if table is None:
-            return []
+            return {}
+        if self._few is not None:
+            low = prefix.lower()
+            return {i: text for i, text in self._few.items() if text.lower().startswith(low)}
         pattern = prefix.replace("_", r"\_") + "%"
-        found = self._file.rows(
-            sa.select(table.c.id).where(table.c.value.like(pattern, escape="\\"))
-        )
-        return [int(row[0]) for row in found]
+        query = sa.select(table.c.id, table.c.value)
+        found = self._file.rows(query.where(table.c.value.like(pattern, escape="\\")))
+        return {int(i): str(value) for i, value in found}
+
+    def named(self, texts: Collection[str]) -> dict[int, str]:
+        """The strings that are one of these texts, by id."""
+        table = self._table
+        if table is None:
+            return {}
+        if self._few is not None:
+            return {i: text for i, text in self._few.items() if text in texts}
+        query = sa.select(table.c.id, table.c.value).where(table.c.value.in_(sorted(texts)))
+        return {int(i): str(value) for i, value in self._file.rows(query)}
+
+    def matching(self, *prefixes: str) -> list[int]:
+        """The ids of the strings that begin with one of these prefixes, ascending."""
+        return sorted({i for prefix in prefixes for i in self.starting(prefix)})
+
+    @cached_property
+    def _few(self) -> dict[int, str] | None:
+        """All strings, where they are few enough to be read at once."""
+        table = self._table
+        bounds = None if table is None else self._file.row_bounds(table.name)
+        if table is None or bounds is None or bounds[1] - bounds[0] >= _FEW:
+            return None
+        found = self._file.rows(sa.select(table.c.id, table.c.value))
+        return {int(i): str(value) for i, value in found if isinstance(i, int)}
 
     @cached_property
     def _table(self) -> sa.TableClause | None:
@@ -44,7 +72,9 @@ class Strings:
 
     def _fetch(self, ids: list[int]) -> None:
         table = self._table
-        if table is not None:
+        if self._few is not None:
+            self._known.update((i, self._few[i]) for i in ids if i in self._few)
+        elif table is not None:
             for start in range(0, len(ids), _CHUNK):
                 wanted = ids[start : start + _CHUNK]
                 query = sa.select(table.c.id, table.c.value).where(table.c.id.in_(wanted))

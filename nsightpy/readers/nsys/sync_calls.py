@@ -10,16 +10,16 @@ import sqlalchemy as sa
 from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.readers.host_calls import SYNCHRONISING
 from nsightpy.readers.nsys.events import RUNTIME, without_version
-from nsightpy.readers.nsys.tables import NsysExport, column, number, ordered, process_of, thread_of
+from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of, thread_of
 
 # Rows of other classes repeat a call to carry its backtrace.
-_CLASSES = (0, 1, 13)
+CLASSES = (0, 1, 13)
 COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 
 
 def sync_calls(export: NsysExport) -> Frame:
     """start_ns, end_ns, pid, tid and name of every synchronising call, by start."""
-    found = sorted({i for prefix in SYNCHRONISING for i in export.strings.matching(prefix)})
+    found = export.strings.matching(*SYNCHRONISING)
     names = export.strings.labels(np.asarray(found, dtype=np.int64))
     ids = [i for row, i in enumerate(found) if "Async" not in names[row]]
     if not ids:
@@ -38,7 +38,7 @@ def _calls(export: NsysExport, wanted: Callable[[sa.TableClause], sa.ColumnEleme
         return Frame.empty(API_CALLS, COLUMNS)
     condition = wanted(table)
     if "eventClass" in table.c:
-        condition &= table.c.eventClass.in_(_CLASSES)
+        condition &= table.c.eventClass.in_(CLASSES)
     query = sa.select(
         number(table, "start_ns", column("start"), 0),
         number(table, "end_ns", column("end"), 0),
@@ -49,4 +49,4 @@ def _calls(export: NsysExport, wanted: Callable[[sa.TableClause], sa.ColumnEleme
     raw = export.file.arrays(query, split=table)
     labels = export.strings.labels(Frame(raw).ints("name"))
     raw["name"] = Labels(labels.codes, tuple(map(without_version, labels.values))).merged()
-    return ordered(Frame(raw))
+    return Frame(raw).ordered()

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints, Labels, Schema, constant
@@ -21,6 +22,7 @@ from nsightpy.readers.sqlite import SqliteFile
 
 NO_END = -(2**63)
 # The empty text as SQL; its type says so where a query finds no row to tell it.
+_NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
 NO_BYTES: sa.ColumnElement[bytes] = sa.literal_column("x''", sa.LargeBinary)
 # How the tables of an export begin; `nsys export --tables` may leave any of them out.
 EXPORT_TABLES = (
@@ -29,10 +31,20 @@ EXPORT_TABLES = (
     *("OSRT_", "SCHED_EVENTS", "COMPOSITE_EVENTS", "GENERIC_EVENT", "GPU_", "DIAGNOSTIC_EVENT"),
     *("ThreadNames", "ProcessStreams", "PROFILER_OVERHEAD"),
 )
-_FIRST_ROWS = 10_000
+# The tables of events, in the order in which commands need them.
+EVENT_TABLES = (
+    *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "GRAPH_TRACE", "MEMCPY", "MEMSET")),
+    *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("RUNTIME", "SYNCHRONIZATION", "CUDA_EVENT")),
+    *("NVTX_EVENTS", "CUDA_GPU_MEMORY_USAGE_EVENTS", "OSRT_API", "GPU_METRICS", "StringIds"),
+)
+# A table of so many rows is read outright: what is asked about it first costs more.
+FEW_ROWS = 10_000
+# So many events are read as a whole and chosen from: several questions share them.
+FEW_CALLS = 200_000
 # Columns that often hold one value: a report with one process on one device.
 STEADY_COLUMNS = ("globalPid", "deviceId", "contextId")
 
+T = TypeVar("T")
 Expression: TypeAlias = Callable[[sa.TableClause], "sa.ColumnElement[Any] | None"]
 
 
@@ -44,6 +56,9 @@ class NsysExport:
         self.strings = Strings(self.file)
         self.notes: dict[str, None] = {}
         self._steady: dict[str, dict[str, int]] = {}
+        self._counts: dict[str, int] = {}
+        self._found: dict[Callable[[NsysExport], Any], Any] = {}
+        self._ended: dict[str, NDArray[np.bool_] | None] = {}
         if not any(name.startswith(EXPORT_TABLES) for name in self.file.tables):
             raise ReportError(
                 path,
@@ -52,6 +67,16 @@ class NsysExport:
                 "--tables, no table matched.",
             )
 
+        if present := [name for name in EVENT_TABLES if self.has(name)]:
+            self.file.row_bounds(*present)
+
+    def once(self, make: Callable[[NsysExport], T]) -> T:
+        """What a function finds in this export; it is asked once."""
+        if make not in self._found:
+            self._found[make] = make(self)
+        found: T = self._found[make]
+        return found
+
     def has(self, table: str) -> bool:
         return table in self.file.tables
 
@@ -59,25 +84,52 @@ class NsysExport:
         """The number of rows of a table; 0 when it does not exist."""
         if not self.has(table):
             return 0
-        query = sa.select(sa.func.count()).select_from(self.file.tables[table])
-        return int(self.file.rows(query)[0][0])
+        if table not in self._counts:
+            query = sa.select(sa.func.count()).select_from(self.file.tables[table])
+            self._counts[table] = int(self.file.rows(query)[0][0])
+        return self._counts[table]
 
     def holds_rows(self, table: str) -> bool:
         """Whether a table exists and has any row."""
         if not self.has(table):
             return False
-        query = sa.select(sa.literal(1)).select_from(self.file.tables[table]).limit(1)
-        return bool(self.file.rows(query))
+        return self.file.row_bounds(table) is not None or self.count(table) > 0
+
+    def is_small(self, table: str) -> bool:
+        """Whether a table has so few rows for certain that it is read without further questions."""
+        return self._spans_less(table, FEW_ROWS)
+
+    def is_shared(self, table: str) -> bool:
+        """Whether a table has so few rows for certain that all is read, whatever is wanted."""
+        return self._spans_less(table, FEW_CALLS)
+
+    def _spans_less(self, table: str, rows: int) -> bool:
+        bounds = self.file.row_bounds(table) if self.has(table) else None
+        return bounds is not None and bounds[1] - bounds[0] < rows
 
     def steady(self, table: str) -> Mapping[str, int]:
         """The columns of STEADY_COLUMNS that hold one integer in every row of a table.
 
         One scan is cheaper than carrying such a column.
         """
+        if table not in self._steady and self.is_small(table):
+            self._steady[table] = self._steady_of_few(self.file.tables[table])
         if table not in self._steady:
             found = self.one_valued(self.file.tables[table], STEADY_COLUMNS)
             self._steady[table] = {n: value for n, value in found.items() if value is not None}
         return self._steady[table]
+
+    def _steady_of_few(self, source: sa.TableClause) -> dict[str, int]:
+        names = [name for name in STEADY_COLUMNS if name in source.c]
+        ends = (f(source.c[name]) for name in names for f in (sa.func.min, sa.func.max))
+        counts = (sa.func.count(source.c[name]) for name in names)
+        row = self.file.rows(sa.select(sa.func.count(), *ends, *counts).select_from(source))[0]
+        rows, low, high, given = row[0], row[1::2], row[2::2], row[1 + 2 * len(names) :]
+        return {
+            name: low[n]
+            for n, name in enumerate(names)
+            if isinstance(low[n], int) and low[n] == high[n] and given[n] == rows
+        }
 
     def guessed_steady(self, table: str) -> Mapping[str, int] | None:
         """What `steady` may turn out to be, by the first rows; None where it is known already.
@@ -95,7 +147,7 @@ class NsysExport:
 
     def confirm(self, table: str, guessed: Mapping[str, int], rows: int) -> bool:
         """Whether so many rows are all that a table has; then what was guessed is steady."""
-        bounds = self.file.row_bounds(self.file.tables[table])
+        bounds = self.file.row_bounds(table)
         contiguous = bounds is not None and bounds[1] + 1 - bounds[0] == rows
         if not contiguous and rows != self.count(table):
             return False
@@ -125,10 +177,10 @@ class NsysExport:
         first = self.file.rows(sa.select(*(source.c[n] for n in asked)).where(among).limit(1))
         values = dict(zip(asked, first[0], strict=True)) if first else {}
         values = {name: value for name, value in values.items() if isinstance(value, int | None)}
-        bounds = self.file.row_bounds(source)
+        bounds = self.file.row_bounds(source.name)
         rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
         if bounds is not None:
-            first_rows = sa.and_(among, rowid < bounds[0] + _FIRST_ROWS)
+            first_rows = sa.and_(among, rowid < bounds[0] + FEW_ROWS)
             while values and (kept := self._still_one(source, values, first_rows)) != values:
                 values = kept
         return values
@@ -152,22 +204,37 @@ class NsysExport:
         counts = self.file.arrays(query, split=source)["rows"]
         return not isinstance(counts, Labels) and not np.any(counts)
 
-    def pids_of(self, table: str) -> set[int]:
-        """The processes that own rows of a table."""
-        if not self.has(table):
-            return set()
-        if (steady := self.steady(table).get("globalPid")) is not None:
-            return {(steady >> 24) & 0xFFFFFF}
-        source = self.file.tables[table]
-        pid = process_of("globalPid" if "globalPid" in source.c else "globalTid")(source)
-        if pid is None:
-            return set()
-        low, high = self.file.rows(sa.select(sa.func.min(pid), sa.func.max(pid)))[0]
-        if low is None:
-            return set()
-        if low == high:
-            return {int(low)}
-        return {int(row[0] or 0) for row in self.file.rows(sa.select(pid).distinct())}
+    def pids_of(self, *tables: str) -> set[int]:
+        """The processes that own rows of these tables; one query for all that are small."""
+        found: set[int] = set()
+        few = []
+        for table in filter(self.holds_rows, tables):
+            source = self.file.tables[table]
+            pid = process_of("globalPid" if "globalPid" in source.c else "globalTid")(source)
+            if pid is None:
+                continue
+            if self.is_small(table):
+                few.append(sa.select(pid))
+            elif (steady := self.steady(table).get("globalPid")) is not None:
+                found.add((steady >> 24) & 0xFFFFFF)
+            else:
+                found |= {int(row[0] or 0) for row in self.file.rows(sa.select(pid).distinct())}
+        if few:
+            found |= {int(row[0] or 0) for row in self.file.rows(sa.union(*few))}
+        return found
+
+    def ended(self, table: str, frame: Frame) -> Frame:
+        """The rows of a table's frame that have an end; those that have none make a note.
+
+        Which they are is known from the first frame on, which has end_ns, if any has.
+        """
+        if table not in self._ended and "end_ns" in frame:
+            ended = frame.ints("end_ns") != NO_END
+            self._ended[table] = None if ended.all() else ended
+            if open_rows := int(frame.rows - np.count_nonzero(ended)):
+                self.notes[f"{open_rows:,} rows of {table} have no end and are left out."] = None
+        kept = self._ended.get(table)
+        return frame if kept is None else frame.take(kept)
 
 
 def _differs(source: sa.TableClause, values: Mapping[str, int | None]) -> sa.ColumnElement[bool]:
@@ -177,12 +244,13 @@ def _differs(source: sa.TableClause, values: Mapping[str, int | None]) -> sa.Col
 
 @dataclass(frozen=True)
 class Source:
-    """How the columns of a frame are made from one table."""
+    """How the columns of a frame are made from one table; `same`: one label for all its rows."""
 
     table: str
     numbers: Mapping[str, Expression]
     names: Mapping[str, str] = field(default_factory=dict)
     codes: Mapping[str, tuple[str, Callable[[Ints], Labels]]] = field(default_factory=dict)
+    same: Mapping[str, str] = field(default_factory=dict)
     where: Expression | None = None
 
 
@@ -229,18 +297,19 @@ def read(
     if not export.has(source.table):
         return Frame.empty(schema, wanted)
     table = export.file.tables[source.table]
-    guessed = export.guessed_steady(source.table) if source.where is None else None
-    fixed = _fixed(export, source, wanted, guessed)
+    plain = source.where is None and not export.is_small(source.table)
+    guessed = export.guessed_steady(source.table) if plain else None
+    fixed = _fixed(export, source, wanted, guessed) if plain else {}
     selected = []
     for name in wanted:
-        if name in fixed:
+        if name in fixed or name in source.same:
             continue
         if name in source.numbers:
             expression = source.numbers[name]
         else:
             expression = column(source.names.get(name) or source.codes[name][0])
         selected.append(number(table, name, expression, schema[name].missing))
-    query = sa.select(*selected)
+    query = sa.select(*(selected or [_NOTHING])).select_from(table)
     condition = None if source.where is None else source.where(table)
     if fixed and guessed:
         # the rows of one value are nearly always all: no scan of its own has to tell
@@ -250,7 +319,8 @@ def read(
     if fixed and guessed and not export.confirm(source.table, guessed, rows):
         export.steady(source.table)
         return read(export, schema, source, columns)
-    raw.update({name: constant(value, rows) for name, value in fixed.items()})
+    raw |= {name: constant(value, rows) for name, value in fixed.items()}
+    raw |= {name: Labels.constant(label, rows) for name, label in source.same.items()}
     found = Frame(raw)
     for name in wanted:
         if isinstance(raw[name], Labels):
@@ -260,7 +330,7 @@ def read(
             raw[name] = export.strings.labels(ids)
         elif name in source.codes:
             raw[name] = source.codes[name][1](ids)
-    return finished(export, source.table, Frame({name: raw[name] for name in wanted}))
+    return export.ended(source.table, Frame({name: raw[name] for name in wanted}))
 
 
 def _fixed(
@@ -296,28 +366,6 @@ def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
         return NO_BYTES.label(name)
     blob = sa.cast(table.c[name], sa.LargeBinary)
     return sa.func.coalesce(blob, NO_BYTES).label(name)
-
-
-def finished(export: NsysExport, table: str, frame: Frame) -> Frame:
-    """The rows that have an end; those that have none are counted in a note."""
-    if "end_ns" not in frame:
-        return frame
-    ended = frame.ints("end_ns") != NO_END
-    open_rows = int(frame.rows - np.count_nonzero(ended))
-    if not open_rows:
-        return frame
-    export.notes[f"{open_rows:,} rows of {table} have no end and are left out."] = None
-    return frame.take(ended)
-
-
-def ordered(frame: Frame) -> Frame:
-    """Rows by start; those that start together in their order in the file."""
-    if "start_ns" not in frame:
-        return frame
-    start = frame.ints("start_ns")
-    if bool(np.all(start[1:] >= start[:-1])):
-        return frame
-    return frame.take(np.argsort(start, kind="stable"))
 
 
 def coded(codes: Ints, names: Mapping[int, str]) -> Labels:

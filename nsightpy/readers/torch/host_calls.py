@@ -24,9 +24,6 @@ class TraceCalls:
     def recorded(self) -> bool:
         return self._calls.rows > 0
 
-    def beside(self) -> TraceCalls:
-        return self
-
     def only_process(self, *, likely: bool = False) -> int | None:
         return None
 
