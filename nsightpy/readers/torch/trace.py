@@ -14,7 +14,6 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints, constant, distinct
-from nsightpy.readers.nsys.tables import ordered
 from nsightpy.readers.torch import gpu, host
 from nsightpy.readers.torch.decode import Damage, EventDecoder
 from nsightpy.readers.torch.events import Event, ExactEvent
@@ -136,7 +135,8 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
         "operators": host.operators(raw[OPERATOR]),
         "python_functions": host.python_functions(raw[PYTHON]),
     }
-    found = {name: ordered(_complete(name, frame)) for name, frame in found.items()}
+    whole = {name: _complete(name, frame) for name, frame in found.items()}
+    found = {n: f.ordered() if "start_ns" in f else f for n, f in whole.items()}
     used = _values([found["kernels"].ints("device"), found["memory_operations"].ints("device")])
     found["devices"] = gpu.devices(header.gpus, used)
     gpu_pids = _values([pids[kind] for kind in (KERNEL, COPY, SET)])
