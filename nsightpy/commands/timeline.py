@@ -194,6 +194,8 @@ def _tracks(
                 raise
             notes.append(error.left_out)
             continue
+        finally:
+            report.close()
         for place in mine:
             move = partial(clocks.move, place)
             lanes = [

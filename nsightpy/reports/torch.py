@@ -175,7 +175,7 @@ class TorchTrace(SystemReport):
             return self._stored(name, columns)
         except (OSError, ValueError, zipfile.BadZipFile):
             # the cache's entry is damaged or gone: the trace itself is there
-            self.__dict__["_source"] = self._read()
+            self._source = self._read()
             return self._stored(name, columns)
 
     def _stored(self, name: str, columns: Sequence[str]) -> Frame:
