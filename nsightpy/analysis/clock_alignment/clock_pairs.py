@@ -26,9 +26,11 @@ REACH_NS = 60_000
 # A block is long enough to be unlike any other, and too short for drift to blur it.
 BLOCK, LEAST_BLOCK, BLOCK_NS = 400, 24, 2_000_000_000
 CANDIDATES = 12
+# So many of them, the best at first sight, are looked at closely.
+FINALISTS = 5
 # In longer stretches every second collective, or fewer, tells enough.
 GROWN = 2_000
-MOST_PAIRS = 2_000_000
+MOST_PAIRS = 200_000
 # What is known to be one group needs less agreement than a stream that may serve several.
 LEAST_SCORE, LEAST_SCORE_OF_STREAM = 0.15, 0.45
 LEAST_SHARED = 4
@@ -39,7 +41,9 @@ AMBIGUOUS = 0.85
 SURE = 0.6
 KNOWN_GROUP = -1
 _KEY_BITS = 62
-_PROBES_NS = (-83_123_457.0, -31_415_927.0, -7_654_321.0, 5_555_557.0, 27_182_819.0, 71_234_567.0)
+_PROBES_NS = np.asarray(
+    (-83_123_457.0, -31_415_927.0, -7_654_321.0, 5_555_557.0, 27_182_819.0, 71_234_567.0)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,29 +122,36 @@ def _least_score(lane: Ends) -> float:
     return LEAST_SCORE if int(lane.lanes[0]) == KNOWN_GROUP else LEAST_SCORE_OF_STREAM
 
 
+def _windows(a: Ends, b: Ends) -> list[int | None]:
+    """The windows that differ from each other for two captures of this length."""
+    reach = max(int(b.times[-1] - a.times[0]), int(a.times[-1] - b.times[0]))
+    shorter: list[int | None] = [one for one in WINDOWS_NS if one is not None and one < reach]
+    return [*shorter, None]
+
+
 def _guessed_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
     """The line of a guess that fits the ends of one lane beyond doubt."""
-    for window in WINDOWS_NS:
+    for window in _windows(a, b):
         block = _block(a, b, window)
         if len(block) >= LEAST_SHARED:
-            line = max(
-                (_judged(block, finder, guess) for guess in guesses), key=lambda one: one.score
-            )
-            if line.score >= max(SURE, _least_score(a) + _background(block, finder)):
-                return line
+            line = _best_lines(block, finder, guesses)[0]
+            if line.score >= SURE:
+                threshold = _least_score(a) + _background(block, finder)
+                if line.score >= threshold:
+                    return line
     return None
 
 
 def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
     """The line that the ends of one lane tell."""
-    for window in WINDOWS_NS:
+    for window in _windows(a, b):
         block = _block(a, b, window)
         if len(block) < LEAST_SHARED:
             continue
-        threshold = _least_score(a) + _background(block, finder)
-        offsets = [*guesses, *_candidates(block, b, window)]
-        judged = (_judged(block, finder, offset) for offset in offsets)
-        clear = _clear_winner(sorted(judged, key=lambda one: -one.score), threshold)
+        found = _best_lines(block, finder, [*guesses, *_candidates(block, b, window)])
+        if found[0].score < _least_score(a):
+            continue
+        clear = _clear_winner(found, _least_score(a) + _background(block, finder))
         if clear is not None:
             return clear
     return None
@@ -162,17 +173,17 @@ def _block(a: Ends, b: Ends, window: int | None) -> Ends:
 
 def _candidates(block: Ends, b: Ends, window: int | None) -> list[float]:
     """Offsets worth a closer look: those at which most differences of ends agree."""
+    differences = np.sort(np.concatenate([*_differences(block, b, window)]))
     found: list[float] = []
-    differences = np.concatenate([*_differences(block, b, window)])
     for width, shift in ((wide, shift) for wide in BINS_NS for shift in (0, wide // 2)):
-        bins, codes, votes = np.unique(
-            (differences + shift) // width, return_inverse=True, return_counts=True
-        )
-        best = np.argsort(-votes, kind="stable")[: min(CANDIDATES, len(bins))]
-        for place in best.tolist():
-            middle = float(np.median(differences[codes == place]))
-            if all(abs(middle - one) > BINS_NS[0] for one in found):
-                found.append(middle)
+        bins = (differences + shift) // width
+        edges = np.flatnonzero(np.diff(bins, prepend=bins[:1] - 1))
+        votes = np.diff(edges, append=len(bins))
+        best = np.argsort(-votes, kind="stable")[: min(CANDIDATES, len(edges))]
+        for first, count in zip(edges[best].tolist(), votes[best].tolist(), strict=True):
+            middle = float(differences[first + (count - 1) // 2] + differences[first + count // 2])
+            if all(abs(middle / 2 - one) > BINS_NS[0] for one in found):
+                found.append(middle / 2)
     return found
 
 
@@ -218,13 +229,37 @@ class _Nearest:
 
     def distances(self, a: Ends, line: Line) -> Floats:
         """Nearest end minus where the line says it should be, in ns; infinite without any."""
-        wanted = a.times + line.at(a.times)
+        return self.around(a, a.times + line.at(a.times))
+
+    def around(self, a: Ends, wanted: Floats) -> Floats:
+        """Nearest end minus wanted times; those of a's collectives along the last axis."""
         look = np.minimum(np.searchsorted(self._looks, a.looks), len(self._looks) - 1)
         place = np.searchsorted(self._keys, self._key(look, np.ceil(wanted).astype(np.int64)))
         after = self._ends[np.minimum(place, self._last[look])] - wanted
         before = self._ends[np.maximum(place - 1, self._first[look])] - wanted
         nearest = np.where(np.abs(before) < np.abs(after), before, after)
         return np.where(self._looks[look] == a.looks, nearest, np.inf)
+
+
+def _best_lines(block: Ends, finder: _Nearest, offsets: Sequence[float]) -> list[Line]:
+    """Lines through some offsets, the best of a block first; only a few are looked at closely."""
+    rough = np.asarray(offsets, dtype=np.float64)
+    if len(rough) > FINALISTS:
+        distances = finder.around(block, block.times + rough[:, None])
+        near = np.abs(distances) < REACH_NS
+        sorted_ = np.sort(np.where(near, distances, np.inf), axis=1)
+        middle = sorted_[np.arange(len(rough)), np.maximum(near.sum(axis=1) - 1, 0) // 2]
+        middle = np.where(np.isfinite(middle), middle, 0.0)
+        scores = _agreement(distances - middle[:, None])
+        rough = rough[np.argsort(-scores, kind="stable")[:FINALISTS]]
+    lines = [_judged(block, finder, offset) for offset in rough.tolist()]
+    return sorted(lines, key=lambda one: -one.score)
+
+
+def _agreement(distances: Floats) -> Floats:
+    """The share of distances that are small, as a weight: half at TIGHT_NS."""
+    found: Floats = np.mean(1.0 / (1.0 + (distances / TIGHT_NS) ** 2), axis=-1)
+    return found
 
 
 def _judged(block: Ends, finder: _Nearest, offset: float) -> Line:
@@ -240,8 +275,8 @@ def _judged(block: Ends, finder: _Nearest, offset: float) -> Line:
 
 
 def _score(block: Ends, finder: _Nearest, line: Line) -> float:
-    """The share of the block that fits the line, as a weight: half at TIGHT_NS."""
-    return float(np.mean(1.0 / (1.0 + (finder.distances(block, line) / TIGHT_NS) ** 2)))
+    """The share of the block that fits the line."""
+    return float(_agreement(finder.distances(block, line)))
 
 
 def _corrected(line: Line, times: Ints, distances: Floats) -> Line:
@@ -267,9 +302,7 @@ def _slope(times: Ints, distances: Floats) -> float:
 
 def _background(block: Ends, finder: _Nearest) -> float:
     """The score that any offset reaches by chance."""
-    center = int(block.times[0])
-    lines = [Line(probe, 0.0, center) for probe in _PROBES_NS]
-    return float(np.median([_score(block, finder, line) for line in lines]))
+    return float(np.median(_agreement(finder.around(block, block.times + _PROBES_NS[:, None]))))
 
 
 def _clear_winner(found: Sequence[Line], threshold: float) -> Line | None:

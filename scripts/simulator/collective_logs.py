@@ -1,0 +1,292 @@
+"""Jobs at the level of their collective logs: many ranks in seconds, with a known truth.
+
+Only what decides about clocks and groups is simulated: compute between collectives, waiting for
+the last of a group, jitter of the ends, and clocks that disagree.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from nsightpy.analysis.ranks.clocks import Clock
+from nsightpy.analysis.ranks.collectives import CollectiveLog, Kind
+
+UTC_NS = 1_750_000_000_000_000_000
+BEGIN_NS = 500_000_000
+KINDS = ("tensor", "expert", "data", "pipeline", "world")
+STREAMS = {kind: 21 + 4 * place for place, kind in enumerate(KINDS)}
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class CollectiveJob:
+    """A job's layout, program and clocks; times in ns, all drawn from `seed`.
+
+    Ranks are numbered along the axes of `order`, the first one running fastest: t(ensor),
+    e(xpert), d(ata: replicas of an expert group), p(ipeline). A data group spans e and d.
+    Clocks of hosts differ by up to `host_error_ns`, of a host's processes by `process_error_ns`.
+    """
+
+    seed: int = 1
+    tensor: int = 2
+    expert: int = 1
+    data: int = 4
+    pipeline: int = 1
+    order: str = "tedp"
+    ranks_per_host: int = 4
+    iterations: int = 5
+    layers: int = 3
+    buckets: int = 2
+    microbatches: int = 2
+    world_sums: bool = False
+    payload: bool = True
+    hostnames: bool = True
+    system_clocks: bool = False
+    jitter_ns: float = 500.0
+    host_error_ns: int = 4_000_000
+    process_error_ns: int = 5_000
+    drift_ppb: int = 0
+
+    @property
+    def ranks(self) -> int:
+        """Number of ranks."""
+        return self.tensor * self.expert * self.data * self.pipeline
+
+    def along(self, axes: str) -> np.ndarray:
+        """The number of each rank's group along some axes."""
+        sizes = {"t": self.tensor, "e": self.expert, "d": self.data, "p": self.pipeline}
+        rank, number, inner = np.arange(self.ranks), np.zeros(self.ranks, dtype=np.int64), 1
+        for axis in self.order:
+            if axis not in axes:
+                number += rank % sizes[axis] * inner
+                inner *= sizes[axis]
+            rank = rank // sizes[axis]
+        return number
+
+    def groups(self) -> dict[str, np.ndarray]:
+        """The number of each rank's group, by kind; kinds that bring nobody together are not."""
+        found = {"tensor": self.along("t"), "expert": self.along("e"), "data": self.along("ed")}
+        if self.world_sums:
+            found["world"] = np.zeros(self.ranks, dtype=np.int64)
+        return {kind: own for kind, own in found.items() if len(np.unique(own)) < self.ranks}
+
+
+@dataclass
+class CollectiveRun:
+    """What happened: rows (rank, kind, operation, size, start, end), and the clocks' errors."""
+
+    job: CollectiveJob
+    groups: dict[str, np.ndarray]
+    random: np.random.Generator
+    ready: np.ndarray
+    free: dict[str, np.ndarray]
+    counts: dict[tuple[str, str], np.ndarray] = field(default_factory=dict)
+    rows: list[tuple[np.ndarray, ...]] = field(default_factory=list)
+    names: dict[tuple[str, str, int], int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, job: CollectiveJob) -> CollectiveRun:
+        """The whole run of a job."""
+        random = np.random.default_rng([job.seed, 77])
+        ready = BEGIN_NS + random.integers(0, 400_000, job.ranks).astype(np.float64)
+        free = {kind: ready.copy() for kind in KINDS}
+        run = cls(job, job.groups(), random, ready, free)
+        for _ in range(job.iterations):
+            run.iterate()
+        return run
+
+    def iterate(self) -> None:
+        """Load, forward and backward through the stages, sum the gradients."""
+        job, everybody = self.job, np.arange(self.job.ranks)
+        self.compute(everybody, 1_200_000, 0.06)
+        stage = everybody // 1 if job.pipeline == 1 else self.stage()
+        stages = [np.flatnonzero(stage == one) for one in range(job.pipeline)]
+        if job.pipeline == 1:
+            stages = [everybody]
+        for order in (stages, stages[::-1]):
+            for batch in range(job.microbatches):
+                for place, members in enumerate(order):
+                    if place:
+                        self.hand_over(order[place - 1], members)
+                    self.layers(members, last=order is not stages and batch == job.microbatches - 1)
+        self.ready = np.maximum(self.ready, self.free["data"])
+        self.compute(everybody, 60_000, 0.02)
+        if "world" in self.groups:
+            self.collective(everybody, "world", "AllReduce", 4, 9_000)
+
+    def stage(self) -> np.ndarray:
+        """Each rank's pipeline stage."""
+        return self.job.along("ted")
+
+    def layers(self, members: np.ndarray, last: bool) -> None:
+        """A microbatch in one stage; gradients are summed beside the last backward pass."""
+        for layer in range(self.job.layers):
+            self.compute(members, 90_000, 0.03)
+            self.collective(members, "tensor", "AllReduce", 16 * MIB, 70_000)
+            if "expert" in self.groups:
+                self.collective(members, "expert", "AllToAll", 8 * MIB, 45_000)
+                self.compute(members, 40_000, 0.03)
+                self.collective(members, "expert", "AllToAll", 8 * MIB, 45_000)
+            self.compute(members, 120_000, 0.03)
+            self.collective(members, "tensor", "AllReduce", 16 * MIB, 70_000)
+            if last and layer < self.job.buckets:
+                self.collective(members, "data", "AllReduce", 32 * MIB, 300_000, waits=False)
+
+    def compute(self, members: np.ndarray, usual_ns: int, noise: float) -> None:
+        """Work of some ranks, each by itself."""
+        factor = 1.0 + noise * np.abs(self.random.normal(size=len(members)))
+        self.ready[members] += usual_ns * factor
+
+    def hand_over(self, senders: np.ndarray, members: np.ndarray) -> None:
+        """Activations from one stage to the next; both sides are point to point."""
+        begin = np.maximum(self.ready[senders], self.ready[members])
+        end = begin + 40_000 + self.random.exponential(3_000, len(members))
+        self.note(senders, "pipeline", "Send", 16 * MIB, self.ready[senders], end)
+        self.note(members, "pipeline", "Recv", 16 * MIB, self.ready[members], end)
+        self.ready[senders] = np.maximum(self.ready[senders], begin + 5_000)
+        self.ready[members] = end
+
+    def collective(
+        self, members: np.ndarray, kind: str, operation: str, size: int, ns: int, waits: bool = True
+    ) -> None:
+        """One collective of every group of a kind; ends are common but for jitter."""
+        if kind not in self.groups:
+            return
+        group = self.groups[kind][members]
+        start = np.maximum(self.ready[members], self.free[kind][members]) + 1_500
+        start += self.random.exponential(300, len(members))
+        last = np.full(int(group.max()) + 1, -np.inf)
+        np.maximum.at(last, group, start)
+        common = last[group] + ns
+        end = common + self.random.normal(0.0, self.job.jitter_ns, len(members))
+        end = np.maximum(end, last[group] + 1_000)
+        self.free[kind][members] = end
+        if waits:
+            self.ready[members] = end
+        self.note(members, kind, operation, size, start, end)
+
+    def note(
+        self,
+        ranks: np.ndarray,
+        kind: str,
+        operation: str,
+        size: int,
+        start: np.ndarray,
+        end: np.ndarray,
+    ) -> None:
+        """Write rows down, each with its number among its rank's operations of that kind."""
+        name = self.names.setdefault((kind, operation, size), len(self.names))
+        count = self.counts.setdefault((kind, operation), np.zeros(self.job.ranks, np.int64))
+        codes = np.full(len(ranks), name)
+        self.rows.append((ranks, codes, np.rint(start), np.rint(end), count[ranks]))
+        count[ranks] += 1
+
+
+@dataclass(frozen=True)
+class CollectiveLogs:
+    """The logs of a job as reports tell them, and the truth about clocks and groups.
+
+    `offsets_ns` is how far each clock is ahead of the first one at the capture's middle.
+    """
+
+    clocks: list[Clock]
+    logs: list[CollectiveLog]
+    offsets_ns: np.ndarray
+    groups: set[tuple[int, ...]]
+    middle_ns: int
+
+    def errors_ns(self, fits: object) -> np.ndarray:
+        """How far aligned times are from the truth at the capture's middle, by clock."""
+        errors = []
+        for fit, clock, offset in zip(fits, self.clocks, self.offsets_ns, strict=True):  # type: ignore[call-overload]
+            here = np.asarray([self.middle_ns], dtype=np.int64)
+            shown = here + UTC_NS - (clock.utc_ns - clock.shift_ns) + offset
+            errors.append(int(fit.to_aligned(shown)[0]) - UTC_NS - self.middle_ns)
+        found = np.asarray(errors, dtype=np.float64)
+        return np.abs(found - found[0])
+
+
+def simulate_logs(job: CollectiveJob) -> CollectiveLogs:
+    """Run a job and let every rank write its log by its own clock."""
+    run = CollectiveRun.of(job)
+    random = np.random.default_rng([job.seed, 78])
+    host = np.arange(job.ranks) // job.ranks_per_host
+    hosts = int(host.max()) + 1
+    host_error = random.integers(-job.host_error_ns, job.host_error_ns + 1, hosts)
+    own_error = random.integers(-job.process_error_ns, job.process_error_ns + 1, job.ranks)
+    drift = random.integers(-job.drift_ppb, job.drift_ppb + 1, hosts)[host] * 1e-9
+    begun = random.integers(0, 50_000_000, job.ranks)
+    error = host_error[host] + own_error
+    error = error - error[0]
+    drift = drift - drift[0]
+    columns = [np.concatenate(column) for column in zip(*run.rows, strict=True)]
+    middle = int((columns[2].min() + columns[3].max()) // 2)
+    order = np.lexsort((columns[2], columns[0]))
+    rank, code, start, end, sequence = (column[order] for column in columns)
+    edges = np.searchsorted(rank, np.arange(job.ranks + 1))
+    names = list(run.names)
+    clocks, logs = [], []
+    for one in range(job.ranks):
+        own = slice(int(edges[one]), int(edges[one + 1]))
+        shift = -int(begun[one])
+
+        def shown(times: np.ndarray, one: int = one, shift: int = shift) -> np.ndarray:
+            off = error[one] + drift[one] * (times - middle)
+            return np.rint(times + off).astype(np.int64) + shift
+
+        present, codes = np.unique(code[own], return_inverse=True)
+        kinds = tuple(_kind(job, run.groups, one, names[place]) for place in present.tolist())
+        logs.append(
+            CollectiveLog(
+                kinds,
+                codes.astype(np.int32),
+                shown(start[own]),
+                shown(end[own]),
+                sequence[own].astype(np.int64) if job.payload else None,
+                np.ones(len(codes), dtype=np.bool_),
+            )
+        )
+        name = f"node{host[one]}" if job.hostnames else ""
+        clocks.append(
+            Clock(
+                f"r{one}",
+                100 + one,
+                one,
+                name,
+                UTC_NS - shift,
+                -shift + 10**12 + int(host[one]) * 10**13 if job.system_clocks else None,
+                0,
+                f"s{one}",
+            )
+        )
+    truth = {
+        tuple(np.flatnonzero(own == group).tolist())
+        for own in run.groups.values()
+        for group in np.unique(own).tolist()
+    }
+    return CollectiveLogs(clocks, logs, error, {g for g in truth if len(g) > 1}, middle)
+
+
+def _kind(
+    job: CollectiveJob, groups: dict[str, np.ndarray], rank: int, name: tuple[str, str, int]
+) -> Kind:
+    kind, operation, size = name
+    if not job.payload:
+        return Kind(100 + rank, 0, STREAMS[kind], operation, "bf16", "", 0, -1, -1, -1)
+    if kind == "pipeline":
+        chain = groups_of_chain(job)[rank]
+        return Kind(
+            100 + rank, 0, STREAMS[kind], operation, "bf16", f"p{chain}", job.pipeline, -1, size, -1
+        )
+    number = int(groups[kind][rank])
+    members = int(np.count_nonzero(groups[kind] == number))
+    return Kind(
+        100 + rank, 0, STREAMS[kind], operation, "bf16", f"{kind}{number}", members, -1, size, -1
+    )
+
+
+def groups_of_chain(job: CollectiveJob) -> np.ndarray:
+    """The pipeline that each rank belongs to."""
+    return job.along("p")
