@@ -39,6 +39,8 @@ class CollectiveJob:
     iterations: int = 5
     layers: int = 3
     buckets: int = 2
+    sharded: int = 0  # blocking gathers of the data group per layer
+    tensor_sums: bool = True
     microbatches: int = 2
     world_sums: bool = False
     payload: bool = True
@@ -123,8 +125,12 @@ class CollectiveRun:
     def layers(self, members: np.ndarray, last: bool) -> None:
         """A microbatch in one stage; gradients are summed beside the last backward pass."""
         for layer in range(self.job.layers):
+            for _ in range(self.job.sharded):
+                self.collective(members, "data", "AllGather", 4 * MIB, 30_000)
+                self.compute(members, 25_000, 0.05)
             self.compute(members, 90_000, 0.03)
-            self.collective(members, "tensor", "AllReduce", 16 * MIB, 70_000)
+            if self.job.tensor_sums:
+                self.collective(members, "tensor", "AllReduce", 16 * MIB, 70_000)
             if "expert" in self.groups:
                 self.collective(members, "expert", "AllToAll", 8 * MIB, 45_000)
                 self.compute(members, 40_000, 0.03)
@@ -197,14 +203,18 @@ class CollectiveLogs:
     groups: set[tuple[int, ...]]
     middle_ns: int
 
-    def errors_ns(self, fits: object) -> np.ndarray:
+    def signed(self, fits: object) -> np.ndarray:
         """How far aligned times are from the truth at the capture's middle, by clock."""
         errors = []
         for fit, clock, offset in zip(fits, self.clocks, self.offsets_ns, strict=True):  # type: ignore[call-overload]
             here = np.asarray([self.middle_ns], dtype=np.int64)
             shown = here + UTC_NS - (clock.utc_ns - clock.shift_ns) + offset
             errors.append(int(fit.to_aligned(shown)[0]) - UTC_NS - self.middle_ns)
-        found = np.asarray(errors, dtype=np.float64)
+        return np.asarray(errors, dtype=np.float64)
+
+    def errors_ns(self, fits: object) -> np.ndarray:
+        """The size of the errors against the first clock's."""
+        found = self.signed(fits)
         return np.abs(found - found[0])
 
 

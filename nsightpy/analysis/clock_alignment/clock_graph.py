@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -20,8 +20,9 @@ from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
 from nsightpy.frames import Ints
 
 PAIRS_PER_CLOCK = 24
-# Between two sets of clocks that are tied within, more doubtful ties than these tell nothing new.
-DOUBTFUL_TIES = 8
+# Between two sets of clocks that are tied within, more failures than these, and one for each clock
+# of the smaller set, tell that nothing is to be found.
+FAILURES = 8
 # Ties this good are taken as they come, without a communicator with this support; of others the
 # best that are needed.
 SURE_TIE, SURE_SUPPORT = 0.8, 20.0
@@ -58,45 +59,96 @@ def courses_of(ledger: Ledger, sessions: Codes, hosts: Sequence[str]) -> Courses
     """The course of every clock to within microseconds, from its collectives with others.
 
     `sessions` gives the first clock of each clock's session: they are one. `hosts` names what
-    shares a system clock ("" where unknown): its clocks start from one guess.
+    runs on one machine: its clocks start from one guess.
     """
     clocks = len(sessions)
     center = int((ledger.starts.min() + ledger.ends.max()) // 2) if len(ledger) else 0
     ends = clock_ends(ledger, clocks)
-    tree = _Forest(clocks)
+    tied = _Tied(clocks, hosts, center)
     for other, first in enumerate(sessions.tolist()):
         if first != other:
-            tree.join(first, other, _one_clock(ends[first], ends[other], center))
+            tied.join(first, other, _one_clock(ends[first], ends[other], center))
     doubtful: list[tuple[float, int, int, Line]] = []
-    known: dict[tuple[str, str], float] = {}
-    tried: Counter[frozenset[int]] = Counter()
     for a, b, known_group in _pairs(ledger):
-        sides = tree.sides(a, b)
-        if len(sides) < 2 or tried[sides] >= DOUBTFUL_TIES:
+        if not tied.worth_a_try(a, b):
             continue
-        between = (hosts[a] or f"clock {a}", hosts[b] or f"clock {b}")
-        line = offset_between(ends[a], ends[b], (0.0, known.get(between, 0.0)))
-        if line is None:
+        line = offset_between(ends[a], ends[b], tied.guesses(a, b))
+        if line is not None and (
+            line.score >= SURE_TIE and (known_group or line.support >= SURE_SUPPORT)
+        ):
+            tied.join(a, b, line)
             continue
-        known[between], known[between[::-1]] = line.offset_ns, -line.offset_ns
-        if line.score >= SURE_TIE and (known_group or line.support >= SURE_SUPPORT):
-            tree.join(a, b, line)
-        else:
-            tried[sides] += 1
+        tied.failed(a, b)
+        if line is not None:
             doubtful.append((line.support, a, b, line))
     for _, a, b, line in sorted(doubtful, key=lambda tie: (-tie[0], tie[1], tie[2])):
-        if len(tree.sides(a, b)) == 2:
-            tree.join(a, b, line)
-    scatter = [line.scatter_ns for ties in tree.links.values() for _, line, _ in ties]
-    usual = SCATTERS * float(np.median(scatter)) if scatter else 0.0
-    tolerance = int(min(max(usual, LEAST_TOLERANCE_NS), MOST_TOLERANCE_NS))
-    return replace(_walked(tree.links, clocks, center), tolerance_ns=tolerance)
+        if tied.apart(a, b):
+            tied.join(a, b, line)
+    return tied.courses()
 
 
 def _one_clock(a: Ends, b: Ends, center: int) -> Line:
     """The tie of two processes that share a clock; how far their ends scatter is measured."""
     measured = offset_between(a, b) if len(a) and len(b) else None
     return Line(0.0, 0.0, center, scatter_ns=0.0 if measured is None else measured.scatter_ns)
+
+
+class _Tied:
+    """Which clocks are tied already, and how far each is ahead in its set."""
+
+    def __init__(self, clocks: int, hosts: Sequence[str], center: int) -> None:
+        self._hosts = [host or f"clock {clock}" for clock, host in enumerate(hosts)]
+        self._center = center
+        self._set = np.arange(clocks, dtype=np.int32)
+        self._offsets, self._drifts = np.zeros((2, clocks))
+        self._sizes = np.ones(clocks, dtype=np.int64)
+        self._failures: Counter[frozenset[int]] = Counter()
+        self._between: dict[tuple[str, str], float] = {}
+        self._scatter: list[float] = []
+
+    def apart(self, a: int, b: int) -> bool:
+        """Whether two clocks are in different sets."""
+        return bool(self._set[a] != self._set[b])
+
+    def worth_a_try(self, a: int, b: int) -> bool:
+        """Whether nothing ties the sets of two clocks, though not for want of tries."""
+        sets = self._set[[a, b]].tolist()
+        most = FAILURES + min(self._sizes[sets].tolist())
+        return sets[0] != sets[1] and self._failures[frozenset(sets)] < most
+
+    def failed(self, a: int, b: int) -> None:
+        """Count a pair of clocks that tells nothing, or not clearly."""
+        self._failures[frozenset(self._set[[a, b]].tolist())] += 1
+
+    def guesses(self, a: int, b: int) -> tuple[float, float]:
+        """How far b may be ahead of a: not at all, or as other clocks of their hosts are."""
+        return 0.0, self._between.get((self._hosts[a], self._hosts[b]), 0.0)
+
+    def join(self, a: int, b: int, line: Line) -> None:
+        """Tie two clocks by the line from a to b."""
+        moved = self._set == self._set[b]
+        step = line.offset_ns + line.drift * (self._center - line.center_ns)
+        self._offsets[moved] += self._offsets[a] + step - self._offsets[b]
+        self._drifts[moved] += self._drifts[a] + line.drift - self._drifts[b]
+        self._sizes[self._set[a]] += self._sizes[self._set[b]]
+        self._set[moved] = self._set[a]
+        self._scatter.append(line.scatter_ns)
+        self._between[self._hosts[a], self._hosts[b]] = line.offset_ns
+        self._between[self._hosts[b], self._hosts[a]] = -line.offset_ns
+
+    def courses(self) -> Courses:
+        """The courses: the first clock of each set has none."""
+        _, first, members = np.unique(self._set, return_index=True, return_inverse=True)
+        leader = first[members]
+        usual = SCATTERS * float(np.median(self._scatter)) if self._scatter else 0.0
+        return Courses(
+            self._offsets - self._offsets[leader],
+            self._drifts - self._drifts[leader],
+            leader.astype(np.int32),
+            np.zeros(len(leader), dtype=np.bool_),
+            self._center,
+            int(min(max(usual, LEAST_TOLERANCE_NS), MOST_TOLERANCE_NS)),
+        )
 
 
 def clock_ends(ledger: Ledger, clocks: int) -> list[Ends]:
@@ -109,74 +161,32 @@ def clock_ends(ledger: Ledger, clocks: int) -> list[Ends]:
     _, lanes = np.unique(lanes, return_inverse=True)
     lanes = np.where(ledger.channel[rows] == UNKNOWN, lanes, KNOWN_GROUP).astype(np.int32)
     owner = ledger.clock[rows]
-    return [
-        Ends(ledger.ends[rows[mine]], looks[mine], lanes[mine])
-        for mine in (owner == clock for clock in range(clocks))
-    ]
+    order = np.argsort(owner, kind="stable")
+    edges = np.searchsorted(owner[order], np.arange(clocks + 1))
+    parts = (order[first:last] for first, last in pairwise(edges.tolist()))
+    return [Ends(ledger.ends[rows[mine]], looks[mine], lanes[mine]) for mine in parts]
 
 
 def _pairs(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
     """Pairs of clocks worth comparing: members of one communicator (True), then whoever else."""
-    owner, known = ledger.clock, ledger.synchronising & (ledger.channel != UNKNOWN)
-    channels, counts = np.unique(ledger.channel[known], return_counts=True)
-    for channel in channels[np.argsort(-counts, kind="stable")].tolist():
-        members, sizes = np.unique(owner[known & (ledger.channel == channel)], return_counts=True)
-        ordered = members[np.argsort(-sizes, kind="stable")].tolist()
+    owner, known = ledger.clock, ledger.channel != UNKNOWN
+    rows = np.flatnonzero(ledger.synchronising & known)
+    clocks = int(owner.max(initial=0)) + 1
+    keys, counts = np.unique(
+        ledger.channel[rows].astype(np.int64) * clocks + owner[rows], return_counts=True
+    )
+    order = np.lexsort((-counts, keys // clocks))
+    channel, members = np.divmod(keys[order], clocks)
+    edges = np.append(np.flatnonzero(np.diff(channel, prepend=-1)), len(channel))
+    groups = [members[first:last].tolist() for first, last in pairwise(edges.tolist())]
+    busy = np.bincount(np.unique(channel, return_inverse=True)[1], counts[order])
+    for place in np.argsort(-busy, kind="stable").tolist():
+        ordered = groups[place]
         yield from ((ordered[0], other, True) for other in ordered[1:])
         yield from ((one, other, True) for one, other in pairwise(ordered[1:]))
-    alone = ledger.synchronising & (ledger.channel == UNKNOWN)
-    clocks = np.unique(owner[alone]).tolist()
-    budget = PAIRS_PER_CLOCK * len(clocks)
-    strides = sorted(range(1, len(clocks)), key=lambda n: (n & (n - 1) != 0, n))
-    for stride in strides:
-        for first in range(len(clocks) - stride):
-            if budget == 0:
-                return
-            budget -= 1
-            yield clocks[first], clocks[first + stride], False
-
-
-class _Forest:
-    """Which clocks are tied already, and by what."""
-
-    def __init__(self, clocks: int) -> None:
-        self._parents = list(range(clocks))
-        self.links: dict[int, list[tuple[int, Line, int]]] = {}
-
-    def sides(self, a: int, b: int) -> frozenset[int]:
-        """The sets of tied clocks that two clocks are in: one or two."""
-        return frozenset((self._root(a), self._root(b)))
-
-    def join(self, a: int, b: int, line: Line) -> None:
-        """Tie two clocks by the line from a to b."""
-        self._parents[self._root(b)] = self._root(a)
-        self.links.setdefault(a, []).append((b, line, 1))
-        self.links.setdefault(b, []).append((a, line, -1))
-
-    def _root(self, clock: int) -> int:
-        while self._parents[clock] != clock:
-            self._parents[clock] = self._parents[self._parents[clock]]
-            clock = self._parents[clock]
-        return clock
-
-
-def _walked(links: dict[int, list[tuple[int, Line, int]]], clocks: int, center: int) -> Courses:
-    """The courses along the tree: the first clock of each component has none."""
-    offsets, drifts = np.zeros(clocks), np.zeros(clocks)
-    components = np.full(clocks, UNKNOWN, dtype=np.int32)
-    for start in range(clocks):
-        if components[start] != UNKNOWN:
-            continue
-        components[start] = start
-        waiting = [start]
-        while waiting:
-            here = waiting.pop()
-            for there, line, sign in links.get(here, ()):
-                if components[there] != UNKNOWN:
-                    continue
-                components[there] = start
-                at_center = line.offset_ns + line.drift * (center - line.center_ns)
-                offsets[there] = offsets[here] + sign * at_center
-                drifts[there] = drifts[here] + sign * line.drift
-                waiting.append(there)
-    return Courses(offsets, drifts, components, np.zeros(clocks, dtype=np.bool_), center)
+    alone = np.unique(owner[ledger.synchronising & ~known]).tolist()
+    budget = PAIRS_PER_CLOCK * len(alone)
+    for stride in sorted(range(1, len(alone)), key=lambda n: (n & (n - 1) != 0, n)):
+        for first in range(min(len(alone) - stride, budget)):
+            yield alone[first], alone[first + stride], False
+        budget = max(budget - (len(alone) - stride), 0)
