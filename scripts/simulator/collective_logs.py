@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from nsightpy.analysis.ranks.clocks import Clock
-from nsightpy.analysis.ranks.collectives import CollectiveLog, Kind
+from nsightpy.analysis.clock_alignment.clocks import Clock
+from nsightpy.analysis.collectives.log import CollectiveLog, Kind
 
 UTC_NS = 1_750_000_000_000_000_000
 BEGIN_NS = 500_000_000

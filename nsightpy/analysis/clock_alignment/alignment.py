@@ -15,6 +15,7 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.clock_equations import Observations, against_median, looks_of
 from nsightpy.analysis.clock_alignment.clock_fit import NORMAL
 from nsightpy.analysis.clock_alignment.clock_graph import Courses, courses_of
+from nsightpy.analysis.clock_alignment.clock_sets import Placed, placed_together, tied_clocks
 from nsightpy.analysis.clock_alignment.clock_solve import solve
 from nsightpy.analysis.clock_alignment.clocks import (
     COLLECTIVES,
@@ -25,18 +26,19 @@ from nsightpy.analysis.clock_alignment.clocks import (
     ClockFit,
     hosts_of,
     level_zero,
+    machines_of,
     sessions_of,
 )
 from nsightpy.analysis.collectives.groups import with_groups
 from nsightpy.analysis.collectives.log import Codes, CollectiveLog, Ledger, Mask, ledger_of
 from nsightpy.analysis.collectives.matching import Instances, instances_of
-from nsightpy.frames import Ints, distinct
+from nsightpy.frames import Floats, Ints, distinct
 
 # With fewer instances, or a larger error of the median end, level 0 stays.
 LEAST_INSTANCES = 4
 FAR_ERROR_NS, NEAR_ERROR_NS = 100_000.0, 5_000.0
 ENOUGH = 1_000
-PASSES, MOVED_NS = 3, 1_000.0
+PASSES, MOVED_NS = 6, 100.0
 
 
 @dataclass(frozen=True)
@@ -67,14 +69,14 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
     level0 = level_zero(clocks)
     base = min((fit.epoch_ns + fit.zero_ns for fit in level0), default=0)
     ledger = ledger_of(_by_log(clocks, logs), [fit.epoch_ns - base for fit in level0])
-    hosts, sessions = hosts_of(clocks), sessions_of(clocks)
-    courses = courses_of(ledger, sessions, hosts)
-    machines = [clock.host or host for clock, host in zip(clocks, hosts, strict=True)]
+    machines, sessions = machines_of(clocks), sessions_of(clocks)
     seats = _seats(ledger, clocks)
+    courses = courses_of(ledger, sessions, machines)
     ledger, instances, courses = _settled(ledger, courses, sessions, machines, seats)
     between = _evidence(ledger, instances, courses, sessions[ledger.clock])
     told = [_convincing(fit, between[one]) for fit, one in zip(level0, sessions, strict=True)]
-    courses = _gauged(courses, np.asarray(told, dtype=np.bool_), hosts)
+    placed = placed_together(courses, np.asarray(told, dtype=np.bool_), machines)
+    courses = placed.courses
     evidence = between
     if not all(told) or len(np.unique(sessions)) < len(sessions):
         # else nothing moved but what is common to all
@@ -91,26 +93,32 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
         courses.aligned(ledger.clock, ledger.starts),
         courses.aligned(ledger.clock, ledger.ends),
         base,
-        tuple(hosts),
-        tuple(_notes(clocks, fits, courses)),
+        tuple(hosts_of(clocks)),
+        tuple(_notes(clocks, fits, placed)),
     )
 
 
 def _settled(
     ledger: Ledger, courses: Courses, sessions: Codes, machines: Sequence[str], seats: Ints
 ) -> tuple[Ledger, Instances, Courses]:
-    """Groups, instances and courses that agree with each other; a machine's clocks drift alike."""
-    untold = ledger
+    """Groups, instances and courses that agree with each other; a machine's clocks drift alike.
+
+    The fit uses the groups found last, and those decide which clocks are tied at all.
+    """
+    unknown, before = ledger, None
     for _ in range(PASSES):
-        ends = courses.aligned(untold.clock, untold.ends)
-        starts = courses.aligned(untold.clock, untold.starts)
-        ledger = with_groups(untold, starts, ends, courses.tolerance_ns, seats)
+        ends = courses.aligned(unknown.clock, unknown.ends)
+        starts = courses.aligned(unknown.clock, unknown.starts)
+        ledger = with_groups(unknown, starts, ends, courses.tolerance_ns, seats)
         instances = instances_of(ledger, ends)
+        courses = replace(courses, components=tied_clocks(ledger, instances, sessions))
         refined = _refined(ledger, instances, courses, sessions, machines)
         moved = np.max(np.abs(refined.offsets - courses.offsets), initial=0.0)
         courses = refined
-        if moved < MOVED_NS:
+        same = before is not None and np.array_equal(before, instances.number)
+        if moved < MOVED_NS and (same or ledger is unknown):
             break
+        before = instances.number
     return ledger, instances, courses
 
 
@@ -155,10 +163,11 @@ def _enough(ledger: Ledger, instances: Instances) -> Mask:
     rows = np.flatnonzero(instances.matched)
     number, first = np.unique(instances.number[rows], return_index=True)
     channel = ledger.channel[rows[first]]
+    order = np.argsort(channel, kind="stable")
+    _, begin, counts = np.unique(channel[order], return_index=True, return_counts=True)
+    place = np.arange(len(order)) - np.repeat(begin, counts)
     found = np.zeros(instances.count, dtype=np.bool_)
-    for one in np.unique(channel).tolist():
-        own = number[channel == one]
-        found[own[:: max(1, len(own) // ENOUGH)]] = True
+    found[number[order[place % np.maximum(1, np.repeat(counts, counts) // ENOUGH) == 0]]] = True
     return found
 
 
@@ -196,50 +205,25 @@ def _evidence(ledger: Ledger, instances: Instances, courses: Courses, owner: Cod
     _, instance = distinct(instances.number[rows])
     ends = courses.aligned(clock, ledger.ends[rows]).astype(np.float64)
     residuals = against_median(ends, instance)
-    found = []
-    for place in range(clocks):
-        own, met = residuals[clock == place], distinct(instance[clock == place])[0]
-        if len(own) == 0:
-            found.append(_Seen())
-            continue
-        low, middle, high = np.percentile(own, (5, 50, 95)).tolist()
-        scatter = NORMAL * float(np.median(np.abs(own - middle)))
-        found.append(_Seen(len(met), (low, middle, high), 1.25 * scatter / len(met) ** 0.5))
-    return found
+    order = np.argsort(clock, kind="stable")
+    edges = np.searchsorted(clock[order], np.arange(clocks + 1))
+    return [_seen(residuals[own], instance[own]) for own in np.split(order, edges[1:-1])]
+
+
+def _seen(residuals: Floats, instance: Codes) -> _Seen:
+    """What the residuals (ns) of one clock's rows tell."""
+    if len(residuals) == 0:
+        return _Seen()
+    instances = len(np.unique(instance))
+    low, middle, high = np.percentile(residuals, (5, 50, 95)).tolist()
+    scatter = NORMAL * float(np.median(np.abs(residuals - middle)))
+    return _Seen(instances, (low, middle, high), 1.25 * scatter / instances**0.5)
 
 
 def _convincing(fit: ClockFit, seen: _Seen) -> bool:
     """Whether collectives tell more about a clock than level 0 does."""
     limit = NEAR_ERROR_NS if fit.method in (ONE_SESSION, SYSTEM_CLOCK) else FAR_ERROR_NS
     return seen.instances >= LEAST_INSTANCES and seen.error_ns <= limit
-
-
-def _gauged(courses: Courses, told: Mask, hosts: Sequence[str]) -> Courses:
-    """Offsets relative to the first clock; clocks of which nothing is told stay at level 0.
-
-    Components that no collective ties are tied by a host that they share, else by level 0.
-    """
-    offsets, drifts = np.where(told, courses.offsets, 0.0), np.where(told, courses.drifts, 0.0)
-    placed = np.zeros(len(offsets), dtype=np.bool_)
-    for component in np.unique(courses.components).tolist():
-        members = told & (courses.components == component)
-        if not members.any():
-            continue
-        first = int(np.flatnonzero(members)[0])
-        drifts[members] -= drifts[first]
-        shared = [
-            offsets[one] - offsets[other]
-            for one in np.flatnonzero(members).tolist()
-            for other in np.flatnonzero(placed).tolist()
-            if hosts[one] and hosts[one] == hosts[other]
-        ]
-        if members[0]:
-            shift = offsets[0]
-        else:
-            shift = float(np.median(shared)) if shared else float(np.median(offsets[members]))
-        offsets[members] -= shift
-        placed |= members
-    return replace(courses, offsets=offsets, drifts=drifts)
 
 
 def _fit_of(
@@ -261,7 +245,7 @@ def _fit_of(
     )
 
 
-def _notes(clocks: Sequence[Clock], fits: Sequence[ClockFit], courses: Courses) -> list[str]:
+def _notes(clocks: Sequence[Clock], fits: Sequence[ClockFit], placed: Placed) -> list[str]:
     """What a reader must know about the common clock."""
     if len(clocks) < 2 or fits[0].method == ONE_SESSION:
         return []
@@ -273,15 +257,15 @@ def _notes(clocks: Sequence[Clock], fits: Sequence[ClockFit], courses: Courses) 
             f"{_few(left)}: fewer than {LEAST_INSTANCES} synchronising collectives with others, or "
             f"ends too far apart, so their clocks are not aligned by them ({_level(methods)} only)."
         )
-    parts = {
-        int(component)
-        for component, fit in zip(courses.components, fits, strict=True)
-        if fit.method == COLLECTIVES
-    }
-    if len(parts) > 1:
+    if placed.by_wall_clock > 1:
         notes.append(
-            f"{len(parts)} sets of ranks share no synchronising collective: between them only "
-            "the wall clock holds, which may be wrong by milliseconds."
+            f"{placed.by_wall_clock} sets of ranks share no synchronising collective: between them "
+            "only the wall clock holds, which may be wrong by milliseconds."
+        )
+    elif placed.sets > 1:
+        notes.append(
+            f"{placed.sets} sets of ranks share no synchronising collective: between them the "
+            "clocks of the hosts that they share hold, to within microseconds."
         )
     return notes
 

@@ -13,9 +13,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.clock_pairs import Floats
 from nsightpy.analysis.collectives.log import Codes
-from nsightpy.frames import Ints
+from nsightpy.frames import Floats, Ints
 
 # Instances whose equations are made at once.
 CHUNK = 256

@@ -17,9 +17,8 @@ from nsightpy.analysis.clock_alignment.clock_equations import (
     Observations,
     against_median,
 )
-from nsightpy.analysis.clock_alignment.clock_pairs import Floats
 from nsightpy.analysis.collectives.log import Codes
-from nsightpy.frames import Ints
+from nsightpy.frames import Floats, Ints
 
 # Rounds that count differences by size, which gross errors cannot lead astray, then Huber's.
 ROUGH_ROUNDS, ROUNDS = 4, 14

@@ -12,12 +12,11 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.clock_pairs import (
     KNOWN_GROUP,
     Ends,
-    Floats,
     Line,
     offset_between,
 )
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
-from nsightpy.frames import Ints
+from nsightpy.frames import Floats, Ints
 
 PAIRS_PER_CLOCK = 24
 # Between two sets of clocks that are tied within, more failures than these, and one for each clock
@@ -25,7 +24,7 @@ PAIRS_PER_CLOCK = 24
 FAILURES = 8
 # Ties this good are taken as they come, without a communicator with this support; of others the
 # best that are needed.
-SURE_TIE, SURE_SUPPORT = 0.8, 20.0
+SURE_TIE, SURE_SUPPORT = 0.8, 8.0
 # Ends agree within this many usual scatters.
 SCATTERS, LEAST_TOLERANCE_NS, MOST_TOLERANCE_NS = 6.0, 3_000, 50_000
 
@@ -114,7 +113,7 @@ class _Tied:
         """Whether nothing ties the sets of two clocks, though not for want of tries."""
         sets = self._set[[a, b]].tolist()
         most = FAILURES + min(self._sizes[sets].tolist())
-        return sets[0] != sets[1] and self._failures[frozenset(sets)] < most
+        return bool(sets[0] != sets[1] and self._failures[frozenset(sets)] < most)
 
     def failed(self, a: int, b: int) -> None:
         """Count a pair of clocks that tells nothing, or not clearly."""

@@ -15,9 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.collectives.log import Codes
-from nsightpy.frames import Ints
-
-Floats = NDArray[np.float64]
+from nsightpy.frames import Floats, Ints
 
 WINDOWS_NS = (200_000_000, 10_000_000_000, None)
 BINS_NS = (16_000, 256_000)
@@ -27,14 +25,17 @@ REACH_NS = 60_000
 BLOCK, LEAST_BLOCK, BLOCK_NS = 400, 24, 2_000_000_000
 CANDIDATES = 12
 # So many of them, the best at first sight, are looked at closely.
-FINALISTS = 5
+FINALISTS, FIRST_SIGHT, USUAL_DRIFT = 5, 0.8, 2e-5
 # In longer stretches every second collective, or fewer, tells enough.
 GROWN = 2_000
 MOST_PAIRS = 200_000
 # What is known to be one group needs less agreement than a stream that may serve several.
 LEAST_SCORE, LEAST_SCORE_OF_STREAM = 0.15, 0.45
+# So large a share agrees by chance where a rhythm is nearly the same, give or take three errors of
+# a share among half as many independent ones; what is above SURE_OF_FEW always counts.
+BY_CHANCE, CERTAIN, SURE_OF_FEW = 0.3, 1.94, 0.75
 LEAST_SHARED = 4
-LEAST_SUPPORT = 5.0
+LEAST_SUPPORT = 4.2
 LEAST_FOR_DRIFT = 12
 MOST_DRIFT = 1e-4
 AMBIGUOUS = 0.85
@@ -107,9 +108,18 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
                     best = replace(line, support=support), own
         if best is not None and best[0].support >= LEAST_SUPPORT:
             break
-    if best is None or best[0].support < (LEAST_SUPPORT if lanes[0] != KNOWN_GROUP else 0.0):
+    if best is None or (lanes[0] != KNOWN_GROUP and not _beyond_chance(*best)):
         return None
     return _grown(best[1], finder, best[0])
+
+
+def _beyond_chance(line: Line, lane: Ends) -> bool:
+    """Whether a lane whose group is not known agrees with a line better than rhythm explains.
+
+    Collectives come in runs that are alike everywhere, so few of them may agree by chance.
+    """
+    least = min(BY_CHANCE + CERTAIN / len(lane) ** 0.5, SURE_OF_FEW)
+    return line.support >= LEAST_SUPPORT and line.score >= max(least, LEAST_SCORE_OF_STREAM)
 
 
 def _support(lane: Ends, finder: _Nearest, line: Line) -> float:
@@ -134,11 +144,13 @@ def _guessed_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]
     for window in _windows(a, b):
         block = _block(a, b, window)
         if len(block) >= LEAST_SHARED:
-            line = _best_lines(block, finder, guesses)[0]
-            if line.score >= SURE:
-                threshold = _least_score(a) + _background(block, finder)
-                if line.score >= threshold:
-                    return line
+            found = _best_lines(block, finder, guesses, SURE)
+            if (
+                found
+                and found[0].score >= SURE
+                and found[0].score >= _least_score(a) + _background(block, finder)
+            ):
+                return found[0]
     return None
 
 
@@ -148,8 +160,9 @@ def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -
         block = _block(a, b, window)
         if len(block) < LEAST_SHARED:
             continue
-        found = _best_lines(block, finder, [*guesses, *_candidates(block, b, window)])
-        if found[0].score < _least_score(a):
+        offsets = [*guesses, *_candidates(block, b, window)]
+        found = _best_lines(block, finder, offsets, _least_score(a))
+        if not found or found[0].score < _least_score(a):
             continue
         clear = _clear_winner(found, _least_score(a) + _background(block, finder))
         if clear is not None:
@@ -174,17 +187,19 @@ def _block(a: Ends, b: Ends, window: int | None) -> Ends:
 def _candidates(block: Ends, b: Ends, window: int | None) -> list[float]:
     """Offsets worth a closer look: those at which most differences of ends agree."""
     differences = np.sort(np.concatenate([*_differences(block, b, window)]))
-    found: list[float] = []
+    found = []
     for width, shift in ((wide, shift) for wide in BINS_NS for shift in (0, wide // 2)):
         bins = (differences + shift) // width
         edges = np.flatnonzero(np.diff(bins, prepend=bins[:1] - 1))
         votes = np.diff(edges, append=len(bins))
-        best = np.argsort(-votes, kind="stable")[: min(CANDIDATES, len(edges))]
-        for first, count in zip(edges[best].tolist(), votes[best].tolist(), strict=True):
-            middle = float(differences[first + (count - 1) // 2] + differences[first + count // 2])
-            if all(abs(middle / 2 - one) > BINS_NS[0] for one in found):
-                found.append(middle / 2)
-    return found
+        best = np.argsort(-votes, kind="stable")[:CANDIDATES]
+        first, count = edges[best], votes[best]
+        found.append(
+            differences[first + (count - 1) // 2] / 2 + differences[first + count // 2] / 2
+        )
+    _, first = np.unique(np.concatenate(found) // BINS_NS[0], return_index=True)
+    kept: list[float] = np.concatenate(found)[np.sort(first)].tolist()
+    return kept
 
 
 def _differences(block: Ends, b: Ends, window: int | None) -> Iterator[Ints]:
@@ -241,24 +256,30 @@ class _Nearest:
         return np.where(self._looks[look] == a.looks, nearest, np.inf)
 
 
-def _best_lines(block: Ends, finder: _Nearest, offsets: Sequence[float]) -> list[Line]:
-    """Lines through some offsets, the best of a block first; only a few are looked at closely."""
+def _best_lines(
+    block: Ends, finder: _Nearest, offsets: Sequence[float], least: float = 0.0
+) -> list[Line]:
+    """Lines through some offsets, the best of a block first; none that falls short of `least`.
+
+    All are seen at first sight, with what clocks usually drift as their error; few closely.
+    """
     rough = np.asarray(offsets, dtype=np.float64)
-    if len(rough) > FINALISTS:
-        distances = finder.around(block, block.times + rough[:, None])
-        near = np.abs(distances) < REACH_NS
-        sorted_ = np.sort(np.where(near, distances, np.inf), axis=1)
-        middle = sorted_[np.arange(len(rough)), np.maximum(near.sum(axis=1) - 1, 0) // 2]
-        middle = np.where(np.isfinite(middle), middle, 0.0)
-        scores = _agreement(distances - middle[:, None])
-        rough = rough[np.argsort(-scores, kind="stable")[:FINALISTS]]
-    lines = [_judged(block, finder, offset) for offset in rough.tolist()]
+    distances = finder.around(block, block.times + rough[:, None])
+    near = np.abs(distances) < REACH_NS
+    ordered = np.sort(np.where(near, distances, np.inf), axis=1)
+    middle = ordered[np.arange(len(rough)), np.maximum(near.sum(axis=1) - 1, 0) // 2]
+    middle = np.where(np.isfinite(middle), middle, 0.0)
+    blur = USUAL_DRIFT * float(block.times[-1] - block.times[0]) / 2
+    scores = _agreement(distances - middle[:, None], TIGHT_NS + blur)
+    best = np.argsort(-scores, kind="stable")[:FINALISTS]
+    best = best[scores[best] >= FIRST_SIGHT * least]
+    lines = [_judged(block, finder, offset) for offset in (rough + middle)[best].tolist()]
     return sorted(lines, key=lambda one: -one.score)
 
 
-def _agreement(distances: Floats) -> Floats:
-    """The share of distances that are small, as a weight: half at TIGHT_NS."""
-    found: Floats = np.mean(1.0 / (1.0 + (distances / TIGHT_NS) ** 2), axis=-1)
+def _agreement(distances: Floats, tight_ns: float = TIGHT_NS) -> Floats:
+    """The share of distances that are small, as a weight: half at tight_ns."""
+    found: Floats = np.mean(1.0 / (1.0 + (distances / tight_ns) ** 2), axis=-1)
     return found
 
 

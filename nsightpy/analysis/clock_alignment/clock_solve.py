@@ -14,9 +14,8 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.clock_equations import Observations
 from nsightpy.analysis.clock_alignment.clock_fit import Fit, fitted
-from nsightpy.analysis.clock_alignment.clock_pairs import Floats
 from nsightpy.analysis.collectives.log import Codes, Mask
-from nsightpy.frames import Ints
+from nsightpy.frames import Floats, Ints
 
 # A drift counts when it is this many of its standard errors away from none: of bell-shaped jitter
 # alone one in 250 to 400 does (the errors come out 5 % too small). It is known to be none where a

@@ -80,6 +80,14 @@ def hosts_of(clocks: Sequence[Clock]) -> list[str]:
     ]
 
 
+def machines_of(clocks: Sequence[Clock]) -> list[str]:
+    """The machine of each clock, whose clocks are microseconds apart: its host where it is told."""
+    return [
+        host if boot is not None or not clock.host else clock.host
+        for clock, host, boot in zip(clocks, hosts_of(clocks), _boots(clocks), strict=True)
+    ]
+
+
 def sessions_of(clocks: Sequence[Clock]) -> Codes:
     """For each clock the first one of its session: they are one clock."""
     first: dict[tuple[object, ...], int] = {}

@@ -8,20 +8,22 @@ several groups is peeled, group by group.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from nsightpy.analysis.collectives.lockstep import Lanes, apart
 from nsightpy.analysis.collectives.log import UNKNOWN, Channel, Codes, Ledger, Mask
-from nsightpy.frames import Ints
+from nsightpy.frames import Floats, Ints
 
 ROUNDS = 3
 SAMPLE = 64
 # Lanes are tied by this share of their ends and three of them, and by nearly the best share that
 # either has.
 LEAST_SHARE, LEAST_SHARED, NEARLY = 0.5, 3, 0.75
+# Ends that agree this often agree always; so many lanes are compared with all others at once.
+ALWAYS, CHUNK = 0.9, 32
 # A tie is no chance where its ends are so many times further apart than the closest at most: many
 # ends tell the median of their distance better than few.
 FARTHER, CLOSE_NS, MEDIAN_ERROR = 2.5, 100.0, 1.17
@@ -97,9 +99,7 @@ class _Finder:
             return None
         units = dict(zip(lanes.tolist(), self.ledger.unit[rows].tolist(), strict=True))
         loose = _grouped(self.ends[rows], lanes, tolerance, units)
-        seats = {lane: int(self.seats[unit]) for lane, unit in units.items()}
-        view = Lanes(self.starts[rows], self.ends[rows], lanes, seats, int(self.seats.max()) + 1)
-        groups = [group for several in loose for group in apart(view, several, 2 * tolerance)]
+        groups = self._apart(rows, lanes, units, loose, 2 * tolerance)
         if not groups:
             return None
         channels = np.full(count, UNKNOWN, dtype=np.int64)
@@ -110,6 +110,29 @@ class _Finder:
         done = _has_partner(self.ends[rows], own, lanes, tolerance)
         self.channel[rows[done]] = own[done]
         return done, channels
+
+    def _apart(
+        self,
+        rows: Ints,
+        lanes: Ints,
+        units: dict[int, int],
+        loose: Sequence[Sequence[int]],
+        tolerance: int,
+    ) -> list[list[int]]:
+        """The groups that some sets of lanes are made of."""
+        place = np.full(int(lanes.max()) + 1, UNKNOWN, dtype=np.int64)
+        for number, several in enumerate(loose):
+            place[several] = number
+        order = np.argsort(place[lanes], kind="stable")
+        edges = np.searchsorted(place[lanes[order]], np.arange(len(loose) + 1))
+        world = int(self.seats.max()) + 1
+        found = []
+        for number, several in enumerate(loose):
+            own = order[edges[number] : edges[number + 1]]
+            seats = {lane: int(self.seats[units[lane]]) for lane in several}
+            times = self.starts[rows[own]], self.ends[rows[own]]
+            found += apart(Lanes(*times, lanes[own], seats, world), several, tolerance)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,47 +186,91 @@ def _grouped(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> 
 
 
 def _ties(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> list[_Tie]:
-    """The ties that are worth it, best first; the share is that of the lane that has fewer."""
-    sampled: dict[int, int] = {}
-    apart: dict[tuple[int, int], list[int]] = {}
-    for lane, row in _samples(lanes):
-        sampled[lane] = sampled.get(lane, 0) + 1
-        low = np.searchsorted(ends, ends[row] - tolerance)
-        high = np.searchsorted(ends, ends[row] + tolerance, side="right")
-        nearest: dict[int, int] = {}
-        distances = np.abs(ends[low:high] - ends[row]).tolist()
-        for other, distance in zip(lanes[low:high].tolist(), distances, strict=True):
-            nearest[other] = min(nearest.get(other, distance), distance)
-        for other, distance in nearest.items():
-            if units[other] != units[lane]:
-                apart.setdefault((lane, other), []).append(distance)
-    found = []
-    for (a, b), distances in apart.items():
-        back = apart.get((b, a), [])
-        least = min(LEAST_SHARED, sampled[a], sampled[b])
-        if a < b and max(len(distances), len(back)) >= least:
-            share = max(len(distances) / sampled[a], len(back) / sampled[b])
-            both = float(np.median([*distances, *back]))
-            found.append(_Tie(share, both, a, b, min(sampled[a], sampled[b])))
-    kept = (tie for tie in found if tie.share >= LEAST_SHARE)
-    return sorted(kept, key=lambda tie: (-round(tie.share, 2), tie.apart_ns, tie.a, tie.b))
+    """The ties that are worth it, best first; the share is that of the lane that has fewer.
+
+    A lane whose ends agree with those of one before, nearly always and closely, is not looked at.
+    """
+    view = _Neighbours(ends, lanes, tolerance, units)
+    known = np.zeros(int(lanes.max()) + 1, dtype=np.bool_)
+    found: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    left = view.present
+    while len(left):
+        for a, others, shares, distances in view.of(left[:CHUNK]):
+            near = shares >= NEARLY * shares.max(initial=0.0)
+            most = FARTHER * distances[near].min(initial=tolerance) + CLOSE_NS
+            known[others[(shares >= ALWAYS) & (distances <= most)]] = True
+            kept = zip(others.tolist(), shares.tolist(), distances.tolist(), strict=True)
+            for b, share, distance in kept:
+                found.setdefault((min(a, b), max(a, b)), []).append((share, distance))
+        left = left[CHUNK:]
+        left = left[~known[left]]
+    ties = []
+    for (a, b), seen in found.items():
+        share = max(one for one, _ in seen)
+        distance = sum(one for _, one in seen) / len(seen)
+        if share >= LEAST_SHARE:
+            ties.append(_Tie(share, distance, a, b, min(view.sampled[a], view.sampled[b])))
+    return sorted(ties, key=lambda tie: (-round(tie.share, 2), tie.apart_ns, tie.a, tie.b))
 
 
-def _samples(lanes: Ints) -> Iterator[tuple[int, int]]:
-    """(lane, row) of some rows of every lane, evenly spread."""
-    order = np.argsort(lanes, kind="stable")
-    present, bounds = np.unique(lanes[order], return_index=True)
-    for lane, rows in zip(present.tolist(), np.split(order, bounds[1:]), strict=True):
-        step = max(1, len(rows) // SAMPLE)
-        yield from ((lane, row) for row in rows[::step].tolist())
+class _Neighbours:
+    """Whose ends lie near those of a lane, by a sample of them; ends ascending."""
+
+    def __init__(self, ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> None:
+        self._ends, self._lanes, self._tolerance = ends, lanes, tolerance
+        order = np.argsort(lanes, kind="stable")
+        self.present, bounds = np.unique(lanes[order], return_index=True)
+        parts = np.split(order, bounds[1:])
+        self._samples = {
+            lane: rows[:: max(1, len(rows) // SAMPLE)]
+            for lane, rows in zip(self.present.tolist(), parts, strict=True)
+        }
+        self.sampled = {lane: len(rows) for lane, rows in self._samples.items()}
+        self._unit = np.full(int(lanes.max()) + 1, UNKNOWN, dtype=np.int64)
+        self._unit[self.present] = [units[lane] for lane in self.present.tolist()]
+
+    def of(self, wanted: Ints) -> Iterator[tuple[int, Ints, Floats, Floats]]:
+        """(lane, others, share of its ends that agree with each, median distance in ns)."""
+        places = wanted.tolist()
+        rows = np.concatenate([self._samples[lane] for lane in places])
+        counts = [self.sampled[lane] for lane in places]
+        sample = np.concatenate([np.arange(count) for count in counts])
+        own = np.repeat(np.arange(len(places)), counts)
+        low = np.searchsorted(self._ends, self._ends[rows] - self._tolerance)
+        size = np.searchsorted(self._ends, self._ends[rows] + self._tolerance, side="right") - low
+        row = np.repeat(low - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
+        own, sample, middle = (np.repeat(one, size) for one in (own, sample, self._ends[rows]))
+        other = self._lanes[row]
+        apart = self._unit[other] != self._unit[wanted][own]
+        own, sample, other = own[apart], sample[apart], other[apart].astype(np.int64)
+        distance = np.abs(self._ends[row[apart]] - middle[apart])
+        # the nearest end of every other lane to each sample, then all of a pair of lanes together
+        pair = own * len(self._unit) + other
+        order = np.lexsort((distance, sample, pair))
+        pair, sample, distance = pair[order], sample[order], distance[order]
+        first = (np.diff(pair, prepend=-1) != 0) | (np.diff(sample, prepend=-1) != 0)
+        pair, distance = pair[first], distance[first]
+        order = np.lexsort((distance, pair))
+        pair, distance = pair[order], distance[order]
+        pairs, begin, seen = np.unique(pair, return_index=True, return_counts=True)
+        middle = (distance[begin + (seen - 1) // 2] + distance[begin + seen // 2]) / 2
+        mine, others = np.divmod(pairs, len(self._unit))
+        for place, lane in enumerate(places):
+            part = slice(*np.searchsorted(mine, (place, place + 1)).tolist())
+            sampled = np.asarray([self.sampled[one] for one in others[part].tolist()])
+            enough = seen[part] >= np.minimum(LEAST_SHARED, np.minimum(sampled, counts[place]))
+            share = seen[part] / counts[place]
+            kept = enough & (share >= LEAST_SHARE)
+            yield lane, others[part][kept], share[kept], middle[part][kept]
 
 
 def _has_partner(ends: Ints, channels: Ints, lanes: Ints, tolerance: int) -> Mask:
     """Whether another lane of the same channel has an end within the tolerance; ends ascending."""
+    order = np.argsort(channels, kind="stable")
+    order = order[channels[order] != UNKNOWN]
+    close = (np.diff(ends[order]) <= tolerance) & (np.diff(lanes[order]) != 0)
+    close &= np.diff(channels[order]) == 0
     found = np.zeros(len(ends), dtype=np.bool_)
-    for channel in np.unique(channels[channels != UNKNOWN]).tolist():
-        rows = np.flatnonzero(channels == channel)
-        close = (np.diff(ends[rows]) <= tolerance) & (np.diff(lanes[rows]) != 0)
-        found[rows[1:][close]] = True
-        found[rows[:-1][close]] = True
+    found[order[1:][close]] = True
+    found[order[:-1][close]] = True
     return found

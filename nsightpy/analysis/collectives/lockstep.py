@@ -56,7 +56,9 @@ def apart(view: Lanes, several: Sequence[int], tolerance_ns: int) -> list[list[i
 
 def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Floats, Floats]:
     """Starts and ends of what most of some lanes share, as groups_among takes them."""
-    rows = [np.flatnonzero(view.lanes == lane) for lane in lanes]
+    order = np.argsort(view.lanes, kind="stable")
+    edges = (np.searchsorted(view.lanes[order], lanes, side) for side in ("left", "right"))
+    rows = [order[first:last] for first, last in zip(*edges, strict=True)]
     about = max(rows, key=len)
     about = about[:: max(1, len(about) // MOST_SHARED)]
     starts, ends = np.full((2, len(lanes), len(about)), np.nan)
@@ -113,17 +115,22 @@ def _axes(count: int) -> Iterator[tuple[int, int]]:
 
 def _unexplained(starts: Floats, ends: Floats, labels: Labels) -> Floats:
     """How much later each lane ended than its group's last arrival and what is usual tell."""
+    order = np.argsort(labels, kind="stable")
+    first = np.flatnonzero(np.diff(labels[order], prepend=-1))
+    last = np.fmax.reduceat(starts[order], first, axis=0)
     rest = np.empty_like(ends)
-    for label in np.unique(labels):
-        own = labels == label
-        rest[own] = ends[own] - np.fmax.reduce(starts[own], axis=0)
+    rest[order] = ends[order] - np.repeat(last, np.diff(first, append=len(order)), axis=0)
     return _centred(_centred(rest, 1), 0)
 
 
 def _centred(values: Floats, axis: int) -> Floats:
     """Values less their median along an axis; what is missing stays so."""
-    nothing = np.isnan(values).all(axis=axis, keepdims=True)
-    middle = np.nanmedian(np.where(nothing, 0.0, values), axis=axis, keepdims=True)
+    missing = np.isnan(values)
+    if missing.any():
+        nothing = missing.all(axis=axis, keepdims=True)
+        middle = np.nanmedian(np.where(nothing, 0.0, values), axis=axis, keepdims=True)
+    else:
+        middle = np.median(values, axis=axis, keepdims=True)
     found: Floats = values - middle
     return found
 

@@ -8,6 +8,7 @@ agree.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -44,8 +45,11 @@ def instances_of(ledger: Ledger, ends: Ints) -> Instances:
     """The instances of a ledger; ends on the common clock, as good as it is."""
     numbers = np.full(len(ledger), UNKNOWN, dtype=np.int64)
     count = 0
-    for channel in np.unique(ledger.channel[ledger.channel != UNKNOWN]).tolist():
-        rows = np.flatnonzero(ledger.channel == channel)
+    order = np.argsort(ledger.channel, kind="stable")
+    order = order[np.searchsorted(ledger.channel[order], 0) :]
+    edges = np.flatnonzero(np.diff(ledger.channel[order], prepend=UNKNOWN, append=-2))
+    for first, last in pairwise(edges.tolist()):
+        rows = order[first:last]
         local = _channel_instances(ledger, rows, ends)
         used, places = distinct(local[local != UNKNOWN])
         numbers[rows[local != UNKNOWN]] = places + count

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.clock_alignment.clock_pairs import Floats
 from nsightpy.analysis.collectives.log import Codes, Mask
 from nsightpy.analysis.ranks.arrivals import Arrivals, caused_ns
 from nsightpy.analysis.ranks.own_work import stints_of
 from nsightpy.analysis.ranks.peers import peer_rows, point_to_point
-from nsightpy.frames import Ints
+from nsightpy.frames import Floats, Ints
 
 # A straggler is last in most of the collectives of its peers, and works longest on most of the work
 # before them, this many deviations beyond what the unluckiest of all ranks reaches by chance. It

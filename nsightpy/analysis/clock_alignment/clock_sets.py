@@ -1,0 +1,120 @@
+"""Which clocks collectives tie, and where the sets that they do not tie are put.
+
+Ranks that share no synchronising collective, not even through others, are placed by what they
+share besides: the clock of a machine, or else the wall clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment.clock_graph import Courses
+from nsightpy.analysis.clock_alignment.clock_pairs import LEAST_SHARED
+from nsightpy.analysis.collectives.log import Codes, Ledger, Mask
+from nsightpy.analysis.collectives.matching import Instances
+from nsightpy.frames import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """All clocks on one time line, and how: sets that collectives tie, and how many of them only
+    the wall clock holds together."""
+
+    courses: Courses
+    sets: int
+    by_wall_clock: int
+
+
+def tied_clocks(ledger: Ledger, instances: Instances, sessions: Codes) -> Codes:
+    """The first clock of the set that each clock belongs to: who shares groups' collectives."""
+    clocks = len(sessions)
+    rows = np.flatnonzero(instances.matched & ledger.synchronising)
+    pairs = ledger.channel[rows].astype(np.int64) * clocks + sessions[ledger.clock[rows]]
+    pairs, counts = np.unique(pairs, return_counts=True)
+    channel, clock = np.divmod(pairs[counts >= LEAST_SHARED], clocks)
+    return _connected(clock, np.unique(channel, return_inverse=True)[1], clocks)[sessions]
+
+
+def _connected(clock: Ints, group: Ints, clocks: int) -> Codes:
+    """The least clock of each connected set; clock[i] is in group[i] (numbers from 0 on)."""
+    found = np.arange(clocks, dtype=np.int32)
+    while True:
+        least = np.full(int(group.max(initial=-1)) + 1, clocks, dtype=np.int32)
+        np.minimum.at(least, group, found[clock])
+        lower = found.copy()
+        np.minimum.at(lower, clock, least[group])
+        np.minimum.at(lower, found[clock], least[group])
+        lower = lower[lower]
+        if np.array_equal(lower, found):
+            return found
+        found = lower
+
+
+def placed_together(courses: Courses, tied: Mask, machines: Sequence[str]) -> Placed:
+    """Offsets relative to the first clock; `tied` marks clocks that collectives tell of.
+
+    A set is put where the machines that it shares with what is placed already say; where there is
+    none, its median stays at the wall clock. Clocks that are not tied go with their machine.
+    """
+    offsets, drifts = np.where(tied, courses.offsets, 0.0), np.where(tied, courses.drifts, 0.0)
+    sets = [np.flatnonzero(tied & (courses.components == one)) for one in _sets(courses, tied)]
+    by_wall_clock = 0
+    by_machine: dict[str, list[int]] = {}
+    if not tied[0]:
+        by_wall_clock += 1
+        by_machine[machines[0]] = [0]
+    for members, joined in _in_order(sets, machines, by_machine):
+        drifts[members] -= drifts[members[0]]
+        if members[0] == 0:
+            shift = float(offsets[0])
+        elif joined:
+            shift = _shift(offsets, members, machines, by_machine)
+        else:
+            shift = float(np.median(offsets[members]))
+        by_wall_clock += not joined
+        offsets[members] -= shift
+        for clock in members.tolist():
+            by_machine.setdefault(machines[clock], []).append(clock)
+    for clock in np.flatnonzero(~tied).tolist():
+        mates = [one for one in by_machine.get(machines[clock], ()) if one != clock]
+        if clock and mates:
+            offsets[clock] = np.median(offsets[mates])
+            drifts[clock] = np.median(drifts[mates])
+    moved = replace(courses, offsets=offsets, drifts=drifts)
+    return Placed(moved, len(sets), by_wall_clock if len(sets) > 1 else 1)
+
+
+def _sets(courses: Courses, tied: Mask) -> list[int]:
+    found: list[int] = np.unique(courses.components[tied]).tolist()
+    return found
+
+
+def _in_order(
+    sets: Sequence[Ints], machines: Sequence[str], placed: dict[str, list[int]]
+) -> Iterable[tuple[Ints, bool]]:
+    """Sets that share a machine with what is placed before others, and whether they do."""
+    left = dict(enumerate({machines[clock] for clock in own.tolist()} for own in sets))
+    while left:
+        joined = [place for place, own in left.items() if not own.isdisjoint(placed)]
+        chosen = joined or [next(iter(left))]
+        for place in chosen:
+            del left[place]
+            yield sets[place], bool(joined)
+
+
+def _shift(
+    offsets: Floats, members: Ints, machines: Sequence[str], placed: dict[str, list[int]]
+) -> float:
+    """How far a set is ahead of what is placed, by the clocks of the machines that they share."""
+    own: dict[str, list[int]] = {}
+    for clock in members.tolist():
+        own.setdefault(machines[clock], []).append(clock)
+    steps = [
+        float(np.median(offsets[mine]) - np.median(offsets[placed[machine]]))
+        for machine, mine in own.items()
+        if machine in placed
+    ]
+    return float(np.median(steps))
