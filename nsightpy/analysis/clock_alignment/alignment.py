@@ -39,6 +39,8 @@ LEAST_INSTANCES = 4
 FAR_ERROR_NS, NEAR_ERROR_NS = 100_000.0, 5_000.0
 ENOUGH = 1_000
 PASSES, MOVED_NS = 6, 100.0
+# Groups are first looked for among ends that are so far apart.
+WIDER_NS = 20_000
 
 
 @dataclass(frozen=True)
@@ -106,19 +108,20 @@ def _settled(
     The fit uses the groups found last, and those decide which clocks are tied at all.
     """
     unknown, before = ledger, None
+    # Groups that work in lockstep may have tied clocks, not as closely as one group does.
+    tolerance = max(courses.tolerance_ns, WIDER_NS)
     for _ in range(PASSES):
         ends = courses.aligned(unknown.clock, unknown.ends)
         starts = courses.aligned(unknown.clock, unknown.starts)
-        ledger = with_groups(unknown, starts, ends, courses.tolerance_ns, seats)
+        ledger = with_groups(unknown, starts, ends, tolerance, seats)
         instances = instances_of(ledger, ends)
         courses = replace(courses, components=tied_clocks(ledger, instances, sessions))
         refined = _refined(ledger, instances, courses, sessions, machines)
         moved = np.max(np.abs(refined.offsets - courses.offsets), initial=0.0)
-        courses = refined
         same = before is not None and np.array_equal(before, instances.number)
+        tolerance, courses, before = courses.tolerance_ns, refined, instances.number
         if moved < MOVED_NS and (same or ledger is unknown):
             break
-        before = instances.number
     return ledger, instances, courses
 
 

@@ -155,7 +155,7 @@ def clock_ends(ledger: Ledger, clocks: int) -> list[Ends]:
     rows = np.flatnonzero(ledger.synchronising)
     rows = rows[np.argsort(ledger.ends[rows], kind="stable")]
     looks = (ledger.channel[rows].astype(np.int64) + 1) * max(len(ledger.tokens), 1)
-    looks = (looks + ledger.token[rows]).astype(np.int32)
+    looks = looks + ledger.token[rows]
     lanes = (ledger.unit[rows].astype(np.int64) << 20) + (ledger.stream[rows] & 0xFFFFF)
     _, lanes = np.unique(lanes, return_inverse=True)
     lanes = np.where(ledger.channel[rows] == UNKNOWN, lanes, KNOWN_GROUP).astype(np.int32)
@@ -163,7 +163,9 @@ def clock_ends(ledger: Ledger, clocks: int) -> list[Ends]:
     order = np.argsort(owner, kind="stable")
     edges = np.searchsorted(owner[order], np.arange(clocks + 1))
     parts = (order[first:last] for first, last in pairwise(edges.tolist()))
-    return [Ends(ledger.ends[rows[mine]], looks[mine], lanes[mine]) for mine in parts]
+    return [
+        Ends(ledger.ends[rows[mine]], looks[mine].astype(np.int32), lanes[mine]) for mine in parts
+    ]
 
 
 def _pairs(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
