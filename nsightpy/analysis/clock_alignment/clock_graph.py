@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -18,13 +18,14 @@ from nsightpy.analysis.clock_alignment.clock_pairs import (
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
 from nsightpy.frames import Floats, Ints
 
-PAIRS_PER_CLOCK = 24
+# Beside powers of two, so many distances between clocks are tried where no payload tells.
+OTHER_STRIDES = 20
 # Between two sets of clocks that are tied within, more failures than these, and one for each clock
-# of the smaller set, tell that nothing is to be found.
-FAILURES = 8
+# of the smaller set, tell that nothing is to be found; a doubtful tie counts as more of them.
+FAILURES, DOUBTFUL = 8, 4
 # Ties this good are taken as they come, without a communicator with this support; of others the
 # best that are needed.
-SURE_TIE, SURE_SUPPORT = 0.8, 8.0
+SURE_TIE, SURE_SUPPORT = 0.8, 20.0
 # Ends agree within this many usual scatters.
 SCATTERS, LEAST_TOLERANCE_NS, MOST_TOLERANCE_NS = 6.0, 3_000, 50_000
 
@@ -67,23 +68,28 @@ def courses_of(ledger: Ledger, sessions: Codes, hosts: Sequence[str]) -> Courses
     for other, first in enumerate(sessions.tolist()):
         if first != other:
             tied.join(first, other, _one_clock(ends[first], ends[other], center))
+    for pairs in (_of_groups(ledger), *_of_strides(ledger)):
+        _tie(tied, ends, pairs)
+    return tied.courses()
+
+
+def _tie(tied: _Tied, ends: Sequence[Ends], pairs: Iterable[tuple[int, int, bool]]) -> None:
+    """Tie pairs of clocks (whether they have one communicator): doubtful ties last, best first."""
     doubtful: list[tuple[float, int, int, Line]] = []
-    for a, b, known_group in _pairs(ledger):
+    for a, b, known_group in pairs:
         if not tied.worth_a_try(a, b):
             continue
         line = offset_between(ends[a], ends[b], tied.guesses(a, b))
-        if line is not None and (
-            line.score >= SURE_TIE and (known_group or line.support >= SURE_SUPPORT)
-        ):
+        if line is None:
+            tied.failed(a, b)
+        elif line.score >= SURE_TIE and (known_group or line.support >= SURE_SUPPORT):
             tied.join(a, b, line)
-            continue
-        tied.failed(a, b)
-        if line is not None:
+        else:
+            tied.failed(a, b, DOUBTFUL)
             doubtful.append((line.support, a, b, line))
     for _, a, b, line in sorted(doubtful, key=lambda tie: (-tie[0], tie[1], tie[2])):
         if tied.apart(a, b):
             tied.join(a, b, line)
-    return tied.courses()
 
 
 def _one_clock(a: Ends, b: Ends, center: int) -> Line:
@@ -115,9 +121,9 @@ class _Tied:
         most = FAILURES + min(self._sizes[sets].tolist())
         return bool(sets[0] != sets[1] and self._failures[frozenset(sets)] < most)
 
-    def failed(self, a: int, b: int) -> None:
+    def failed(self, a: int, b: int, weight: int = 1) -> None:
         """Count a pair of clocks that tells nothing, or not clearly."""
-        self._failures[frozenset(self._set[[a, b]].tolist())] += 1
+        self._failures[frozenset(self._set[[a, b]].tolist())] += weight
 
     def guesses(self, a: int, b: int) -> tuple[float, float]:
         """How far b may be ahead of a: not at all, or as other clocks of their hosts are."""
@@ -168,8 +174,8 @@ def clock_ends(ledger: Ledger, clocks: int) -> list[Ends]:
     ]
 
 
-def _pairs(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
-    """Pairs of clocks worth comparing: members of one communicator (True), then whoever else."""
+def _of_groups(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
+    """Pairs of clocks in one communicator, as the payload tells, the busiest first."""
     owner, known = ledger.clock, ledger.channel != UNKNOWN
     rows = np.flatnonzero(ledger.synchronising & known)
     clocks = int(owner.max(initial=0)) + 1
@@ -185,9 +191,20 @@ def _pairs(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
         ordered = groups[place]
         yield from ((ordered[0], other, True) for other in ordered[1:])
         yield from ((one, other, True) for one, other in pairwise(ordered[1:]))
-    alone = np.unique(owner[ledger.synchronising & ~known]).tolist()
-    budget = PAIRS_PER_CLOCK * len(alone)
-    for stride in sorted(range(1, len(alone)), key=lambda n: (n & (n - 1) != 0, n)):
-        for first in range(min(len(alone) - stride, budget)):
-            yield alone[first], alone[first + stride], False
-        budget = max(budget - (len(alone) - stride), 0)
+
+
+def _of_strides(ledger: Ledger) -> list[Iterator[tuple[int, int, bool]]]:
+    """Pairs of clocks of which no payload tells: powers of two apart, as groups often are; then
+    some others."""
+    rows = ledger.synchronising & (ledger.channel == UNKNOWN)
+    clocks = np.unique(ledger.clock[rows]).tolist()
+    powers = [1 << place for place in range(len(clocks).bit_length())]
+    others = [stride for stride in range(1, len(clocks)) if stride & (stride - 1)]
+    return [_apart(clocks, powers), _apart(clocks, others[:OTHER_STRIDES])]
+
+
+def _apart(clocks: Sequence[int], strides: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
+    for stride in strides:
+        yield from (
+            (one, other, False) for one, other in zip(clocks, clocks[stride:], strict=False)
+        )
