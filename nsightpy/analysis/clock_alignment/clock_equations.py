@@ -7,7 +7,7 @@ part hold the whole graph together.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,6 +20,9 @@ from nsightpy.frames import Floats, Ints
 CHUNK = 256
 # What nothing ties is held by so little that it does no harm elsewhere.
 HELD = 1e-7
+# So many unknowns are found at once: the matrix of more grows faster than what is known of them.
+FEW = 400
+STEPS, CLOSE = 200, 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +107,7 @@ class Equations:
         self.unknowns = seen.clocks + (int(drifter.max()) + 1 if len(drifter) else 0)
         self._tilts: Ints = seen.clocks + drifter
         self._times = seen.times / self.scale
-        self._chunks = list(self._chunked())
+        self._chunks = list(self._chunked()) if self.unknowns <= FEW else []
 
     def shown(self, found: Floats) -> Floats:
         """What the unknowns make of every row, ns."""
@@ -114,19 +117,66 @@ class Equations:
         tilted: Floats = own + found[self._tilts[self.seen.clock]] * self._times
         return tilted
 
-    def solved(self, weights: Floats) -> Floats:
-        """The unknowns that explain the errors best with these weights of the rows."""
-        rows = weights * self.seen.centred(self.seen.errors, weights)
-        wanted = self._by_clock(rows)
+    def solved(self, weights: Floats, near: Floats | None = None) -> Floats:
+        """The unknowns that explain the errors best with these weights of the rows.
+
+        Few are found at once, many step by step from `near` (conjugate gradients).
+        """
+        wanted = self._projected(weights * self.seen.centred(self.seen.errors, weights))
+        if self.unknowns <= FEW:
+            return np.linalg.solve(self._matrix(weights), wanted).astype(np.float64)
+        alone = self._by_clock(weights)
         if len(self._tilts):
-            np.add.at(wanted, self._tilts, self._by_clock(rows * self._times)[: self.seen.clocks])
-        return np.linalg.solve(self._matrix(weights), wanted).astype(np.float64)
+            squares = self._by_clock(weights * self._times**2)[: self.seen.clocks]
+            np.add.at(alone, self._tilts, squares)
+        held = HELD * alone.max()
+        alone += held
+        return _conjugate_gradients(
+            lambda found: self._applied(found, weights) + held * found,
+            wanted,
+            alone,
+            np.zeros(self.unknowns) if near is None else near,
+        )
 
     def covariance(self, weights: Floats) -> Floats:
-        """The covariance of the drifts where a weight is one over a square error."""
-        own = slice(self.seen.clocks, None)
-        whole = np.linalg.inv(self._matrix(weights)).astype(np.float64)
-        return whole[own, own] / self.scale**2
+        """The covariance of the drifts where a weight is one over a square error.
+
+        Of many clocks as if each clock's offset were that of its mean time, whatever the others'.
+        """
+        if not len(self._tilts):
+            return np.empty((0, 0))
+        if self.unknowns <= FEW:
+            own = slice(self.seen.clocks, None)
+            whole = np.linalg.inv(self._matrix(weights)).astype(np.float64)
+            return whole[own, own] / self.scale**2
+        drifter = (self._tilts - self.seen.clocks)[self.seen.clock]
+        mean = self._by_clock(weights * self._times) / np.maximum(self._by_clock(weights), 1e-300)
+        times = self._times - mean[self.seen.clock]
+        count = int(drifter.max()) + 1
+        squares = np.bincount(drifter, weights * times**2, minlength=count)
+        found = np.diag(squares.astype(np.float64))
+        whole = np.bincount(self.seen.instance, weights)
+        shares = weights * times / np.sqrt(whole[self.seen.instance])
+        order = np.argsort(self.seen.instance, kind="stable")
+        edges = np.searchsorted(self.seen.instance[order], np.arange(0, len(whole) + CHUNK, CHUNK))
+        for first, last in pairwise(edges.tolist()):
+            rows = order[first:last]
+            cells = self.seen.instance[rows] % CHUNK * count + drifter[rows]
+            table = np.bincount(cells, shares[rows], minlength=CHUNK * count).reshape(CHUNK, count)
+            found -= table.T @ table
+        found.flat[:: count + 1] += HELD * found.diagonal().max()
+        return np.linalg.inv(found).astype(np.float64) / self.scale**2
+
+    def _applied(self, found: Floats, weights: Floats) -> Floats:
+        """The equations' left side."""
+        return self._projected(weights * self.seen.centred(self.shown(found), weights))
+
+    def _projected(self, rows: Floats) -> Floats:
+        """The sums of some rows by unknown."""
+        sums = self._by_clock(rows)
+        if len(self._tilts):
+            np.add.at(sums, self._tilts, self._by_clock(rows * self._times)[: self.seen.clocks])
+        return sums
 
     def _by_clock(self, rows: Floats) -> Floats:
         return np.bincount(self.seen.clock, rows, minlength=self.unknowns).astype(np.float64)
@@ -173,3 +223,23 @@ class Equations:
                 column = np.concatenate([column, self._tilts[column]])
             columns, place = np.unique(column, return_inverse=True)
             yield _Chunk(rows, line * len(columns) + place, columns)
+
+
+def _conjugate_gradients(
+    applied: Callable[[Floats], Floats], wanted: Floats, alone: Floats, found: Floats
+) -> Floats:
+    """What solves applied(x) = wanted, from `found` on; `alone` is about the diagonal."""
+    left = wanted - applied(found)
+    step = left / alone
+    size = float(left @ step)
+    enough = CLOSE**2 * float(wanted @ (wanted / alone))
+    for _ in range(STEPS):
+        if size <= enough:
+            break
+        moved = applied(step)
+        far = size / float(step @ moved)
+        found = found + far * step
+        left = left - far * moved
+        size, before = float(left @ (left / alone)), size
+        step = left / alone + size / before * step
+    return found

@@ -70,7 +70,7 @@ def fitted(seen: Observations, drifter: Ints) -> Fit:
             scatter = _scatters(residuals, groups, own) * lost**0.5
             limit = USUAL * scatter
             weights = limit / np.maximum(np.abs(residuals), limit) / scatter**2
-        found, before = equations.solved(weights), found
+        found, before = equations.solved(weights, found), found
         if step > ROUGH_ROUNDS and float(np.max(np.abs(found - before))) < STILL_NS:
             break
     covariance = equations.covariance(weights)

@@ -23,6 +23,8 @@ from nsightpy.frames import Floats, Ints
 SIGNIFICANT, SMALL_DRIFT = 3.2, 1e-6
 # Clocks of one host drift together, unless one is so many standard errors away from the others.
 APART = 4.0
+# Of more clocks than these, those of each host are looked at apart from the others.
+MANY = 200
 NOBODY = np.empty(0, dtype=np.int64)
 
 
@@ -46,10 +48,19 @@ def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, M
     first, names = int(present[0]), np.asarray(_names(hosts))
     drifter = np.unique(names, return_inverse=True)[1].astype(np.int64)
     if len(np.unique(names[present])) < len(present):
-        own = fitted(seen, np.arange(seen.clocks))
-        drifter = _without_odd(own, drifter, present)
-        mates = present[drifter[present] == drifter[first]]
-        known[mates] = _least(own, first)[mates] < SMALL_DRIFT
+        groups = [present]
+        if len(present) > MANY:
+            groups = [present[drifter[present] == host] for host in np.unique(drifter[present])]
+        for members in groups:
+            own = _alone(seen, members)
+            if own is None:
+                continue
+            drifter = _without_odd(own, drifter, members)
+            if first in members:
+                mates = np.flatnonzero(drifter[members] == drifter[first])
+                least = _least(own, int(np.searchsorted(members, first)))
+                known[members[mates]] = least[mates] < SMALL_DRIFT
+        drifter = np.unique(drifter, return_inverse=True)[1].astype(np.int64)
     fit, anchor = fitted(seen, drifter), int(drifter[first])
     steps, least = fit.drifts - fit.drifts[anchor], _least(fit, anchor)
     told = np.abs(steps) > least
@@ -66,16 +77,38 @@ def _names(hosts: Sequence[str]) -> list[str]:
     return [host or f"clock {clock}" for clock, host in enumerate(hosts)]
 
 
-def _without_odd(own: Fit, drifter: Ints, present: Codes) -> Ints:
-    """What drifts as one: the clocks of a host, without those that drift differently."""
+def _without_odd(own: Fit, drifter: Ints, members: Codes) -> Ints:
+    """What drifts as one: the clocks of a host, without those that drift differently.
+
+    `own` is the fit of the members, by their places.
+    """
     found = drifter.copy()
-    for host in np.unique(drifter[present]).tolist():
-        for odd in _odd(own, present[drifter[present] == host]):
-            found[odd] = found.max() + 1
-    return np.unique(found, return_inverse=True)[1].astype(np.int64)
+    for host in np.unique(drifter[members]).tolist():
+        for odd in _odd(own, np.flatnonzero(drifter[members] == host)):
+            found[members[odd]] = found.max() + 1
+    return found
 
 
-def _odd(fit: Fit, members: Codes) -> list[int]:
+def _alone(seen: Observations, members: Codes) -> Fit | None:
+    """The fit in which each of some clocks (ascending) drifts by itself, by what they shared."""
+    rows = np.flatnonzero(np.isin(seen.clock, members))
+    if len(rows) < len(seen.clock):
+        number = np.unique(seen.instance[rows], return_inverse=True)[1]
+        rows = rows[np.bincount(number)[number] > 1]
+    if len(members) < 2 or len(rows) < 4 * len(members):
+        return None
+    own = Observations(
+        np.searchsorted(members, seen.clock[rows]).astype(np.int32),
+        np.unique(seen.instance[rows], return_inverse=True)[1].astype(np.int32),
+        seen.times[rows],
+        seen.errors[rows],
+        seen.look[rows],
+        len(members),
+    )
+    return fitted(own, np.arange(len(members)))
+
+
+def _odd(fit: Fit, members: Ints) -> list[int]:
     """The members whose drift is not that of the others, the oddest first."""
     left = members.tolist()
     found = []
