@@ -11,6 +11,7 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment, align
 from nsightpy.analysis.clock_alignment.clocks import Clock
+from nsightpy.analysis.clock_alignment.log_sample import LogSample, sample_of
 from nsightpy.analysis.collectives.log import CollectiveLog, log_of
 from nsightpy.analysis.time_budget import device_budgets
 from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame
@@ -73,14 +74,34 @@ def aligned(results: Iterable[tuple[SystemReport, RankPart]]) -> Alignment:
 
     Its clocks rest on all collectives; its instances are those that the question is about.
     """
+    clocks, logs = _by_rank(results)
+    return _aligned(clocks, logs)
+
+
+def aligned_sample(
+    results: Iterable[tuple[SystemReport, RankPart]], enough: int
+) -> tuple[Alignment, LogSample]:
+    """The alignment by about `enough` collectives of each report, and what was left out."""
+    clocks, logs = _by_rank(results)
+    sample = sample_of(clocks, logs, enough)
+    return _aligned(clocks, sample.logs), sample
+
+
+def _aligned(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
+    found = align(clocks, logs)
+    return replace(found, instances=found.instances.about(found.ledger.shown))
+
+
+def _by_rank(
+    results: Iterable[tuple[SystemReport, RankPart]],
+) -> tuple[list[Clock], list[CollectiveLog]]:
     units = [
         (replace(clock, rank=report.rank_of(clock.pid)[0]), part.log)
         for report, part in results
         for clock in part.clocks
     ]
     units.sort(key=lambda unit: (unit[0].rank is None, unit[0].rank or 0))
-    found = align([clock for clock, _ in units], [log for _, log in units])
-    return replace(found, instances=found.instances.about(found.ledger.shown))
+    return [clock for clock, _ in units], [log for _, log in units]
 
 
 def alignment_of(rank_set: RankSet) -> Alignment:

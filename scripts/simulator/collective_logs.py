@@ -6,11 +6,12 @@ the last of a group, jitter of the ends, and clocks that disagree.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.clocks import Clock
+from nsightpy.analysis.clock_alignment.clocks import Clock, ClockFit
 from nsightpy.analysis.collectives.log import CollectiveLog, Kind
 
 UTC_NS = 1_750_000_000_000_000_000
@@ -103,10 +104,7 @@ class CollectiveRun:
         """Load, forward and backward through the stages, sum the gradients."""
         job, everybody = self.job, np.arange(self.job.ranks)
         self.compute(everybody, 1_200_000, 0.06)
-        stage = everybody // 1 if job.pipeline == 1 else self.stage()
-        stages = [np.flatnonzero(stage == one) for one in range(job.pipeline)]
-        if job.pipeline == 1:
-            stages = [everybody]
+        stages = [np.flatnonzero(self.stage() == one) for one in range(job.pipeline)]
         for order in (stages, stages[::-1]):
             for batch in range(job.microbatches):
                 for place, members in enumerate(order):
@@ -203,16 +201,33 @@ class CollectiveLogs:
     groups: set[tuple[int, ...]]
     middle_ns: int
 
-    def signed(self, fits: object) -> np.ndarray:
+    def sets(self) -> np.ndarray:
+        """The first rank of the set that each rank is in: whom groups join, directly or not."""
+        found = np.arange(len(self.clocks))
+        while True:
+            before = found.copy()
+            for group in self.groups:
+                members = list(group)
+                found[members] = found[members].min()
+            if np.array_equal(before, found):
+                return found
+
+    def worst_ns(self, fits: Sequence[ClockFit]) -> float:
+        """The largest error within any set of ranks that groups join."""
+        errors, sets = self.signed(fits), self.sets()
+        parts = (errors[sets == one] for one in np.unique(sets))
+        return max(float(np.abs(part - np.median(part)).max()) for part in parts)
+
+    def signed(self, fits: Sequence[ClockFit]) -> np.ndarray:
         """How far aligned times are from the truth at the capture's middle, by clock."""
         errors = []
-        for fit, clock, offset in zip(fits, self.clocks, self.offsets_ns, strict=True):  # type: ignore[call-overload]
+        for fit, clock, offset in zip(fits, self.clocks, self.offsets_ns, strict=True):
             here = np.asarray([self.middle_ns], dtype=np.int64)
             shown = here + UTC_NS - (clock.utc_ns - clock.shift_ns) + offset
             errors.append(int(fit.to_aligned(shown)[0]) - UTC_NS - self.middle_ns)
         return np.asarray(errors, dtype=np.float64)
 
-    def errors_ns(self, fits: object) -> np.ndarray:
+    def errors_ns(self, fits: Sequence[ClockFit]) -> np.ndarray:
         """The size of the errors against the first clock's."""
         found = self.signed(fits)
         return np.abs(found - found[0])

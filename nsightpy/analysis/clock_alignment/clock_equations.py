@@ -154,11 +154,11 @@ class Equations:
         times = self._times - mean[self.seen.clock]
         count = int(drifter.max()) + 1
         squares = np.bincount(drifter, weights * times**2, minlength=count)
-        found = np.diag(squares.astype(np.float64))
-        whole = np.bincount(self.seen.instance, weights)
-        shares = weights * times / np.sqrt(whole[self.seen.instance])
+        found: Floats = np.diag(squares.astype(np.float64))
+        heavy = np.bincount(self.seen.instance, weights)
+        shares = weights * times / np.sqrt(heavy[self.seen.instance])
         order = np.argsort(self.seen.instance, kind="stable")
-        edges = np.searchsorted(self.seen.instance[order], np.arange(0, len(whole) + CHUNK, CHUNK))
+        edges = np.searchsorted(self.seen.instance[order], np.arange(0, len(heavy) + CHUNK, CHUNK))
         for first, last in pairwise(edges.tolist()):
             rows = order[first:last]
             cells = self.seen.instance[rows] % CHUNK * count + drifter[rows]

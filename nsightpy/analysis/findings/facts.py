@@ -103,6 +103,7 @@ class Facts:
     options: str = ""
     has_ranges: bool = True
     has_collectives: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def window_ns(self) -> int:

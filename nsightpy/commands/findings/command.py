@@ -67,15 +67,15 @@ def findings(
     facts = facts_of(request, gathered, [kernels for _, (_, kernels) in results])
     found = checked(facts)
     nothing = [NOTHING] if facts.devices and not found else []
-    notes = [*nothing, *(note for _, one in gathered for note in one.notes)]
-    return request.finish(findings_table(found[:top]), *notes)
+    return request.finish(findings_table(found[:top]), *nothing, *facts.notes)
 
 
 def facts_of(
     request: Request, gathered: Sequence[tuple[SystemReport, Gathered]], kernels: Sequence[Tally]
 ) -> Facts:
     """The facts of all reports together."""
-    devices = with_waits(request.ranks, [(report, one.met) for report, one in gathered])
+    met = [(report, one.met) for report, one in gathered]
+    devices, notes = with_waits(request.ranks, met)
     return Facts(
         devices=list(devices.values()),
         kernels=merge(kernels).statistics(),
@@ -85,6 +85,7 @@ def facts_of(
         options=request.options,
         has_ranges=any(one.has_ranges for _, one in gathered),
         has_collectives=any(len(one.met.part.log) for _, one in gathered),
+        notes=notes,
     )
 
 

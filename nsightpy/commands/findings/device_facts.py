@@ -38,12 +38,6 @@ from nsightpy.readers.nsys.sync_calls import COLUMNS as SYNC_COLUMNS
 from nsightpy.reports.system import SystemReport
 
 NO_PART = RankPart((), NO_LOG)
-# Beyond so many collectives, putting ranks side by side takes longer than all the rest together.
-MOST_COLLECTIVES = 20_000
-MANY = (
-    "More than 20,000 collectives in a report: stragglers and abnormally long collectives are not "
-    "looked for here; `nsightpy ranks` and `nsightpy collectives` do."
-)
 
 
 @dataclass(frozen=True)
@@ -53,7 +47,6 @@ class Gathered:
     met: Met
     unlaunched: int = 0
     has_ranges: bool = False
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -107,11 +100,10 @@ def gather(
         devices = {
             place: replace(one, iterations=steady[place].count) for place, one in devices.items()
         }
-    met = int(np.count_nonzero(communicates))
-    few = 0 < met <= MOST_COLLECTIVES
-    part = rank_part(report, scope=scope, communication=communication) if few else NO_PART
-    notes = (MANY,) if met > MOST_COLLECTIVES else ()
-    return Gathered(Met(part, devices), unlaunched, ranges is not None and ranges.rows > 0, notes)
+    part = NO_PART
+    if communicates.any():
+        part = rank_part(report, scope=scope, communication=communication)
+    return Gathered(Met(part, devices), unlaunched, ranges is not None and ranges.rows > 0)
 
 
 def _call_lengths(work: Work, idle: ReportIdle) -> Ints:

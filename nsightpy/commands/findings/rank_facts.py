@@ -17,10 +17,17 @@ from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import grouped_collectives
 from nsightpy.analysis.ranks.stragglers import straggler_of
 from nsightpy.commands.collectives import called, cause_of
-from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned, once
+from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned_sample, once
 from nsightpy.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 
+# Of more collectives in a report some stretches of the capture tell enough.
+ENOUGH = 20_000
+SAMPLED = (
+    "{:,} collectives in a report: stragglers and abnormally long collectives were looked for in "
+    "{:.0%} of the time, evenly spread; what a straggler costs is taken to be the same in the "
+    "rest. `nsightpy ranks` and `nsightpy collectives` look at all."
+)
 # (report, process, device)
 Place = tuple[str, int, int]
 
@@ -35,8 +42,8 @@ class Met:
 
 def with_waits(
     rank_set: RankSet, results: Sequence[tuple[SystemReport, Met]]
-) -> dict[Place, DeviceFacts]:
-    """The facts about all devices, with what their ranks lost in collectives."""
+) -> tuple[dict[Place, DeviceFacts], tuple[str, ...]]:
+    """The facts about all devices, with what their ranks lost in collectives; and notes on it."""
     facts: dict[Place, DeviceFacts] = {
         (str(report.path), *place): one
         for report, met in results
@@ -44,8 +51,8 @@ def with_waits(
     }
     parts = once(rank_set, [(report, met.part) for report, met in results])
     if not any(len(part.log) for _, part in parts):
-        return facts
-    alignment = aligned(parts)
+        return facts, ()
+    alignment, sample = aligned_sample(parts, ENOUGH)
     arrivals = arrivals_of(alignment)
     places = [_place(alignment, unit) for unit in range(len(alignment.ledger.units))]
     inside = _inside(alignment, [facts.get(place) for place in places])
@@ -57,10 +64,10 @@ def with_waits(
             facts[places[unit]] = replace(facts[places[unit]], slow_collectives=told)
     late = straggler_of(alignment, arrivals)
     if late is not None and (place := places[late.unit]) in facts:
-        saved = int(late.saved[inside[arrivals.rows]].sum())
+        saved = round(late.saved[inside[arrivals.rows]].sum() / sample.share)
         waited_for = StragglerFacts(late.last_share, saved)
         facts[place] = replace(facts[place], straggler=waited_for)
-    return facts
+    return facts, (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
 
 
 def _place(alignment: Alignment, unit: int) -> Place:

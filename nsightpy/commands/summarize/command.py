@@ -54,13 +54,12 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
         "nvtx": ranges_section([part.ranges for part in parts]),
     }
     idle = (note for part in parts for note in part.idle_notes)
-    told = (note for part in parts for note in part.gathered.notes)
     notes = [
         *request.ranks.notes,
         *request.said,
         *map(suspect_note, doubtful),
         *idle,
-        *told,
+        *facts.notes,
         *sections["memory"].notes,
         *request.scope.notes,
     ]

@@ -1,0 +1,109 @@
+"""Clocks and sets of ranks of whole jobs, at the level of their collective logs.
+
+A few of the jobs of benchmarks/clock_alignment.py, which has them all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from simulator.collective_logs import CollectiveJob, simulate_logs
+
+from nsightpy.analysis.clock_alignment import clock_graph
+from nsightpy.analysis.clock_alignment.alignment import align
+from nsightpy.analysis.clock_alignment.clock_pairs import Line, offset_between
+from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES, SYSTEM_CLOCK, WALL_CLOCK
+from nsightpy.analysis.clock_alignment.log_sample import sample_of
+
+MOSTLY_DATA = {"layers": 1, "buckets": 1, "iterations": 15, "microbatches": 1, "sharded": 6}
+JOBS = {
+    "pairs in hosts": CollectiveJob(),
+    "pairs in hosts, mostly data": CollectiveJob(**MOSTLY_DATA),
+    "pairs across hosts": CollectiveJob(order="edtp"),
+    "16 ranks on 4 hosts": CollectiveJob(data=8),
+    "experts across hosts": CollectiveJob(expert=2, data=2, ranks_per_host=2),
+    "one stage a host, and all together": CollectiveJob(
+        data=2, pipeline=2, world_sums=True, iterations=8
+    ),
+}
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("payload", [True, False])
+@pytest.mark.parametrize("name", JOBS)
+def test_what_a_job_joins_is_one_within_a_microsecond(name: str, payload: bool, seed: int) -> None:
+    logs = simulate_logs(replace(JOBS[name], payload=payload, seed=seed))
+    alignment = align(logs.clocks, logs.logs)
+    assert {fit.method for fit in alignment.fits} == {COLLECTIVES}
+    assert not alignment.notes
+    assert logs.worst_ns(alignment.fits) < 1_000
+
+
+@pytest.mark.parametrize("payload", [True, False])
+def test_sets_that_share_hosts_stay_within_what_those_allow(payload: bool) -> None:
+    """Two stages on each host, which share no synchronising collective."""
+    job = CollectiveJob(data=2, pipeline=2, order="petd", iterations=8, payload=payload)
+    logs = simulate_logs(job)
+    assert len(np.unique(logs.sets())) == 2
+    alignment = align(logs.clocks, logs.logs)
+    (note,) = alignment.notes
+    assert note.startswith("2 sets of ranks share no synchronising collective")
+    assert "the clocks of the hosts that they share hold" in note
+    assert logs.worst_ns(alignment.fits) < 1_000
+    assert logs.errors_ns(alignment.fits).max() < 4 * job.process_error_ns
+
+
+@pytest.mark.parametrize("payload", [True, False])
+def test_stages_on_hosts_of_their_own_keep_the_wall_clock(payload: bool) -> None:
+    logs = simulate_logs(CollectiveJob(data=2, pipeline=2, iterations=8, payload=payload))
+    alignment = align(logs.clocks, logs.logs)
+    assert [note.split(":")[0] for note in alignment.notes] == [
+        "2 sets of ranks share no synchronising collective"
+    ]
+    assert logs.worst_ns(alignment.fits) < 1_000
+
+
+def test_a_rank_without_collectives_goes_with_its_host() -> None:
+    logs = simulate_logs(CollectiveJob())
+    empty = replace(logs.logs[6], kinds=(), codes=logs.logs[6].codes[:0])
+    empty = replace(empty, starts=empty.starts[:0], ends=empty.ends[:0], shown=empty.shown[:0])
+    given = [*logs.logs[:6], replace(empty, sequences=None), logs.logs[7]]
+    alignment = align(logs.clocks, given)
+    assert alignment.fits[6].method in (SYSTEM_CLOCK, WALL_CLOCK)
+    assert logs.errors_ns(alignment.fits)[6] < 4 * CollectiveJob.process_error_ns
+
+
+@pytest.mark.parametrize("payload", [True, False])
+def test_few_clocks_are_compared(payload: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 64 clocks there are 2,016 pairs; a tree has 63."""
+    compared = []
+
+    def counted(*given: Any) -> Line | None:
+        compared.append(1)
+        return offset_between(*given)
+
+    monkeypatch.setattr(clock_graph, "offset_between", counted)
+    logs = simulate_logs(CollectiveJob(tensor=8, data=8, ranks_per_host=8, payload=payload))
+    alignment = align(logs.clocks, logs.logs)
+    assert logs.worst_ns(alignment.fits) < 1_000
+    assert alignment.instances.matched.all()
+    assert len(compared) < 4 * 64
+
+
+@pytest.mark.parametrize("payload", [True, False])
+def test_a_sample_of_long_logs_tells_the_same(payload: bool) -> None:
+    logs = simulate_logs(CollectiveJob(iterations=40, payload=payload))
+    longest = max(len(log) for log in logs.logs)
+    sample = sample_of(logs.clocks, logs.logs, longest // 3)
+    assert (sample.most, sample.share) == (longest, longest // 3 / longest)
+    sizes = [len(log) for log in sample.logs]
+    assert 0.2 * longest < min(sizes)
+    assert max(sizes) < 0.5 * longest
+    fits = align(logs.clocks, sample.logs).fits
+    assert logs.worst_ns(fits) < 1_000
+    whole = sample_of(logs.clocks, logs.logs, longest)
+    assert whole.share == 1.0
+    assert [id(log) for log in whole.logs] == [id(log) for log in logs.logs]
