@@ -53,8 +53,10 @@ class Simulated:
         ranks = [alignment.clocks[unit.clock].rank for unit in alignment.ledger.units]
         found: dict[int, set[int]] = {}
         ledger = alignment.ledger
-        for channel, unit in zip(ledger.channel.tolist(), ledger.unit.tolist(), strict=True):
-            found.setdefault(channel, set()).add(ranks[unit])
+        for communicator, unit in zip(
+            ledger.communicator.tolist(), ledger.unit.tolist(), strict=True
+        ):
+            found.setdefault(communicator, set()).add(ranks[unit])
         truth = {tuple(group["ranks"]) for group in self.truth["groups"]}
         return {tuple(sorted(members)) for members in found.values()}, truth
 

@@ -291,12 +291,12 @@ def test_noise_gives_no_offset() -> None:
 
 def test_a_perfect_rhythm_gives_the_nearest_offset_or_none() -> None:
     beat = np.arange(400, dtype=np.int64) * 1_000_000
-    looks, lanes = np.zeros(400, np.int32), np.full(400, -1, np.int32)
-    near = offset_between(Ends(beat, looks, lanes), Ends(beat + 1_500, looks, lanes))
+    signatures, lanes = np.zeros(400, np.int32), np.full(400, -1, np.int32)
+    near = offset_between(Ends(beat, signatures, lanes), Ends(beat + 1_500, signatures, lanes))
     assert near is not None
     assert near.offset_ns == pytest.approx(1_500)
-    torn = Ends(beat + 480_000, looks, lanes)
-    assert offset_between(Ends(beat, looks, lanes), torn) is None
+    torn = Ends(beat + 480_000, signatures, lanes)
+    assert offset_between(Ends(beat, signatures, lanes), torn) is None
 
 
 @needs_reports

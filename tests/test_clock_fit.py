@@ -89,7 +89,7 @@ def test_ends_that_are_late_move_nothing(clocks: int) -> None:
 
 def test_short_collectives_tell_more_than_long_ones() -> None:
     seen = met(2, 120, 4)
-    long = seen.look >= (EARLY + LATE) // 2
+    long = seen.length_class >= (EARLY + LATE) // 2
     errors = np.where(long, 25 * seen.errors + 12_000.0 * (seen.clock == 1), seen.errors)
     offsets = fitted(replace(seen, errors=errors), np.arange(0)).offsets
     assert np.ptp(offsets) < JITTER_NS
@@ -101,7 +101,7 @@ def test_sets_that_meet_nowhere_have_offsets_of_their_own() -> None:
     both = Observations(
         *(
             np.concatenate([getattr(seen, name), getattr(other, name)])
-            for name in ("clock", "instance", "times", "errors", "look")
+            for name in ("clock", "instance", "times", "errors", "length_class")
         ),
         clocks=5,
     )

@@ -16,6 +16,7 @@ from terminal import run_in_terminal
 
 from nsightpy.commands.breakdown import breakdown
 from nsightpy.commands.collectives import collectives
+from nsightpy.commands.findings import rank_facts
 from nsightpy.commands.findings.command import findings, typed_again
 from nsightpy.commands.ranks import ranks
 
@@ -48,6 +49,22 @@ def test_a_straggler_is_named_or_nobody(
     exposed = made.rank_truth("budget")[1 - named]["exposed_communication_ns"]
     assert row["recoverable_ns"] == pytest.approx(min(waited, exposed), rel=0.06)
     assert row["recoverable_ns"] <= min(waited, exposed)
+
+
+def test_long_captures_are_judged_by_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = replace(PRESETS["ranks_2"], iterations=24, straggler=1, straggler_slowdown=1.3, layers=3)
+    simulate(job, tmp_path)
+    before = by_name(tmp_path)["straggler"]
+    assert not findings(tmp_path).notes
+    monkeypatch.setattr(rank_facts, "ENOUGH", 150)
+    after = by_name(tmp_path)["straggler"]
+    assert after["rank"] == before["rank"] == 1
+    assert after["recoverable_ns"] == pytest.approx(before["recoverable_ns"], rel=0.1)
+    (note,) = findings(tmp_path).notes
+    assert note.startswith("312 collectives in a report")
+    assert "48% of the time" in note
 
 
 def test_findings_and_ranks_tell_the_same_straggler() -> None:

@@ -85,9 +85,9 @@ def test_lanes_come_back_as_they_were_named() -> None:
     starts, ends = _job(labels, 40, 2)
     period = np.arange(40) * 1_000_000
     lanes = np.repeat([7, 5, 9, 8], 40)
-    seats = {7: 0, 5: 1, 9: 2, 8: 3}
+    positions = {7: 0, 5: 1, 9: 2, 8: 3}
     begun, ended = ((times + period).ravel().astype(np.int64) for times in (starts, ends))
     order = np.argsort(ended)
-    view = Lanes(begun[order], ended[order], lanes[order], seats, 4)
+    view = Lanes(begun[order], ended[order], lanes[order], positions, 4)
     assert apart(view, [5, 7, 8, 9], 20_000) == [[7, 9], [5, 8]]
     assert apart(view, [7, 9], 20_000) == [[7, 9]]

@@ -71,7 +71,7 @@ def _wanted(scope: Scope, alignment: Alignment, one: GroupedCollective) -> bool:
 
 def _row(one: GroupedCollective, names: UnitNames) -> tuple[Value, ...]:
     return (
-        one.token.operation,
+        one.signature.operation,
         names.group(one.units, one.size),
         one.ranks,
         one.instances,
@@ -99,7 +99,7 @@ def _notes(found: Sequence[GroupedCollective], alignment: Alignment, names: Unit
 
 def called(one: GroupedCollective, names: UnitNames) -> str:
     size = "" if one.total_bytes is None else f" of {format_bytes(one.total_bytes)}"
-    return f"{one.token.operation}{size} in {names.group(one.units, one.size)}"
+    return f"{one.signature.operation}{size} in {names.group(one.units, one.size)}"
 
 
 def _abnormal_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
@@ -130,8 +130,8 @@ def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list
     """Groups in which the same operation of the same size takes much longer than in others."""
     alike: dict[tuple[object, int], list[GroupedCollective]] = {}
     for one in found:
-        if one.transfer_ns and one.token.bytes >= 0:
-            alike.setdefault((one.token, one.ranks), []).append(one)
+        if one.transfer_ns and one.signature.bytes >= 0:
+            alike.setdefault((one.signature, one.ranks), []).append(one)
     notes = []
     for groups in alike.values():
         usual = float(np.median([one.transfer_ns or 0.0 for one in groups]))
@@ -147,7 +147,7 @@ def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list
 
 
 def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
-    if not any(one.token.bytes < 0 for one in found):
+    if not any(one.signature.bytes < 0 for one in found):
         return []
     return [
         (

@@ -12,9 +12,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.clock_equations import Observations, against_median, looks_of
+from nsightpy.analysis.clock_alignment.clock_equations import (
+    Observations,
+    against_median,
+    length_classes_of,
+)
 from nsightpy.analysis.clock_alignment.clock_fit import NORMAL
-from nsightpy.analysis.clock_alignment.clock_graph import Courses, courses_of
+from nsightpy.analysis.clock_alignment.clock_graph import ClockModels, clock_models_of
 from nsightpy.analysis.clock_alignment.clock_sets import Placed, placed_together, tied_clocks
 from nsightpy.analysis.clock_alignment.clock_solve import solve
 from nsightpy.analysis.clock_alignment.clocks import (
@@ -72,19 +76,19 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
     base = min((fit.epoch_ns + fit.zero_ns for fit in level0), default=0)
     ledger = ledger_of(_by_log(clocks, logs), [fit.epoch_ns - base for fit in level0])
     machines, sessions = machines_of(clocks), sessions_of(clocks)
-    seats = _seats(ledger, clocks)
-    courses = courses_of(ledger, sessions, machines)
-    ledger, instances, courses = _settled(ledger, courses, sessions, machines, seats)
-    between = _evidence(ledger, instances, courses, sessions[ledger.clock])
-    told = [_convincing(fit, between[one]) for fit, one in zip(level0, sessions, strict=True)]
-    placed = placed_together(courses, np.asarray(told, dtype=np.bool_), machines)
-    courses = placed.courses
+    positions = _rank_positions(ledger, clocks)
+    models = clock_models_of(ledger, sessions, machines)
+    ledger, instances, models = _settled(ledger, models, sessions, machines, positions)
+    between = _evidence(ledger, instances, models, sessions[ledger.clock])
+    detected = [_convincing(fit, between[one]) for fit, one in zip(level0, sessions, strict=True)]
+    placed = placed_together(models, np.asarray(detected, dtype=np.bool_), machines)
+    models = placed.models
     evidence = between
-    if not all(told) or len(np.unique(sessions)) < len(sessions):
+    if not all(detected) or len(np.unique(sessions)) < len(sessions):
         # else nothing moved but what is common to all
-        evidence = _evidence(ledger, instances, courses, ledger.clock)
+        evidence = _evidence(ledger, instances, models, ledger.clock)
     fits = tuple(
-        _fit_of(fit, base, courses, clock, seen, told=told[clock])
+        _fit_of(fit, base, models, clock, seen, detected=detected[clock])
         for clock, (fit, seen) in enumerate(zip(level0, evidence, strict=True))
     )
     return Alignment(
@@ -92,8 +96,8 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
         fits,
         ledger,
         instances,
-        courses.aligned(ledger.clock, ledger.starts),
-        courses.aligned(ledger.clock, ledger.ends),
+        models.aligned(ledger.clock, ledger.starts),
+        models.aligned(ledger.clock, ledger.ends),
         base,
         tuple(hosts_of(clocks)),
         tuple(_notes(clocks, fits, placed)),
@@ -101,31 +105,31 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
 
 
 def _settled(
-    ledger: Ledger, courses: Courses, sessions: Codes, machines: Sequence[str], seats: Ints
-) -> tuple[Ledger, Instances, Courses]:
-    """Groups, instances and courses that agree with each other; a machine's clocks drift alike.
+    ledger: Ledger, models: ClockModels, sessions: Codes, machines: Sequence[str], positions: Ints
+) -> tuple[Ledger, Instances, ClockModels]:
+    """Groups, instances and models that agree with each other; a machine's clocks drift alike.
 
     The fit uses the groups found last, and those decide which clocks are tied at all.
     """
     unknown, before = ledger, None
     # Groups that work in lockstep may have tied clocks, not as closely as one group does.
-    tolerance = max(courses.tolerance_ns, WIDER_NS)
+    tolerance = max(models.tolerance_ns, WIDER_NS)
     for _ in range(PASSES):
-        ends = courses.aligned(unknown.clock, unknown.ends)
-        starts = courses.aligned(unknown.clock, unknown.starts)
-        ledger = with_groups(unknown, starts, ends, tolerance, seats)
+        ends = models.aligned(unknown.clock, unknown.ends)
+        starts = models.aligned(unknown.clock, unknown.starts)
+        ledger = with_groups(unknown, starts, ends, tolerance, positions)
         instances = instances_of(ledger, ends)
-        courses = replace(courses, components=tied_clocks(ledger, instances, sessions))
-        refined = _refined(ledger, instances, courses, sessions, machines)
-        moved = np.max(np.abs(refined.offsets - courses.offsets), initial=0.0)
+        models = replace(models, components=tied_clocks(ledger, instances, sessions))
+        refined = _refined(ledger, instances, models, sessions, machines)
+        moved = np.max(np.abs(refined.offsets - models.offsets), initial=0.0)
         same = before is not None and np.array_equal(before, instances.number)
-        tolerance, courses, before = courses.tolerance_ns, refined, instances.number
+        tolerance, models, before = models.tolerance_ns, refined, instances.number
         if moved < MOVED_NS and (same or ledger is unknown):
             break
-    return ledger, instances, courses
+    return ledger, instances, models
 
 
-def _seats(ledger: Ledger, clocks: Sequence[Clock]) -> Ints:
+def _rank_positions(ledger: Ledger, clocks: Sequence[Clock]) -> Ints:
     """Each unit's place in the job: its rank, or its place among the units where ranks are not."""
     ranks = [clocks[unit.clock].rank for unit in ledger.units]
     known = [rank for rank in ranks if rank is not None]
@@ -134,18 +138,22 @@ def _seats(ledger: Ledger, clocks: Sequence[Clock]) -> Ints:
 
 
 def _refined(
-    ledger: Ledger, instances: Instances, courses: Courses, sessions: Codes, machines: Sequence[str]
-) -> Courses:
-    """The courses that fit all instances at once; clocks of one session have one."""
+    ledger: Ledger,
+    instances: Instances,
+    models: ClockModels,
+    sessions: Codes,
+    machines: Sequence[str],
+) -> ClockModels:
+    """The models that fit all instances at once; clocks of one session have one."""
     owner = sessions[ledger.clock]
-    rows = _telling(ledger, instances, courses, owner)
+    rows = _telling(ledger, instances, models, owner)
     if len(rows) == 0:
-        return courses
+        return models
     rows = rows[_enough(ledger, instances)[instances.number[rows]]]
     clock = owner[rows]
     _, instance = distinct(instances.number[rows])
     # Drifts are found anew: what pairs of clocks seemed to tell is not evidence enough.
-    aligned = (ledger.ends[rows] - courses.center_ns).astype(np.float64) - courses.offsets[clock]
+    aligned = (ledger.ends[rows] - models.center_ns).astype(np.float64) - models.offsets[clock]
     first = np.full(int(instance.max()) + 1, np.inf)
     np.minimum.at(first, instance, aligned)
     seen = Observations(
@@ -153,29 +161,29 @@ def _refined(
         instance,
         first[instance],
         aligned - first[instance],
-        looks_of(ledger.ends[rows] - ledger.starts[rows], instance),
-        len(courses.offsets),
+        length_classes_of(ledger.ends[rows] - ledger.starts[rows], instance),
+        len(models.offsets),
     )
     offsets, drifts, known = solve(seen, machines)
-    offsets = (courses.offsets + offsets)[sessions]
-    return replace(courses, offsets=offsets, drifts=drifts[sessions], known=known[sessions])
+    offsets = (models.offsets + offsets)[sessions]
+    return replace(models, offsets=offsets, drifts=drifts[sessions], known=known[sessions])
 
 
 def _enough(ledger: Ledger, instances: Instances) -> Mask:
-    """Some of the instances of every channel, evenly spread: more would tell nothing new."""
+    """Some of the instances of every communicator, evenly spread: more would tell nothing new."""
     rows = np.flatnonzero(instances.matched)
     number, first = np.unique(instances.number[rows], return_index=True)
-    channel = ledger.channel[rows[first]]
-    order = np.argsort(channel, kind="stable")
-    _, begin, counts = np.unique(channel[order], return_index=True, return_counts=True)
+    communicator = ledger.communicator[rows[first]]
+    order = np.argsort(communicator, kind="stable")
+    _, begin, counts = np.unique(communicator[order], return_index=True, return_counts=True)
     place = np.arange(len(order)) - np.repeat(begin, counts)
     found = np.zeros(instances.count, dtype=np.bool_)
     found[number[order[place % np.maximum(1, np.repeat(counts, counts) // ENOUGH) == 0]]] = True
     return found
 
 
-def _telling(ledger: Ledger, instances: Instances, courses: Courses, owner: Codes) -> Ints:
-    """The rows of synchronising instances in which owners (clocks) of one component met."""
+def _telling(ledger: Ledger, instances: Instances, models: ClockModels, owner: Codes) -> Ints:
+    """The rows of synchronising instances that owners (clocks) of one component share."""
     rows = np.flatnonzero(instances.matched & ledger.synchronising)
     number, clock = instances.number[rows], owner[rows]
     if len(rows) == 0:
@@ -183,10 +191,10 @@ def _telling(ledger: Ledger, instances: Instances, courses: Courses, owner: Code
     somebody = np.zeros(instances.count, dtype=clock.dtype)
     somebody[number] = clock
     partner = somebody[number]
-    met, torn = np.zeros((2, instances.count), dtype=np.bool_)
-    met[number[clock != partner]] = True
-    torn[number[courses.components[clock] != courses.components[partner]]] = True
-    return rows[(met & ~torn)[number]]
+    shared, torn = np.zeros((2, instances.count), dtype=np.bool_)
+    shared[number[clock != partner]] = True
+    torn[number[models.components[clock] != models.components[partner]]] = True
+    return rows[(shared & ~torn)[number]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,15 +206,17 @@ class _Seen:
     error_ns: float = float("inf")
 
 
-def _evidence(ledger: Ledger, instances: Instances, courses: Courses, owner: Codes) -> list[_Seen]:
+def _evidence(
+    ledger: Ledger, instances: Instances, models: ClockModels, owner: Codes
+) -> list[_Seen]:
     """Residuals by owner (clock) of the rows: own end minus the median end of the instance."""
-    rows = _telling(ledger, instances, courses, owner)
-    clocks = len(courses.offsets)
+    rows = _telling(ledger, instances, models, owner)
+    clocks = len(models.offsets)
     if len(rows) == 0:
         return [_Seen()] * clocks
     clock = owner[rows]
     _, instance = distinct(instances.number[rows])
-    ends = courses.aligned(clock, ledger.ends[rows]).astype(np.float64)
+    ends = models.aligned(clock, ledger.ends[rows]).astype(np.float64)
     residuals = against_median(ends, instance)
     order = np.argsort(clock, kind="stable")
     edges = np.searchsorted(clock[order], np.arange(clocks + 1))
@@ -230,17 +240,17 @@ def _convincing(fit: ClockFit, seen: _Seen) -> bool:
 
 
 def _fit_of(
-    fit: ClockFit, base: int, courses: Courses, clock: int, seen: _Seen, *, told: bool
+    fit: ClockFit, base: int, models: ClockModels, clock: int, seen: _Seen, *, detected: bool
 ) -> ClockFit:
     """The published fit of one clock: its offset is taken back to the session's start."""
-    start = fit.epoch_ns + fit.zero_ns - base - courses.center_ns
+    start = fit.epoch_ns + fit.zero_ns - base - models.center_ns
     low, middle, high = seen.percentiles or (None, None, None)
-    offset = float(courses.offsets[clock] + courses.drifts[clock] * start)
+    offset = float(models.offsets[clock] + models.drifts[clock] * start)
     return replace(
         fit,
         offset_ns=round(offset),
-        drift_ppm=float(courses.drifts[clock]) * 1e6 if told and courses.known[clock] else None,
-        method=COLLECTIVES if told else fit.method,
+        drift_ppm=float(models.drifts[clock]) * 1e6 if detected and models.known[clock] else None,
+        method=COLLECTIVES if detected else fit.method,
         instances=seen.instances,
         residual_p05_ns=low,
         residual_p50_ns=middle,

@@ -30,15 +30,15 @@ class Observations:
     """Rows (clock, instance, time, end) of synchronising collectives; numbers from 0 on, ns.
 
     `errors` are ends minus anything common to a whole instance, and `times` are common to it as
-    well: an own time would carry the noise that is to be explained. Rows of one `look` scatter
-    alike: the ends of short collectives agree better than those of long ones.
+    well: an own time would carry the noise that is to be explained. Rows of one
+    `length_class` scatter alike: ends of short collectives agree better than those of long ones.
     """
 
     clock: Codes
     instance: Codes
     times: Floats
     errors: Floats
-    look: Codes
+    length_class: Codes
     clocks: int
 
     @property
@@ -59,7 +59,7 @@ class Observations:
         return found
 
 
-def looks_of(durations: Ints, instance: Codes) -> Codes:
+def length_classes_of(durations: Ints, instance: Codes) -> Codes:
     """How long the shortest participant of each row's instance was inside, in powers of two."""
     shortest = np.full(int(instance.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(shortest, instance, np.maximum(durations, 1))

@@ -54,7 +54,7 @@ def fitted(seen: Observations, drifter: Ints) -> Fit:
     instances = int(seen.instance.max()) + 1
     freedom = max(len(seen.errors) - instances - equations.unknowns, 1)
     lost = (len(seen.errors) - instances) / freedom
-    groups = [_Groups(seen.look), _Groups(seen.clock)]
+    groups = [_Groups(seen.length_class), _Groups(seen.clock)]
     weights = np.ones(len(seen.errors))
     found = equations.solved(weights)
     for step in range(ROUNDS):

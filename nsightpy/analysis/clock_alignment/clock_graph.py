@@ -31,7 +31,7 @@ SCATTERS, LEAST_TOLERANCE_NS, MOST_TOLERANCE_NS = 6.0, 3_000, 50_000
 
 
 @dataclass(frozen=True)
-class Courses:
+class ClockModels:
     """How far each clock is ahead: offset[c] + drift[c] x (time - center_ns), times of level 0.
 
     Clocks of one component are tied by collectives; between components only level 0 holds.
@@ -55,8 +55,8 @@ class Courses:
         return times - np.rint(self.errors(clock, times)).astype(np.int64)
 
 
-def courses_of(ledger: Ledger, sessions: Codes, hosts: Sequence[str]) -> Courses:
-    """The course of every clock to within microseconds, from its collectives with others.
+def clock_models_of(ledger: Ledger, sessions: Codes, hosts: Sequence[str]) -> ClockModels:
+    """The model of every clock to within microseconds, from its collectives with others.
 
     `sessions` gives the first clock of each clock's session: they are one. `hosts` names what
     runs on one machine: its clocks start from one guess.
@@ -70,7 +70,7 @@ def courses_of(ledger: Ledger, sessions: Codes, hosts: Sequence[str]) -> Courses
             tied.join(first, other, _one_clock(ends[first], ends[other], center))
     for pairs in (_of_groups(ledger), *_of_strides(ledger)):
         _tie(tied, ends, pairs)
-    return tied.courses()
+    return tied.models()
 
 
 def _tie(tied: _Tied, ends: Sequence[Ends], pairs: Iterable[tuple[int, int, bool]]) -> None:
@@ -141,12 +141,12 @@ class _Tied:
         self._between[self._hosts[a], self._hosts[b]] = line.offset_ns
         self._between[self._hosts[b], self._hosts[a]] = -line.offset_ns
 
-    def courses(self) -> Courses:
-        """The courses: the first clock of each set has none."""
+    def models(self) -> ClockModels:
+        """The models: the first clock of each set has none."""
         _, first, members = np.unique(self._set, return_index=True, return_inverse=True)
         leader = first[members]
         usual = SCATTERS * float(np.median(self._scatter)) if self._scatter else 0.0
-        return Courses(
+        return ClockModels(
             self._offsets - self._offsets[leader],
             self._drifts - self._drifts[leader],
             leader.astype(np.int32),
@@ -160,33 +160,34 @@ def clock_ends(ledger: Ledger, clocks: int) -> list[Ends]:
     """Of each clock the ends of its synchronising collectives, ascending."""
     rows = np.flatnonzero(ledger.synchronising)
     rows = rows[np.argsort(ledger.ends[rows], kind="stable")]
-    looks = (ledger.channel[rows].astype(np.int64) + 1) * max(len(ledger.tokens), 1)
-    looks = looks + ledger.token[rows]
+    signatures = (ledger.communicator[rows].astype(np.int64) + 1) * max(len(ledger.signatures), 1)
+    signatures = signatures + ledger.signature[rows]
     lanes = (ledger.unit[rows].astype(np.int64) << 20) + (ledger.stream[rows] & 0xFFFFF)
     _, lanes = np.unique(lanes, return_inverse=True)
-    lanes = np.where(ledger.channel[rows] == UNKNOWN, lanes, KNOWN_GROUP).astype(np.int32)
+    lanes = np.where(ledger.communicator[rows] == UNKNOWN, lanes, KNOWN_GROUP).astype(np.int32)
     owner = ledger.clock[rows]
     order = np.argsort(owner, kind="stable")
     edges = np.searchsorted(owner[order], np.arange(clocks + 1))
     parts = (order[first:last] for first, last in pairwise(edges.tolist()))
     return [
-        Ends(ledger.ends[rows[mine]], looks[mine].astype(np.int32), lanes[mine]) for mine in parts
+        Ends(ledger.ends[rows[mine]], signatures[mine].astype(np.int32), lanes[mine])
+        for mine in parts
     ]
 
 
 def _of_groups(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
     """Pairs of clocks in one communicator, as the payload tells, the busiest first."""
-    owner, known = ledger.clock, ledger.channel != UNKNOWN
+    owner, known = ledger.clock, ledger.communicator != UNKNOWN
     rows = np.flatnonzero(ledger.synchronising & known)
     clocks = int(owner.max(initial=0)) + 1
     keys, counts = np.unique(
-        ledger.channel[rows].astype(np.int64) * clocks + owner[rows], return_counts=True
+        ledger.communicator[rows].astype(np.int64) * clocks + owner[rows], return_counts=True
     )
     order = np.lexsort((-counts, keys // clocks))
-    channel, members = np.divmod(keys[order], clocks)
-    edges = np.append(np.flatnonzero(np.diff(channel, prepend=-1)), len(channel))
+    communicator, members = np.divmod(keys[order], clocks)
+    edges = np.append(np.flatnonzero(np.diff(communicator, prepend=-1)), len(communicator))
     groups = [members[first:last].tolist() for first, last in pairwise(edges.tolist())]
-    busy = np.bincount(np.unique(channel, return_inverse=True)[1], counts[order])
+    busy = np.bincount(np.unique(communicator, return_inverse=True)[1], counts[order])
     for place in np.argsort(-busy, kind="stable").tolist():
         ordered = groups[place]
         yield from ((ordered[0], other, True) for other in ordered[1:])
@@ -196,7 +197,7 @@ def _of_groups(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
 def _of_strides(ledger: Ledger) -> list[Iterator[tuple[int, int, bool]]]:
     """Pairs of clocks of which no payload tells: powers of two apart, as groups often are; then
     some others."""
-    rows = ledger.synchronising & (ledger.channel == UNKNOWN)
+    rows = ledger.synchronising & (ledger.communicator == UNKNOWN)
     clocks = np.unique(ledger.clock[rows]).tolist()
     powers = [1 << place for place in range(len(clocks).bit_length())]
     others = [stride for stride in range(1, len(clocks)) if stride & (stride - 1)]

@@ -49,18 +49,19 @@ _PROBES_NS = np.asarray(
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The ends of one clock's synchronising collectives, ascending, and what each looks like.
+    """The ends of one clock's synchronising collectives, ascending, and their signatures.
 
-    `looks` agree between ranks (communicator and token). `lanes` tell apart what may belong to
-    different groups: -1 where the communicator is known, else the clock's own streams.
+    `signatures` are codes of communicator and operation, the same on all ranks; `lanes` tell apart
+    what may belong to different groups: -1 where the communicator is known, else streams of
+    the clock.
     """
 
     times: Ints
-    looks: Codes
+    signatures: Codes
     lanes: Codes
 
     def take(self, rows: NDArray[np.bool_] | slice) -> Ends:
-        return Ends(self.times[rows], self.looks[rows], self.lanes[rows])
+        return Ends(self.times[rows], self.signatures[rows], self.lanes[rows])
 
     def __len__(self) -> int:
         return len(self.times)
@@ -91,17 +92,17 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
 
     A guess (ns) that fits beyond doubt is taken without a search.
     """
-    shared = np.intersect1d(a.looks, b.looks)
+    shared = np.intersect1d(a.signatures, b.signatures)
     if len(shared) == 0:
         return None
-    a, b = a.take(np.isin(a.looks, shared)), b.take(np.isin(b.looks, shared))
+    a, b = a.take(np.isin(a.signatures, shared)), b.take(np.isin(b.signatures, shared))
     lanes, sizes = np.unique(a.lanes, return_counts=True)
     parts = [a.take(a.lanes == lane) for lane in lanes[sizes >= 2].tolist()]
     finder = _Nearest(b)
     best: tuple[Line, Ends] | None = None
-    for look in (_guessed_offset, _lane_offset):
+    for search in (_guessed_offset, _lane_offset):
         for own in parts:
-            line = look(own, b, finder, guesses) if len(own) >= LEAST_SHARED else None
+            line = search(own, b, finder, guesses) if len(own) >= LEAST_SHARED else None
             if line is not None:
                 support = sum(_support(part, finder, line) for part in parts)
                 if best is None or support > best[0].support:
@@ -205,8 +206,8 @@ def _candidates(block: Ends, b: Ends, window: int | None) -> list[float]:
 def _differences(block: Ends, b: Ends, window: int | None) -> Iterator[Ints]:
     """b's ends minus a's, for all pairs that look alike and lie within the window."""
     yield np.empty(0, dtype=np.int64)
-    for look in np.unique(block.looks).tolist():
-        mine, theirs = block.times[block.looks == look], b.times[b.looks == look]
+    for code in np.unique(block.signatures).tolist():
+        mine, theirs = block.times[block.signatures == code], b.times[b.signatures == code]
         if window is None:
             yield (theirs[None, :] - mine[:, None]).ravel()
             continue
@@ -220,27 +221,27 @@ def _differences(block: Ends, b: Ends, window: int | None) -> Iterator[Ints]:
 
 
 class _Nearest:
-    """Finds, for times of one look, the nearest end of clock b of the same look.
+    """Finds, for times of one signature, the nearest end of clock b of the same one.
 
-    All looks are searched at once: a key holds the place of the look above the bits of the time.
+    All are searched at once: a key holds the signature's place above the bits of the time.
     """
 
     def __init__(self, b: Ends) -> None:
-        order = np.argsort(b.looks, kind="stable")
-        self._looks, first, counts = np.unique(
-            b.looks[order], return_index=True, return_counts=True
+        order = np.argsort(b.signatures, kind="stable")
+        self._signatures, first, counts = np.unique(
+            b.signatures[order], return_index=True, return_counts=True
         )
         self._first, self._last = first, first + counts - 1
         self._ends = b.times[order]
         self._low, self._high = int(b.times[0]), int(b.times[-1])
         self._bits = (self._high - self._low).bit_length()
-        # of very long captures with very many looks the last bits are not needed
+        # of very long captures with very many signatures the last bits are not needed
         self._spared = max(0, self._bits + len(first).bit_length() - _KEY_BITS)
         self._keys = self._key(np.repeat(np.arange(len(first)), counts), self._ends)
 
-    def _key(self, look: Ints, times: Ints) -> Ints:
+    def _key(self, code: Ints, times: Ints) -> Ints:
         since = np.clip(times, self._low, self._high) - self._low
-        return (look << (self._bits - self._spared)) + (since >> self._spared)
+        return (code << (self._bits - self._spared)) + (since >> self._spared)
 
     def distances(self, a: Ends, line: Line) -> Floats:
         """Nearest end minus where the line says it should be, in ns; infinite without any."""
@@ -248,12 +249,14 @@ class _Nearest:
 
     def around(self, a: Ends, wanted: Floats) -> Floats:
         """Nearest end minus wanted times; those of a's collectives along the last axis."""
-        look = np.minimum(np.searchsorted(self._looks, a.looks), len(self._looks) - 1)
-        place = np.searchsorted(self._keys, self._key(look, np.ceil(wanted).astype(np.int64)))
-        after = self._ends[np.minimum(place, self._last[look])] - wanted
-        before = self._ends[np.maximum(place - 1, self._first[look])] - wanted
+        code = np.minimum(
+            np.searchsorted(self._signatures, a.signatures), len(self._signatures) - 1
+        )
+        place = np.searchsorted(self._keys, self._key(code, np.ceil(wanted).astype(np.int64)))
+        after = self._ends[np.minimum(place, self._last[code])] - wanted
+        before = self._ends[np.maximum(place - 1, self._first[code])] - wanted
         nearest = np.where(np.abs(before) < np.abs(after), before, after)
-        return np.where(self._looks[look] == a.looks, nearest, np.inf)
+        return np.where(self._signatures[code] == a.signatures, nearest, np.inf)
 
 
 def _best_lines(

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from nsightpy.analysis.clock_alignment.clock_graph import Courses
+from nsightpy.analysis.clock_alignment.clock_graph import ClockModels
 from nsightpy.analysis.clock_alignment.clock_pairs import LEAST_SHARED
 from nsightpy.analysis.collectives.log import Codes, Ledger, Mask
 from nsightpy.analysis.collectives.matching import Instances
@@ -23,7 +23,7 @@ class Placed:
     """All clocks on one time line, and how: sets that collectives tie, and how many of them only
     the wall clock holds together."""
 
-    courses: Courses
+    models: ClockModels
     sets: int
     by_wall_clock: int
 
@@ -32,10 +32,10 @@ def tied_clocks(ledger: Ledger, instances: Instances, sessions: Codes) -> Codes:
     """The first clock of the set that each clock belongs to: who shares groups' collectives."""
     clocks = len(sessions)
     rows = np.flatnonzero(instances.matched & ledger.synchronising)
-    pairs = ledger.channel[rows].astype(np.int64) * clocks + sessions[ledger.clock[rows]]
+    pairs = ledger.communicator[rows].astype(np.int64) * clocks + sessions[ledger.clock[rows]]
     pairs, counts = np.unique(pairs, return_counts=True)
-    channel, clock = np.divmod(pairs[counts >= LEAST_SHARED], clocks)
-    return _connected(clock, np.unique(channel, return_inverse=True)[1], clocks)[sessions]
+    communicator, clock = np.divmod(pairs[counts >= LEAST_SHARED], clocks)
+    return _connected(clock, np.unique(communicator, return_inverse=True)[1], clocks)[sessions]
 
 
 def _connected(clock: Ints, group: Ints, clocks: int) -> Codes:
@@ -53,14 +53,14 @@ def _connected(clock: Ints, group: Ints, clocks: int) -> Codes:
         found = lower
 
 
-def placed_together(courses: Courses, tied: Mask, machines: Sequence[str]) -> Placed:
+def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) -> Placed:
     """Offsets relative to the first clock; `tied` marks clocks that collectives tell of.
 
     A set is put where the machines that it shares with what is placed already say; where there is
     none, its median stays at the wall clock. Clocks that are not tied go with their machine.
     """
-    offsets, drifts = np.where(tied, courses.offsets, 0.0), np.where(tied, courses.drifts, 0.0)
-    sets = [np.flatnonzero(tied & (courses.components == one)) for one in _sets(courses, tied)]
+    offsets, drifts = np.where(tied, models.offsets, 0.0), np.where(tied, models.drifts, 0.0)
+    sets = [np.flatnonzero(tied & (models.components == one)) for one in _sets(models, tied)]
     by_wall_clock = 0
     by_machine: dict[str, list[int]] = {}
     if not tied[0]:
@@ -83,12 +83,12 @@ def placed_together(courses: Courses, tied: Mask, machines: Sequence[str]) -> Pl
         if clock and mates:
             offsets[clock] = np.median(offsets[mates])
             drifts[clock] = np.median(drifts[mates])
-    moved = replace(courses, offsets=offsets, drifts=drifts)
+    moved = replace(models, offsets=offsets, drifts=drifts)
     return Placed(moved, len(sets), by_wall_clock if len(sets) > 1 else 1)
 
 
-def _sets(courses: Courses, tied: Mask) -> list[int]:
-    found: list[int] = np.unique(courses.components[tied]).tolist()
+def _sets(models: ClockModels, tied: Mask) -> list[int]:
+    found: list[int] = np.unique(models.components[tied]).tolist()
     return found
 
 

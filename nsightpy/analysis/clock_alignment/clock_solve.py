@@ -1,6 +1,6 @@
 """Which clocks drift, and how far all are apart.
 
-A drift is told where the ends show one beyond their scatter, by its own standard error; else it
+A drift is detected where the ends show one beyond their scatter, by its own standard error; else it
 is taken as none, and the offset then is that of the middle of the capture. To guess it (from what
 clocks usually drift) would be wrong more often where there is none than it would help elsewhere.
 """
@@ -63,10 +63,10 @@ def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, M
         drifter = np.unique(drifter, return_inverse=True)[1].astype(np.int64)
     fit, anchor = fitted(seen, drifter), int(drifter[first])
     steps, least = fit.drifts - fit.drifts[anchor], _least(fit, anchor)
-    told = np.abs(steps) > least
-    sure = told | (least < SMALL_DRIFT)
+    detected = np.abs(steps) > least
+    sure = detected | (least < SMALL_DRIFT)
     others = present[drifter[present] != anchor]
-    drifts[others], known[others] = (steps * told)[drifter[others]], sure[drifter[others]]
+    drifts[others], known[others] = (steps * detected)[drifter[others]], sure[drifter[others]]
     # Whoever drifts with the first is known with it, and it is where anybody's difference is.
     known[present[drifter[present] == anchor]] |= bool(known[others].any())
     known[first] = bool(np.delete(known, first).any())
@@ -102,7 +102,7 @@ def _alone(seen: Observations, members: Codes) -> Fit | None:
         np.unique(seen.instance[rows], return_inverse=True)[1].astype(np.int32),
         seen.times[rows],
         seen.errors[rows],
-        seen.look[rows],
+        seen.length_class[rows],
         len(members),
     )
     return fitted(own, np.arange(len(members)))

@@ -1,6 +1,6 @@
 """Who communicates with whom, where no payload tells: ranks whose collectives end together.
 
-A lane is one unit's collectives of one look on one stream. Lanes belong together when most of
+A lane is one unit's collectives of one signature on one stream. Lanes belong together when most of
 their ends agree; groups that work in lockstep are told apart after that. A stream that serves
 several groups is peeled, group by group.
 """
@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from nsightpy.analysis.collectives.lockstep import Lanes, apart
-from nsightpy.analysis.collectives.log import UNKNOWN, Channel, Codes, Ledger, Mask
+from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Communicator, Ledger, Mask
 from nsightpy.frames import Floats, Ints
 
 ROUNDS = 3
@@ -33,67 +33,71 @@ LEFT = 0.25
 LOOSE_NS = 50_000
 
 
-def with_groups(ledger: Ledger, starts: Ints, ends: Ints, tolerance_ns: int, seats: Ints) -> Ledger:
-    """The ledger with a channel for every row whose group shows; times on the common clock.
+def with_groups(
+    ledger: Ledger, starts: Ints, ends: Ints, tolerance_ns: int, positions: Ints
+) -> Ledger:
+    """The ledger with a communicator for every row whose group shows; times on the common clock.
 
-    `seats` are the units' places in the job's layout: their ranks.
+    `positions` are the units' places in the job's layout: their ranks.
     """
-    open_rows = ledger.channel == UNKNOWN
+    open_rows = ledger.communicator == UNKNOWN
     if not open_rows.any():
         return ledger
-    finder = _Finder(ledger, starts, ends, tolerance_ns, seats)
-    for token in np.unique(ledger.token[open_rows]).tolist():
-        finder.find(np.flatnonzero(open_rows & (ledger.token == token)))
+    finder = _Finder(ledger, starts, ends, tolerance_ns, positions)
+    for signature in np.unique(ledger.signature[open_rows]).tolist():
+        finder.find(np.flatnonzero(open_rows & (ledger.signature == signature)))
     return replace(
         ledger,
-        channel=finder.channel,
-        channels=(*ledger.channels, *finder.channels),
-        group_sizes=(*ledger.group_sizes, *(0 for _ in finder.channels)),
+        communicator=finder.communicator,
+        communicators=(*ledger.communicators, *finder.communicators),
+        group_sizes=(*ledger.group_sizes, *(0 for _ in finder.communicators)),
     )
 
 
 class _Finder:
-    """Groups found so far: `channel` of every row, and the new channels."""
+    """Groups found so far: `communicator` of every row, and the new communicators."""
 
     def __init__(
-        self, ledger: Ledger, starts: Ints, ends: Ints, tolerance_ns: int, seats: Ints
+        self, ledger: Ledger, starts: Ints, ends: Ints, tolerance_ns: int, positions: Ints
     ) -> None:
         self.ledger = ledger
         self.starts = starts
         self.ends = ends
         self.tolerance_ns = tolerance_ns
-        self.seats = seats
-        self.channel: Codes = ledger.channel.copy()
-        self.channels: list[Channel] = []
+        self.positions = positions
+        self.communicator: Codes = ledger.communicator.copy()
+        self.communicators: list[Communicator] = []
 
     def find(self, rows: Ints) -> None:
-        """Find the groups of rows of one token."""
+        """Find the groups of rows of one signature."""
         ledger = self.ledger
         sync = bool(ledger.synchronising[rows[0]])
         tolerance = self.tolerance_ns if sync else max(self.tolerance_ns, LOOSE_NS)
         rows = rows[np.argsort(self.ends[rows], kind="stable")]
         lanes = ledger.unit[rows].astype(np.int64) << 32 | ledger.stream[rows]
         _, lanes, sizes = np.unique(lanes, return_inverse=True, return_counts=True)
-        first_channel = np.full(len(sizes), UNKNOWN, dtype=np.int64)
+        first_communicator = np.full(len(sizes), UNKNOWN, dtype=np.int64)
         left = np.arange(len(rows))
         for _ in range(ROUNDS):
             grouped = self._round(rows[left], lanes[left], len(sizes), tolerance)
             if grouped is None:
                 break
-            done, channels = grouped
-            first_channel = np.where(first_channel == UNKNOWN, channels, first_channel)
+            done, communicators = grouped
+            first_communicator = np.where(
+                first_communicator == UNKNOWN, communicators, first_communicator
+            )
             left = left[~done]
             busy = np.bincount(lanes[left], minlength=len(sizes)) >= LEFT * sizes
             left = left[busy[lanes[left]]]
-        alone = self.channel[rows] == UNKNOWN
-        self.channel[rows[alone]] = first_channel[lanes[alone]]
+        alone = self.communicator[rows] == UNKNOWN
+        self.communicator[rows[alone]] = first_communicator[lanes[alone]]
 
     def _round(
         self, rows: Ints, lanes: Ints, count: int, tolerance: int
     ) -> tuple[Mask, Ints] | None:
-        """Group lanes; returns which rows found their partners, and the channel of each lane.
+        """Group lanes; returns which rows found their partners, and the communicator of each lane.
 
-        `count` is the number of lanes; those without rows have no channel.
+        `count` is the number of lanes; those without rows have no communicator.
         """
         if len(rows) < 2:
             return None
@@ -102,14 +106,16 @@ class _Finder:
         groups = self._apart(rows, lanes, units, loose, 2 * tolerance)
         if not groups:
             return None
-        channels = np.full(count, UNKNOWN, dtype=np.int64)
+        communicators = np.full(count, UNKNOWN, dtype=np.int64)
         for group in groups:
-            channels[group] = len(self.ledger.channels) + len(self.channels)
-            self.channels.append(Channel("", tuple(sorted(units[lane] for lane in group))))
-        own = channels[lanes]
+            communicators[group] = len(self.ledger.communicators) + len(self.communicators)
+            self.communicators.append(
+                Communicator("", tuple(sorted(units[lane] for lane in group)))
+            )
+        own = communicators[lanes]
         done = _has_partner(self.ends[rows], own, lanes, tolerance)
-        self.channel[rows[done]] = own[done]
-        return done, channels
+        self.communicator[rows[done]] = own[done]
+        return done, communicators
 
     def _apart(
         self,
@@ -125,13 +131,13 @@ class _Finder:
             place[several] = number
         order = np.argsort(place[lanes], kind="stable")
         edges = np.searchsorted(place[lanes[order]], np.arange(len(loose) + 1))
-        world = int(self.seats.max()) + 1
+        world = int(self.positions.max()) + 1
         found = []
         for number, several in enumerate(loose):
             own = order[edges[number] : edges[number + 1]]
-            seats = {lane: int(self.seats[units[lane]]) for lane in several}
+            positions = {lane: int(self.positions[units[lane]]) for lane in several}
             times = self.starts[rows[own]], self.ends[rows[own]]
-            found += apart(Lanes(*times, lanes[own], seats, world), several, tolerance)
+            found += apart(Lanes(*times, lanes[own], positions, world), several, tolerance)
         return found
 
 
@@ -264,12 +270,12 @@ class _Neighbours:
             yield lane, others[part][kept], share[kept], middle[part][kept]
 
 
-def _has_partner(ends: Ints, channels: Ints, lanes: Ints, tolerance: int) -> Mask:
-    """Whether another lane of the same channel has an end within the tolerance; ends ascending."""
-    order = np.argsort(channels, kind="stable")
-    order = order[channels[order] != UNKNOWN]
+def _has_partner(ends: Ints, communicators: Ints, lanes: Ints, tolerance: int) -> Mask:
+    """Whether another lane of the same communicator has an end within reach; ends ascending."""
+    order = np.argsort(communicators, kind="stable")
+    order = order[communicators[order] != UNKNOWN]
     close = (np.diff(ends[order]) <= tolerance) & (np.diff(lanes[order]) != 0)
-    close &= np.diff(channels[order]) == 0
+    close &= np.diff(communicators[order]) == 0
     found = np.zeros(len(ends), dtype=np.bool_)
     found[order[1:][close]] = True
     found[order[:-1][close]] = True

@@ -38,7 +38,7 @@ class Lanes:
     starts: Ints
     ends: Ints
     lanes: Ints
-    seats: dict[int, int]
+    positions: dict[int, int]
     world: int
 
 
@@ -46,10 +46,10 @@ def apart(view: Lanes, several: Sequence[int], tolerance_ns: int) -> list[list[i
     """The groups of two and more that some lanes with common ends are made of: often one."""
     if len(several) < 3:
         return [list(several)]
-    lanes = sorted(several, key=lambda lane: view.seats[lane])
+    lanes = sorted(several, key=lambda lane: view.positions[lane])
     starts, ends = _shared(view, lanes, tolerance_ns)
-    seats = np.asarray([view.seats[lane] for lane in lanes], dtype=np.int64)
-    labels = groups_among(starts, ends, seats, view.world)
+    positions = np.asarray([view.positions[lane] for lane in lanes], dtype=np.int64)
+    labels = groups_among(starts, ends, positions, view.world)
     groups = [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
     return [[lanes[place] for place in group] for group in groups if len(group) > 1]
 
@@ -71,13 +71,13 @@ def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Float
     return starts[:, whole], ends[:, whole]
 
 
-def groups_among(starts: Floats, ends: Floats, seats: Ints, world: int) -> Labels:
+def groups_among(starts: Floats, ends: Floats, positions: Ints, world: int) -> Labels:
     """The group of each lane; all 0 where nothing tells groups apart.
 
     starts, ends: a row per lane, a column per collective that they seem to share, in ns from any
-    moment of that column; NaN where a lane took no part. seats: the lanes' ranks, ascending.
+    moment of that column; NaN where a lane took no part. positions: the lanes' ranks, ascending.
     """
-    together = np.zeros(len(seats), dtype=np.int64)
+    together = np.zeros(len(positions), dtype=np.int64)
     if np.count_nonzero(~np.isnan(ends)) < LEAST_ENDS:
         return together
     spread = np.nanmax(ends, axis=0) - np.nanmin(ends, axis=0)
@@ -85,7 +85,7 @@ def groups_among(starts: Floats, ends: Floats, seats: Ints, world: int) -> Label
     starts, ends = starts[:, usual], ends[:, usual]
     as_one = _unexplained(starts, ends, together)
     best, least = together, (1.0 - BEYOND_CHANCE / ends.shape[1] ** 0.5) * _misfit(as_one)
-    for labels in _layouts(seats, world):
+    for labels in _layouts(positions, world):
         rest, several = as_one.copy(), np.bincount(labels)[labels] > 1
         rest[several] = _unexplained(starts[several], ends[several], labels[several])
         misfit = _misfit(rest)
@@ -94,10 +94,10 @@ def groups_among(starts: Floats, ends: Floats, seats: Ints, world: int) -> Label
     return best
 
 
-def _layouts(seats: Ints, world: int) -> Iterator[Labels]:
+def _layouts(positions: Ints, world: int) -> Iterator[Labels]:
     """Groups along each axis of any grid, of the lanes and of the whole job; two are needed."""
     seen = set()
-    for places, count in ((np.arange(len(seats)), len(seats)), (seats, world)):
+    for places, count in ((np.arange(len(positions)), len(positions)), (positions, world)):
         for size, inner in _axes(count):
             labels = places // (inner * size) * inner + places % inner
             _, labels = np.unique(labels, return_inverse=True)

@@ -101,18 +101,18 @@ class Unit(NamedTuple):
     device: int
 
 
-class Token(NamedTuple):
-    """What a collective looks like to every rank that takes part."""
+class Signature(NamedTuple):
+    """What a collective signatures like to every rank that takes part."""
 
     operation: str
     data_type: str
     bytes: int
 
 
-class Channel(NamedTuple):
-    """A communicator as its payload names it; point to point between two of many is its own."""
+class Communicator(NamedTuple):
+    """A communicator by the name of its payload; point to point between two of many is its own."""
 
-    communicator: str
+    name: str
     ranks: tuple[int, ...] = ()
 
 
@@ -120,17 +120,17 @@ class Channel(NamedTuple):
 class Ledger:
     """The collectives of all units, by unit and then by start; times in ns of level 0.
 
-    `token` and `channel` are places in the tables (channel -1: no payload tells), `group_size`
-    is what the creation of each channel told (0: nothing), `shown` marks what a question is about.
+    `signature` and `communicator` are places in the tables (communicator -1: unknown), `group_size`
+    is that of each communicator's creation (0: unknown), `shown` marks what a question is about.
     """
 
     units: tuple[Unit, ...]
-    tokens: tuple[Token, ...]
-    channels: tuple[Channel, ...]
+    signatures: tuple[Signature, ...]
+    communicators: tuple[Communicator, ...]
     group_sizes: tuple[int, ...]
     unit: Codes
-    token: Codes
-    channel: Codes
+    signature: Codes
+    communicator: Codes
     stream: Codes
     starts: Ints
     ends: Ints
@@ -148,8 +148,8 @@ class Ledger:
     @property
     def synchronising(self) -> Mask:
         """Mask of the rows whose end tells about clocks."""
-        table = np.asarray([t.operation in SYNCHRONISING for t in self.tokens], dtype=np.bool_)
-        return table[self.token] if len(table) else np.zeros(len(self), dtype=np.bool_)
+        table = np.asarray([t.operation in SYNCHRONISING for t in self.signatures], dtype=np.bool_)
+        return table[self.signature] if len(table) else np.zeros(len(self), dtype=np.bool_)
 
 
 def ledger_of(
@@ -170,17 +170,17 @@ def ledger_of(
         np.empty(0, dtype=np.int64) for _ in range(8)
     ]
     order = np.lexsort((columns[5], columns[4], columns[0]))
-    unit, token, channel, stream, starts, ends, sequences, shown = (
+    unit, signature, communicator, stream, starts, ends, sequences, shown = (
         column[order] for column in columns
     )
     return Ledger(
         tuple(units),
-        tuple(tables.tokens),
-        tuple(tables.channels),
+        tuple(tables.signatures),
+        tuple(tables.communicators),
         tuple(tables.sizes),
         unit.astype(np.int32),
-        token.astype(np.int32),
-        channel.astype(np.int32),
+        signature.astype(np.int32),
+        communicator.astype(np.int32),
         stream.astype(np.int32),
         starts,
         ends,
@@ -190,32 +190,32 @@ def ledger_of(
 
 
 class _Tables:
-    """Places of units, tokens and channels, filled as the logs are read."""
+    """Places of units, signatures and communicators, filled as the logs are read."""
 
     def __init__(self, units: dict[Unit, int]) -> None:
         self.units = units
-        self.tokens: dict[Token, int] = {}
-        self.channels: dict[Channel, int] = {}
+        self.signatures: dict[Signature, int] = {}
+        self.communicators: dict[Communicator, int] = {}
         self.sizes: list[int] = []
 
     def part(
         self, log: CollectiveLog, clocks: dict[int, int], epochs: Sequence[int]
     ) -> tuple[Ints, ...]:
-        """The columns of one log: unit, token, channel, stream, start, end, sequence, shown."""
+        """A log's unit, signature, communicator, stream, start, end, sequence and shown."""
         known = [kind.pid in clocks for kind in log.kinds]
         rows = np.asarray(known, dtype=np.bool_)[log.codes]
         codes = log.codes[rows]
         facts = [
             (
                 self.units[Unit(clocks[kind.pid], kind.pid, kind.device)],
-                self._token(kind),
-                self._channel(kind),
+                self._signature(kind),
+                self._communicator(kind),
                 kind.stream,
                 epochs[clocks[kind.pid]],
             )
-            if told
+            if present
             else (0, 0, 0, 0, 0)
-            for kind, told in zip(log.kinds, known, strict=True)
+            for kind, present in zip(log.kinds, known, strict=True)
         ]
         table = np.asarray(facts, dtype=np.int64).reshape(-1, 5)[codes]
         sequences = np.full(len(codes), UNKNOWN, dtype=np.int64)
@@ -224,20 +224,22 @@ class _Tables:
         starts, ends = log.starts[rows] + table[:, 4], log.ends[rows] + table[:, 4]
         return (*table[:, :4].T, starts, ends, sequences, log.shown[rows].astype(np.int64))
 
-    def _token(self, kind: Kind) -> int:
-        token = Token(kind.operation, kind.data_type, kind.bytes)
-        return self.tokens.setdefault(token, len(self.tokens))
+    def _signature(self, kind: Kind) -> int:
+        signature = Signature(kind.operation, kind.data_type, kind.bytes)
+        return self.signatures.setdefault(signature, len(self.signatures))
 
-    def _channel(self, kind: Kind) -> int:
+    def _communicator(self, kind: Kind) -> int:
         if not kind.communicator:
             return UNKNOWN
-        channel = Channel(kind.communicator)
+        communicator = Communicator(kind.communicator)
         if kind.operation in POINT_TO_POINT:
             pair = sorted({kind.group_rank, kind.peer} - {UNKNOWN})
-            channel = Channel(kind.communicator, tuple(pair) if len(pair) == 2 else (UNKNOWN,))
-        place = self.channels.setdefault(channel, len(self.channels))
+            communicator = Communicator(
+                kind.communicator, tuple(pair) if len(pair) == 2 else (UNKNOWN,)
+            )
+        place = self.communicators.setdefault(communicator, len(self.communicators))
         if place == len(self.sizes):
             self.sizes.append(0)
-        size = len(channel.ranks) if len(channel.ranks) == 2 else kind.group_size
+        size = len(communicator.ranks) if len(communicator.ranks) == 2 else kind.group_size
         self.sizes[place] = max(self.sizes[place], size)
         return place

@@ -1,7 +1,7 @@
-"""Which collectives of different ranks are one: the instances of every channel.
+"""Which collectives of different ranks are one: the instances of every communicator.
 
 NCCL's own sequence number of an operation decides where a payload tells it. Else the order in the
-channel does, shifted for ranks whose capture began elsewhere; the shift is read from ends that
+communicator does, shifted for ranks whose capture began elsewhere; the shift is read from ends that
 agree.
 """
 
@@ -45,23 +45,25 @@ def instances_of(ledger: Ledger, ends: Ints) -> Instances:
     """The instances of a ledger; ends on the common clock, as good as it is."""
     numbers = np.full(len(ledger), UNKNOWN, dtype=np.int64)
     count = 0
-    order = np.argsort(ledger.channel, kind="stable")
-    order = order[np.searchsorted(ledger.channel[order], 0) :]
-    edges = np.flatnonzero(np.diff(ledger.channel[order], prepend=UNKNOWN, append=-2))
+    order = np.argsort(ledger.communicator, kind="stable")
+    order = order[np.searchsorted(ledger.communicator[order], 0) :]
+    edges = np.flatnonzero(np.diff(ledger.communicator[order], prepend=UNKNOWN, append=-2))
     for first, last in pairwise(edges.tolist()):
         rows = order[first:last]
-        local = _channel_instances(ledger, rows, ends)
+        local = _communicator_instances(ledger, rows, ends)
         used, places = distinct(local[local != UNKNOWN])
         numbers[rows[local != UNKNOWN]] = places + count
         count += len(used)
     return Instances(numbers, count)
 
 
-def _channel_instances(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
-    """Instance numbers of one channel's rows; -1 for those that are alone."""
-    told = ledger.sequences[rows]
-    if (told != UNKNOWN).all():
-        return _shared(told * len(ledger.tokens) + _operations(ledger, rows), ledger.unit[rows])
+def _communicator_instances(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
+    """Instance numbers of one communicator's rows; -1 for those that are alone."""
+    known = ledger.sequences[rows]
+    if (known != UNKNOWN).all():
+        return _shared(
+            known * len(ledger.signatures) + _operations(ledger, rows), ledger.unit[rows]
+        )
     local = np.full(len(rows), UNKNOWN, dtype=np.int64)
     left, base = np.arange(len(rows)), 0
     for _ in range(ROUNDS):
@@ -81,9 +83,9 @@ def _operations(ledger: Ledger, rows: Ints) -> Ints:
     The two sides of a point-to-point transfer call different operations: they have one code.
     """
     codes: dict[str, int] = {}
-    names = ("" if one.operation in POINT_TO_POINT else one.operation for one in ledger.tokens)
-    of_token = [codes.setdefault(name, len(codes)) for name in names]
-    return np.asarray(of_token, dtype=np.int64)[ledger.token[rows]]
+    names = ("" if one.operation in POINT_TO_POINT else one.operation for one in ledger.signatures)
+    of_signature = [codes.setdefault(name, len(codes)) for name in names]
+    return np.asarray(of_signature, dtype=np.int64)[ledger.signature[rows]]
 
 
 def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
@@ -91,19 +93,19 @@ def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
     _, bounds, counts = np.unique(ledger.unit[rows], return_index=True, return_counts=True)
     parts = [slice(b, b + n) for b, n in zip(bounds.tolist(), counts.tolist(), strict=True)]
     reference = parts[int(np.argmax(counts))]
-    tokens, times, sync = ledger.token[rows], ends[rows], ledger.synchronising[rows]
+    signatures, times, sync = ledger.signature[rows], ends[rows], ledger.synchronising[rows]
     length = reference.stop - reference.start
     found = np.full(len(rows), UNKNOWN, dtype=np.int64)
     for part in parts:
         if part == reference:
             found[part] = np.arange(length)
             continue
-        own = (tokens[part], times[part], sync[part])
-        shift, timed = _shifts(tokens[reference], times[reference], *own)
+        own = (signatures[part], times[part], sync[part])
+        shift, timed = _shifts(signatures[reference], times[reference], *own)
         target = np.arange(part.stop - part.start) + shift
         inside = (target >= 0) & (target < length)
         place = np.where(inside, target, 0)
-        fits = inside & (tokens[reference][place] == tokens[part])
+        fits = inside & (signatures[reference][place] == signatures[part])
         if timed:
             near = np.abs(times[reference][place] - times[part]) <= REACH_NS
             fits &= near | ~sync[part]
@@ -112,26 +114,26 @@ def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
 
 
 def _shifts(
-    tokens: Codes, times: Ints, own_tokens: Codes, own_times: Ints, sync: Mask
+    signatures: Codes, times: Ints, own_signatures: Codes, own_times: Ints, sync: Mask
 ) -> tuple[Ints, bool]:
     """How far each of a unit's rows lies behind its place in the reference; whether ends told."""
-    places = np.arange(len(own_tokens))
-    shift = np.full(len(own_tokens), MOST_SHIFT * len(tokens), dtype=np.int64)
-    for token in np.unique(own_tokens[sync]).tolist():
-        mine = np.flatnonzero((own_tokens == token) & sync)
-        theirs = np.flatnonzero(tokens == token)
+    places = np.arange(len(own_signatures))
+    shift = np.full(len(own_signatures), MOST_SHIFT * len(signatures), dtype=np.int64)
+    for signature in np.unique(own_signatures[sync]).tolist():
+        mine = np.flatnonzero((own_signatures == signature) & sync)
+        theirs = np.flatnonzero(signatures == signature)
         theirs = theirs[np.argsort(times[theirs], kind="stable")]
         if len(theirs):
             near = theirs[nearest(times[theirs], own_times[mine])]
             close = np.abs(times[near] - own_times[mine]) <= REACH_NS
             shift[mine[close]] = near[close] - places[mine[close]]
-    seen = shift != MOST_SHIFT * len(tokens)
+    seen = shift != MOST_SHIFT * len(signatures)
     if not seen.any():
-        best = _best_shift(tokens, times, own_tokens, own_times)
-        return np.full(len(own_tokens), best), False
+        best = _best_shift(signatures, times, own_signatures, own_times)
+        return np.full(len(own_signatures), best), False
     values, votes = np.unique(shift[seen], return_counts=True)
     if votes.max() >= ONE_SHIFT * votes.sum():
-        return np.full(len(own_tokens), values[np.argmax(votes)]), True
+        return np.full(len(own_signatures), values[np.argmax(votes)]), True
     last = np.maximum.accumulate(np.where(seen, places, -1))
     first = int(np.flatnonzero(seen)[0])
     return shift[np.where(last < 0, first, last)], True
@@ -146,17 +148,17 @@ def nearest(ascending: Ints, wanted: Ints) -> Ints:
     return np.where(closer, before, after)
 
 
-def _best_shift(tokens: Codes, times: Ints, own_tokens: Codes, own_times: Ints) -> int:
-    """The shift where no ends agree: none when all looks agree, else by looks, then by time."""
+def _best_shift(signatures: Codes, times: Ints, own_signatures: Codes, own_times: Ints) -> int:
+    """The shift where no ends agree: none when all signatures agree, else by them, then by time."""
     best = (-1.0, 0.0, 0)
     for shift in sorted(range(-MOST_SHIFT, MOST_SHIFT + 1), key=abs):
-        target = np.arange(len(own_tokens)) + shift
-        inside = (target >= 0) & (target < len(tokens))
+        target = np.arange(len(own_signatures)) + shift
+        inside = (target >= 0) & (target < len(signatures))
         if not inside.any():
             continue
-        same = tokens[target[inside]] == own_tokens[inside]
+        same = signatures[target[inside]] == own_signatures[inside]
         apart = float(np.median(np.abs(times[target[inside]] - own_times[inside])))
-        share = float(np.count_nonzero(same)) / len(own_tokens)
+        share = float(np.count_nonzero(same)) / len(own_signatures)
         best = max(best, (round(share, 2), -apart if share < 1.0 else 0.0, shift), key=_by_fit)
     return best[2]
 

@@ -79,14 +79,14 @@ def arrivals_of(alignment: Alignment) -> Arrivals:
 
 
 def members_of(ledger: Ledger, arrivals: Arrivals) -> dict[int, tuple[int, ...]]:
-    """By channel the units, ascending, that any of its instances brought together."""
+    """By communicator the units, ascending, that any of its instances brought together."""
     units = len(ledger.units)
-    pairs, _ = distinct(ledger.channel[arrivals.rows].astype(np.int64) * units + arrivals.unit)
+    pairs, _ = distinct(ledger.communicator[arrivals.rows].astype(np.int64) * units + arrivals.unit)
     found: dict[int, list[int]] = {}
     for pair in pairs.tolist():
-        channel, unit = divmod(pair, units)
-        found.setdefault(channel, []).append(unit)
-    return {channel: tuple(own) for channel, own in found.items()}
+        communicator, unit = divmod(pair, units)
+        found.setdefault(communicator, []).append(unit)
+    return {communicator: tuple(own) for communicator, own in found.items()}
 
 
 def _comparable(alignment: Alignment, rows: Ints, first: Ints) -> Mask:

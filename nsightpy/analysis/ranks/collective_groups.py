@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.collectives.log import UNKNOWN, Ledger, Mask, Token
+from nsightpy.analysis.collectives.log import UNKNOWN, Ledger, Mask, Signature
 from nsightpy.analysis.ranks.abnormal import Abnormal, beyond_usual, middle, worst_first
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
 from nsightpy.frames import Ints
@@ -30,7 +30,7 @@ class GroupedCollective:
     Without a counterpart in another report only durations are known.
     """
 
-    token: Token
+    signature: Signature
     units: tuple[int, ...]
     size: int
     instances: int
@@ -48,9 +48,9 @@ class GroupedCollective:
     @property
     def total_bytes(self) -> int | None:
         """The bytes of the whole operation; None where the payload does not tell."""
-        if self.token.bytes < 0:
+        if self.signature.bytes < 0:
             return None
-        return self.token.bytes * (self.ranks if self.token.operation in SHARED else 1)
+        return self.signature.bytes * (self.ranks if self.signature.operation in SHARED else 1)
 
     @property
     def algbw(self) -> float | None:
@@ -62,14 +62,14 @@ class GroupedCollective:
     @property
     def busbw(self) -> float | None:
         """The bandwidth of the bus, as nccl-tests counts it, in GB/s."""
-        return None if self.algbw is None else self.algbw * bus_factor(self.token, self.ranks)
+        return None if self.algbw is None else self.algbw * bus_factor(self.signature, self.ranks)
 
 
-def bus_factor(token: Token, ranks: int) -> float:
+def bus_factor(signature: Signature, ranks: int) -> float:
     """Bytes over the bus per byte of the operation (nccl-tests, doc/PERFORMANCE.md)."""
-    if token.operation == "AllReduce":
+    if signature.operation == "AllReduce":
         return 2.0 * (ranks - 1) / ranks
-    return (ranks - 1) / ranks if token.operation in SHARED else 1.0
+    return (ranks - 1) / ranks if signature.operation in SHARED else 1.0
 
 
 def grouped_collectives(alignment: Alignment, arrivals: Arrivals) -> list[GroupedCollective]:
@@ -77,21 +77,29 @@ def grouped_collectives(alignment: Alignment, arrivals: Arrivals) -> list[Groupe
     ledger = alignment.ledger
     members = _members(ledger, arrivals)
     kinds: dict[tuple[int, int], list[int]] = {}
-    tokens = ledger.token[arrivals.rows[arrivals.first]]
-    for instance, (token, group) in enumerate(zip(tokens.tolist(), members.codes, strict=True)):
-        kinds.setdefault((token, group), []).append(instance)
+    signatures = ledger.signature[arrivals.rows[arrivals.first]]
+    for instance, (signature, group) in enumerate(
+        zip(signatures.tolist(), members.codes, strict=True)
+    ):
+        kinds.setdefault((signature, group), []).append(instance)
     rows_of = np.append(arrivals.first, len(arrivals.rows))
     found = []
-    for (token, group), instances in kinds.items():
+    for (signature, group), instances in kinds.items():
         picked = np.asarray(instances, dtype=np.int64)
         rows = np.concatenate([np.arange(rows_of[i], rows_of[i + 1]) for i in instances])
         found.append(
-            _summed(alignment, arrivals, ledger.tokens[token], members.of(group), picked, rows)
+            _summed(
+                alignment, arrivals, ledger.signatures[signature], members.of(group), picked, rows
+            )
         )
     found += _alone(alignment)
     return sorted(
         found,
-        key=lambda one: (-one.duration_ns * one.instances * len(one.units), one.token, one.units),
+        key=lambda one: (
+            -one.duration_ns * one.instances * len(one.units),
+            one.signature,
+            one.units,
+        ),
     )
 
 
@@ -107,21 +115,21 @@ class _Members:
 
 
 def _members(ledger: Ledger, arrivals: Arrivals) -> _Members:
-    """Groups are sets of units: all that any instance of a channel brought together."""
+    """Groups are sets of units: all that any instance of a communicator brought together."""
     places: dict[tuple[tuple[int, ...], int], int] = {}
-    of_channel = {
-        channel: places.setdefault((units, ledger.group_sizes[channel]), len(places))
-        for channel, units in members_of(ledger, arrivals).items()
+    of_communicator = {
+        communicator: places.setdefault((units, ledger.group_sizes[communicator]), len(places))
+        for communicator, units in members_of(ledger, arrivals).items()
     }
-    channels = ledger.channel[arrivals.rows[arrivals.first]]
-    codes = [of_channel[channel] for channel in channels.tolist()]
+    communicators = ledger.communicator[arrivals.rows[arrivals.first]]
+    codes = [of_communicator[communicator] for communicator in communicators.tolist()]
     return _Members(codes, list(places))
 
 
 def _summed(
     alignment: Alignment,
     arrivals: Arrivals,
-    token: Token,
+    signature: Signature,
     group: tuple[tuple[int, ...], int],
     instances: Ints,
     rows: Ints,
@@ -135,7 +143,7 @@ def _summed(
     names, votes = np.unique(last, return_counts=True)
     often = int(names[np.argmax(votes)]) if len(names) else None
     return GroupedCollective(
-        token,
+        signature,
         units,
         size,
         len(instances),
@@ -189,19 +197,19 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
     """What has no counterpart, where nothing of its unit and kind has one: one report, one rank."""
     ledger, matched = alignment.ledger, alignment.instances.matched
     rows = np.flatnonzero(~matched & ledger.shown)
-    keys = np.stack([ledger.unit, ledger.token, ledger.channel]).astype(np.int64)
-    met = set(map(tuple, np.unique(keys[:2, matched], axis=1).T.tolist()))
+    keys = np.stack([ledger.unit, ledger.signature, ledger.communicator]).astype(np.int64)
+    matched_kinds = set(map(tuple, np.unique(keys[:2, matched], axis=1).T.tolist()))
     found = []
-    for unit, token, channel in np.unique(keys[:, rows], axis=1).T.tolist():
-        if (unit, token) in met:
+    for unit, signature, communicator in np.unique(keys[:, rows], axis=1).T.tolist():
+        if (unit, signature) in matched_kinds:
             continue
-        own: Mask = (keys[:, rows] == np.asarray([[unit], [token], [channel]])).all(axis=0)
+        own: Mask = (keys[:, rows] == np.asarray([[unit], [signature], [communicator]])).all(axis=0)
         mine = rows[own]
         durations = (alignment.ends - alignment.starts)[mine]
-        size = ledger.group_sizes[channel] if channel != UNKNOWN else 0
+        size = ledger.group_sizes[communicator] if communicator != UNKNOWN else 0
         found.append(
             GroupedCollective(
-                ledger.tokens[token],
+                ledger.signatures[signature],
                 (unit,),
                 size,
                 len(mine),

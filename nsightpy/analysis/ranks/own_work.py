@@ -22,7 +22,7 @@ NO_INTS = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
-class Stints:
+class WorkSegments:
     """Pieces of work that ranks of one group have in common, by unit and then by time.
 
     `longest` marks who of the `sizes` ranks that did the same piece took longest for it.
@@ -33,7 +33,9 @@ class Stints:
     sizes: Ints
 
 
-def stints_of(alignment: Alignment, arrivals: Arrivals, peers: Mask, since_ns: int) -> Stints:
+def work_segments_of(
+    alignment: Alignment, arrivals: Arrivals, peers: Mask, since_ns: int
+) -> WorkSegments:
     """The work before all collectives that peers began from `since_ns` on.
 
     `peers` marks rows of the arrivals: the collectives that ranks with the same work had together.
@@ -48,7 +50,7 @@ def stints_of(alignment: Alignment, arrivals: Arrivals, peers: Mask, since_ns: i
     rows, piece, longest = rows[clear], piece[clear], longest[clear]
     sizes = np.bincount(piece)[piece] if len(piece) else piece
     order = np.lexsort((alignment.starts[rows], ledger.unit[rows]))
-    return Stints(ledger.unit[rows][order], longest[order], sizes[order])
+    return WorkSegments(ledger.unit[rows][order], longest[order], sizes[order])
 
 
 def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints, Ints]:
@@ -57,40 +59,40 @@ def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints
     The same: as many collectives that look the same after one that the peers had together.
     """
     ledger = alignment.ledger
-    found, sinces, tokens, places = [NO_INTS], [NO_INTS], [NO_INTS], [NO_INTS]
+    found, sinces, signatures, places = [NO_INTS], [NO_INTS], [NO_INTS], [NO_INTS]
     for own in _by_members(ledger, arrivals, peers):
         rows, instance = arrivals.rows[own], arrivals.instance[own]
         for member in np.unique(arrivals.unit[own]).tolist():
-            met = arrivals.unit[own] == member
+            mine = arrivals.unit[own] == member
             end = int(np.searchsorted(ledger.unit, member, side="right"))
-            after = np.arange(int(rows[met][0]) + 1, end)
-            since = instance[met][np.searchsorted(rows[met], after) - 1]
-            token = ledger.token[after].astype(np.int64)
+            after = np.arange(int(rows[mine][0]) + 1, end)
+            since = instance[mine][np.searchsorted(rows[mine], after) - 1]
+            signature = ledger.signature[after].astype(np.int64)
             found.append(after)
             sinces.append(since)
-            tokens.append(token)
-            places.append(_places(since, token))
+            signatures.append(signature)
+            places.append(_places(since, signature))
     place = np.concatenate(places)
-    key = np.concatenate(sinces) * len(ledger.tokens) + np.concatenate(tokens)
+    key = np.concatenate(sinces) * len(ledger.signatures) + np.concatenate(signatures)
     _, piece = distinct(key * (int(place.max(initial=0)) + 1) + place)
     return np.concatenate(found), piece.astype(np.int64)
 
 
 def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
     """The peers' rows of the arrivals in ledger order, those of the same ranks together."""
-    channel = ledger.channel[arrivals.rows]
+    communicator = ledger.communicator[arrivals.rows]
     members = members_of(ledger, arrivals)
     groups: dict[tuple[int, ...], list[int]] = {}
-    for one in np.unique(channel[peers]).tolist():
+    for one in np.unique(communicator[peers]).tolist():
         groups.setdefault(members[one], []).append(one)
-    wanted = (np.flatnonzero(peers & np.isin(channel, one)) for one in groups.values())
+    wanted = (np.flatnonzero(peers & np.isin(communicator, one)) for one in groups.values())
     return [own[np.argsort(arrivals.rows[own])] for own in wanted]
 
 
-def _places(since: Ints, token: Ints) -> Ints:
+def _places(since: Ints, signature: Ints) -> Ints:
     """How many equal pairs come before each one."""
-    order = np.lexsort((token, since))
-    pairs = np.stack((since[order], token[order]))
+    order = np.lexsort((signature, since))
+    pairs = np.stack((since[order], signature[order]))
     fresh = np.append(True, (np.diff(pairs) != 0).any(axis=0))[: len(order)]
     begin = np.flatnonzero(fresh)
     found = np.empty(len(order), dtype=np.int64)
@@ -99,7 +101,7 @@ def _places(since: Ints, token: Ints) -> Ints:
 
 
 def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
-    """For each row the time since the unit's last collective ended (ns), and its token.
+    """For each row the time since the unit's last collective ended (ns), and its signature.
 
     Before the first one a unit has worked 0 ns, after nothing known.
     """
@@ -112,7 +114,7 @@ def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
         before = np.searchsorted(ends[order], starts, side="right") - 1
         last = order[np.maximum(before, 0)]
         work[own] = np.where(before < 0, 0, starts - ends[last])
-        after[own] = np.where(before < 0, UNKNOWN, ledger.token[own][last])
+        after[own] = np.where(before < 0, UNKNOWN, ledger.signature[own][last])
     return work, after
 
 

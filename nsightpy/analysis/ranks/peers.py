@@ -17,8 +17,8 @@ def peer_rows(alignment: Alignment, arrivals: Arrivals) -> Mask:
     have point to point and some of them are a group by themselves, as in the whole job.
     """
     ledger = alignment.ledger
-    channel = ledger.channel[arrivals.rows]
-    synchronising = set(np.unique(channel[arrivals.synchronising]).tolist())
+    communicator = ledger.communicator[arrivals.rows]
+    synchronising = set(np.unique(communicator[arrivals.synchronising]).tolist())
     members = {
         one: frozenset(units)
         for one, units in members_of(ledger, arrivals).items()
@@ -33,13 +33,15 @@ def peer_rows(alignment: Alignment, arrivals: Arrivals) -> Mask:
         if len({pipeline[unit] for unit in units}) == len(units)
         and not (units & passing and any(other < units for other in members.values()))
     ]
-    return arrivals.synchronising & np.isin(channel, peers)
+    return arrivals.synchronising & np.isin(communicator, peers)
 
 
 def point_to_point(ledger: Ledger) -> Mask:
     """The rows of the ledger that pass data from rank to rank."""
-    of_token = np.asarray([one.operation in POINT_TO_POINT for one in ledger.tokens], np.bool_)
-    return of_token[ledger.token]
+    of_signature = np.asarray(
+        [one.operation in POINT_TO_POINT for one in ledger.signatures], np.bool_
+    )
+    return of_signature[ledger.signature]
 
 
 def _pipelines(arrivals: Arrivals, passes: Mask, units: int) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Codes, Mask
 from nsightpy.analysis.ranks.arrivals import Arrivals, caused_ns
-from nsightpy.analysis.ranks.own_work import stints_of
+from nsightpy.analysis.ranks.own_work import work_segments_of
 from nsightpy.analysis.ranks.peers import peer_rows, point_to_point
 from nsightpy.frames import Floats, Ints
 
@@ -84,17 +84,17 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
     unit = arrivals.unit[keep]
     costs = caused_ns(arrivals)
     caused = _lasting(costs[keep], unit, units)
-    stints = stints_of(alignment, arrivals, peers, steady_ns)
+    segments = work_segments_of(alignment, arrivals, peers, steady_ns)
     chance = 1.0 / arrivals.sizes[arrivals.instance[keep]]
     passing = np.isin(np.arange(units), alignment.ledger.unit[point_to_point(alignment.ledger)])
     material = np.where(passing, MATERIAL_IN_PIPELINES, MATERIAL)
     last = _share(unit, arrivals.last[keep], units)
-    longest = _share(stints.unit, stints.longest, units)
+    longest = _share(segments.unit, segments.longest, units)
     late = (
         (np.bincount(unit, minlength=units) >= LEAST_INSTANCES)
         & (last > MOSTLY_LAST)
         & (longest > MOSTLY_LAST)
-        & _beyond_chance(stints.unit, stints.longest, 1.0 / stints.sizes, units)
+        & _beyond_chance(segments.unit, segments.longest, 1.0 / segments.sizes, units)
         & (_beyond_chance(unit, arrivals.last[keep], chance, units) | passing)
         & (caused >= material * _observed(alignment, arrivals.rows[keep]))
         & (_lasting(arrivals.waits[keep], unit, units) < WAITS_LESS * caused)

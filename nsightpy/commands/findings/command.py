@@ -74,8 +74,8 @@ def facts_of(
     request: Request, gathered: Sequence[tuple[SystemReport, Gathered]], kernels: Sequence[Tally]
 ) -> Facts:
     """The facts of all reports together."""
-    met = [(report, one.met) for report, one in gathered]
-    devices, notes = with_waits(request.ranks, met)
+    evidence = [(report, one.ranks) for report, one in gathered]
+    devices, notes = with_waits(request.ranks, evidence)
     return Facts(
         devices=list(devices.values()),
         kernels=merge(kernels).statistics(),
@@ -84,7 +84,7 @@ def facts_of(
         unlaunched=sum(one.unlaunched for _, one in gathered),
         options=request.options,
         has_ranges=any(one.has_ranges for _, one in gathered),
-        has_collectives=any(len(one.met.part.log) for _, one in gathered),
+        has_collectives=any(len(one.ranks.part.log) for _, one in gathered),
         notes=notes,
     )
 

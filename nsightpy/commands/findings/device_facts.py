@@ -26,7 +26,7 @@ from nsightpy.analysis.memory.copies import (
     copy_time,
     host_memory,
 )
-from nsightpy.commands.findings.rank_facts import Met
+from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.frames import API_CALLS, Frame, Ints
 from nsightpy.names import function_name
 from nsightpy.query.device_time import RankedBudget, attributed
@@ -44,7 +44,7 @@ NO_PART = RankPart((), NO_LOG)
 class Gathered:
     """What one report contributes to the facts."""
 
-    met: Met
+    ranks: RankEvidence
     unlaunched: int = 0
     has_ranges: bool = False
 
@@ -103,7 +103,7 @@ def gather(
     part = NO_PART
     if communicates.any():
         part = rank_part(report, scope=scope, communication=communication)
-    return Gathered(Met(part, devices), unlaunched, ranges is not None and ranges.rows > 0)
+    return Gathered(RankEvidence(part, devices), unlaunched, ranges is not None and ranges.rows > 0)
 
 
 def _call_lengths(work: Work, idle: ReportIdle) -> Ints:

@@ -33,7 +33,7 @@ Place = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
-class Met:
+class RankEvidence:
     """What one report tells about its collectives, and the facts about its devices by place."""
 
     part: RankPart
@@ -41,15 +41,15 @@ class Met:
 
 
 def with_waits(
-    rank_set: RankSet, results: Sequence[tuple[SystemReport, Met]]
+    rank_set: RankSet, results: Sequence[tuple[SystemReport, RankEvidence]]
 ) -> tuple[dict[Place, DeviceFacts], tuple[str, ...]]:
     """The facts about all devices, with what their ranks lost in collectives; and notes on it."""
     facts: dict[Place, DeviceFacts] = {
         (str(report.path), *place): one
-        for report, met in results
-        for place, one in met.devices.items()
+        for report, evidence in results
+        for place, one in evidence.devices.items()
     }
-    parts = once(rank_set, [(report, met.part) for report, met in results])
+    parts = once(rank_set, [(report, one.part) for report, one in results])
     if not any(len(part.log) for _, part in parts):
         return facts, ()
     alignment, sample = aligned_sample(parts, ENOUGH)
