@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +38,8 @@ BY_CHANCE, CERTAIN, SURE_OF_FEW = 0.3, 1.94, 0.75
 LEAST_SHARED = 4
 LEAST_SUPPORT = 4.2
 LEAST_FOR_DRIFT = 12
+# Lanes of one group are not so many times as long as each other.
+UNLIKE = 3
 MOST_DRIFT = 1e-4
 AMBIGUOUS = 0.85
 SURE = 0.6
@@ -96,22 +99,29 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
     if len(shared) == 0:
         return None
     a, b = a.take(np.isin(a.signatures, shared)), b.take(np.isin(b.signatures, shared))
-    lanes, sizes = np.unique(a.lanes, return_counts=True)
-    parts = [a.take(a.lanes == lane) for lane in lanes[sizes >= 2].tolist()]
-    finder = _Nearest(b)
+    parts = _lanes(a)
+    finder, alone = _Nearest(b), [(one, _Nearest(one)) for one in _lanes(b)]
     best: tuple[Line, Ends] | None = None
     for search in (_guessed_offset, _lane_offset):
-        for own in parts:
-            line = search(own, b, finder, guesses) if len(own) >= LEAST_SHARED else None
+        for own, (other, near) in product(parts, alone):
+            if len(own) < LEAST_SHARED or not len(own) / UNLIKE < len(other) < len(own) * UNLIKE:
+                continue
+            line = search(own, other, near, guesses)
             if line is not None:
                 support = sum(_support(part, finder, line) for part in parts)
                 if best is None or support > best[0].support:
                     best = replace(line, support=support), own
         if best is not None and best[0].support >= LEAST_SUPPORT:
             break
-    if best is None or (lanes[0] != KNOWN_GROUP and not _beyond_chance(*best)):
+    if best is None or (best[1].lanes[0] != KNOWN_GROUP and not _beyond_chance(*best)):
         return None
     return _grown(best[1], finder, best[0])
+
+
+def _lanes(ends: Ends) -> list[Ends]:
+    """The ends of each lane."""
+    lanes, sizes = np.unique(ends.lanes, return_counts=True)
+    return [ends.take(ends.lanes == lane) for lane in lanes[sizes >= 2].tolist()]
 
 
 def _beyond_chance(line: Line, lane: Ends) -> bool:
