@@ -56,7 +56,6 @@ queue_figure = _figure_of(launch_queues, queue_plot.queue_figure)
 def timeline_figure(
     reports: Paths,
     *,
-    iteration: int | None = None,
     width: float = timeline_plot.WIDTH,
     communication: Iterable[str] = (),
     **common: Unpack[Common],
@@ -65,11 +64,10 @@ def timeline_figure(
 
     One row group a device: NVTX ranges, compute, communication, copies, idle; beyond a few
     devices one stacked band each. from_time and to_time are on the first report's clock;
-    `iteration` shows one, from 0.
+    `iteration` chooses the time.
     """
     tracks = timeline(
         reports,
-        iteration=iteration,
         detail=False,
         calls=False,
         communication=communication,

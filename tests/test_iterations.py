@@ -14,14 +14,10 @@ from reports import NSYS, ask, needs_reports
 from simulator import TrainingJob
 from simulator.presets import SMALL, TRAINING_4RANK
 
-from nsightpy.analysis.iterations.repetition import anchors, find_repetition
-from nsightpy.analysis.iterations.sources import (
-    KERNELS,
-    Work,
-    from_collectives,
-    from_kernels,
-    work_of,
-)
+from nsightpy.analysis.iterations.candidates import COLLECTIVES
+from nsightpy.analysis.iterations.ranges import named_groups
+from nsightpy.analysis.iterations.repetition import find_cycles, places_of_run
+from nsightpy.analysis.iterations.sequences import from_sequences
 from nsightpy.analysis.iterations.steady import (
     STEADY,
     WARM_UP,
@@ -29,6 +25,7 @@ from nsightpy.analysis.iterations.steady import (
     find_iterations,
     steady_state,
 )
+from nsightpy.analysis.iterations.work import Work, work_of
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.commands.iterations import iterations
 from nsightpy.frames import Frame, Labels
@@ -38,6 +35,15 @@ from nsightpy.results import Table
 
 SAMPLES = Path(__file__).parent.parent / "sample_reports"
 STEPS = replace(SMALL, name="steps", iterations=7, warmup=2, layers=3, seed=11)
+
+
+_NOTHING = np.empty(0, dtype=np.int64)
+NO_RANGES = Frame(
+    {
+        **dict.fromkeys(RANGE_COLUMNS[:5], _NOTHING),
+        **dict.fromkeys(RANGE_COLUMNS[5:], Labels(_NOTHING.astype(np.int32), ())),
+    }
+)
 
 
 def written(job: TrainingJob, folder: Path) -> tuple[list[Path], dict[str, Any]]:
@@ -160,8 +166,7 @@ def test_gaps_alone_are_no_iterations() -> None:
     start = np.concatenate([np.arange(50) * 100 + burst * 1_000_000 for burst in range(20)])
     names = Labels.of(f"k{n}" for n in random.integers(0, 400, len(start)))
     work = Work(names, start, start + 50, start)
-    assert from_kernels(work) is None
-    assert from_collectives(work) is None
+    assert from_sequences(work, named_groups(NO_RANGES)) == (None, [])
 
 
 def test_sources_that_disagree_are_not_believed() -> None:
@@ -193,14 +198,14 @@ def test_sources_that_disagree_are_not_believed() -> None:
     graphs = kernels.take(np.zeros(count, dtype=np.bool_))
     begins = start[::25]
 
-    def ranges(times: int) -> Frame:
+    def ranges(times: int, name: str = "work") -> Frame:
         some = np.ones(len(begins[::times]), dtype=np.int64)
         return Frame(
             {
                 "start_ns": begins[::times],
                 "end_ns": begins[::times] + 2_500 * times - 5,
                 **dict.fromkeys(("pid", "tid", "end_tid"), some),
-                "name": Labels.constant("step", len(some)),
+                "name": Labels.constant(name, len(some)),
                 "domain": Labels.constant("", len(some)),
                 "style": Labels.constant("PushPop", len(some)),
             }
@@ -212,6 +217,11 @@ def test_sources_that_disagree_are_not_believed() -> None:
     whole = find_iterations(kernels, graphs, calls, ranges(2))
     assert len(whole) == 10
     assert "5 in each of" in whole.notes[0]
+    # what a program calls its steps is believed
+    steps = find_iterations(kernels, graphs, calls, ranges(1, "step"))
+    assert len(steps) == 20
+    assert [(one.kind, one.count) for one in steps.others] == [("kernels", 50)]
+    assert "several lie in one NVTX range 'step'" in steps.others[0].why
 
 
 # Periods
@@ -224,28 +234,26 @@ def test_a_repeated_sequence_of_different_symbols_is_found(
     body = list(range(period))
     noise = [random.randrange(1000, 10**6) for _ in range(before + after)]
     symbols = noise[:before] + body * repeats + noise[before:]
-    found = find_repetition(np.asarray(symbols))
-    assert found is not None
-    assert found.period == period
-    for places in anchors(np.asarray(symbols), found):
-        assert set(np.diff(places)) == {period}
+    cycles = {one.period: one for one in find_cycles(np.asarray(symbols))}
+    if period * repeats < len(symbols) / 2:
+        return
+    assert set(cycles) == {period}
+    for run in cycles[period].marks:
+        assert set(np.diff(places_of_run(np.asarray(symbols), run))) == {period}
 
 
-def test_layers_are_not_taken_for_iterations_where_something_is_around_them() -> None:
+def test_layers_and_what_is_around_them_are_two_cycles() -> None:
     layer, head = [1, 2, 3, 4, 5], [10, 11, 12]
     symbols = np.asarray((head + layer * 24) * 10)
-    found = find_repetition(symbols)
-    assert found is not None
-    assert found.period == len(head) + 24 * len(layer)
+    assert {5, len(head) + 24 * len(layer)} <= {one.period for one in find_cycles(symbols)}
 
 
 def test_an_inserted_symbol_now_and_then_does_not_hide_the_period() -> None:
     symbols = list(range(40)) * 20
     for place in (700, 430, 90):
         symbols.insert(place, 99)
-    found = find_repetition(np.asarray(symbols))
-    assert found is not None
-    assert (found.period, found.repeats > 19) == (40, True)
+    (found, *_) = find_cycles(np.asarray(symbols))
+    assert (found.period, found.count) == (40, 20)
 
 
 # Phases
@@ -275,13 +283,7 @@ def steps(durations: list[int]) -> Iterations:
             "name": Labels(none.astype(np.int32), ()),
         }
     )
-    ranges = Frame(
-        {
-            **dict.fromkeys(RANGE_COLUMNS[:5], none),
-            **dict.fromkeys(RANGE_COLUMNS[5:], Labels(none.astype(np.int32), ())),
-        }
-    )
-    return find_iterations(frame, frame.take(np.zeros(len(work), np.bool_)), calls, ranges)
+    return find_iterations(frame, frame.take(np.zeros(len(work), np.bool_)), calls, NO_RANGES)
 
 
 def test_warm_up_is_what_is_slower_than_anything_that_comes_again() -> None:
@@ -343,9 +345,9 @@ def test_the_last_step_of_a_loop_that_breaks_out_is_no_steady_iteration() -> Non
 
 
 @needs_reports
-def test_a_first_iteration_that_the_capture_cut_short_is_no_steady_one() -> None:
+def test_rounds_that_are_whole_are_steady_whatever_the_host_does_between() -> None:
     found = rows("iterations", NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite")
-    assert [row["phase"] for row in found] == ["edge", WARM_UP] + [STEADY] * 3
+    assert [row["phase"] for row in found] == [STEADY] * 5
 
 
 # Named by the user, and slow ones
@@ -377,8 +379,9 @@ def test_slow_iterations_are_named_with_what_grew() -> None:
 
 def test_iterations_of_a_report_by_process() -> None:
     report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
-    ((found, kernels),) = find_in_report(report).values()
-    assert len(found) == 8
+    (one,) = find_in_report(report).values()
+    kernels = one.kernels
+    assert len(one.found) == 8
     assert kernels.rows == 1344
     columns = ("start_ns", "end_ns", "pid", "correlation_id", "name")
     work = work_of(
@@ -386,9 +389,9 @@ def test_iterations_of_a_report_by_process() -> None:
         Frame({name: kernels.take(np.zeros(0, np.int64))[name] for name in columns}),
         report.frame("api_calls", CALL_COLUMNS),
     )
-    candidate = from_kernels(work)
+    candidate, _ = from_sequences(work, named_groups(NO_RANGES))
     assert candidate is not None
-    assert (candidate.kind, len(candidate)) == (KERNELS, 8)
+    assert (candidate.kind, len(candidate)) == (COLLECTIVES, 8)
 
 
 # Pictures

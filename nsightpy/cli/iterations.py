@@ -15,9 +15,10 @@ from nsightpy.cli.options import asked, common_options, communication_option, sh
 def command(**options: Any) -> None:
     """Find the iterations of a run, and divide the time of each.
 
-    They are the instances of the range that --nvtx names, else of a repeated top-level NVTX
-    range, else a repeated collective or kernel sequence; the source is said. Warm-up and what the
-    profiler cut off are told from the steady part. -o FILE.png, .svg or .pdf draws them.
+    They are the instances of the range that --nvtx names, else of ranges that are called steps or
+    hold the work, else a repeated collective or kernel sequence; not layers, not single launches.
+    The source is said, and what else repeats. Warm-up and what the profiler cut off are told from
+    the steady part. -o FILE.png, .svg or .pdf draws them.
     """
     from nsightpy.commands.iterations import iterations
     from nsightpy.render.plots.iterations_plot import iterations_figure

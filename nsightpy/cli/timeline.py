@@ -20,12 +20,6 @@ SUFFIXES = (*PICTURES, ".html", ".json", ".json.gz", ".pftrace")
 
 @click.command("timeline")
 @picture_options
-@click.option(
-    "--iteration",
-    metavar="N",
-    type=click.IntRange(min=0),
-    help="Only this iteration, as nsightpy iterations counts them, from 0.",
-)
 @communication_option
 @click.option("--no-calls", is_flag=True, help="No CUDA API calls in pages and traces.")
 def command(**options: Any) -> None:

@@ -20,11 +20,13 @@ from nsightpy.analysis.iterations.budgets import (
 )
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.time_budget import activity, places_of
+from nsightpy.frames import Frame, Ints
 from nsightpy.names import function_name
+from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.query.steady_state import PLACED, find_in_report
+from nsightpy.query.steady_state import find_in_report
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -44,6 +46,7 @@ FIELDS = (
     Field("phase", "text"),
 )
 RANKS_SAID = 4
+OTHERS_SAID = 3
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class DeviceIterations:
     found: Iterations
     budgets: IterationBudgets
     slow: tuple[SlowIteration, ...]
+    shown: Ints
 
 
 @dataclass(frozen=True)
@@ -89,28 +93,34 @@ def iterations(
     notes = [*_spread_notes(devices), *_slow_notes(devices)]
     why = [pair for part in parts for pair in part.why]
     said = dict.fromkeys(text for one in devices for text in one.found.notes)
+    others = _others_note(devices)
     table = Table("iterations", FIELDS, rows)
-    return request.finish(table, *notes, *said, *_reasons(why))
+    return request.finish(table, *notes, *said, *others, *_reasons(why))
 
 
 def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
-    operations = scope.within(report, report.frame("memory_operations", PLACED))
-    graphs = scope.within(report, report.frame("graph_launches", PLACED))
-    all_kernels = scope.within(report, report.frame("kernels", (*PLACED, "name")))
     devices, why = [], []
-    for pid, (found, _) in find_in_report(report, scope, all_kernels).items():
+    for pid, one in find_in_report(report, scope).items():
+        found = one.found
         rank = report.rank_of(pid)[0]
         if not len(found):
             why += [(rank, note) for note in found.notes]
             continue
-        own = [frame.at(pid=pid) for frame in (all_kernels, operations, graphs)]
+        chosen = scope.iteration
+        shown = np.arange(len(found)) if chosen is None else places_in(found, chosen)
+        own = (one.kernels, one.operations, one.graphs)
         for _, device in sorted({place for frame in own for place in places_of(frame)}):
-            kernels, copies, traces = (frame.at(device=device) for frame in own)
+            kernels, copies, traces = (_on(frame, device) for frame in own)
             is_comm = is_communication(kernels.labels("name"), communication)
             budgets = iteration_budgets(found, activity(kernels, is_comm, copies, traces))
             slow = tuple(slow_iterations(found, budgets, kernels))
-            devices.append(DeviceIterations(rank, pid, device, found, budgets, slow))
+            devices.append(DeviceIterations(rank, pid, device, found, budgets, slow, shown))
     return _Part(devices, why)
+
+
+def _on(frame: Frame, device: int) -> Frame:
+    mine = frame.ints("device") == device
+    return frame if mine.all() else frame.take(mine)
 
 
 def _order(one: DeviceIterations) -> tuple[bool, int, int, int]:
@@ -126,8 +136,10 @@ def _rows(one: DeviceIterations) -> Iterable[tuple[Value, ...]]:
         one.budgets.exposed_communication,
         one.budgets.idle,
     )
+    shown = set(one.shown.tolist())
     for place, values in enumerate(zip(*(f.tolist() for f in figures), strict=True)):
-        yield (one.rank, place, *values, one.found.source, one.device, one.found.phase[place])
+        if place in shown:
+            yield (one.rank, place, *values, one.found.source, one.device, one.found.phase[place])
 
 
 def _who(one: DeviceIterations) -> str:
@@ -163,6 +175,19 @@ def _spread_text(one: DeviceIterations, found: Spread) -> str:
         f"median {format_time(found.median)}, min {format_time(found.minimum)}, max "
         f"{format_time(found.maximum)}, p95 {format_time(found.p95)}."
     )
+
+
+def _others_note(devices: Sequence[DeviceIterations]) -> list[str]:
+    """What else repeats, of the first process."""
+    for one in devices[:1]:
+        texts = [
+            f"{other.count} x {format_time(other.period_ns)} {other.source}"
+            + (f" ({other.why})" if other.why else "")
+            for other in one.found.others[:OTHERS_SAID]
+        ]
+        if texts:
+            return [f"Also repeating, not taken for iterations: {'; '.join(texts)}."]
+    return []
 
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:

@@ -54,7 +54,6 @@ class _Wanted:
 def timeline(
     reports: Paths,
     *,
-    iteration: int | None = None,
     detail: bool = True,
     calls: bool = True,
     communication: Iterable[str] = (),
@@ -63,11 +62,13 @@ def timeline(
     """The timeline of one or many reports; its tracks are read when they are asked for.
 
     Times are those of the first report, ns; from_time and to_time are given in them, or the window
-    is that of one `iteration`, from 0, as nsightpy.iterations counts them. `detail` adds grids,
-    sizes and launches, `calls` the API calls. Raises MissingDataError when nothing happened.
+    is that of the `iteration`s, as nsightpy.iterations counts them. `detail` adds grids, sizes
+    and launches, `calls` the API calls. Raises MissingDataError when nothing happened.
     """
     request = Request.of(reports, **common)
-    scope = request.scope
+    chosen = request.scope.iteration
+    # the window is cut out of the picture, so that what crosses its edges is drawn, too
+    scope = replace(request.scope, iteration=None)
     mapped = request.map(partial(_survey_of, scope=scope), ranked=True)
     repeated = request.ranks.repeated
     placed = _placed(pair for pair in mapped.results if pair[0].path not in repeated)
@@ -78,12 +79,12 @@ def timeline(
     clocks = clocks_of(request.ranks, places)
     bounds = [clocks.aligned(place, survey.start_ns, survey.end_ns) for place, survey in placed]
     window = (scope.from_ns, scope.to_ns)
-    if iteration is not None:
+    if chosen is not None:
         if window != (None, None):
             raise UsageError("--iteration already says from when to when: leave out --from, --to")
         from nsightpy.query.iteration_window import iteration_window
 
-        window = iteration_window(request, clocks, places, iteration)
+        window = iteration_window(request, clocks, places, chosen)
     wanted = _Wanted(scope, detail, calls, tuple(communication), *window)
     reports_by_path = {str(report.path): report for report, _ in mapped.results}
     ordered = [reports_by_path[path] for path in dict.fromkeys(place.report for place in places)]

@@ -101,7 +101,7 @@ def read_work(report: SystemReport, scope: Scope, more: tuple[str, ...] = ()) ->
 
     `more` are further columns of the memory operations.
     """
-    everywhen = replace(scope, from_ns=None, to_ns=None, nvtx=None)
+    everywhen = replace(scope, from_ns=None, to_ns=None, nvtx=None, iteration=None)
     columns = (KERNEL_COLUMNS, (*OPERATION_COLUMNS, *more), WORK_COLUMNS)
     names = ("kernels", "memory_operations", "graph_launches")
     return Work(

@@ -1,4 +1,4 @@
-"""The stretch of time of one iteration, over all ranks, on the clock of a picture."""
+"""The stretch of time of some iterations, over all ranks, on the clock of a picture."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from nsightpy.analysis.iterations.steady import Iterations
+from nsightpy.analysis.iterations.steady import STEADY, Chosen, Iterations
 from nsightpy.errors import MissingDataError, UsageError
+from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import find_in_report
@@ -17,13 +18,13 @@ from nsightpy.results.tracks import Place
 
 
 def iteration_window(
-    request: Request, clocks: Clocks, places: Sequence[Place], number: int
+    request: Request, clocks: Clocks, places: Sequence[Place], chosen: Chosen
 ) -> tuple[int, int]:
-    """First start and last end of iteration `number`, in ns on the clock of the picture.
+    """First start and last end of the chosen iterations, in ns on the clock of the picture.
 
     Raises UsageError when the ranks have fewer iterations, MissingDataError when they have none.
     """
-    scope = replace(request.scope, from_ns=None, to_ns=None)
+    scope = replace(request.scope, from_ns=None, to_ns=None, iteration=None)
     found = {
         (str(report.path), pid): iterations
         for report, by_pid in request.map(partial(_found, scope=scope)).results
@@ -34,16 +35,18 @@ def iteration_window(
         why = " ".join(dict.fromkeys(note for one in found.values() for note in one.notes))
         what = ", ".join(request.ranks.inputs)
         raise MissingDataError(what, "has no iterations to choose from", why)
-    if number >= most:
-        raise UsageError(f"there is no iteration {number}: they run from 0 to {most - 1}")
-    windows = [
-        clocks.aligned(place, int(one.start[number]), int(one.end[number]))
-        for place in places
-        if (one := found.get((place.report, place.pid))) is not None and number < len(one)
-    ]
+    windows = []
+    for place in places:
+        one = found.get((place.report, place.pid))
+        if one is not None and len(rows := places_in(one, chosen)):
+            first, last = int(rows[0]), int(rows[-1])
+            windows.append(clocks.aligned(place, int(one.start[first]), int(one.end[last])))
+    if not windows:
+        named = STEADY if isinstance(chosen, str) else str(min(chosen))
+        raise UsageError(f"there is no iteration {named}: they run from 0 to {most - 1}")
     return min(start for start, _ in windows), max(end for _, end in windows)
 
 
 def _found(report: SystemReport, *, scope: Scope) -> dict[int, Iterations]:
     """The iterations of each process."""
-    return {pid: found for pid, (found, _) in find_in_report(report, scope).items()}
+    return {pid: one.found for pid, one in find_in_report(report, scope).items()}

@@ -43,6 +43,9 @@ SCOPE = (
         "RANGE[@DOMAIN]",
         "Only what NVTX ranges of this name launched; * stands for anything.",
     ),
+    Parameter(
+        "iteration", "--iteration", "SPEC", "Only these iterations, from 0: 4, 2-5 or steady."
+    ),
 )
 READING = (
     Parameter("rank_regex", "--rank-regex", "RE", "Finds the rank in a report's file name."),

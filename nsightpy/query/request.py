@@ -23,6 +23,7 @@ _TYPED = (
     ("from_time", "--from"),
     ("to_time", "--to"),
     ("nvtx", "--nvtx"),
+    ("iteration", "--iteration"),
     ("rank_regex", "--rank-regex"),
 )
 
@@ -46,10 +47,10 @@ class Common(Reading, total=False):
     """Options of every verb.
 
     rank, device: numbers as "0,2-5". from_time, to_time: ns, or text with a unit, in the report's
-    own time. nvtx: only what ranges RANGE[@DOMAIN] launched, * for anything. rank_regex: finds
-    the rank in file names. jobs: worker processes. dask: a scheduler's address or file (or a
-    Client) to run on instead. on_error: "skip" or "raise". use_cache: keep
-    exports made with nsys. progress: called with (fraction, message).
+    own time. nvtx: only what ranges RANGE[@DOMAIN] launched, * for anything. iteration: only these
+    iterations, "4", "2-5" or "steady". rank_regex: finds the rank in file names. jobs: worker
+    processes. dask: a scheduler's address or file (or a Client) to run on instead. on_error: "skip"
+    or "raise". use_cache: keep exports made with nsys. progress: called with (fraction, message).
     """
 
     rank: str | int | None
@@ -57,6 +58,7 @@ class Common(Reading, total=False):
     from_time: str | int | None
     to_time: str | int | None
     nvtx: str | None
+    iteration: str | int | None
     use_cache: bool
 
 
@@ -83,6 +85,7 @@ class Request:
             common.get("from_time"),
             common.get("to_time"),
             common.get("nvtx"),
+            common.get("iteration"),
         )
         use_cache = common.get("use_cache", True)
         ranks = open_ranks(reports, use_cache=use_cache, **reading_options(common))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.intervals import Spans, clip
+from nsightpy.analysis.iterations.steady import STEADY, Chosen
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.reports.system import SystemReport
@@ -21,6 +22,8 @@ MOST_NUMBERS = 1_000_000
 class Scope:
     """Ranks and devices (None: all), a stretch of the reports' own time in ns, an NVTX range.
 
+    `iteration` (numbers, or "steady") leaves what began in those iterations of each process, and
+    for budgets of time their windows.
     `nvtx` (RANGE[@DOMAIN], * for anything) leaves what its instances launched, whole, and for
     budgets of time the union of their projected intervals on each device.
     """
@@ -30,6 +33,7 @@ class Scope:
     from_ns: int | None = None
     to_ns: int | None = None
     nvtx: str | None = None
+    iteration: Chosen | None = None
 
     @classmethod
     def of(
@@ -39,10 +43,16 @@ class Scope:
         from_time: str | int | None = None,
         to_time: str | int | None = None,
         nvtx: str | None = None,
+        iteration: str | int | None = None,
     ) -> Scope:
         """A scope from what users write: "0,2-5", "1.5s", "forward". Raises UsageError."""
         scope = cls(
-            numbers(rank, "rank"), numbers(device, "device"), _time(from_time), _time(to_time), nvtx
+            numbers(rank, "rank"),
+            numbers(device, "device"),
+            _time(from_time),
+            _time(to_time),
+            nvtx,
+            STEADY if iteration == STEADY else numbers(iteration, "iteration"),
         )
         if scope.from_ns is not None and scope.to_ns is not None and scope.to_ns <= scope.from_ns:
             raise UsageError("--to must be later than --from")
@@ -51,7 +61,8 @@ class Scope:
     @property
     def columns(self) -> tuple[str, ...]:
         """The frame columns that narrowing needs beside start_ns and end_ns."""
-        wanted = ("pid",) if self.ranks is not None or self.nvtx is not None else ()
+        processes = (self.ranks, self.nvtx, self.iteration)
+        wanted = ("pid",) if any(one is not None for one in processes) else ()
         wanted = (*wanted, "device") if self.devices is not None else wanted
         return (*wanted, "correlation_id") if self.nvtx is not None else wanted
 
@@ -62,25 +73,57 @@ class Scope:
     def narrow(self, report: SystemReport, frame: Frame) -> Frame:
         """The rows inside the scope; whoever overlaps the stretch of time counts whole.
 
-        Raises MissingDataError when the report has no such NVTX range.
+        Raises MissingDataError when the report has no such NVTX range or iteration.
         """
-        frame = self.within(report, frame)
+        frame = self.in_iterations(report, self.within(report, frame))
         if self.nvtx is None:
             return frame
         from nsightpy.query.nvtx_filter import named_ranges
 
         return frame.take(named_ranges(report, self.nvtx).mask(frame))
 
+    @property
+    def is_part(self) -> bool:
+        """Whether a part of the time was chosen: from when to when, a range, iterations."""
+        chosen = (self.from_ns, self.to_ns, self.nvtx, self.iteration)
+        return any(one is not None for one in chosen)
+
+    def in_iterations(self, report: SystemReport, frame: Frame) -> Frame:
+        """The rows that began in the chosen iterations of their process."""
+        if self.iteration is None:
+            return frame
+        from nsightpy.query.iteration_filter import chosen_iterations
+
+        return frame.take(chosen_iterations(report, self.iteration).mask(frame))
+
     def windows(self, report: SystemReport) -> dict[tuple[int, int], Spans] | None:
-        """Per process and device the time that the NVTX range leaves, in ns; None for all."""
-        if self.nvtx is None:
+        """Per process and device the time that range and iterations leave, ns; None for all."""
+        ranges, chosen = self._range_windows(report), None
+        if self.iteration is not None:
+            from nsightpy.query.iteration_filter import chosen_iterations
+
+            chosen = chosen_iterations(report, self.iteration).by_place()
+        if ranges is None or chosen is None:
+            return self._clipped(chosen if ranges is None else ranges)
+        both = ranges.keys() & chosen.keys()
+        return self._clipped({place: ranges[place] & chosen[place] for place in sorted(both)})
+
+    def _clipped(
+        self, found: dict[tuple[int, int], Spans] | None
+    ) -> dict[tuple[int, int], Spans] | None:
+        """The same between --from and --to."""
+        if found is None:
             return None
         low = -(2**62) if self.from_ns is None else self.from_ns
         high = 2**62 if self.to_ns is None else self.to_ns
+        return {place: clip(spans, low, high) for place, spans in found.items()}
+
+    def _range_windows(self, report: SystemReport) -> dict[tuple[int, int], Spans] | None:
+        if self.nvtx is None:
+            return None
         from nsightpy.query.nvtx_filter import named_ranges
 
-        found = named_ranges(report, self.nvtx).windows
-        return {place: clip(spans, low, high) for place, spans in found.items()}
+        return dict(named_ranges(report, self.nvtx).windows)
 
     def within(self, report: SystemReport, frame: Frame) -> Frame:
         """The rows of the ranks, devices and time in scope, whatever the NVTX range."""
@@ -109,12 +152,26 @@ class Scope:
         said = []
         if self.from_ns is not None or self.to_ns is not None:
             said.append("Events that overlap the wanted stretch of time are counted whole.")
+        if self.iteration is not None:
+            said.append(
+                f"Only {_iterations_text(self.iteration)} of each process: what began in them; "
+                "budgets of time cover their windows."
+            )
         if self.nvtx is not None:
             said.append(
                 f"Only what was launched inside NVTX ranges {self.nvtx!r}; budgets of time cover "
                 "the union of their projected intervals, with all that ran in it."
             )
         return said
+
+
+def _iterations_text(chosen: Chosen) -> str:
+    if isinstance(chosen, str):
+        return f"the {chosen} iterations"
+    several = sorted(chosen)
+    if len(several) == 1:
+        return f"iteration {several[0]}"
+    return f"{len(several)} iterations, {several[0]} to {several[-1]},"
 
 
 def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:

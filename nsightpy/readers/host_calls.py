@@ -50,6 +50,9 @@ class HostCalls(Protocol):
     def synchronising(self) -> Frame:
         """start_ns, end_ns, pid, tid and name of every call that waits for the GPU, by start."""
 
+    def named(self, *prefixes: str) -> Frame:
+        """The same of every call whose name begins with one of the prefixes."""
+
     def lasting(self, least_ns: int) -> Frame:
         """The same of every call that took at least so long."""
 

@@ -1,9 +1,8 @@
-"""The period of a long sequence of symbols that repeats: kernel names in launch order.
+"""Cycles of a long sequence of symbols: kernel names in launch order.
 
-Prologues, epilogues, warm-up variants and a few inserted symbols are expected. Of all lags at
-which a long stretch equals itself, the shortest is taken that matches about as well as the best:
-a lag of one layer fails wherever a stack of layers ends, a lag of one iteration nowhere, and two
-iterations match no better than one.
+A cycle is marked by symbols, or short runs of them, that come once in each turn, at much the same
+distance. A program has several, one in the other: inner loops, layers, steps, epochs. All are
+found here; which of them is a step is judged elsewhere.
 """
 
 from __future__ import annotations
@@ -13,69 +12,68 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames import Ints, distinct
+from nsightpy.frames import Ints
 
 GRAMS = (1, 4, 16)
-LAGS_TRIED = 48
-LAGS_KEPT = 16
-LOOKED_AT = 400_000
-SAMPLES = 20_000
-MATCH = 0.8
-NEARLY = 0.9
-AS_WELL = 0.005
+LOOKED_AT = 200_000
 REPEATS = 3
-BRIDGE = 2
+REGULAR = 0.5
+WITHIN = 0.2
+REACH = 0.4
+LEVELS = 24
+MARKS = 64
+MOST_MARKS = 4096
+FEWER = 0.12
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
 @dataclass(frozen=True, slots=True)
-class Repetition:
-    """The sequence repeats every `period` symbols between `first` and `last` (exclusive).
+class Cycle:
+    """One level of repetition: a turn is `period` symbols long.
 
-    `match`: the share of that stretch that equals what comes a period later.
+    `marks`: runs of symbols, each of which comes once in a turn. `sampled`: the sequence is so
+    long that only its middle was looked at.
     """
 
     period: int
-    first: int
-    last: int
-    length: int
-    match: float
-
-    @property
-    def coverage(self) -> float:
-        """The share of the sequence that repeats."""
-        return (self.last - self.first) / self.length if self.length else 0.0
-
-    @property
-    def repeats(self) -> float:
-        return (self.last - self.first) / self.period
+    count: int
+    marks: tuple[tuple[int, ...], ...]
+    sampled: bool
 
 
-def find_repetition(symbols: NDArray[np.int32] | Ints, repeats: int = REPEATS) -> Repetition | None:
-    """The repetition that explains the sequence best; None where nothing repeats so often."""
+def find_cycles(symbols: NDArray[np.int32] | Ints, repeats: int = REPEATS) -> list[Cycle]:
+    """The cycles of a sequence, shortest first; empty where nothing comes back regularly."""
     symbols = np.asarray(symbols, dtype=np.int64)
-    found = [_repetition(symbols, lag) for lag in _lags(symbols, repeats)]
-    good = [one for one in found if one is not None and one.repeats >= repeats]
-    if not good:
-        return None
-    widest = max(one.coverage for one in good)
-    wide = [one for one in good if one.coverage >= NEARLY * widest]
-    match = max(one.match for one in wide)
-    return min((one for one in wide if one.match >= match - AS_WELL), key=lambda one: one.period)
-
-
-def anchors(symbols: NDArray[np.int32] | Ints, found: Repetition) -> list[Ints]:
-    """Places that mark every period once: of each symbol, or short run, that comes once in each."""
-    symbols = np.asarray(symbols, dtype=np.int64)
+    middle = max(len(symbols) - LOOKED_AT, 0) // 2
+    looked_at = symbols[middle : middle + LOOKED_AT]
+    found: dict[int, dict[int, list[tuple[float, tuple[int, ...]]]]] = {}
     for size in GRAMS:
-        marks = [
-            places
-            for places in _places(grams(symbols, size), found)
-            if _regular(places, found.period)
-        ]
-        if marks:
-            return marks
-    return []
+        for period, count, score, first in _marks(looked_at, size, repeats):
+            run = tuple(looked_at[first : first + size].tolist())
+            turns = found.setdefault(period, {})
+            # a run of several symbols may miss turns that one symbol does not
+            near = (one for one in turns if abs(one - count) <= max(1, FEWER * one))
+            turns.setdefault(next(near, count), []).append((score, run))
+    best = {
+        (period, count): sorted(marks, key=lambda one: (-one[0], len(one[1])))[:MARKS]
+        for period, turns in found.items()
+        for count, marks in turns.items()
+    }
+    ranked = sorted(best, key=lambda key: (-best[key][0][0], key))
+    sampled = len(looked_at) < len(symbols)
+    return [
+        Cycle(*key, tuple(run for _, run in best[key]), sampled) for key in sorted(ranked[:LEVELS])
+    ]
+
+
+def places_of_run(symbols: NDArray[np.int32] | Ints, run: tuple[int, ...]) -> Ints:
+    """Where a run of symbols begins, ascending; occurrences do not overlap where it is uniform."""
+    if len(run) > len(symbols):
+        return np.empty(0, dtype=np.int64)
+    places = np.flatnonzero(symbols[: len(symbols) - len(run) + 1] == run[0])
+    for offset, symbol in enumerate(run[1:], 1):
+        places = places[symbols[places + offset] == symbol]
+    return places
 
 
 def grams(symbols: Ints, size: int) -> Ints:
@@ -90,80 +88,36 @@ def grams(symbols: Ints, size: int) -> Ints:
     return np.unique(mixed, return_inverse=True)[1].astype(np.int64)
 
 
-def _lags(symbols: Ints, repeats: int) -> list[int]:
-    """Likely periods: how far apart the occurrences of a symbol or a run usually are."""
-    votes: dict[int, int] = {}
-    middle = max(len(symbols) - LOOKED_AT, 0) // 2
-    looked_at = symbols[middle : middle + LOOKED_AT]
-    longest = len(looked_at) // repeats
-    for size in GRAMS:
-        codes = grams(looked_at, size)
-        order = np.argsort(codes, kind="stable")
-        same = codes[order][1:] == codes[order][:-1]
-        apart = np.diff(order)[same]
-        # once per symbol and distance, so that frequent symbols do not outvote rare ones
-        owner = codes[order][1:][same]
-        near = apart <= longest
-        pairs, _ = distinct(owner[near] * (longest + 1) + apart[near])
-        lags, counts = np.unique(pairs % (longest + 1), return_counts=True)
-        for lag, count in zip(lags.tolist(), counts.tolist(), strict=True):
-            votes[lag] = votes.get(lag, 0) + count
-    votes.pop(0, None)
-    ranked = sorted(votes, key=lambda lag: (-votes[lag], lag))[:LAGS_TRIED]
-    # symbols that come once in a period vote in unison for it, and are few: long lags count, too
-    long = sorted(votes, key=lambda lag: (-votes[lag] * lag, lag))[:LAGS_TRIED]
-    tried = list(dict.fromkeys(ranked + long))
-    kept = sorted(tried, key=lambda lag: (-_sampled_match(symbols, lag), lag))
-    return kept[:LAGS_KEPT]
+def _marks(symbols: Ints, size: int, repeats: int) -> list[tuple[int, int, float, int]]:
+    """Runs of `size` symbols at regular distances: (usual distance, count, score, first place).
 
-
-def _sampled_match(symbols: Ints, lag: int) -> float:
-    """About how much of the sequence equals what comes `lag` later."""
-    step = max((len(symbols) - lag) // SAMPLES, 1)
-    return float((symbols[lag::step] == symbols[:-lag:step]).mean())
-
-
-def _repetition(symbols: Ints, lag: int) -> Repetition | None:
-    """The longest stretch, short interruptions bridged, that equals itself `lag` later."""
-    if lag >= len(symbols):
-        return None
-    equal = np.concatenate([[0], np.cumsum(symbols[lag:] == symbols[:-lag])])
-    width = min(lag, len(equal) - 1)
-    good = (equal[width:] - equal[:-width]) >= MATCH * width
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], good, [False]]).astype(np.int8)))
-    starts, ends = edges[::2], edges[1::2]
-    if len(starts) == 0:
-        return None
-    breaks = np.flatnonzero(starts[1:] - ends[:-1] > BRIDGE * lag) + 1
-    firsts = starts[np.concatenate([[0], breaks])]
-    lasts = ends[np.concatenate([breaks - 1, [len(ends) - 1]])]
-    # a window that is good begins at most `width` before, and its match ends `lag` after it
-    lengths = lasts - 1 + width + lag - firsts
-    best = int(np.argmax(lengths))
-    first = int(firsts[best])
-    last = min(first + int(lengths[best]), len(symbols))
-    compared = max(last - lag - first, 1)
-    match = int(equal[first + compared] - equal[first]) / compared
-    return Repetition(lag, first, last, len(symbols), match)
-
-
-def _places(codes: Ints, found: Repetition) -> list[Ints]:
-    """Where each code occurs in the repeating stretch, of codes about as frequent as periods."""
-    inside = codes[found.first : found.last]
-    order = np.argsort(inside, kind="stable")
-    values, firsts, counts = np.unique(inside[order], return_index=True, return_counts=True)
-    wanted = np.abs(counts - found.repeats) <= max(1.5, 0.25 * found.repeats)
+    The score: the share of the sequence between the first and the last, times the share of the
+    distances that are about the usual one.
+    """
+    if len(symbols) < size * repeats:
+        return []
+    codes = grams(symbols, size)
+    order = np.argsort(codes, kind="stable")
+    code = codes[order]
+    apart = np.diff(order)
+    owner = code[1:][code[1:] == code[:-1]]
+    apart = apart[code[1:] == code[:-1]]
+    if len(apart) == 0:
+        return []
+    by = np.lexsort((apart, owner))
+    owner, apart = owner[by], apart[by]
+    values, low, count = np.unique(owner, return_index=True, return_counts=True)
+    usual = apart[low + count // 2]
+    kept = (count + 1 >= repeats) & (usual * (repeats - 0.5) <= len(symbols))
+    of = np.repeat(np.arange(len(values)), count)
+    near = np.abs(apart - usual[of]) <= WITHIN * usual[of]
+    regular = np.bincount(of, near, len(values)) / count
+    reach = np.minimum((np.bincount(of, apart, len(values)) + usual) / len(symbols), 1.0)
+    kept &= (regular >= REGULAR) & (reach >= REACH)
+    first = order[np.searchsorted(code, values)]
+    rows = np.flatnonzero(kept)
+    rows = rows[np.argsort(-(regular * reach)[rows], kind="stable")[:MOST_MARKS]]
     return [
-        order[first : first + count] + found.first
-        for first, count in zip(firsts[wanted].tolist(), counts[wanted].tolist(), strict=True)
-        if len(values)
+        (int(usual[row]), int(count[row]) + 1, float(regular[row] * reach[row]), int(first[row]))
+        for row in rows.tolist()
     ]
-
-
-def _regular(places: Ints, period: int) -> bool:
-    """Whether nearly all places are about one period apart."""
-    apart = np.diff(places)
-    if len(apart) < REPEATS - 1:
-        return False
-    about = (apart > 0.6 * period) & (apart < 1.6 * period)
-    return bool(about.mean() >= NEARLY) and bool((apart == period).mean() >= 0.5)

@@ -1,37 +1,39 @@
 """Iterations of one process: where they are, by what evidence, and which of them are steady.
 
-Evidence in this order: ranges that the user named, a repeated top-level NVTX range, a repeated
-collective sequence, a repeated kernel sequence. Where two disagree about how long an iteration
-is, and one is no multiple of the other, none is believed.
+The steady state is the stretch without warm-up and without what the profiler's start or stop cut.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from nsightpy.analysis.iterations.candidates import Candidate, Cause, Other, owner_of
+from nsightpy.analysis.iterations.choice import choose
+from nsightpy.analysis.iterations.ranges import NamedRanges, from_named_ranges, named_groups
 from nsightpy.analysis.iterations.repetition import REPEATS
-from nsightpy.analysis.iterations.sources import (
-    USER,
-    Candidate,
-    from_collectives,
-    from_kernels,
-    from_named_ranges,
-    from_nvtx,
-    work_of,
-)
+from nsightpy.analysis.iterations.vocabulary import Role, is_wait
+from nsightpy.analysis.iterations.work import work_of
 from nsightpy.frames import Frame, Ints
-from nsightpy.units import format_time
 
-AGREES = 0.1
-SLACK = 0.05
+SLACK = 0.02
+SLACK_OF_FEW = 0.1
+MANY = 8
 WHOLE = 0.9
 CUT_SHORT = 0.5
+FEWEST = 3
 MOST_WARM = 3
 WARM_UP, STEADY, EDGE = "warm-up", "steady", "edge"
+# What a user chooses: numbers of iterations, or STEADY.
+Chosen: TypeAlias = "frozenset[int] | str"
 PROFILER_CALLS = ("cudaProfilerStart", "cudaProfilerStop", "cuProfilerStart", "cuProfilerStop")
+
+
+_NEVER = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,9 @@ class Iterations:
     """The iterations of one process, windows in ns of the report's own time.
 
     `phase` of each: warm-up, steady, or edge (cut off by the profiler's start or stop). Without
-    any, `notes` say why.
+    any, `notes` and `cause` say why. `others` repeat, too, and were not chosen; `coverage` is the
+    share of the work in iterations that are alike; `sampled`: only the middle of a long capture
+    was searched.
     """
 
     source: str
@@ -48,6 +52,11 @@ class Iterations:
     kernels: Ints
     phase: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    others: tuple[Other, ...] = ()
+    kind: str = ""
+    coverage: float = 0.0
+    sampled: bool = False
+    cause: Cause | None = None
 
     def __len__(self) -> int:
         return len(self.start)
@@ -61,6 +70,9 @@ class Iterations:
     def steady(self) -> Ints:
         """The places of the steady iterations, ascending."""
         return np.flatnonzero(np.asarray(self.phase) == STEADY)
+
+
+NONE = Iterations("", _NEVER, _NEVER, _NEVER, ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,44 +95,59 @@ def find_iterations(
     graphs: Frame,
     calls: Frame,
     ranges: Frame,
+    host: Frame | None = None,
     *,
     named: Frame | None = None,
     text: str = "",
+    first_ns: int | None = None,
 ) -> Iterations:
     """The iterations of one process, from its frames.
 
-    kernels, graphs: start_ns, end_ns, pid, correlation_id, name; calls: CALL_COLUMNS and name;
-    ranges: RANGE_COLUMNS; `named`: the ranges that the user called iterations, as `text`.
+    kernels, graphs: start_ns, end_ns, pid, correlation_id, name; calls: start_ns, pid and
+    correlation_id of those that launch, by start; ranges: RANGE_COLUMNS; `host`: start_ns and name
+    of other calls, of which those count that wait for the GPU or start and stop the profiler.
+    `named`: the ranges that the user called iterations, as `text`. `first_ns`: when the process's
+    first operation on a GPU began, copies among them.
     """
-    work = work_of(kernels, graphs, calls)
+    waits = profiler = _NEVER
+    if host is not None and host.rows:
+        names = host.labels("name")
+        waits = host.ints("start_ns")[is_wait(names)]
+        profiler = host.ints("start_ns")[names.equals(PROFILER_CALLS)]
+    work = work_of(kernels, graphs, calls, waits)
     if len(work) == 0:
-        return _none("no kernels and no graph launches")
+        return _none("no kernels and no graph launches", Cause.NO_WORK)
     if named is not None and (chosen := from_named_ranges(named, work, text)) is not None:
-        return _phased(chosen, calls, ())
-    candidates = [from_nvtx(ranges, work), from_collectives(work), from_kernels(work)]
-    found = [one for one in candidates if one is not None]
-    if not found:
-        return _none(
-            "no range, collective or kernel sequence repeats through most of the run; "
-            "--nvtx RANGE names one"
-        )
-    chosen, *others = found
-    notes = []
-    for other in others:
-        if not _related(chosen, other):
-            return _none(
-                f"the sources disagree: {_described(chosen)}, {_described(other)}; --nvtx RANGE "
-                "decides"
-            )
-        if (times := _times(chosen, other)) != 1:
-            notes.append(f"{_described(other)}: {_ratio_text(times)} the {chosen.source}")
-    return _phased(chosen, calls, notes)
+        return _phased(chosen, profiler, None, (), ())
+    own = named_groups(ranges)
+    some = _on_busiest_device(kernels, graphs)
+    alone = work if some is None else work_of(*some, calls, waits)
+    found = choose(work, alone, own, first_ns)
+    if found.chosen is None:
+        return _none(found.why, found.cause, found.others)
+    return _phased(found.chosen, profiler, own, found.others, found.notes)
+
+
+def _on_busiest_device(kernels: Frame, graphs: Frame) -> tuple[Frame, Frame] | None:
+    """The work of the device with the most of it, where a process has several; else None.
+
+    Its order is the program's; that of all devices depends on which thread was faster.
+    """
+    if "device" not in kernels or "device" not in graphs:
+        return None
+    device = np.concatenate([kernels.ints("device"), graphs.ints("device")])
+    if len(device) == 0 or (device == device[0]).all():
+        return None
+    lengths = [frame.ints("end_ns") - frame.ints("start_ns") for frame in (kernels, graphs)]
+    values, codes = np.unique(device, return_inverse=True)
+    most = values[np.argmax(np.bincount(codes, np.concatenate(lengths)))]
+    return kernels.take(kernels.ints("device") == most), graphs.take(graphs.ints("device") == most)
 
 
 def steady_state(found: Iterations) -> SteadyState | None:
-    """The steady stretch of a run; None where no iterations were found or none is steady."""
+    """The steady stretch of a run; None where fewer than three iterations are steady."""
     steady = found.steady
-    if len(steady) == 0:
+    if len(steady) < REPEATS:
         return None
     return SteadyState(
         int(found.start[steady[0]]),
@@ -131,83 +158,95 @@ def steady_state(found: Iterations) -> SteadyState | None:
     )
 
 
-def _phased(chosen: Candidate, calls: Frame, notes: Sequence[str]) -> Iterations:
+def _phased(
+    chosen: Candidate,
+    profiler: Ints,
+    ranges: NamedRanges | None,
+    others: Sequence[Other],
+    notes: Sequence[str],
+) -> Iterations:
     """The phase of every iteration."""
     phase = [STEADY] * len(chosen)
-    for place in _edges(chosen, calls):
+    for place in _edges(chosen, profiler):
         phase[place] = EDGE
     whole = np.flatnonzero(np.asarray(phase) == STEADY)
-    warm = _warming(chosen, whole)
     said = list(notes)
+    if chosen.sampled:
+        said.append(
+            "The middle of this long capture was searched; all of it is cut by what was found."
+        )
+    if ranges is not None:
+        named = _named_warm_up(chosen, ranges)
+        for place in whole[named[whole]].tolist():
+            phase[place] = WARM_UP
+        whole = whole[~named[whole]]
+    warm = _warming(chosen, whole)
     if warm > max(MOST_WARM, len(whole) // 4):
         said.append("the first iterations are longer and never settle: no warm-up is left out")
         warm = 0
     for place in whole[:warm].tolist():
         phase[place] = WARM_UP
     return Iterations(
-        chosen.source, chosen.start, chosen.end, chosen.kernels, tuple(phase), tuple(said)
+        *(chosen.source, chosen.start, chosen.end, chosen.kernels, tuple(phase), tuple(said)),
+        others=tuple(others),
+        kind=chosen.kind,
+        coverage=chosen.coverage,
+        sampled=chosen.sampled,
     )
+
+
+def _named_warm_up(chosen: Candidate, ranges: NamedRanges) -> NDArray[np.bool_]:
+    """Which iterations lie in ranges called warm-up; none where all of them do."""
+    inside = np.zeros(len(chosen), dtype=np.bool_)
+    middle = (chosen.start + chosen.end) // 2
+    for code in ranges.of_roles(Role.WARM_UP):
+        start, end = ranges.spans(code)
+        inside |= owner_of(start, end, middle) >= 0
+    return inside if not inside.all() else ~inside
 
 
 def _warming(chosen: Candidate, whole: Ints) -> int:
     """How many of the first iterations last longer, or compute longer, than nearly all later ones.
 
-    Later ones are the second half: a slow one among them that comes again is no warm-up.
+    Later ones are the second half: a slow one among them that comes again is no warm-up. Of few
+    iterations the usual spread is unknown, so that only much longer ones are taken for warm-up.
     """
     if len(whole) < REPEATS:
         return 0
+    slack = SLACK if len(whole) >= MANY else SLACK_OF_FEW
     slow = np.zeros(len(whole), dtype=np.bool_)
     for figure in (chosen.end - chosen.start, chosen.compute_ns):
-        usual = float(np.quantile(figure[whole[len(whole) // 2 :]], 0.95, method="higher"))
-        slow |= figure[whole] > (1 + SLACK) * usual
+        later = figure[whole[len(whole) // 2 :]]
+        usual = float(np.quantile(later, 0.95, method="higher"))
+        slow |= figure[whole] > (1 + slack) * usual
     return int(np.argmin(slow)) if not slow.all() else 0
 
 
-def _edges(chosen: Candidate, calls: Frame) -> list[int]:
+def _edges(chosen: Candidate, profiler: Ints) -> list[int]:
     """The first and last iteration where they are no whole ones.
 
-    They have too few kernels, last less than half as long as the shortest of the others, or hold a
-    profiler call after the first kernels or before the last ones.
+    They have too few kernels, compute less than half as long as the shortest of the others, or hold
+    a profiler call after the first kernels or before the last ones. Of three, the first is cut,
+    too, when it lasts less than half as long: what lies before its first kernel is unknown.
     """
     usual = float(np.median(chosen.kernels))
+    compute = chosen.compute_ns
     lengths = chosen.end - chosen.start
-    least = CUT_SHORT * int(lengths[1:-1].min()) if len(chosen) > 2 else 0.0
+    least = CUT_SHORT * int(compute[1:-1].min()) if len(chosen) > 2 else 0.0
+    shortest = CUT_SHORT * int(lengths[1:].min()) if len(chosen) == FEWEST else 0.0
     found = {
         place
         for place in (0, len(chosen) - 1)
-        if chosen.kernels[place] < WHOLE * usual or lengths[place] < least
+        if chosen.kernels[place] < WHOLE * usual
+        or compute[place] < least
+        or (place == 0 and lengths[place] < shortest)
     }
-    if "name" in calls:
-        rows = calls.labels("name").equals(PROFILER_CALLS)
-        for time in calls.ints("start_ns")[rows].tolist():
-            inside = (chosen.start < time) & (time < chosen.end)
-            found |= set(np.flatnonzero(inside).tolist()) & {0, len(chosen) - 1}
+    for time in profiler.tolist():
+        inside = (chosen.start < time) & (time < chosen.end)
+        found |= set(np.flatnonzero(inside).tolist()) & {0, len(chosen) - 1}
     return sorted(found) if len(chosen) > len(found) else []
 
 
-def _related(one: Candidate, other: Candidate) -> bool:
-    """Whether the periods agree, or one is a whole multiple of the other."""
-    short, long = sorted((one.period_ns, other.period_ns))
-    if short <= 0:
-        return one.kind == USER
-    times = long / short
-    return abs(times - round(times)) <= AGREES * min(round(times), 2)
-
-
-def _times(one: Candidate, other: Candidate) -> float:
-    """How many iterations of `other` make one of `one`; 1/n where it is the other way round."""
-    ratio = one.period_ns / other.period_ns if other.period_ns else 1.0
-    return round(ratio) if ratio >= 1 else 1 / max(round(1 / ratio), 1)
-
-
-def _ratio_text(times: float) -> str:
-    return f"{times:g} in each of" if times > 1 else f"one for {1 / times:g} of"
-
-
-def _described(one: Candidate) -> str:
-    return f"{one.source} ({len(one)} x {format_time(one.period_ns)})"
-
-
-def _none(why: str) -> Iterations:
-    nothing = np.empty(0, dtype=np.int64)
-    return Iterations("", nothing, nothing, nothing, (), (f"No iterations found: {why}.",))
+def _none(why: str, cause: Cause | None, others: Sequence[Other] = ()) -> Iterations:
+    notes = (f"No iterations found: {why}.",)
+    return replace(NONE, notes=notes, others=tuple(others), cause=cause)

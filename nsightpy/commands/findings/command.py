@@ -22,7 +22,6 @@ from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.query.steady_state import is_searched
 from nsightpy.rank_set import Paths
 from nsightpy.report_files import find_reports
 from nsightpy.reports.system import SystemReport
@@ -128,7 +127,7 @@ def _gathered(
     with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS)
         kernels = tally_durations(scope.narrow(report, work.kernels), ["name"])
-        columns = RANGE_COLUMNS if is_searched(work) else HOST_COLUMNS
+        columns = HOST_COLUMNS if scope.is_part else RANGE_COLUMNS
         ranges = report.frame("nvtx_ranges", columns)
         known = attributed(report, scope, work, launches, communication)
         return gather(report, scope, work, launches, known, ranges, communication), kernels

@@ -31,6 +31,7 @@ from nsightpy.frames import API_CALLS, Frame, Ints
 from nsightpy.names import function_name
 from nsightpy.query.device_time import RankedBudget, attributed
 from nsightpy.query.idle_time import LaunchReader, ReportIdle, Work
+from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import steady_places
@@ -79,18 +80,22 @@ def gather(
     and the idle time of the whole windows, `ranges` the NVTX ranges.
     """
     rows, idle = known
-    steady = steady_places(report, scope, work)
+    waiting = launches.waiting() if launches is not None and launches.waiting is not None else None
+    calls = None
+    if idle.followed is not None and waiting is not None:
+        calls = calls_of(report, idle.followed.calls, waiting[0])
+    steady = steady_places(report, scope, work, calls)
     if steady is not None:
         windows = {place: one.window for place, one in steady.items()}
         rows, idle = attributed(
             report, scope, work, launches, communication, windows, followed=idle.followed
         )
-    syncs = calls = Frame.empty(API_CALLS, SYNC_COLUMNS)
-    if idle.gaps and launches is not None and launches.waiting is not None:
-        syncs, calls = launches.waiting()
+    syncs = long = Frame.empty(API_CALLS, SYNC_COLUMNS)
+    if idle.gaps and waiting is not None:
+        syncs, long = waiting
     communicates = is_communication(work.kernels.labels("name"), communication)
     lengths, kinds = _call_lengths(work, idle), group_by(work.kernels, ("pid", "name")).codes
-    source = _Source(report, work, communicates, idle, syncs, calls, ranges, lengths, kinds)
+    source = _Source(report, work, communicates, idle, syncs, long, ranges, lengths, kinds)
     unlaunched = 0
     if idle.followed is not None:
         launched = idle.followed.work.launch[: work.kernels.rows]

@@ -45,7 +45,7 @@ def headroom(
         scope=request.scope,
         measured=measured,
         communication=(communication,) if isinstance(communication, str) else tuple(communication),
-        whole=whole or request.scope.nvtx is not None,
+        whole=whole or request.scope.nvtx is not None or request.scope.iteration is not None,
     )
     found = request.map(work).values
     clock = max((part.clock_hz for part in found), default=0)

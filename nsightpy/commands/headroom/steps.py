@@ -42,12 +42,11 @@ def part_of(
     """What one report adds to the step; what other processes send back."""
     columns = tuple(dict.fromkeys((*COLUMNS, "device", *scope.columns)))
     whole_frame = report.frame("kernels", (*PLACED, "correlation_id", "name"))  # held: read once
-    inside = scope.within(report, whole_frame)
-    states = {} if whole else steady_states(report, scope, inside)
+    states = {} if whole else steady_states(report, scope)
     windows = _windows(report, scope, states)
     kernels = scope.narrow(report, report.frame("kernels", columns))
     kernels = kernels.take(is_steady(kernels, states))
-    del whole_frame, inside
+    del whole_frame
     talking = is_communication(kernels.labels("name"), communication)
     distances: dict[Variant, float | None] = {}
 

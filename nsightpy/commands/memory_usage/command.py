@@ -173,7 +173,9 @@ def _usages(report: SystemReport, *, scope: Scope) -> _Part:
     whole = report.frame("memory_usage")
     # events are moments; what was taken before a stretch of time is still live in it
     placed = Frame({**whole, "end_ns": whole["start_ns"]})
-    events = replace(scope, from_ns=None, to_ns=None, nvtx=None).within(report, placed)
+    events = replace(scope, from_ns=None, to_ns=None, nvtx=None, iteration=None).within(
+        report, placed
+    )
     names = allocators(report, events)
     groups = group_by(events, ("pid", "device", "memory"))
     unknown = 0

@@ -61,6 +61,8 @@ def roofline(
     require_choice("by", by, ROWS)
     if common.get("from_time") is not None or common.get("to_time") is not None:
         raise UsageError("Nsight Compute reports have no timeline: --from and --to mean nothing")
+    if common.get("iteration") is not None:
+        raise UsageError("Nsight Compute reports have no timeline: --iteration means nothing")
     wanted = parse_clock(clock)
     measured = read_ceilings(ceilings) if ceilings is not None else ()
     opened = _of_ranks(open_ncu_reports(reports, **reading_options(common)), common.get("rank"))

@@ -23,8 +23,9 @@ from nsightpy.commands.select.nvtx_filter import NvtxFilter, range_filter
 from nsightpy.commands.select.settings import Criteria
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
+from nsightpy.query.iteration_search import PLACED
 from nsightpy.query.scope import Scope, numbers
-from nsightpy.query.steady_state import PLACED, is_steady, steady_states
+from nsightpy.query.steady_state import is_steady, steady_states
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.reports.system import SystemReport
 
@@ -53,7 +54,7 @@ def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Found:
     states = {}
     placed = report.frame("kernels", (*PLACED, "name"))  # held, so that it is read once
     if not criteria.whole:
-        states = steady_states(report, scope, scope.within(report, placed))
+        states = steady_states(report, scope)
     done, weighed, ranges = launches_in(report, scope, states)
     del placed
     talking = is_communication(done.frame.labels("name"), criteria.communication) & weighed
@@ -88,7 +89,8 @@ def launches_in(
     done = launches_of(kernels, ranges.visible)
     numbered = Frame({**done.frame, "row": np.arange(done.frame.rows, dtype=np.int64)})
     weighed = np.zeros(done.frame.rows, dtype=np.bool_)
-    weighed[scope.within(report, numbered).ints("row")] = True
+    inside = scope.in_iterations(report, scope.within(report, numbered))
+    weighed[inside.ints("row")] = True
     weighed &= done.visible & is_steady(done.frame, states)
     return done, weighed, ranges
 

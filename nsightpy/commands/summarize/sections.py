@@ -27,7 +27,6 @@ from nsightpy.query.device_time import (
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import is_searched
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -84,7 +83,7 @@ def read_part(report: SystemReport, *, scope: Scope) -> Part:
         extent = extent_of_frames(work.kernels.rows, work)
         kernels = scope.narrow(report, work.kernels)
         operations = scope.narrow(report, work.operations)
-        columns = RANGE_COLUMNS if scope.nvtx or is_searched(work) else HOST_COLUMNS
+        columns = RANGE_COLUMNS
         ranges = scope.narrow(report, report.frame("nvtx_ranges", columns))
         budgets, idle = known = attributed(report, scope, work, launches)
         gathered = gather(report, scope, work, launches, known, ranges)
@@ -202,8 +201,7 @@ def _outside_ns(request: Request, parts: Sequence[Part]) -> int | None:
     The least of all reports; None where the question is about a stretch of time, or where lengths
     are not known.
     """
-    scope = request.scope
-    if scope.from_ns is not None or scope.to_ns is not None or scope.nvtx is not None:
+    if request.scope.is_part:
         return None
     lengths = [
         part.info.duration_ns - (part.extent.end_ns - part.extent.start_ns)

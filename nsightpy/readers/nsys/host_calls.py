@@ -11,7 +11,13 @@ from nsightpy.frames import Frame
 from nsightpy.readers.host_calls import LAUNCHING, SYNCHRONISING
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.launch_calls import LAST_LAUNCH_CLASS, launch_calls, only_process
-from nsightpy.readers.nsys.sync_calls import CLASSES, COLUMNS, long_calls, sync_calls
+from nsightpy.readers.nsys.sync_calls import (
+    CLASSES,
+    COLUMNS,
+    calls_named,
+    long_calls,
+    sync_calls,
+)
 from nsightpy.readers.nsys.tables import NsysExport
 
 _READ = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "name", "event_class")
@@ -65,6 +71,12 @@ class NsysCalls:
         values = calls.labels("name").values
         copies = calls.labels("name").equals([name for name in values if "Async" in name])
         return _waits(calls, _begins(calls, SYNCHRONISING) & ~copies)
+
+    def named(self, *prefixes: str) -> Frame:
+        if not self._are_few:
+            return calls_named(self._export, prefixes)
+        calls = self._frame(_READ)
+        return _waits(calls, _begins(calls, prefixes))
 
     def lasting(self, least_ns: int) -> Frame:
         if not self._are_few:

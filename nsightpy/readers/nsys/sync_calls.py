@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import sqlalchemy as sa
@@ -22,6 +22,14 @@ def sync_calls(export: NsysExport) -> Frame:
     found = export.strings.matching(*SYNCHRONISING)
     names = export.strings.labels(np.asarray(found, dtype=np.int64))
     ids = [i for row, i in enumerate(found) if "Async" not in names[row]]
+    if not ids:
+        return Frame.empty(API_CALLS, COLUMNS)
+    return _calls(export, lambda table: sa.or_(*(table.c.nameId == i for i in ids)))
+
+
+def calls_named(export: NsysExport, prefixes: Sequence[str]) -> Frame:
+    """The same of every call whose name begins with one of the prefixes."""
+    ids = sorted({i for prefix in prefixes for i in export.strings.matching(prefix)})
     if not ids:
         return Frame.empty(API_CALLS, COLUMNS)
     return _calls(export, lambda table: sa.or_(*(table.c.nameId == i for i in ids)))

@@ -45,6 +45,9 @@ class TraceCalls:
             self._named(lambda name: name.startswith(SYNCHRONISING) and "Async" not in name)
         )
 
+    def named(self, *prefixes: str) -> Frame:
+        return self._some(self._named(lambda name: name.startswith(prefixes)))
+
     def lasting(self, least_ns: int) -> Frame:
         return self._some(self._calls.ints("end_ns") - self._calls.ints("start_ns") >= least_ns)
 

@@ -1,0 +1,127 @@
+"""Which candidate the iterations of a process are, and what else repeats in it.
+
+Ranges that PyTorch's profiler or the program itself calls steps go first. Then ranges whose names
+say nothing, where the order of the launches does not contradict them; then that order alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Cause, Other
+from nsightpy.analysis.iterations.ranges import NamedRanges, from_nvtx
+from nsightpy.analysis.iterations.sequences import from_sequences
+from nsightpy.analysis.iterations.work import Work
+from nsightpy.units import format_time
+
+AGREES = 0.1
+FULLER = 0.1
+OTHERS = 6
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate that was chosen, None with the reason in `why`; `others` repeat, too."""
+
+    chosen: Candidate | None
+    others: tuple[Other, ...] = ()
+    notes: tuple[str, ...] = ()
+    why: str = ""
+    cause: Cause | None = None
+
+
+def choose(work: Work, alone: Work, ranges: NamedRanges, first_ns: int | None = None) -> Choice:
+    """The iterations of one process among all candidates.
+
+    `alone`: the work of its busiest device, the order of whose launches is judged.
+    `first_ns`: when its first operation on a GPU began, copies among them.
+    """
+    steps, named, rejected = from_nvtx(ranges, work)
+    sequence, levels = from_sequences(alone, ranges, first_ns)
+    if steps:
+        chosen = next((one for one in steps if one.kind == PROFILER), steps[0])
+        return _chosen(chosen, [*steps, *named], sequence, [*rejected, *levels])
+    if named:
+        related = [one for one in named if sequence is None or _related(one, sequence)]
+        if related and sequence is not None and _fuller(sequence, related[0]):
+            return _chosen(sequence, [*named], None, [*rejected, *levels])
+        if related:
+            return _chosen(related[0], named, sequence, [*rejected, *levels])
+        text = ", ".join(_described(one) for one in [named[0], *([sequence] if sequence else [])])
+        others = (*(_as_other(one) for one in named), *rejected, *levels)
+        why = f"the sources disagree: {text}; --nvtx RANGE decides"
+        return Choice(None, others[:OTHERS], why=why, cause=Cause.SOURCES_DISAGREE)
+    if sequence is not None:
+        return _chosen(sequence, [], None, [*rejected, *levels])
+    others = tuple([*rejected, *levels][:OTHERS])
+    parts = any(one.why for one in others)
+    cause = Cause.PARTS_OF_A_STEP if parts else Cause.NOTHING_REPEATS
+    return Choice(None, others, why=_reason(others), cause=cause)
+
+
+def _chosen(
+    chosen: Candidate,
+    named: Sequence[Candidate],
+    sequence: Candidate | None,
+    rest: Sequence[Other],
+) -> Choice:
+    """A choice with all other candidates, and how the launches' order relates to it."""
+    beside = [one for one in named if one is not chosen]
+    notes = []
+    if sequence is not None:
+        beside.append(sequence)
+        if _related(chosen, sequence) and (times := _times(chosen, sequence)) != 1:
+            notes.append(f"{_described(sequence)}: {_ratio_text(times)} the {chosen.source}")
+        elif not _related(chosen, sequence):
+            notes.append(f"{_described(sequence)} does not fit the {chosen.source}")
+    others = tuple([*(_as_other(one) for one in beside), *rest][:OTHERS])
+    return Choice(chosen, others, tuple(notes))
+
+
+def _reason(others: Sequence[Other]) -> str:
+    """Why nothing was chosen."""
+    told = [one for one in others if one.why]
+    if not told:
+        return (
+            "no range, collective or kernel sequence repeats through most of the run; "
+            "--nvtx RANGE names one"
+        )
+    first = told[0]
+    return (
+        f"what repeats is no step of the program: {first.count} x {format_time(first.period_ns)} "
+        f"{first.source} ({first.why}); --nvtx RANGE names the steps"
+    )
+
+
+def _fuller(sequence: Candidate, named: Candidate) -> bool:
+    """Whether the order of launches shows the same iterations with more of the work in them."""
+    alike = abs(len(sequence) - len(named)) <= 1
+    return alike and sequence.coverage > named.coverage + FULLER
+
+
+def _as_other(one: Candidate) -> Other:
+    return Other(one.kind, one.source, len(one), one.period_ns, "")
+
+
+def _related(one: Candidate, other: Candidate) -> bool:
+    """Whether the periods agree, or one is a whole multiple of the other."""
+    short, long = sorted((one.period_ns, other.period_ns))
+    if short <= 0:
+        return False
+    times = long / short
+    return abs(times - round(times)) <= AGREES * min(round(times), 2)
+
+
+def _times(one: Candidate, other: Candidate) -> float:
+    """How many iterations of `other` make one of `one`; 1/n where it is the other way round."""
+    ratio = one.period_ns / other.period_ns if other.period_ns else 1.0
+    return round(ratio) if ratio >= 1 else 1 / max(round(1 / ratio), 1)
+
+
+def _ratio_text(times: float) -> str:
+    return f"{times:g} in each of" if times > 1 else f"one for {1 / times:g} of"
+
+
+def _described(one: Candidate) -> str:
+    return f"{one.source} ({len(one)} x {format_time(one.period_ns)})"

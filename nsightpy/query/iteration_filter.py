@@ -1,0 +1,102 @@
+"""What `--iteration 4|2-5|steady` leaves of a report: what began in those iterations.
+
+Iterations are those that the whole report has, numbered from 0 as `iterations` counts them; each
+process has its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.intervals import Spans, union, union_of
+from nsightpy.analysis.iterations.steady import STEADY, Chosen, Iterations
+from nsightpy.analysis.time_budget import places_of
+from nsightpy.errors import MissingDataError
+from nsightpy.frames import Frame, Ints
+from nsightpy.query.iteration_search import search
+from nsightpy.reports.system import SystemReport
+
+
+@dataclass(frozen=True)
+class ChosenIterations:
+    """The time of some iterations of each process, in ns, and the devices that it works on."""
+
+    windows: dict[int, Spans]
+    places: tuple[tuple[int, int], ...]
+
+    def by_place(self) -> dict[tuple[int, int], Spans]:
+        """Per process and device."""
+        return {place: self.windows[place[0]] for place in self.places if place[0] in self.windows}
+
+    def mask(self, frame: Frame) -> NDArray[np.bool_]:
+        """Which rows began in the iterations of their process; of any where none is told."""
+        start = frame.ints("start_ns")
+        if "pid" not in frame:
+            return _began(start, union_of(self.windows.values()))
+        kept = np.zeros(frame.rows, dtype=np.bool_)
+        for pid, time in self.windows.items():
+            own = frame.ints("pid") == pid
+            kept[own] = _began(start[own], time)
+        return kept
+
+
+_KNOWN: WeakKeyDictionary[SystemReport, dict[Chosen, ChosenIterations]] = WeakKeyDictionary()
+
+
+def chosen_iterations(report: SystemReport, chosen: Chosen) -> ChosenIterations:
+    """The iterations of a report that a user chose; found once.
+
+    Raises MissingDataError where no process has any of them.
+    """
+    known = _KNOWN.setdefault(report, {})
+    if chosen not in known:
+        known[chosen] = _find(report, chosen)
+    return known[chosen]
+
+
+def places_in(found: Iterations, chosen: Chosen) -> Ints:
+    """Which of a process's iterations are chosen, ascending."""
+    if chosen == STEADY:
+        return found.steady
+    return np.asarray([one for one in sorted(chosen) if one < len(found)], dtype=np.int64)  # type: ignore[operator]
+
+
+def _find(report: SystemReport, chosen: Chosen) -> ChosenIterations:
+    every = search(report)
+    windows = {}
+    for pid, one in every.items():
+        rows = places_in(one.found, chosen)
+        if len(rows):
+            windows[pid] = union(one.found.start[rows], one.found.end[rows])
+    if not windows:
+        raise _missing(report, [one.found for one in every.values()], chosen)
+    frames = [f for one in every.values() for f in (one.kernels, one.operations, one.graphs)]
+    places = {place for frame in frames if frame.rows for place in places_of(frame)}
+    return ChosenIterations(windows, tuple(sorted(places)))
+
+
+def _missing(report: SystemReport, found: Iterable[Iterations], chosen: Chosen) -> MissingDataError:
+    """Why none of the chosen iterations is there, and what is."""
+    some = list(found)
+    most = max((len(one) for one in some), default=0)
+    if most == 0:
+        why = " ".join(dict.fromkeys(note for one in some for note in one.notes))
+        return MissingDataError(report.path, "has no iterations to choose from", why)
+    if chosen == STEADY:
+        return MissingDataError(report.path, "has no steady iterations", "choose one by number.")
+    text = f"has no such iteration: they run from 0 to {most - 1}"
+    return MissingDataError(report.path, text, "`nsightpy iterations` lists them.")
+
+
+def _began(start: Ints, time: Spans) -> NDArray[np.bool_]:
+    """Mask of the moments that lie in a set of time."""
+    place = np.searchsorted(time.starts, start, side="right") - 1
+    if len(time) == 0:
+        return np.zeros(len(start), dtype=np.bool_)
+    within: NDArray[np.bool_] = (place >= 0) & (start < time.ends[np.maximum(place, 0)])
+    return within

@@ -1,0 +1,150 @@
+"""The iterations of each process of a report: what has to be read for them, and where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nsightpy.analysis.iterations.steady import NONE, Iterations, find_iterations
+from nsightpy.analysis.launches import launch_starts
+from nsightpy.analysis.nvtx.membership import inside
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
+from nsightpy.frames import Frame, Labels
+from nsightpy.query.idle_time import Work
+from nsightpy.query.nvtx_filter import named_ranges
+from nsightpy.reports.system import SystemReport
+
+PLACED = ("start_ns", "end_ns", "pid", "device", "correlation_id")
+LAUNCHES = ("Launch", "GraphLaunch")
+PROFILER = ("cudaProfilerSt", "cuProfilerSt")
+_WORK = (("kernels", (*PLACED, "name")), ("memory_operations", PLACED), ("graph_launches", PLACED))
+
+
+@dataclass(frozen=True)
+class ProcessIterations:
+    """The iterations of one process and its GPU work: PLACED and more; kernels have names."""
+
+    found: Iterations
+    kernels: Frame
+    operations: Frame
+    graphs: Frame
+
+
+@dataclass(frozen=True)
+class CallsRead:
+    """Calls of a report: those that launch, by start; others with their names."""
+
+    launches: Frame
+    others: Frame
+
+
+def search(
+    report: SystemReport,
+    narrow: Callable[[Frame], Frame] | None = None,
+    nvtx: str | None = None,
+    work: Work | None = None,
+    calls: CallsRead | None = None,
+) -> dict[int, ProcessIterations]:
+    """The iterations of each process of a report, in the work that `narrow` leaves.
+
+    `nvtx`: the range that the user called an iteration. What was read already is given: all `work`
+    of the ranks and devices that count, and the `calls`.
+    """
+    if calls is None and work is None:
+        work, calls = _read_both(report)
+    work = work or _work_of(report)
+    kernels, operations, graphs = (narrow(frame) if narrow else frame for frame in work)
+    named_graphs = graphs
+    if graphs.rows:
+        named_graphs = _named_graphs(report)
+        named_graphs = narrow(named_graphs) if narrow else named_graphs
+    calls = calls or calls_of(report)
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    named = None if nvtx is None else named_ranges(report, nvtx).ranges
+    pids = np.unique(np.concatenate([kernels.ints("pid"), graphs.ints("pid")])).tolist()
+    found = {}
+    for pid in pids:
+        own = ProcessIterations(
+            NONE, *(frame.at(pid=pid) for frame in (kernels, operations, graphs))
+        )
+        mine = None if named is None else named.at(pid=pid)
+        of_it = (own.kernels, named_graphs.at(pid=pid), ranges.at(pid=pid))
+        if mine is not None and _once(mine):
+            of_it = _launched_inside(*of_it, calls.launches, mine)
+            mine = None
+        result = find_iterations(
+            of_it[0],
+            of_it[1],
+            calls.launches,
+            of_it[2],
+            calls.others.at(pid=pid),
+            named=mine,
+            text=nvtx or "",
+            first_ns=_first(own.kernels, own.operations, own.graphs),
+        )
+        found[pid] = replace(own, found=result)
+    return found
+
+
+def _work_of(report: SystemReport) -> Work:
+    return Work(*(report.frame(name, columns) for name, columns in _WORK))
+
+
+def _read_both(report: SystemReport) -> tuple[Work, CallsRead]:
+    """The work, and meanwhile, on another thread, the calls."""
+    source = report.calls
+    likely = source.only_process(likely=True)
+    with ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(source.launching, likely, LAUNCHES)
+        waiting = pool.submit(source.synchronising)
+        work = _work_of(report)
+        launches, waits = reading.result(), waiting.result()
+    sure = likely is None or source.only_process() == likely
+    return work, calls_of(report, launches if sure else None, waits)
+
+
+def calls_of(
+    report: SystemReport, launches: Frame | None = None, waits: Frame | None = None
+) -> CallsRead:
+    """The calls by which iterations are found; those that were read already are given."""
+    source = report.calls
+    if launches is None:
+        launches = source.launching(source.only_process(), LAUNCHES)
+    waits = source.synchronising() if waits is None else waits
+    return CallsRead(launches, Frame.concatenate([waits, source.named(*PROFILER)]))
+
+
+def _named_graphs(report: SystemReport) -> Frame:
+    """Graph launches traced as a whole, each graph under a name."""
+    graphs = report.frame("graph_launches", (*PLACED, "graph_id"))
+    names = Labels.of(f"CUDA graph {number}" for number in graphs.ints("graph_id").tolist())
+    return Frame({**{column: graphs[column] for column in PLACED}, "name": names})
+
+
+def _first(*frames: Frame) -> int | None:
+    """When the first of all operations began."""
+    return min((int(frame.ints("start_ns").min()) for frame in frames if frame.rows), default=None)
+
+
+def _once(named: Frame) -> bool:
+    """Whether no thread has more than one of the ranges."""
+    return len(np.unique(named.ints("tid"))) == named.rows > 0
+
+
+def _launched_inside(
+    kernels: Frame, graphs: Frame, ranges: Frame, calls: Frame, named: Frame
+) -> tuple[Frame, Frame, Frame]:
+    """Kernels, graphs and ranges of one process while one of the ranges was open."""
+    low, high = int(named.ints("start_ns").min()), int(named.ints("end_ns").max())
+    kept = []
+    for frame in (kernels, graphs):
+        start = launch_starts(frame, calls)
+        kept.append(frame.take((start >= low) & (start <= high)))
+    within = inside(ranges, named)
+    for row in range(named.rows):
+        same = [ranges.ints(c) == named.ints(c)[row] for c in ("start_ns", "end_ns", "tid")]
+        within &= ~np.logical_and.reduce(same)
+    return kept[0], kept[1], ranges.take(within)

@@ -1,0 +1,443 @@
+"""Iterations of small programs of many kinds: steps, not layers, launches or warm-up."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+from programs import ADD, GEMM, MUL, SUM, Program, backward, forward, layer, optimizer
+
+from nsightpy.analysis.intervals import NOTHING, union
+from nsightpy.analysis.iterations.candidates import Cause
+from nsightpy.analysis.iterations.outside import no_steady_state, outside_of
+from nsightpy.analysis.iterations.steady import EDGE, STEADY, WARM_UP, steady_state
+from nsightpy.analysis.time_budget import Activity
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_layers_of_one_forward_pass_are_no_iterations(named: bool) -> None:
+    program = Program()
+    if named:
+        with program.range("forward pass"):
+            program.launch(ADD)
+            for number in range(12):
+                with program.range(f"transformer block {number}"):
+                    layer(program)
+            program.launch(GEMM, 90_000)
+    else:
+        forward(program)
+    found = program.found()
+    assert len(found) == 0
+    assert "no step of the program" in found.notes[0]
+    assert any(one.count in (11, 12, 24) for one in found.others)
+
+
+def test_blocks_that_the_host_waits_in_are_no_iterations() -> None:
+    program = Program()
+    for number in range(15):
+        with program.range(f"FSDP::pre_forward (blocks.{number})"):
+            program.launch(ADD)
+        layer(program)
+        program.wait("cudaStreamSynchronize")
+    assert len(program.found()) == 0
+
+
+@pytest.mark.parametrize("steps", [3, 10])
+def test_forward_passes_without_ranges_are_iterations(steps: int) -> None:
+    program = Program()
+    for _ in range(steps):
+        forward(program)
+    found = program.found()
+    assert len(found) == steps
+    assert found.source == "repeated kernel sequence"
+
+
+def test_measured_steps_count_and_warm_up_ranges_do_not() -> None:
+    program = Program()
+    with program.range("warmup"):
+        for number in range(5):
+            program.think(20_000_000 if number == 0 else 0)
+            forward(program)
+        program.wait()
+    for number in range(10):
+        with program.range(f"step_{number}"):
+            forward(program)
+            program.wait()
+    found = program.found()
+    assert (len(found), set(found.phase)) == (10, {STEADY})
+    assert "step_#" in found.source
+
+
+def test_warm_up_steps_of_their_own_name_do_not_count() -> None:
+    program = Program()
+    for number in range(20):
+        with program.range(f"warmup step {number}"):
+            forward(program)
+    for number in range(6):
+        with program.range(f"measured step {number}"):
+            forward(program)
+    assert len(program.found()) == 6
+
+
+def test_steps_in_a_warm_up_range_are_warm_up() -> None:
+    program = Program()
+    with program.range("warm-up"):
+        for _ in range(5):
+            forward(program)
+        program.wait()
+    with program.range("benchmark"):
+        for _ in range(10):
+            forward(program)
+        program.wait()
+    found = program.found()
+    assert found.phase == (WARM_UP,) * 5 + (STEADY,) * 10
+
+
+def test_forward_backward_and_optimizer_ranges_are_one_step() -> None:
+    program = Program()
+    for _ in range(8):
+        with program.range("forward"):
+            forward(program, 4)
+        with program.range("backward"):
+            backward(program, 4)
+        with program.range("optimizer step"):
+            optimizer(program)
+            program.wait()
+    found = program.found()
+    assert len(found) == 8
+    assert all(name in found.source for name in ("forward", "backward", "optimizer step"))
+
+
+def test_one_training_step_with_its_parts_is_no_iteration() -> None:
+    program = Program()
+    with program.range("forward pass"):
+        forward(program)
+    with program.range("backward pass"):
+        backward(program)
+    with program.range("optimizer step"):
+        for _ in range(100):
+            for name in (MUL, ADD, MUL, SUM, ADD):
+                program.launch(name, 3_000)
+    assert len(program.found()) == 0
+
+
+def test_training_with_evaluation_between_counts_training_steps() -> None:
+    program = Program()
+    for _ in range(4):
+        for _ in range(10):
+            forward(program, 4)
+            backward(program, 4)
+            optimizer(program)
+        for _ in range(3):
+            forward(program, 4)
+            program.wait()
+    found = program.found()
+    assert len(found) in (40, 41)
+
+
+def test_micro_steps_of_accumulated_gradients_are_parts_of_a_step() -> None:
+    program = Program()
+    for _ in range(9):
+        for _ in range(4):
+            forward(program, 3)
+            backward(program, 3)
+        optimizer(program)
+    assert len(program.found()) == 9
+
+
+def test_decoding_that_grows_longer_is_found_token_by_token() -> None:
+    program = Program()
+    forward(program, 4, 8.0, "prefill_gemm")
+    for token in range(60):
+        forward(program, 4, 0.1 + 0.01 * token)
+        program.launch("void at::native::reduce_kernel<512, ArgMaxOps<float>> argmax", 5_000)
+        program.wait("cudaMemcpy")
+    found = program.found()
+    assert abs(len(found) - 60) <= 1
+
+
+def test_steps_of_changing_shapes_are_found() -> None:
+    """Each step's matrix products run in one of three kernels, by its length."""
+    chosen = random.Random(3)
+    program = Program()
+    for _ in range(24):
+        tile = chosen.choice(("128x64", "64x64", "256x128"))
+        scale = chosen.uniform(0.5, 2.0)
+        forward(program, 4, scale, f"ampere_sgemm_{tile}_tn")
+        backward(program, 4, scale, f"ampere_sgemm_{tile}")
+        optimizer(program)
+        program.wait("cudaMemcpyAsync")
+    assert abs(len(program.found()) - 24) <= 1
+
+
+def test_time_steps_around_an_inner_solver_of_fixed_length() -> None:
+    program = Program()
+    for _ in range(15):
+        program.launch("advect", 300_000)
+        program.launch("divergence", 200_000)
+        for _ in range(20):
+            for name in ("spmv", "dot", "axpy"):
+                program.launch(name, 30_000)
+        program.launch("project", 250_000)
+    assert len(program.found()) == 15
+
+
+def test_an_inner_loop_of_changing_length_is_counted_itself() -> None:
+    chosen = random.Random(7)
+    program = Program()
+    for _ in range(60):
+        program.launch("update", 2_000)
+        for _ in range(chosen.randint(3, 30)):
+            program.launch("reset", 1_500)
+            program.launch("relax", 2_000)
+            program.wait("cudaMemcpy")
+        program.launch("check", 2_000)
+    found = program.found()
+    assert int(sorted(found.kernels)[len(found) // 2]) == 2
+
+
+def test_a_check_every_few_iterations_does_not_make_them_one() -> None:
+    program = Program()
+    for number in range(100):
+        for name in ("spmv", "dot", "axpy", "axpy2", "norm2", "scale"):
+            program.launch(name, 30_000)
+        if number % 10 == 9:
+            program.launch("residual", 5_000)
+            program.wait("cudaMemcpy")
+    assert len(program.found()) == 100
+
+
+def test_alternating_sweeps_are_a_step_each() -> None:
+    """Every other time step sweeps the axes in the other order."""
+    program = Program()
+    for number in range(12):
+        program.launch("calc_dt", 40_000)
+        for axis in ("x", "y") if number % 2 else ("y", "x"):
+            for name in ("flux", "cell", "momentum"):
+                program.launch(f"{name}_{axis}", 60_000)
+        for name in ("reset", "halo", "gas", "viscosity", "pdv", "accelerate"):
+            program.launch(name, 50_000)
+    assert len(program.found()) == 12
+
+
+def test_requests_at_irregular_times_are_iterations() -> None:
+    chosen = random.Random(1)
+    program = Program()
+    for _ in range(30):
+        program.think(chosen.randint(1_000_000, 40_000_000))
+        forward(program)
+        program.wait("cudaMemcpy")
+    found = program.found()
+    assert len(found) == 30
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_work_that_never_repeats_has_no_iterations(waits: bool) -> None:
+    chosen = random.Random(11)
+    program = Program()
+    for number in range(2_000):
+        program.launch(f"kernel_{chosen.randint(0, 60)}", chosen.randint(2_000, 90_000))
+        if waits and number % 25 == 24:
+            program.wait()
+    assert len(program.found()) == 0
+
+
+def test_a_loop_of_one_kernel_counts_its_launches() -> None:
+    program = Program()
+    for _ in range(40):
+        program.launch("body_force", 500_000)
+        program.wait()
+    assert len(program.found()) == 40
+
+
+def test_a_few_different_kernels_are_no_iterations() -> None:
+    program = Program()
+    for name in ("init", "add", "add", "mul", "dot", "dot"):
+        program.launch(name)
+        program.wait()
+    assert len(program.found()) == 0
+
+
+def test_a_capture_cut_at_both_ends_has_edges() -> None:
+    program = Program()
+    for _ in range(10):
+        forward(program, 4)
+        backward(program, 4)
+        optimizer(program)
+    kernels = program.kernels
+    program.kernels = kernels[len(kernels) // 27 : -len(kernels) // 23]
+    found = program.found()
+    assert found.phase.count(STEADY) >= 8
+    assert set(found.phase[1:-1]) == {STEADY}
+    assert EDGE in (found.phase[0], found.phase[-1]) or len(found) == 9
+
+
+def test_steps_inside_epochs_are_the_iterations() -> None:
+    program = Program()
+    for epoch in range(3):
+        with program.range(f"epoch {epoch}"):
+            for number in range(7):
+                with program.range(f"train_step {number}"):
+                    forward(program, 2)
+                    backward(program, 2)
+                    optimizer(program)
+            program.wait()
+    assert len(program.found()) == 21
+
+
+def test_steps_of_the_profiler_go_first() -> None:
+    program = Program()
+    for number in range(6):
+        with program.range(f"ProfilerStep#{number}"):
+            for part in range(2):
+                with program.range(f"batch {part}"):
+                    forward(program, 2)
+                    backward(program, 2)
+            optimizer(program)
+    found = program.found()
+    assert (len(found), found.kind) == (6, "profiler")
+    assert any("batch" in one.source for one in found.others)
+
+
+# What lies outside of the steady state
+
+
+def test_what_comes_before_the_steady_state_is_named() -> None:
+    program = Program()
+    program.think(50_000_000)
+    for number in range(12):
+        program.think(30_000_000 if number == 0 else 0)
+        forward(program, 4)
+        program.wait()
+    found = program.found()
+    state = steady_state(found)
+    assert state is not None
+    busy = union(*(np.asarray([k[side] for k in program.kernels]) for side in (0, 1)))
+    done = Activity(
+        busy, NOTHING, union(np.asarray([1_000_000]), np.asarray([40_000_000])), NOTHING
+    )
+    outside = outside_of(state, found, done, 1_000_000, program.free)
+    assert outside.steady_ns == state.window_ns
+    assert outside.window_ns == program.free - 1_000_000
+    assert outside.before.copies_ns == 39_000_000
+    assert outside.before.idle_ns + outside.before.kernels_ns + outside.before.copies_ns == (
+        outside.before.length_ns
+    )
+    assert outside.after.length_ns == 0
+    assert outside.share > 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause"),
+    [("layers", Cause.PARTS_OF_A_STEP), ("once", Cause.NOTHING_REPEATS), ("two", Cause.TOO_FEW)],
+)
+def test_why_there_is_no_steady_state(kind: str, cause: Cause) -> None:
+    program = Program()
+    if kind == "layers":
+        forward(program)
+    elif kind == "once":
+        for number in range(30):
+            program.launch(f"kernel_{number}")
+    else:
+        for number in range(3):
+            with (
+                program.range("warm-up" if number == 0 else "benchmark"),
+                program.range(f"it {number}"),
+            ):
+                forward(program)
+    why = no_steady_state(program.found())
+    assert why is not None
+    assert why.cause is cause
+    assert why.text
+
+
+def test_a_steady_state_needs_no_reason() -> None:
+    program = Program()
+    for _ in range(8):
+        forward(program)
+    assert no_steady_state(program.found()) is None
+
+
+def test_layers_of_a_mixture_of_experts_are_no_iterations() -> None:
+    """Rotary embeddings and expert routing come once a layer."""
+    program = Program()
+    program.launch("void vllm::embedding_kernel")
+    for _ in range(36):
+        for name in (
+            *("nvjet_tst_64x64_bias_TNT", "void vllm::rotary_embedding_kernel<c10::BFloat16>"),
+            *("fmhaSm100aKernel", "nvjet_tst_144x128", "vllm::fused_add_rms_norm_kernel"),
+            *("_topk_forward", "moe::dev::routing::kernel", "bmm_MxE4m3", "moe::finalize"),
+        ):
+            program.launch(name, 30_000)
+    program.launch("nvjet_head", 100_000)
+    assert len(program.found()) == 0
+
+
+def convolutions(program: Program, count: int) -> None:
+    """A pass of a convolutional network without stacks of equal blocks."""
+    for number in range(count):
+        program.launch(f"sm80_xmma_fprop_implicit_gemm_{number % 5}", 50_000 + 1_000 * number)
+        program.launch("void cudnn::bn_fw_inf_1C11_kernel_NCHW", 9_000)
+
+
+def test_images_that_a_network_is_asked_about_are_iterations() -> None:
+    program = Program()
+    for _ in range(20):
+        convolutions(program, 11)
+        program.launch("void cudnn::softmax_fw_kernel", 4_000)
+        program.wait("cudaMemcpy")
+    assert len(program.found()) == 20
+
+
+def test_compiled_steps_of_numbered_fusions_are_iterations() -> None:
+    """As XLA and Triton name them: every kernel of a step has a name of its own."""
+    program = Program()
+    for number in range(9):
+        program.launch(f"init_{number}", 70_000)
+    for _ in range(15):
+        for number in range(60):
+            program.launch(f"loop_fusion_{number}", 20_000)
+    assert len(program.found()) == 15
+
+
+@pytest.mark.parametrize("streams", [1, 2])
+def test_replays_of_a_graph_are_iterations(streams: int) -> None:
+    program = Program()
+    for _ in range(12):
+        for number in range(streams):
+            program.launch(f"CUDA graph {number}", 4_000_000)
+        program.wait()
+    assert len(program.found()) == 12
+
+
+def test_two_threads_that_launch_at_once_are_steps_together() -> None:
+    """A thread of its own launches the backward pass, another one loads data meanwhile."""
+    chosen = random.Random(5)
+    program = Program()
+    for _ in range(16):
+        forward(program, 3)
+        program.thread = 2
+        backward(program, 3)
+        program.launch(f"decode_image_{chosen.randint(0, 3)}", 8_000, repeat=chosen.randint(1, 4))
+        program.thread = 1
+        optimizer(program)
+    assert len(program.found()) == 16
+
+
+def test_a_benchmark_of_one_operator_counts_its_runs() -> None:
+    program = Program()
+    for _ in range(100):
+        program.launch("void at::native::vectorized_elementwise_kernel<FillFunctor<int>>", 30_000)
+        program.launch("nvfuser_pointwise_f0_c1_r0_g0", 80_000)
+    assert len(program.found()) == 100
+
+
+def test_modules_in_a_list_are_layers_whatever_they_are_called() -> None:
+    program = Program()
+    program.launch(ADD)
+    for number in range(12):
+        with program.range(f"h.{number}"):
+            layer(program)
+    program.launch(GEMM, 90_000)
+    assert len(program.found()) == 0
