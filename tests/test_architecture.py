@@ -155,7 +155,7 @@ def test_nobody_reaches_through_a_report() -> None:
 
 
 def test_queries_and_commands_know_any_report() -> None:
-    """They are typed against reports/protocol.py; who sorts files by their kind stands aside."""
+    """They are typed against reports/system.py, whatever kind of file a report is."""
     named = [
         f"{path.relative_to(ROOT)}"
         for folder in ("query", "commands")
