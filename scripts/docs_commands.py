@@ -1,0 +1,132 @@
+"""Pages of the documentation about commands: the real --help, and what an example really prints."""
+
+from __future__ import annotations
+
+import functools
+import html
+import re
+import shlex
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+from terminal import ROOT, terminal_session
+
+from nsightpy.cli.main import cli
+
+JOB = "sample_reports/training_4rank"
+MEASURED = f"{JOB}.ncu.csv"
+COLUMNS = 110
+MOST_LINES = 60
+# What is shown for a command; a command that is not named here is asked about the sample job.
+EXAMPLES: dict[str, tuple[str, ...]] = {
+    "cache": ("",),
+    "headroom": (f"{JOB} --ncu {MEASURED}", f"{JOB} --ncu {MEASURED} -o headroom.png"),
+    "info": (f"{JOB} sample_reports/single_process.sqlite",),
+    "iterations": (JOB, f"{JOB} -o iterations.png"),
+    "kernels": (f"{JOB} --top 5", f"{JOB} --top 3 --by rank --name base --format csv"),
+    "memory": ("sample_reports/single_process.sqlite",),
+    "nvtx": (f"{JOB} --top 12",),
+    "roofline": (
+        "sample_reports/kernels_h100.ncu.csv",
+        "sample_reports/kernels_h100.ncu.csv -o roofline.png",
+    ),
+    "select": (f"{JOB} -- python train.py",),
+    "timeline": (f"{JOB} --iteration 4 -o timeline.png",),
+}
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@dataclass(frozen=True)
+class Example:
+    """A command line, what it printed, and the files that it wrote."""
+
+    line: str
+    printed: str
+    notes: str
+    files: dict[str, bytes]
+
+
+def _context(command: click.Command, parent: click.Context | None = None) -> click.Context:
+    settings = {} if parent else cli.context_settings
+    name = command.name if parent else "nsightpy"
+    return click.Context(command, parent, name, terminal_width=80, **settings)
+
+
+def command_names() -> list[str]:
+    """The commands in the order of `nsightpy --help`, without hidden ones."""
+    context = _context(cli)
+    commands = ((name, cli.get_command(context, name)) for name in cli.list_commands(context))
+    return [name for name, command in commands if command is not None and not command.hidden]
+
+
+def help_of(name: str | None = None) -> str:
+    """What `nsightpy [NAME] --help` prints on 80 columns."""
+    context = _context(cli)
+    command = cli if name is None else cli.get_command(context, name)
+    assert command is not None, name
+    return command.get_help(context if command is cli else _context(command, context))
+
+
+def command_page(name: str) -> str:
+    """The page of a command as Markdown."""
+    examples = "".join(map(_example_section, examples_of(name)))
+    return f"# {name}\n\n```text\n{help_of(name)}\n```\n\n## Example\n\n{examples}"
+
+
+def index_page() -> str:
+    """The page above all commands as Markdown."""
+    context = _context(cli)
+    rows = []
+    for name in command_names():
+        command = cli.get_command(context, name)
+        assert command is not None, name
+        rows.append(f"| [{name}]({name}.md) | {command.get_short_help_str(120)} |\n")
+    return (
+        "# Commands\n\nHelp and examples on these pages were printed by the commands themselves, "
+        "from the [sample reports](../tour.md).\n\n"
+        f"| command | |\n|---|---|\n{''.join(rows)}\n```text\n{help_of()}\n```\n"
+    )
+
+
+def examples_of(name: str) -> Iterator[Example]:
+    """The examples of a command, run now; raises ValueError for one that fails."""
+    return map(functools.partial(_run, name), EXAMPLES.get(name, (JOB,)))
+
+
+@functools.cache
+def _run(name: str, arguments: str) -> Example:
+    line = f"nsightpy {name} {arguments}".rstrip()
+    with tempfile.TemporaryDirectory() as folder:
+        here = Path(folder).resolve()
+        (here / "sample_reports").symlink_to(ROOT / "sample_reports")
+        printed, notes, code = terminal_session(
+            [name, *shlex.split(arguments)],
+            COLUMNS,
+            here,
+            NO_COLOR="1",
+            NSIGHTPY_CACHE_DIR=str(here / "cache"),
+        )
+        if code:
+            raise ValueError(f"{line} exits with {code}: {notes}\nSee EXAMPLES in {__file__}.")
+        written = (path for path in sorted(here.rglob("*")) if path.is_file())
+        files = {str(path.relative_to(here)): path.read_bytes() for path in written}
+    printed, notes = (
+        _ESCAPES.sub("", text).replace(str(here), "~").rstrip() for text in (printed, notes)
+    )
+    return Example(line, printed, notes, files)
+
+
+def _example_section(example: Example) -> str:
+    lines = [f"$ {example.line}", *example.printed.splitlines()]
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES:] = [f"... {len(lines) - MOST_LINES} more lines"]
+    shown = html.escape("\n".join([*lines, *example.notes.splitlines()]), quote=False)
+    pictures = "".join(
+        f"![what {html.escape(example.line)} draws]({name})\n\n"
+        for name in example.files
+        if name.endswith((".png", ".svg"))
+    )
+    return f'<pre class="terminal"><code>{shown}</code></pre>\n\n{pictures}'

@@ -1,0 +1,62 @@
+"""Run a command inside a terminal of a given size, as a person would see it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def run_in_terminal(
+    arguments: list[str], columns: int, folder: Path = ROOT, **environment: str
+) -> str:
+    """What `nsightpy ARGUMENTS` writes to a terminal that is `columns` wide; it must succeed."""
+    text, notes, code = terminal_session(arguments, columns, folder, **environment)
+    assert code == 0, notes
+    return text
+
+
+def terminal_session(
+    arguments: list[str], columns: int, folder: Path = ROOT, **environment: str
+) -> tuple[str, str, int]:
+    """Stdout of `nsightpy ARGUMENTS` on a terminal, its stderr through a pipe, the exit code."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    kept = {k: v for k, v in os.environ.items() if k not in ("COLUMNS", "LINES", "NO_COLOR")}
+    path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
+    with tempfile.TemporaryFile() as errors:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "nsightpy", *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=slave,
+            stderr=errors,
+            cwd=folder,
+            env={**kept, "TERM": "xterm-256color", "PYTHONPATH": path, **environment},
+        )
+        os.close(slave)
+        text = _all_of(master)
+        code = process.wait()
+        errors.seek(0)
+        return text.decode().replace("\r\n", "\n"), errors.read().decode(), code
+
+
+def _all_of(master: int) -> bytes:
+    chunks = []
+    while True:
+        try:
+            chunk = os.read(master, 65_536)
+        except OSError:
+            break
+        if not chunk:
+            break
+        chunks.append(chunk)
+    os.close(master)
+    return b"".join(chunks)
