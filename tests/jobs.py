@@ -46,7 +46,8 @@ class Simulated:
             shown = since + drift + clock["gpu_error_ns"]
             found.append(fit.to_aligned(shown) - (start + since))
         errors = np.asarray(found)
-        return np.abs(errors - np.median(errors[0])).max(axis=1)
+        worst: np.ndarray = np.abs(errors - np.median(errors[0])).max(axis=1)
+        return worst
 
     def groups(self, alignment: Alignment) -> tuple[set[tuple[int, ...]], set[tuple[int, ...]]]:
         """The groups of ranks that were found, and the true ones."""

@@ -32,9 +32,11 @@ class Trace:
 
     def of_stream(self, stream: int) -> Trace:
         """Only what ran on one stream."""
-        parts = (self.kernels, self.operations, self.graphs)
-        mine = [part.take(part.ints("stream") == stream) for part in parts]
-        return Trace(*mine, self.calls)
+        kernels, operations, graphs = (
+            part.take(part.ints("stream") == stream)
+            for part in (self.kernels, self.operations, self.graphs)
+        )
+        return Trace(kernels, operations, graphs, self.calls)
 
 
 def load(path: Path, *, rounded: bool, any_stream: bool = False) -> Trace:

@@ -97,9 +97,9 @@ def write_export(path: Path, launches: Sequence[Scripted], *, mangled: bool = Tr
             start = called + 100 if one.gpu_start_ns is None else one.gpu_start_ns
             own, function, demangled = one.names
             names = (text(demangled), text(function), text(own) if mangled else None)
-            row = (start, start + one.duration_ns, one.device, 1, 7, number + 1, process, *names)
-            row += (*one.grid, *one.block, 0, one.shared)
-            _insert(connection, "CUPTI_ACTIVITY_KIND_KERNEL", row)
+            when = (start, start + one.duration_ns, one.device, 1, 7, number + 1, process)
+            kernel = (*when, *names, *one.grid, *one.block, 0, one.shared)
+            _insert(connection, "CUPTI_ACTIVITY_KIND_KERNEL", kernel)
             call = (called, called + 50, process | 1, number + 1, text("cudaLaunchKernel"), 0)
             _insert(connection, "CUPTI_ACTIVITY_KIND_RUNTIME", call)
             for kind, opened in ((59, one.nvtx), (60, one.ranges)):
@@ -110,8 +110,8 @@ def write_export(path: Path, launches: Sequence[Scripted], *, mangled: bool = Tr
         for pid in {one.pid for one in launches}:
             for domain, number in domains.items():
                 if number:
-                    row = (0, None, 75, domain, pid << 24 | 1, None, number)
-                    _insert(connection, "NVTX_EVENTS", row)
+                    named = (0, None, 75, domain, pid << 24 | 1, None, number)
+                    _insert(connection, "NVTX_EVENTS", named)
         connection.executemany(
             "INSERT INTO StringIds VALUES (?, ?)", [(i, s) for s, i in strings.items()]
         )

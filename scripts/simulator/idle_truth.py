@@ -76,9 +76,9 @@ def _done_after(
                 for index, each in enumerate(queue)
                 if each.records == entry.waits_for
             )
-            end = _done_after(queues, other, at, ends)
-            if end is not None:
-                latest = end if latest is None else max(latest, end)
+            awaited = _done_after(queues, other, at, ends)
+            if awaited is not None:
+                latest = awaited if latest is None else max(latest, awaited)
     return latest
 
 

@@ -192,12 +192,12 @@ def _work(kernel: SimulatedKernel) -> Iterable[Metric]:
             amount = getattr(kernel, operation, 0.0) if letter == "f" else 0.0
             name = f"smsp__sass_thread_inst_executed_op_{letter}{operation}_pred_on.sum"
             yield f"{name}.per_cycle_elapsed", "inst/cycle", amount / cycles
-    for path, width in TENSOR_OPS.items():
+    for path, rate in TENSOR_OPS.items():
         done = 0.0
         for kind, ops in kernel.tensor.items():
             if path in (f"src_{kind}_dst_fp32", f"op_hgmma_src_{kind}_dst_fp32_sparsity_off"):
                 done = ops
-        yield f"sm__ops_path_tensor_{path}.sum.peak_sustained", "", width * SMS
+        yield f"sm__ops_path_tensor_{path}.sum.peak_sustained", "", rate * SMS
         yield f"sm__ops_path_tensor_{path}.sum.per_cycle_elapsed", "", done / cycles
 
 

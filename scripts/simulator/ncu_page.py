@@ -7,8 +7,10 @@ import io
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-ABOUT = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream")
-ABOUT += ("Block Size", "Grid Size", "Device", "CC")
+ABOUT = (
+    *("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream"),
+    *("Block Size", "Grid Size", "Device", "CC"),
+)
 CLOCK_HZ = 1.755e9
 DRAM_HZ, DRAM_BYTES = 2.619e9, 1280
 LANES = 16896
