@@ -391,7 +391,7 @@ def test_every_format(form: str, tmp_path: Path) -> None:
 
 
 def test_queue_lengths_and_launch_bound_stretches() -> None:
-    from test_idle import Action, placed
+    from enqueued import Action, placed
 
     from nsightpy.analysis.idle.gpu_work import gpu_work
     from nsightpy.frames import Frame, Labels

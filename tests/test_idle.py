@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
+from enqueued import Action, placed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports import DDP, NSYS, ask, needs_reports
@@ -196,18 +196,6 @@ def test_without_api_calls_nothing_is_attributed(tmp_path: Path) -> None:
 # A model, one kernel at a time
 
 
-class Action(NamedTuple):
-    """Something enqueued at a host time on a stream: op, record, or wait for a record."""
-
-    time: int
-    kind: str
-    stream: int
-    number: int  # record made or waited for
-    start: int = 0
-    end: int = 0
-    role: str = ""
-
-
 @st.composite
 def captures(draw: st.DrawFn) -> list[Action]:
     """Host actions in order of time; operations of a stream run one after the other."""
@@ -270,19 +258,6 @@ def modelled(actions: list[Action], begin: int, end: int) -> tuple[int, int, int
 
 def ints(values: list[int]) -> np.ndarray:
     return np.asarray(values, dtype=np.int64)
-
-
-def placed(actions: list[Action], first_id: int) -> dict[str, np.ndarray]:
-    count = len(actions)
-    return {
-        "start_ns": ints([a.start for a in actions]),
-        "end_ns": ints([a.end for a in actions]),
-        "pid": ints([1] * count),
-        "device": ints([0] * count),
-        "context": ints([1] * count),
-        "stream": ints([a.stream for a in actions]),
-        "correlation_id": ints(list(range(first_id, first_id + count))),
-    }
 
 
 @given(captures())

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nvtx_programs import Case, program
 from reports import NSYS, ask, needs_reports, select
-from test_nvtx_projection import Case, program
 
 from nsightpy.analysis.intervals import union
 from nsightpy.analysis.nvtx.membership import (

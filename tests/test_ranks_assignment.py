@@ -1,11 +1,12 @@
 """Which rank each report and process is, on tiny exports; and many reports as one set."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from pathlib import Path
 
 import pytest
-from simulator import Export, Process, schema
+from ranked_reports import join, write
+from simulator import Export, schema
 
 from nsightpy.commands.kernels import kernels
 from nsightpy.errors import ReportError, UsageError
@@ -15,37 +16,6 @@ from nsightpy.reports.nsys import NsysReport
 
 OPEN_FILES = Path("/proc/self/fd")
 Ranks = dict[str, dict[int, tuple[int | None, str]]]
-
-
-def write(
-    path: Path,
-    *,
-    mpi: Mapping[int, int] | None = None,
-    named: Mapping[int, int] | None = None,
-    nccl: Mapping[int, tuple[int, int]] | None = None,
-    environment: Mapping[str, str] | None = None,
-    pids: Sequence[int] = (1000,),
-    generation: str = schema.NEW,
-    took: int = 100,
-) -> Path:
-    """A report with one kernel a process; by pid: MPI_RANKS, thread names, communicators."""
-    export = Export(path, generation, environment=environment)
-    for pid in pids:
-        process = export.process(pid)
-        export.kernel(1000, 1000 + took, "gemm(float *)", process=process, launch=(0, 10))
-        if mpi:
-            export.mpi_rank(mpi[pid], process)
-        if named:
-            export.nvtx_thread_name(f"MPI Rank {named[pid]}", process=process)
-        if nccl:
-            join(export, *nccl[pid], process=process)
-    return export.write()
-
-
-def join(export: Export, rank: int, size: int, process: Process | None = None) -> None:
-    """The process creates a communicator of that size."""
-    options = {"registered": True, "payload": {"No. of ranks": size, "Rank": rank}}
-    export.nvtx_push_pop(1, 2, "ncclCommInitRank", process=process, **options)
 
 
 def ranks(paths: Path | Sequence[Path], rank_regex: str | None = None) -> Ranks:

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ranked_reports import write
 from reports import ask
-from test_ranks_assignment import write
 
 from nsightpy.errors import ReportError
 from nsightpy.rank_set import open_ranks
