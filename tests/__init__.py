@@ -1,0 +1,1 @@
+"""Tests lie as the packages do; what several of them use is in support/."""

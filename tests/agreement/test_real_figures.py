@@ -1,0 +1,230 @@
+"""The figures of every command on every real export, recomputed by plain SQL and a sweep."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from statistics import mean, median, stdev
+from typing import Any
+
+import pytest
+from simulator.truth import COMMUNICATION, COMPUTE, GRAPH, MEMORY, budget
+
+from tests.support.reports import (
+    DDP,
+    NSYS,
+    SPLITS,
+    ask,
+    exports,
+    needs_reports,
+    rows,
+    select,
+    tables,
+    told,
+)
+
+KIND = "CUPTI_ACTIVITY_KIND_"
+BUDGET = (
+    *("window_ns", "busy_ns", "compute_ns", "communication_ns", "memory_ns", "overlap_ns"),
+    *("exposed_communication_ns", "copy_only_ns", "opaque_graph_ns", "idle_ns"),
+)
+# Why no compute kernel ran: together the compute-absent time.
+CAUSES = ("launch_starved_ns", "blocking_ns", "dependency_stalled_ns", "unattributed_ns")
+COPIES = (
+    *("Unknown", "Host-to-Device", "Device-to-Host", "Host-to-Array", "Array-to-Host"),
+    *("Array-to-Array", "Array-to-Device", "Device-to-Array", "Device-to-Device"),
+    *("Host-to-Host", "Peer-to-Peer"),
+)
+
+
+def totals(pairs: Iterable[tuple[str, int]]) -> list[tuple[str, list[int]]]:
+    """Names with all their durations, largest total first, then by name."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for name, value in pairs:
+        found[name].append(value)
+    return sorted(found.items(), key=lambda item: (-sum(item[1]), item[0]))
+
+
+def check_ranking(mine: list[dict[str, Any]], theirs: list[tuple[str, list[int]]]) -> None:
+    names = "Operation" if mine and "Operation" in mine[0] else "Name"
+    assert [row[names] for row in mine] == [name for name, _ in theirs]
+    whole = sum(sum(values) for _, values in theirs)
+    for row, (_, values) in zip(mine, theirs, strict=True):
+        spread = stdev(values) if len(values) > 1 else 0.0
+        exact = (sum(values), len(values), min(values), max(values))
+        assert (list(row.values())[1:3], row["Min (ns)"], row["Max (ns)"]) == (
+            [exact[0], exact[1]],
+            exact[2],
+            exact[3],
+        )
+        near = (mean(values), median(values), spread, 100 * exact[0] / whole)
+        shown = (row["Avg (ns)"], row["Med (ns)"], row["StdDev (ns)"], row["Time (%)"])
+        assert shown == pytest.approx(near, rel=0, abs=0.0501)
+
+
+def kernel_rows(path: Path, name: str = "demangledName") -> list[tuple[str, int]]:
+    if f"{KIND}KERNEL" not in tables(path):
+        return []
+    return select(
+        path,
+        f'SELECT s.value, k."end" - k.start FROM {KIND}KERNEL k '
+        f"LEFT JOIN StringIds s ON s.id = k.{name}",
+    )
+
+
+@exports
+def test_kernels_are_what_sql_says(path: Path) -> None:
+    check_ranking(rows(path, "kernels"), totals(kernel_rows(path)))
+    check_ranking(rows(path, "kernels", "--name", "base"), totals(kernel_rows(path, "shortName")))
+
+
+@exports
+def test_splits_share_the_same_total(path: Path) -> None:
+    whole = totals(kernel_rows(path))
+    for split in (*SPLITS, ",".join(SPLITS)):
+        split_rows = rows(path, "kernels", "--by", split)
+        found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        for row in split_rows:
+            found[row["Name"]][0] += row["Total Time (ns)"]
+            found[row["Name"]][1] += row["Instances"]
+        assert found == {name: [sum(values), len(values)] for name, values in whole}
+        keys = [tuple(row[name] for name in (*split.split(","), "Name")) for row in split_rows]
+        assert len(set(keys)) == len(keys)
+
+
+@exports
+def test_api_calls_are_what_sql_says(path: Path) -> None:
+    theirs: list[tuple[str, int]] = []
+    if f"{KIND}RUNTIME" in tables(path):
+        theirs = select(
+            path,
+            f'SELECT s.value, r."end" - r.start FROM {KIND}RUNTIME r '
+            "LEFT JOIN StringIds s ON s.id = r.nameId WHERE r.eventClass <> 67",
+        )
+    plain = totals((re.sub(r"_v\d{4}$", "", name), value) for name, value in theirs)
+    check_ranking(rows(path, "api"), plain)
+
+
+@exports
+def test_memory_operations_are_what_sql_says(path: Path) -> None:
+    found: list[tuple[str, int, int]] = []
+    if f"{KIND}MEMCPY" in tables(path):
+        copies = select(path, f'SELECT copyKind, "end" - start, bytes FROM {KIND}MEMCPY')
+        found += [(f"[CUDA memcpy {COPIES[kind]}]", ns, size) for kind, ns, size in copies]
+    if f"{KIND}MEMSET" in tables(path):
+        sets = select(path, f'SELECT "end" - start, bytes FROM {KIND}MEMSET')
+        found += [("[CUDA memset]", ns, size) for ns, size in sets]
+    told = tables(path) & {"TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU"}
+    columns = {(t, row[1]) for t in told for row in select(path, f"PRAGMA table_info({t})")}
+    speeds = [
+        row[0]
+        for table, column in sorted(columns)
+        if column == "memoryBandwidth"
+        for row in select(path, f"SELECT memoryBandwidth FROM {table}")
+    ]
+    fastest = max(speeds, default=0)
+    mine = rows(path, "memory")
+    check_ranking(mine, totals((name, ns) for name, ns, _ in found))
+    sizes = dict(totals((name, size) for name, _, size in found))
+    for row in mine:
+        values = sizes[row["Operation"]]
+        exact = (sum(values), mean(values), median(values), min(values), max(values))
+        shown = [row[f"{word} (MB)"] for word in ("Total", "Avg", "Med", "Min", "Max")]
+        assert shown == pytest.approx([value / 1e6 for value in exact], rel=0, abs=0.000501)
+        speed = sum(values) / row["Total Time (ns)"]
+        if fastest and speed * 1e9 > fastest:
+            assert row["throughput_gb_per_s"] is None, "faster than the memory itself"
+            continue
+        assert row["throughput_gb_per_s"] == pytest.approx(speed, abs=0.000501)
+
+
+@exports
+def test_launches_are_joined_by_process_and_correlation(path: Path) -> None:
+    kernels: list[tuple[int, int]] = []
+    calls: set[tuple[int, int]] = set()
+    if {f"{KIND}KERNEL", f"{KIND}RUNTIME"} <= tables(path):
+        kernels = select(path, f"SELECT globalPid >> 24, correlationId FROM {KIND}KERNEL")
+        launches = f"SELECT globalTid >> 24, correlationId FROM {KIND}RUNTIME"
+        calls = set(select(path, f"{launches} WHERE eventClass IN (0, 1)"))
+    joined = sum(kernel in calls for kernel in kernels)
+    assert sum(row["count"] for row in rows(path, "launches")) == joined
+
+
+@needs_reports
+def test_colliding_correlations_of_two_processes_stay_apart() -> None:
+    path = NSYS / DDP
+    found = rows(path, "launches")
+    assert sum(row["count"] for row in found) == 4652
+    assert {row["rank"] for row in found} == {0, 1}
+    assert not [note for note in ask("launches", path).stderr.splitlines() if "left out" in note]
+    ((crossed,),) = select(
+        path,
+        f"SELECT count(*) FROM {KIND}KERNEL k JOIN {KIND}RUNTIME r USING (correlationId)",
+    )
+    assert crossed == 5397
+
+
+# Time accounting
+
+
+def events(path: Path) -> dict[tuple[int, int], list[tuple[int, int, int]]]:
+    """(start, end, class) of all GPU work by process and device."""
+    found: dict[tuple[int, int], list[tuple[int, int, int]]] = defaultdict(list)
+    classes = {"MEMCPY": MEMORY, "MEMSET": MEMORY, "GRAPH_TRACE": GRAPH, "KERNEL": COMPUTE}
+    for name, kind in classes.items():
+        if f"{KIND}{name}" not in tables(path):
+            continue
+        label, join = "''", ""
+        if kind == COMPUTE:
+            label, join = "s.value", "LEFT JOIN StringIds s ON s.id = e.demangledName"
+        sql = f'SELECT globalPid >> 24 & 0xFFFFFF, deviceId, start, "end", {label}'
+        for pid, device, start, end, text in select(path, f"{sql} FROM {KIND}{name} e {join}"):
+            talks = text.removeprefix("void ").startswith("nccl")
+            found[pid, device].append((start, end, COMMUNICATION if talks else kind))
+    return found
+
+
+@exports
+def test_breakdown_is_what_a_sweep_over_the_events_says(path: Path) -> None:
+    theirs = []
+    for (_, device), mine in events(path).items():
+        counted = budget(mine)
+        theirs.append((device, *(counted[name] for name in BUDGET)))
+    found = [(row["device"], *(row[name] for name in BUDGET)) for row in rows(path, "breakdown")]
+    assert sorted(found) == sorted(theirs)
+
+
+@exports
+def test_invariants_of_the_time_budget(path: Path) -> None:
+    found = rows(path, "breakdown")
+    assert found or f"{KIND}KERNEL" not in tables(path)
+    for row in found:
+        quiet = row["busy_ns"] - row["exposed_communication_ns"]
+        assert 0 <= row["compute_ns"] <= quiet <= row["busy_ns"] <= row["window_ns"]
+        assert row["busy_ns"] + row["idle_ns"] == row["window_ns"]
+        assert row["overlap_ns"] <= min(row["compute_ns"], row["communication_ns"])
+        assert row["exposed_communication_ns"] + row["overlap_ns"] <= row["communication_ns"]
+        assert row["copy_only_ns"] <= row["memory_ns"]
+        assert row["opaque_graph_ns"] <= row["compute_ns"]
+        causes = [row[name] for name in CAUSES if row[name] is not None]
+        assert not causes or sum(causes) == row["window_ns"] - row["compute_ns"]
+        assert all(cause >= 0 for cause in causes)
+
+
+@exports
+def test_summary_repeats_the_figures_of_the_commands(path: Path) -> None:
+    document = told(path).answers[("summarize",), "json"].json
+    for mine, theirs in zip(document["breakdown"], rows(path, "breakdown"), strict=True):
+        assert {name: mine[name] for name in ("rank", "device", *BUDGET)} == {
+            name: theirs[name] for name in ("rank", "device", *BUDGET)
+        }
+    assert document["kernels"] == rows(path, "kernels")[:5]
+    assert document["memory"] == rows(path, "memory")
+    (info,) = rows(path, "info")
+    names = ("gpu", "devices", "processes", "tool_version", "duration_ns", "kernels")
+    assert {name: document["header"][name] for name in names} == {
+        name: info[name] for name in names
+    }
+    assert document["header"]["kernels"] == len(kernel_rows(path))

@@ -1,0 +1,328 @@
+"""Clocks are recovered to a microsecond from collectives, or said to be not."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulator import PRESETS, TrainingJob
+
+from nsightpy.analysis.clock_alignment.alignment import align as align_logs
+from nsightpy.analysis.clock_alignment.clock_pairs import Ends, offset_between
+from nsightpy.analysis.clock_alignment.clocks import (
+    COLLECTIVES,
+    ONE_SESSION,
+    SYSTEM_CLOCK,
+    WALL_CLOCK,
+    Clock,
+    ClockFit,
+    level_zero,
+)
+from nsightpy.commands.ranks import align
+from nsightpy.query.rank_alignment import alignment_of, collective_part
+from nsightpy.rank_set import open_ranks
+from tests.support.jobs import (
+    Edit,
+    begin_late,
+    change,
+    lose_collectives,
+    simulate,
+    split_by_process,
+)
+from tests.support.reports import DDP, NSYS, needs_reports
+
+PAYLOADS = pytest.mark.parametrize("payload", ["json", "blob", None])
+NODES_APART = {"utc_error_ns": (0, 3_700_000)}
+UNKNOWN_HOSTS = {"hostnames": False, "evidence": ()}
+
+
+@PAYLOADS
+@pytest.mark.parametrize("name", ["ranks_2", "ranks_8", "training_4rank", "pipeline_4"])
+def test_offsets_within_a_microsecond(tmp_path: Path, name: str, payload: str | None) -> None:
+    job = simulate(replace(PRESETS[name], payload=payload), tmp_path)
+    fits = job.alignment().fits
+    assert {fit.method for fit in fits} == {COLLECTIVES}
+    assert job.errors_ns(fits).max() < 1_000
+    assert fits[0].offset_ns == 0
+    assert {fit.drift_ppm for fit in fits} == {None}, "too short to tell a drift"
+
+
+@pytest.mark.parametrize(("payload", "seed"), [("json", 1064), (None, 64)])
+def test_64_ranks(tmp_path: Path, payload: str | None, seed: int) -> None:
+    job = simulate(replace(PRESETS["ranks_64"], payload=payload, seed=seed), tmp_path)
+    alignment = job.alignment()
+    assert job.errors_ns(alignment.fits).max() < 1_000
+    assert {fit.drift_ppm for fit in alignment.fits} == {None}, "no drift is made of jitter"
+    assert alignment.instances.matched.all()
+    found, truth = job.groups(alignment)
+    assert found == truth
+
+
+STAGES = TrainingJob(
+    name="stages",
+    seed=1,
+    tensor=2,
+    data=2,
+    pipeline=2,
+    microbatches=2,
+    layers=2,
+    buckets=2,
+    ranks_per_node=4,
+    **NODES_APART,  # type: ignore[arg-type]
+)
+
+
+@pytest.mark.parametrize("payload", ["json", None])
+@pytest.mark.parametrize("edit", ["none", "rank 3 is missing", "collectives are lost"])
+def test_stages_on_two_nodes_that_meet_six_times(
+    tmp_path: Path, edit: str, payload: str | None
+) -> None:
+    def changed(paths: Sequence[Path]) -> None:
+        if edit == "rank 3 is missing":
+            paths[3].unlink()
+        if edit == "collectives are lost":
+            lose_collectives(paths, 7)
+
+    job = simulate(replace(STAGES, payload=payload), tmp_path, changed)
+    fits = job.alignment().fits
+    assert job.errors_ns(fits).max() < 1_000
+    assert {fit.drift_ppm for fit in fits} == {None}, "what ranks of one node tell is no drift"
+
+
+SPARSE = {"data_gap_ns": 300_000_000, "long_gap_every": 0, "warmup": 0, "iterations": 16}
+
+
+@pytest.mark.parametrize("payload", ["json", None])
+@pytest.mark.parametrize(("name", "ranks_per_node"), [("ranks_2", 1), ("ranks_8", 4)])
+def test_drift_where_collectives_are_few_and_far_between(
+    tmp_path: Path, name: str, ranks_per_node: int, payload: str | None
+) -> None:
+    more: dict[str, object] = {"payload": payload, "ranks_per_node": ranks_per_node, **SPARSE}
+    job = replace(PRESETS[name], drift_ppb=(0, 40_000), **NODES_APART, **more)  # type: ignore[arg-type]
+    found = simulate(job, tmp_path)
+    fits, truth = found.alignment().fits, found.rank_truth("clock")
+    assert [fit.drift_ppm for fit in fits] == pytest.approx(
+        [one["drift_ppm"] for one in truth], abs=0.1
+    )
+    assert [fit.offset_ns for fit in fits] == pytest.approx(
+        [one["offset_ns"] for one in truth], abs=1_000
+    )
+
+
+def _late(ranks: set[int], after_ns: int) -> Edit:
+    return lambda paths: begin_late(paths, ranks, after_ns)
+
+
+EDITS = {
+    "captures begin at other iterations": _late({1, 3, 4}, 30_000_000),
+    "every capture begins mid-run": _late(set(range(8)), 22_000_000),
+    "collectives are lost": lambda paths: lose_collectives(paths, 7),
+    "environment and system clock are gone": lambda paths: [
+        change(path, "UPDATE TARGET_INFO_SESSION_START_TIME SET systemClockNs = NULL")
+        for path in paths
+    ],
+}
+
+
+@pytest.mark.parametrize("payload", ["json", None])
+@pytest.mark.parametrize("edit", EDITS)
+def test_what_is_missing_does_no_harm(tmp_path: Path, edit: str, payload: str | None) -> None:
+    job = replace(PRESETS["ranks_8"], payload=payload, iterations=8, **NODES_APART, **UNKNOWN_HOSTS)
+    found = simulate(job, tmp_path, EDITS[edit])
+    fits = found.alignment().fits
+    assert {fit.method for fit in fits} == {COLLECTIVES}
+    assert found.errors_ns(fits).max() < 1_000
+
+
+@pytest.mark.parametrize("wrong_ns", [-90_000_000, 3_600_000_000_000])
+def test_clocks_may_be_wrong_by_an_hour(tmp_path: Path, wrong_ns: int) -> None:
+    job = replace(PRESETS["ranks_8"], utc_error_ns=(0, wrong_ns), iterations=8)
+    found = simulate(job, tmp_path)
+    assert found.errors_ns(found.alignment().fits).max() < 1_000
+
+
+def test_reports_without_a_wall_clock_are_placed_by_their_collectives(tmp_path: Path) -> None:
+    def no_clock(paths: list[Path]) -> None:
+        change(paths[1], "DROP TABLE TARGET_INFO_SESSION_START_TIME")
+
+    found = simulate(PRESETS["ranks_2"], tmp_path, no_clock)
+    fits = found.alignment().fits
+    assert found.errors_ns(fits).max() < 1_000
+
+
+def test_drift_over_a_long_run(tmp_path: Path) -> None:
+    slow = {"data_gap_ns": 300_000_000, "long_gap_every": 0, "warmup": 0}
+    job = TrainingJob(
+        name="long",
+        data=4,
+        ranks_per_node=2,
+        iterations=40,
+        layers=1,
+        drift_ppb=(0, 9_000),
+        gpu_drift_ppb=(0, 0, 0, 400),
+        **NODES_APART,
+        **slow,
+    )
+    found = simulate(job, tmp_path)
+    fits = found.alignment().fits
+    drifts = [one["drift_ppm"] for one in found.rank_truth("clock")]
+    assert [fit.drift_ppm for fit in fits] == pytest.approx(drifts, abs=0.1)
+    offsets = [one["offset_ns"] for one in found.rank_truth("clock")]
+    assert [fit.offset_ns for fit in fits] == pytest.approx(offsets, abs=1_000)
+
+
+THIRD_OF_A_SECOND = replace(PRESETS["ranks_8"], iterations=30, straggler=None, **NODES_APART)
+
+
+@pytest.mark.parametrize("drift_ppb", [0, 3_000, 20_000])
+def test_drift_over_a_third_of_a_second(tmp_path: Path, drift_ppb: int) -> None:
+    """Hosts known by name alone, as in exports without the system clock, drift as one."""
+    job = replace(THIRD_OF_A_SECOND, drift_ppb=(0, drift_ppb))
+    found = simulate(job, tmp_path, EDITS["environment and system clock are gone"])
+    fits, truth = found.alignment().fits, found.rank_truth("clock")
+    assert found.errors_ns(fits).max() < 500
+    offsets = [one["offset_ns"] for one in truth]
+    assert [fit.offset_ns for fit in fits] == pytest.approx(offsets, abs=1_000)
+    drifts = [fit.drift_ppm for fit in fits]
+    if drift_ppb == 0:
+        assert set(drifts) == {None}
+    else:
+        assert drifts == pytest.approx([one["drift_ppm"] for one in truth], abs=1.5)
+
+
+def test_offsets_without_drift_are_those_of_the_truth(tmp_path: Path) -> None:
+    job = replace(PRESETS["ranks_8"], drift_ppb=(0,), **NODES_APART)
+    found = simulate(job, tmp_path)
+    offsets = [one["offset_ns"] for one in found.rank_truth("clock")]
+    fits = found.alignment().fits
+    assert [fit.offset_ns for fit in fits] == pytest.approx(offsets, abs=1_000)
+
+
+def test_residuals_are_those_of_the_jitter(tmp_path: Path) -> None:
+    fits = simulate(PRESETS["ranks_8"], tmp_path).alignment().fits
+    for fit in fits:
+        assert fit.residual_p50_ns == pytest.approx(0, abs=200)
+        assert -1_300 < (fit.residual_p05_ns or 0) < -300
+        assert 300 < (fit.residual_p95_ns or 0) < 1_300
+        assert fit.instances == 55
+
+
+def test_too_little_evidence_keeps_the_wall_clock(tmp_path: Path) -> None:
+    job = replace(PRESETS["pipeline_4"], data=1, pipeline=2, tensor=1, iterations=2, **NODES_APART)
+    alignment = simulate(replace(job, ranks_per_node=1), tmp_path).alignment()
+    assert [fit.method for fit in alignment.fits] == [SYSTEM_CLOCK, WALL_CLOCK]
+    assert [fit.offset_ns for fit in alignment.fits] == [0, 0]
+    assert any("wall clock" in note for note in alignment.notes)
+
+
+def test_point_to_point_never_aligns(tmp_path: Path) -> None:
+    job = replace(PRESETS["pipeline_4"], data=1, iterations=12, **NODES_APART)
+    world = "DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL WHERE shortName IN (SELECT id FROM StringIds "
+    late = f"{world} WHERE value LIKE 'ncclDevKernel_AllReduce%')"
+
+    def only_neighbours(paths: list[Path]) -> None:
+        for path in paths:
+            change(path, late)
+
+    fits = simulate(replace(job, ranks_per_node=1), tmp_path, only_neighbours).alignment().fits
+    assert COLLECTIVES not in {fit.method for fit in fits}
+
+
+def test_sets_that_meet_nowhere_are_told_of(tmp_path: Path) -> None:
+    first = replace(PRESETS["ranks_2"], name="first", data=1)
+    (tmp_path / "a").mkdir()
+    paths, _ = first.write(tmp_path / "a")
+    others, _ = replace(first, name="second", seed=99).write(tmp_path / "b")
+    for place, path in enumerate(others):
+        shutil.move(path, tmp_path / "a" / f"second_rank{place + 2}.sqlite")
+    alignment = alignment_of(open_ranks([*paths, *sorted((tmp_path / "a").glob("second*"))]))
+    assert any("share no synchronising collective" in note for note in alignment.notes)
+
+
+def test_level_zero_prefers_the_hosts_own_clock() -> None:
+    same = {"host": "node0", "session": ""}
+    clocks = [
+        Clock("a", 1, utc_ns=10_000_000_500, system_clock_ns=500, **same),
+        Clock("b", 1, utc_ns=10_000_400_900, system_clock_ns=900, shift_ns=7, **same),
+        Clock("c", 1, utc_ns=90_000_000_000, system_clock_ns=900, **same),
+        Clock("d", 1, utc_ns=10_000_000_000, host="node1"),
+    ]
+    fits = level_zero(clocks)
+    assert [fit.method for fit in fits] == [SYSTEM_CLOCK, SYSTEM_CLOCK, WALL_CLOCK, WALL_CLOCK]
+    assert fits[1].epoch_ns - fits[0].epoch_ns == 400 - 7
+    report = [replace(one, report="a", pid=pid) for pid, one in enumerate(clocks[:1] * 2)]
+    assert level_zero(report)[1].method == ONE_SESSION
+    halves = [replace(clocks[0], report=name, session="s") for name in "ab"]
+    assert level_zero(halves)[1].method == ONE_SESSION
+    others = [replace(one, session="s") for one in clocks[:2]]
+    assert level_zero(others)[1].method == SYSTEM_CLOCK, "an id alone is no proof"
+
+
+@pytest.mark.parametrize("payload", ["json", None])
+def test_processes_of_one_report_share_its_clock(tmp_path: Path, payload: str | None) -> None:
+    job = replace(PRESETS["ranks_8"], report_per="node", evidence=("mpi_table",), payload=payload)
+    fits = simulate(replace(job, drift_ppb=(0,)), tmp_path).alignment().fits
+    assert {fit.method for fit in fits} == {COLLECTIVES}
+    assert [fit.offset_ns for fit in fits[:4]] == [0] * 4
+    assert {fit.offset_ns for fit in fits[4:]} == {fits[4].offset_ns}
+    assert fits[4].offset_ns == pytest.approx(-7_800_000, abs=1_000)
+    assert len({fit.residual_p50_ns for fit in fits}) > 2, "every GPU has residuals of its own"
+
+
+def test_times_on_the_common_clock() -> None:
+    fit = ClockFit("a", 1, 0, offset_ns=50, drift_ppm=10.0, epoch_ns=10**18, zero_ns=100)
+    times = np.asarray([100, 1_000_100], dtype=np.int64)
+    assert fit.to_aligned(times).tolist() == [10**18 + 50, 10**18 + 1_000_040]
+    assert times.tolist() == [100, 1_000_100]
+
+
+def test_noise_gives_no_offset() -> None:
+    random = np.random.default_rng(3)
+
+    def ends() -> Ends:
+        times = np.sort(random.integers(0, 10**9, 400))
+        return Ends(times, np.zeros(400, np.int32), np.zeros(400, np.int32))
+
+    assert offset_between(ends(), ends()) is None
+
+
+def test_a_perfect_rhythm_gives_the_nearest_offset_or_none() -> None:
+    beat = np.arange(400, dtype=np.int64) * 1_000_000
+    signatures, lanes = np.zeros(400, np.int32), np.full(400, -1, np.int32)
+    near = offset_between(Ends(beat, signatures, lanes), Ends(beat + 1_500, signatures, lanes))
+    assert near is not None
+    assert near.offset_ns == pytest.approx(1_500)
+    torn = Ends(beat + 480_000, signatures, lanes)
+    assert offset_between(Ends(beat, signatures, lanes), torn) is None
+
+
+@needs_reports
+@pytest.mark.parametrize("split", [False, True])
+def test_the_real_pair_of_ranks(tmp_path: Path, split: bool) -> None:
+    path = NSYS / DDP
+    ranks = open_ranks(split_by_process(path, tmp_path) if split else path)
+    alignment = alignment_of(ranks)
+    assert [fit.rank for fit in alignment.fits] == [0, 1]
+    assert alignment.instances.count == 230
+    assert alignment.instances.matched.all()
+    for fit in alignment.fits:
+        assert (fit.method, fit.offset_ns, fit.drift_ppm) == (ONE_SESSION, 0, None)
+        assert fit.instances == 119
+        assert abs(fit.residual_p50_ns or 0) < 1_000
+    assert not alignment.notes
+    assert align(ranks) == list(alignment.fits)
+
+
+@needs_reports
+def test_the_real_pair_as_if_of_two_hosts() -> None:
+    ((_, part),) = open_ranks(NSYS / DDP).map(collective_part).results
+    one, other = part.clocks
+    clocks = (replace(one, session=""), replace(other, session="", report="other", host="other"))
+    fits = align_logs(clocks, [part.log] * 2).fits
+    assert {fit.method for fit in fits} == {COLLECTIVES}
+    assert abs(fits[1].offset_ns) < 700, "short collectives end together, long ones do not"
+    assert fits[1].drift_ppm is None

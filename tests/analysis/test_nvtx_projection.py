@@ -1,0 +1,155 @@
+"""Nesting and projection of NVTX ranges against a model that looks at every pair."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsightpy.analysis.nvtx.nesting import ROOT, SEPARATOR, nest, paths
+from nsightpy.analysis.nvtx.projection import extreme, launched, project
+from nsightpy.analysis.nvtx.ranges import folded, plain_name, range_tallies
+from nsightpy.frames import Labels
+from tests.support.nvtx_programs import Case, Operation, Range, program
+
+
+def members(case: Case, one: Range) -> list[Operation]:
+    """The operations whose launch call lies inside a range, by looking at every pair."""
+    start, end, pid, tid, end_tid, *_ = one
+    if tid != end_tid:
+        return []
+    inside = {
+        call[4]
+        for call in case.calls
+        if call[2] == pid and call[3] == tid and start <= call[0] and call[1] <= end
+    }
+    return [op for op in case.operations if op[2] == pid and op[4] in inside]
+
+
+def busy(operations: list[Operation]) -> int:
+    moments = {(op[2], op[3], at) for op in operations for at in range(op[0], op[1])}
+    return len(moments)
+
+
+@given(st.integers(0, 10**6))
+def test_projection_is_that_of_the_definition(seed: int) -> None:
+    case = program(seed)
+    if not case.ranges:
+        return
+    ranges, operations, calls = case.frames()
+    found = project(ranges, launched(operations, calls))
+    for row, one in enumerate(case.ranges):
+        mine = members(case, one)
+        assert found.operations[row] == len(mine)
+        if mine:
+            assert found.start[row] == min(op[0] for op in mine)
+            assert found.end[row] == max(op[1] for op in mine)
+        else:
+            assert (found.start[row], found.end[row]) == (0, 0)
+
+
+@given(st.integers(0, 10**6))
+def test_groups_of_ranges_add_up_as_the_definition_says(seed: int) -> None:
+    case = program(seed)
+    if not case.ranges:
+        return
+    ranges, operations, calls = case.frames()
+    found = range_tallies(ranges, operations, launched(operations, calls))
+    projected = found.projected.statistics()
+    whole = dict(zip(projected.keys, projected.total.tolist(), strict=True))
+    assert found.whole_busy_ns == busy(case.operations)
+    for key in {one[5:] for one in case.ranges}:
+        instances = [members(case, one) for one in case.ranges if one[5:] == key]
+        assert found.operations[key] == sum(map(len, instances))
+        assert found.busy_ns[key] == busy([op for mine in instances for op in mine])
+        lengths = [max(o[1] for o in m) - min(o[0] for o in m) for m in instances if m]
+        assert whole.get(key, 0) == sum(lengths)
+
+
+@given(st.integers(0, 10**6))
+def test_nesting_is_the_stack_of_the_program(seed: int) -> None:
+    """Times of the program differ from push to push, so the innermost container is the parent."""
+    case = program(seed)
+    case.ranges = [r for r in case.ranges if r[7] == "StartEnd" or r[1] > r[0]]
+    if not case.ranges:
+        return
+    found = nest(case.frames()[0])
+    for row, one in enumerate(case.ranges):
+        parent = int(found.parent[row])
+        if one[7] == "StartEnd":
+            assert (parent, found.level[row]) == (ROOT, 0)
+            continue
+        around = [
+            place
+            for place, other in enumerate(case.ranges)
+            if other[7] == "PushPop" and other[2:4] == one[2:4] and other[6] == one[6]
+            if other[0] <= one[0] and other[1] >= one[1] and place != row
+            if other[:2] != one[:2] or place < row
+        ]
+        assert found.level[row] == len(around)
+        assert (parent in around) if around else parent == ROOT
+        if around:
+            assert max(case.ranges[place][0] for place in around) == case.ranges[parent][0]
+
+
+def test_ranges_that_overlap_without_containing_each_other_have_the_innermost_around_them() -> None:
+    spans = [(0, 10), (5, 15), (6, 9), (12, 14), (20, 30)]
+    case = Case(ranges=[(a, b, 1, 1, 1, "x", "", "PushPop") for a, b in spans])
+    found = nest(case.frames()[0])
+    assert found.level.tolist() == [0, 0, 1, 1, 0]
+    assert found.parent.tolist() == [ROOT, ROOT, 1, 1, ROOT]
+
+
+def test_an_empty_range_is_inside_what_is_open_and_beside_what_has_ended() -> None:
+    spans = [(0, 10), (4, 4), (10, 20), (10, 10)]
+    case = Case(ranges=[(a, b, 1, 1, 1, "x", "", "PushPop") for a, b in spans])
+    assert nest(case.frames()[0]).parent.tolist() == [ROOT, 0, ROOT, 2]
+
+
+def test_paths_join_the_names_from_the_root() -> None:
+    spans = [(0, 10, "a"), (1, 5, "b/c"), (6, 9, "b/c"), (7, 8, "a")]
+    case = Case(ranges=[(a, b, 1, 1, 1, n, "", "PushPop") for a, b, n in spans])
+    ranges = case.frames()[0]
+    found = paths(ranges.labels("name"), nest(ranges))
+    texts = [found[row].split(SEPARATOR) for row in range(4)]
+    assert texts == [["a"], ["a", "b/c"], ["a", "b/c"], ["a", "b/c", "a"]]
+    assert found.codes[1] == found.codes[2]
+
+
+@given(st.lists(st.integers(-50, 50), min_size=1), st.data())
+def test_extremes_of_many_stretches(values: list[int], data: st.DataObject) -> None:
+    low = data.draw(st.lists(st.integers(0, len(values) - 1), max_size=8))
+    high = [data.draw(st.integers(a + 1, len(values))) for a in low]
+    whole = np.asarray(values, dtype=np.int64)
+    a, b = np.asarray(low, dtype=np.int64), np.asarray(high, dtype=np.int64)
+    assert extreme(whole, a, b, np.minimum).tolist() == [
+        min(values[x:y]) for x, y in zip(low, high, strict=True)
+    ]
+    assert extreme(whole, a, b, np.maximum).tolist() == [
+        max(values[x:y]) for x, y in zip(low, high, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "plain"),
+    [
+        ("aten::mm, op_id = 12", "aten::mm"),
+        ("aten::mm, seq = 7", "aten::mm"),
+        ("AllToAll4D, seq = 46286, op_id = 994184", "AllToAll4D"),
+        ("a::copy_, seq = 1, op_id = 2, sizes = [[7], []], input_op_ids = [(16,0)]", "a::copy_"),
+        ("aten::relu, stashed seq=4", "aten::relu"),
+        ("Optimizer.step#AdamW.step, op_id = 102729", "Optimizer.step#AdamW.step"),
+        ("load, then seq", "load, then seq"),
+        ("sizes = [3]", "sizes = [3]"),
+        ("step 3, lr = 0.1", "step 3, lr = 0.1"),
+        ("", ""),
+    ],
+)
+def test_what_frameworks_append_is_folded_away(name: str, plain: str) -> None:
+    assert plain_name(name) == plain
+
+
+def test_folded_names_share_a_code() -> None:
+    names = folded(Labels.of(["a, seq = 1", "b", "a, seq = 2"]))
+    assert (names.values, names.codes.tolist()) == (("a", "b"), [0, 1, 0])

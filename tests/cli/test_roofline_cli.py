@@ -1,0 +1,242 @@
+"""`nsightpy roofline` and its library function: columns, formats, options, words, errors."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import nsightpy
+from nsightpy.cli.main import run
+from nsightpy.commands.roofline.command import parse_clock, roofline
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.readers.ceilings import read_ceilings
+from nsightpy.results.rooflines import Ceiling
+from tests.support.ncu_bench import GENE, REPORTS, ROOT, SAMPLE, needs_library, needs_reports
+
+COLUMNS = (
+    "id,kernel,grid,block,device,precision,level,flops_per_s,peak_flops_per_s,bytes_per_s,"
+    "peak_bytes_per_s,arithmetic_intensity,roof_flops_per_s,roof_fraction,sol_compute_pct,"
+    "sol_memory_pct,classification,duration_ns"
+)
+CAPTURE = pytest.CaptureFixture[bytes]
+
+
+def said(capsysbinary: CAPTURE, *arguments: object, expect: int = 0) -> tuple[str, str]:
+    assert run(["roofline", *map(str, arguments)]) == expect
+    out, err = capsysbinary.readouterr()
+    return out.decode(), err.decode()
+
+
+def test_columns_and_raw_units(capsysbinary: CAPTURE) -> None:
+    out, _ = said(capsysbinary, SAMPLE, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert out.splitlines()[0] == COLUMNS
+    gemm = next(r for r in rows if r["precision"] == "tensor_bf16" and r["level"] == "dram")
+    assert float(gemm["peak_flops_per_s"]) == pytest.approx(4096 * 114 * 1.103e9)
+    assert float(gemm["roof_fraction"]) == pytest.approx(0.779, abs=0.001)
+    assert (gemm["grid"], gemm["block"], gemm["device"]) == ("64x64x1", "384x1x1", "0")
+    copy = next(
+        r for r in rows if r["id"] == "0" and (r["precision"], r["level"]) == ("fp32", "l1")
+    )
+    assert (copy["flops_per_s"], copy["arithmetic_intensity"], copy["roof_fraction"]) == (
+        *("0.0", "0.0", ""),
+    )
+
+
+def test_json_and_the_library_say_the_same(capsysbinary: CAPTURE) -> None:
+    out, err = said(capsysbinary, SAMPLE, "--format", "json")
+    document = json.loads(out)
+    assert document["schema"] == "nsightpy.roofline/1"
+    assert document["inputs"] == [str(SAMPLE)]
+    assert document["rows"] == nsightpy.roofline(SAMPLE).records()
+    assert any("SM clock" in note for note in document["notes"])
+    assert err == ""
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
+def test_output_is_byte_stable(form: str, capsysbinary: CAPTURE) -> None:
+    first = said(capsysbinary, SAMPLE, "--format", form)
+    assert said(capsysbinary, SAMPLE, "--format", form) == first
+
+
+def test_people_get_readable_units_and_verdicts(capsysbinary: CAPTURE) -> None:
+    out, err = said(capsysbinary, SAMPLE)
+    assert "NVIDIA H100 PCIe, SM clock 1103 MHz (profiled), 8 launches" in out
+    assert "work TFLOP/s" in out
+    assert "Runs near the limit of memory, DRAM (92 %; compute 4 %)" in out
+    assert "DRAM is hardly used" in out
+    assert "The grid is too small" in out
+    assert "note: Peaks are at the SM clock of the profile, 1103 MHz" in err
+
+
+@needs_library
+@needs_reports
+def test_where_nothing_was_measured_no_verdict_is_repeated(capsysbinary: CAPTURE) -> None:
+    out, err = said(capsysbinary, REPORTS / "exgpu_a100_2020.3.ncu-rep")
+    assert "What limits it" not in out
+    assert "Speed of light was not collected" in err
+
+
+@needs_library
+@needs_reports
+def test_reports_of_one_program_complete_each_other(capsysbinary: CAPTURE) -> None:
+    """Two reports of the same kernels, one without throughputs: the other one is judged."""
+    two = [REPORTS / f"a10g_{name}_2023.1.ncu-rep" for name in ("onesection", "11kernels")]
+    out, _ = said(capsysbinary, *two)
+    assert "a10g_onesection_2023.1.ncu-rep" in out, "ids repeat, and no rank tells them apart"
+    (both,) = (v for v in roofline(two).variants if v.first.base_name == "two_blocktiling")
+    measured, bare = both.launches
+    assert (measured.told, bare.told) == (2, 0)
+    assert (measured.duration_ns or 0) > (bare.duration_ns or 0), "the median is the lower one"
+    assert both.typical is measured
+    assert both.verdict.startswith("The grid is too small")
+
+
+def test_clock_top_name_and_variants(capsysbinary: CAPTURE) -> None:
+    profiled = roofline(SAMPLE)
+    fastest = roofline(SAMPLE, clock="max")
+    factor = 1755 / 1103
+    peak = profiled.columns.index("peak_flops_per_s")
+    for before, after in zip(profiled.rows, fastest.rows, strict=True):
+        assert after[peak] == pytest.approx(float(before[peak] or 0) * factor)
+    assert roofline(SAMPLE, clock="1103").rows[0][peak] == pytest.approx(profiled.rows[0][peak])
+    longest = roofline(SAMPLE, top=1, name="base")
+    assert {row[1] for row in longest.rows} == {"Kernel2"}
+    grouped = roofline(SAMPLE, by="variant")
+    assert grouped.columns[-6:] == (
+        *("launches", "total_ns", "min_ns", "max_ns", "min_flops_per_s", "max_flops_per_s"),
+    )
+    assert grouped.rows[0][1] == profiled.launches[3].name  # by time, longest first
+    out, _ = said(capsysbinary, SAMPLE, "--by", "variant", "--top", "2", "-q")
+    assert "launches" in out
+
+
+@pytest.mark.parametrize(
+    ("clock", "hertz"), [("1755", 1.755e9), ("1755 MHz", 1.755e9), (1400.5, 1.4005e9)]
+)
+def test_clocks_in_mhz(clock: str | float, hertz: float) -> None:
+    assert parse_clock(clock) == pytest.approx(hertz)
+
+
+@pytest.mark.parametrize("clock", ["fast", "0", "-5", "1e30", 0])
+def test_bad_clocks_are_wrong_usage(clock: str | float) -> None:
+    with pytest.raises(UsageError, match="MHz"):
+        parse_clock(clock)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "fp32, 18.9, TFLOP/s\ndram, 1410, GB/s\n",
+        "# measured\nname,value,unit\nfp32,18.9,TFLOPS\ndram,1.41,TB/s\n",
+        "fp32 18.9e12\ndram 1.41e12\n",
+        '{"fp32": 1.89e13, "dram": 1.41e12}',
+    ],
+)
+def test_ceilings(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "ceilings.txt"
+    path.write_text(text)
+    work, memory = read_ceilings(path)
+    assert (work.name, work.value) == ("fp32", pytest.approx(18.9e12))
+    assert (memory.name, memory.value) == ("dram", pytest.approx(1.41e12))
+    assert roofline(SAMPLE, ceilings=path).ceilings == (
+        Ceiling("fp32", work.value),
+        Ceiling("dram", memory.value),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "hbm, 5", "fp32", "fp32, fast", "fp32, 5, furlongs", "{", "[1]", "dram, -1"]
+)
+def test_bad_ceilings_say_how_to_write_them(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "ceilings.txt"
+    path.write_text(text)
+    with pytest.raises(ReportError) as raised:
+        read_ceilings(path)
+    assert "one ceiling per line" in raised.value.advice
+
+
+@needs_reports
+@needs_library
+def test_many_ranks(capsysbinary: CAPTURE) -> None:
+    out, _ = said(capsysbinary, REPORTS / "gene6rank", "--format", "csv", "--rank", "1-2")
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert out.splitlines()[0] == f"{COLUMNS},rank,report"
+    assert {row["rank"] for row in rows} == {"1", "2"}
+    assert len(rows) == 2 * (4 + 12)
+    assert all(Path(row["report"]).suffix == ".ncu-rep" for row in rows)
+    untimed = next(row for row in rows if "flops_rank1" in row["report"])
+    assert [name for name, value in untimed.items() if value] == [
+        *("id", "kernel", "grid", "block", "rank", "report"),
+    ]
+
+
+@needs_reports
+@needs_library
+def test_one_bad_report_among_many_is_tallied(tmp_path: Path, capsysbinary: CAPTURE) -> None:
+    bad = tmp_path / "bad.ncu-rep"
+    bad.write_bytes(GENE[0].read_bytes()[:9000])
+    out, err = said(capsysbinary, GENE[0], bad, "--format", "csv")
+    assert len(out.splitlines()) > 1
+    assert f"left out: {bad}: is cut short" in err
+    _, err = said(capsysbinary, GENE[0], bad, "--on-error", "raise", expect=1)
+    assert str(bad) in err
+    _, err = said(capsysbinary, bad, expect=1)
+    assert "copy it again" in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "word"),
+    [
+        (("absent.ncu-rep",), 1, "no such file"),
+        ((ROOT / "sample_reports" / "single_process.sqlite",), 1, "no Nsight Compute report"),
+        ((ROOT / "README.md",), 1, "no `ncu --csv` page"),
+        ((SAMPLE, "--clock", "fast"), 2, "MHz"),
+        ((SAMPLE, "--from", "1s"), 2, "no timeline"),
+        ((SAMPLE, "--rank", "7"), 1, "not of rank 7"),
+        ((SAMPLE, "--ceilings", "absent.csv"), 1, "no such file"),
+        ((), 2, "REPORT"),
+    ],
+)
+def test_errors_name_the_file_and_what_to_do(
+    arguments: tuple[object, ...], code: int, word: str, capsysbinary: CAPTURE
+) -> None:
+    out, err = said(capsysbinary, *arguments, expect=code)
+    assert out == ""
+    assert word in err
+    assert "Traceback" not in err
+
+
+def test_info_describes_pages_and_reports(capsysbinary: CAPTURE) -> None:
+    table = nsightpy.info([SAMPLE, ROOT / "sample_reports" / "single_process.sqlite"])
+    by_kind = {row["kind"]: row for row in table.records()}
+    assert set(by_kind) == {"ncu", "nsys"}
+    page = by_kind["ncu"]
+    assert (page["gpu"], page["kernels"], page["report"]) == ("NVIDIA H100 PCIe", 8, str(SAMPLE))
+    assert all(page[name] is None for name in ("host", "processes", "start_utc", "duration_ns"))
+    assert {one["kind"] for one in nsightpy.info(str(SAMPLE.parent / "*.csv")).records()} == {"ncu"}
+
+
+@needs_reports
+@needs_library
+def test_info_describes_a_folder_of_reports() -> None:
+    rows = nsightpy.info(REPORTS).records()
+    assert {row["kind"] for row in rows} == {"ncu"}
+    versions = {Path(str(row["report"])).name: row["tool_version"] for row in rows}
+    assert versions["gb200_full_2025.3.ncu-rep"] == "2025.3.1.0"
+    assert len(rows) == 7
+
+
+def test_a_range_narrows_the_launches() -> None:
+    from nsightpy.commands.roofline.command import in_range
+    from nsightpy.frames import Labels
+
+    texts = Labels.of(["A/step 1", "A/step 2, net@lib", "", "B"])
+    assert in_range(texts, "A").tolist() == [True, True, False, False]
+    assert in_range(texts, "step*").tolist() == [True, True, False, False]
+    assert in_range(texts, "net").tolist() == [False] * 4
+    assert in_range(texts, "net@lib").tolist() == [False, True, False, False]

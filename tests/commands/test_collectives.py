@@ -1,0 +1,373 @@
+"""NCCL operations: what their calls told, who met whom, how fast, and what was abnormal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulator import PRESETS, Export, TrainingJob
+
+from nsightpy import open_report
+from nsightpy.commands.collectives import collectives
+from nsightpy.readers.nccl.names import parse_kernel
+from nsightpy.readers.nccl.payload import Payload, json_fields
+from tests.support.jobs import change, on_two_nodes, simulate, split_by_process
+from tests.support.reports import DDP, NSYS, ask, needs_reports
+
+BIG = 0xFEDC_BA98_7654_3210
+COLUMNS = (
+    "operation,group,ranks,instances,bytes,duration_med_ns,transfer_med_ns,jitter_med_ns,"
+    "algbw_gb_per_s,busbw_gb_per_s,last_rank,last_share,abnormal"
+)
+REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+MOVE = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+
+NAMES = {
+    "ncclAllReduceRingLLKernel_sum_f32(ncclColl)": ("AllReduce", "f32"),
+    "ncclBroadcastTreeLL128Kernel_copy_i8(ncclColl)": ("Broadcast", "i8"),
+    "ncclSendRecvKernel_copy_i8": ("SendRecv", "i8"),
+    "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*, unsigned long, ncclWork*)": (
+        "AllReduce",
+        "f32",
+    ),
+    "ncclKernel_ReduceScatter_RING_LL_Sum___nv_bfloat16": ("ReduceScatter", "bf16"),
+    "ncclKernel_SendRecv_RING_SIMPLE_Sum_int8_t": ("SendRecv", "i8"),
+    "ncclDevKernel_AllGather_RING_LL(ncclDevComm*)": ("AllGather", ""),
+    "ncclDevKernel_AllGatherV_RING_LL": ("AllGatherV", ""),
+    "ncclDevKernel_AllReduce_Sum_bf16_RING_LL": ("AllReduce", "bf16"),
+    "ncclDevKernel_Reduce_Sum_f8e4m3_RING_LL": ("Reduce", "f8e4m3"),
+    "ncclDevKernel_Generic(ncclDevKernelArgsStorage<4096>)": ("Generic", ""),
+    "ncclSymDevKernel_AllReduce_RSxLD_AGxST_sum_f16": ("AllReduce", "f16"),
+    "ncclSymkDevKernel_ReduceScatter_LDMC_sum_f32": ("ReduceScatter", "f32"),
+    "void nccl_made_up(int)": None,
+    "gemm_kernel": None,
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernel_names_of_all_generations(name: str) -> None:
+    assert parse_kernel(name) == NAMES[name]
+
+
+def test_payloads_of_all_generations() -> None:
+    plain = json_fields('{"NCCL communicator ID":18364758544493064720,"Message size [bytes]":24}')
+    assert Payload.of(plain) == Payload(communicator=str(BIG), bytes=24)
+    generic = json_fields('{"data":[{"NCCL communicator ID":{"uint64":7}},{"Root":{"int32":1}}]}')
+    assert Payload.of(generic) == Payload(communicator="7", root=1)
+    signed = Payload.of({"NCCL communicator ID": BIG - 2**64})
+    assert signed.communicator == str(BIG)
+    traced = {"commHash": hex(BIG), "count": 100, "dataType": "ncclFloat32", "seqNumber": 9}
+    assert Payload.of(traced) == Payload(communicator=str(BIG), bytes=400, sequence=9)
+    assert Payload.of({"count": 3, "dataType": 9}).bytes == 6
+    assert Payload.of({"Message size [bytes]": None}).bytes == -1
+    assert json_fields("no json") == json_fields("[1]") == {}
+
+
+def frame_of(path: Path) -> list[dict[str, Any]]:
+    """The collectives frame as records."""
+    return open_report(path).collectives.to_dict("records")
+
+
+def call(export: Export, at: int, text: str, payload: Mapping[str, object] | None = None) -> int:
+    """A range of NCCL's, 100 ns long; returns when something in it can be launched."""
+    export.nvtx_push_pop(at, at + 100, text, domain=1, registered=True, payload=payload)
+    return at + 10
+
+
+def launched(export: Export, at: int, name: str, start: int, **more: Any) -> None:
+    export.kernel(start, start + 50, name, launch=(at, at + 20), stream=21, **more)
+
+
+def test_payloads_as_json_and_as_bytes_say_the_same(tmp_path: Path) -> None:
+    found = []
+    for payload in ("json", "blob"):
+        paths, truth = replace(PRESETS["pipeline_4"], payload=payload).write(tmp_path / payload)
+        found.append([row for path in paths for row in frame_of(path)])
+    assert found[0] == found[1]
+    known = {str(group["communicator"]): group["ranks"] for group in truth["groups"]}
+    assert max(map(int, known)) > 2**63
+    for row in found[0]:
+        assert row["group_size"] == len(known[row["communicator"]])
+        assert row["evidence"] == ("group" if row["operation"] == "SendRecv" else "range")
+
+
+def test_a_group_of_calls_shares_its_launch(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    export.process()
+    export.nvtx_domain("NCCL")
+    same = {"NCCL communicator ID": BIG}
+    call(export, 1_000, "ncclGroupStart")
+    call(export, 1_100, "ncclGroupStart")
+    call(export, 1_200, "ncclSend", same | {"Message size [bytes]": 30, "Peer rank": 1})
+    call(export, 1_400, "ncclRecv", same | {"Message size [bytes]": 50, "Peer rank": 1})
+    call(export, 1_600, "ncclAllReduce", same | {"Message size [bytes]": 8})
+    call(export, 1_800, "ncclGroupEnd")
+    launch = call(export, 2_000, "ncclGroupEnd")
+    launched(export, launch, MOVE, 3_000)
+    launched(export, launch + 30, REDUCE, 3_100)
+    launched(export, launch + 60, REDUCE, 3_200)
+    moved, reduced = frame_of(export.write())
+    assert (moved["operation"], moved["bytes"], moved["peer"], moved["calls"]) == (
+        "SendRecv",
+        50,
+        1,
+        2,
+    )
+    assert (reduced["operation"], reduced["bytes"], reduced["calls"]) == ("AllReduce", 8, 1)
+    assert (reduced["start_ns"], reduced["end_ns"]) == (3_100, 3_250), "split, but one operation"
+    assert {moved["evidence"], reduced["evidence"]} == {"group"}
+
+
+def test_groups_of_several_communicators_go_by_device_or_order(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    export.process()
+    export.nvtx_domain("NCCL")
+    for place, number in enumerate((7, 8)):
+        made = {"NCCL communicator ID": number, "No. of ranks": 2, "Rank": place}
+        call(export, 100 + place * 200, "ncclCommInitRank", made | {"CUDA device": place})
+    call(export, 1_000, "ncclGroupStart")
+    call(export, 1_200, "ncclAllReduce", {"NCCL communicator ID": 7, "Message size [bytes]": 4})
+    call(export, 1_400, "ncclAllReduce", {"NCCL communicator ID": 8, "Message size [bytes]": 4})
+    launch = call(export, 1_800, "ncclGroupEnd")
+    launched(export, launch, REDUCE, 3_000, device=1)
+    launched(export, launch + 30, REDUCE, 3_000, device=0)
+    rows = {row["device"]: row for row in frame_of(export.write())}
+    assert [rows[device]["communicator"] for device in (0, 1)] == ["7", "8"]
+    assert [rows[device]["group_rank"] for device in (0, 1)] == [0, 1]
+
+
+def test_the_layout_of_advanced_tracing(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    export.process()
+    export.nvtx_domain("NCCL")
+    told = {"commHash": BIG, "count": 10, "dataType": "ncclBfloat16", "seqNumber": 5}
+    export.nvtx_push_pop(1_000, 2_000, "API Group", domain=1)
+    export.nvtx_push_pop(1_100, 1_200, "AllReduce", domain=1, payload=told)
+    export.nvtx_push_pop(1_300, 1_900, "GroupLaunch", domain=1)
+    export.nvtx_push_pop(1_400, 1_800, "KernelLaunch", domain=1)
+    on_gpu = told | {"operationId": 1, "seqNumber": 99}
+    export.nvtx_push_pop(1_410, 1_700, "AllReduce", domain=1, payload=on_gpu)
+    export.nvtx_push_pop(5_000, 5_900, "AllReduce")  # somebody's own range
+    launched(export, 1_500, REDUCE, 3_000)
+    launched(export, 5_100, REDUCE, 6_000)
+    traced, plain = frame_of(export.write())
+    assert (traced["communicator"], traced["bytes"], traced["sequence"]) == (str(BIG), 20, 5)
+    assert (plain["operation"], plain["communicator"], plain["bytes"]) == ("AllReduce", "", -1)
+    assert (plain["evidence"], plain["data_type"]) == ("kernel name", "f32")
+
+
+def test_sequence_numbers_are_those_of_one_operation(tmp_path: Path) -> None:
+    # two ranks in two processes; the second misses the first AllReduce, as late captures do
+    export = Export(tmp_path / "a.sqlite")
+    gather = "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+    for rank, pid in enumerate((1000, 2000)):
+        process = export.process(pid)
+        export.nvtx_domain("NCCL", process=process)
+        for number in range(rank, 4):
+            for place, (kind, kernel) in enumerate((("AllReduce", REDUCE), ("AllGather", gather))):
+                at = 10_000 * number + 1_000 * place
+                told = {"commHash": BIG, "count": 10, "dataType": "ncclFloat32"}
+                told |= {"seqNumber": number, "commRank": rank}
+                export.nvtx_push_pop(at, at + 100, kind, domain=1, process=process, payload=told)
+                late = 10**8 + 300 * rank * place
+                export.kernel(
+                    at + late, 10**8 + at + 900, kernel, launch=(at + 10, at + 20), process=process,
+                    device=rank, stream=21,
+                )  # fmt: skip
+    rows = {row["operation"]: row for row in collectives(export.write()).records()}
+    assert {kind: row["instances"] for kind, row in rows.items()} == {
+        "AllReduce": 3,
+        "AllGather": 3,
+    }
+    assert rows["AllGather"]["transfer_med_ns"] == 600
+    assert rows["AllGather"]["bytes"] == 2 * 40
+    assert rows["AllGather"]["algbw_gb_per_s"] == pytest.approx(80 / 600)
+    assert rows["AllGather"]["busbw_gb_per_s"] == pytest.approx(40 / 600)
+    assert (rows["AllReduce"]["transfer_med_ns"], rows["AllReduce"]["bytes"]) == (900, 40)
+
+
+def test_other_threads_and_processes_are_not_confused(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    first, second = export.process(1000), export.process(2000)
+    for process, size in ((first, 4), (second, 8)):
+        export.nvtx_domain("NCCL", process=process)
+        payload = {"NCCL communicator ID": 7, "Message size [bytes]": size}
+        export.nvtx_push_pop(
+            1_000, 1_100, "ncclAllReduce", domain=1, process=process, payload=payload
+        )
+        export.kernel(3_000, 3_100, REDUCE, launch=(1_010, 1_020), process=process, correlation=77)
+    export.kernel(4_000, 4_100, REDUCE, launch=(1_030, 1_040, 1_001), process=first)
+    rows = [(row["pid"], row["bytes"], row["evidence"]) for row in frame_of(export.write())]
+    assert rows == [(1000, 4, "range"), (2000, 8, "range"), (1000, -1, "kernel name")]
+
+
+@pytest.mark.parametrize("payload", ["json", None])
+@pytest.mark.parametrize("name", ["ranks_8", "training_4rank", "pipeline_4"])
+def test_groups_are_the_true_ones(tmp_path: Path, name: str, payload: str | None) -> None:
+    job = simulate(replace(PRESETS[name], payload=payload), tmp_path)
+    alignment = job.alignment()
+    found, truth = job.groups(alignment)
+    assert found == truth
+    assert alignment.instances.count == len(job.truth["collectives"])
+
+
+LAYOUTS = [(2, 2, 1), (4, 2, 1), (2, 4, 1), (1, 8, 1), (2, 2, 2), (4, 2, 2), (8, 4, 1)]
+
+
+@pytest.mark.parametrize(("tensor", "data", "pipeline"), LAYOUTS)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_groups_in_lockstep_are_told_apart(
+    tmp_path: Path, tensor: int, data: int, pipeline: int, seed: int
+) -> None:
+    more = {"seed": seed, "iterations": 8, "microbatches": pipeline, "sharded": seed == 2}
+    job = on_two_nodes(tensor, data, pipeline, payload=None, **more)
+    reports = simulate(job, tmp_path)
+    found, truth = reports.groups(reports.alignment())
+    assert found == truth
+
+
+def test_bandwidths_are_those_of_nccl_tests(tmp_path: Path) -> None:
+    job = simulate(replace(PRESETS["pipeline_4"], data=4, straggler=1), tmp_path)
+    rows = collectives(tmp_path).records()
+    assert {row["operation"] for row in rows} == {
+        "AllReduce",
+        "AllGather",
+        "ReduceScatter",
+        "SendRecv",
+    }
+    for row in rows:
+        true = [
+            one
+            for one in job.truth["collectives"]
+            if one["operation"] == row["operation"]
+            and one["total_bytes"] == row["bytes"]
+            and _shown(one["ranks"]) == row["group"]
+        ]
+        assert row["instances"] == len(true)
+        usual = sorted(one["busbw_gb_per_s"] for one in true)
+        assert row["busbw_gb_per_s"] == pytest.approx(usual[len(usual) // 2], rel=0.03)
+        factor = {"AllReduce": 2 * (row["ranks"] - 1) / row["ranks"], "SendRecv": 1.0}.get(
+            row["operation"], (row["ranks"] - 1) / row["ranks"]
+        )
+        assert row["busbw_gb_per_s"] == pytest.approx(row["algbw_gb_per_s"] * factor)
+        assert row["algbw_gb_per_s"] == pytest.approx(row["bytes"] / row["transfer_med_ns"])
+
+
+def _shown(ranks: list[int]) -> str:
+    run = list(range(ranks[0], ranks[-1] + 1)) == ranks and len(ranks) > 1
+    return f"{ranks[0]}-{ranks[-1]}" if run else ",".join(map(str, ranks))
+
+
+def test_no_payload_no_bandwidth_and_why(tmp_path: Path) -> None:
+    simulate(replace(PRESETS["ranks_2"], payload=None), tmp_path)
+    table = collectives(tmp_path)
+    assert set(table.column("algbw_gb_per_s")) == set(table.column("bytes")) == {None}
+    assert all(row["transfer_med_ns"] for row in table.records())
+    assert any("--include-json true" in note for note in table.notes)
+
+
+def test_one_collective_500_times_longer_is_told_with_its_ratio(tmp_path: Path) -> None:
+    def stretch(paths: list[Path]) -> None:
+        kernel = "CUPTI_ACTIVITY_KIND_KERNEL"
+        for path in paths:
+            later = f"SELECT max(start) - 20000000 FROM {kernel}"
+            one = (
+                f"SELECT rowid FROM {kernel} WHERE streamId = 21 AND start > ({later}) "
+                "ORDER BY start LIMIT 1"
+            )
+            change(
+                path,
+                f"CREATE TABLE chosen AS SELECT rowid AS id, end AS was FROM {kernel} "
+                f"WHERE rowid = ({one})",
+                f"UPDATE {kernel} SET start = start + 40000000, end = end + 40000000 "
+                "WHERE start > (SELECT was FROM chosen)",
+                f"UPDATE {kernel} SET end = start + 500 * 57000 "
+                "WHERE rowid = (SELECT id FROM chosen)",
+            )
+
+    simulate(replace(PRESETS["ranks_2"], iterations=8), tmp_path, stretch)
+    table = collectives(tmp_path)
+    (row,) = [one for one in table.records() if one["bytes"] != 4]
+    assert int(row["abnormal"] or 0) > 1, "warm-up has its own"
+    note = next(note for note in table.notes if note.startswith("abnormal"))
+    ratio = float(note.split(" times its median")[0].rsplit(" ", 1)[1])
+    assert 350 < ratio < 650
+    assert note.endswith("the transfer itself was slow.")
+
+
+def test_the_same_collective_slower_in_another_group(tmp_path: Path) -> None:
+    job = TrainingJob(data=2, tensor=2, ranks_per_node=3, bandwidth_between_nodes=3.0, iterations=8)
+    simulate(job, tmp_path)
+    notes = collectives(tmp_path).notes
+    assert any("times as long as in other groups of 2" in note for note in notes)
+
+
+def test_ranks_that_were_not_captured(tmp_path: Path) -> None:
+    simulate(PRESETS["ranks_8"], tmp_path, lambda paths: paths[7].unlink())
+    rows = {row["group"]: row for row in collectives(tmp_path).records()}
+    assert rows["1,3,5,?"]["ranks"] == 4
+    assert rows["0-6,?"]["ranks"] == 8
+    lonely = rows["6,?"]
+    assert lonely["transfer_med_ns"] is lonely["algbw_gb_per_s"] is lonely["last_rank"] is None
+    assert lonely["instances"] == 40
+    assert lonely["bytes"] == 16 * 2**20
+    notes = collectives(tmp_path).notes
+    assert any("were captured" in note for note in notes)
+    assert lonely["abnormal"] == 9, "judged by its own durations"
+
+
+def test_one_process_of_many_devices(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    export.process()
+    for step in range(10):
+        for device in (0, 1):
+            start = 1_000_000 * step + 10_000 * device
+            end = 1_000_000 * step + 90_000
+            export.kernel(start, end, REDUCE, device=device, stream=21)
+    (row,) = collectives(export.write()).records()
+    assert (row["ranks"], row["instances"]) == (2, 10)
+    assert row["last_share"] == 1
+    assert str(row["last_rank"]).endswith("/1")
+    assert (row["transfer_med_ns"], row["duration_med_ns"]) == (80_000, 85_000)
+
+
+def test_nothing_is_no_error(tmp_path: Path) -> None:
+    simulate(PRESETS["single_process"], tmp_path)
+    assert not collectives(tmp_path).rows
+    old = tmp_path / "old"
+    simulate(PRESETS["old"], old)
+    assert not collectives(old).rows
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    simulate(PRESETS["ranks_8"], tmp_path)
+    lines = ask("collectives", tmp_path, "--format", "csv").text.splitlines()
+    assert lines[0] == COLUMNS
+    assert len(lines) == 8
+    some = ask("collectives", tmp_path, "--format", "json", "--rank", "3", "--top", "9").json
+    assert {row["group"] for row in some["rows"]} == {"0-7", "2-3", "1,3,5,7"}
+    assert ask("collectives", tmp_path, "--top", "1", "-q").text.count("AllReduce") == 1
+
+
+@needs_reports
+@pytest.mark.parametrize("split", [False, True])
+def test_the_real_pair(tmp_path: Path, split: bool) -> None:
+    table = collectives(split_by_process(NSYS / DDP, tmp_path) if split else NSYS / DDP)
+    rows = table.records()
+    assert sum(int(row["instances"] or 0) for row in rows) == 230
+    assert {row["operation"] for row in rows} == {"AllReduce", "Broadcast"}
+    assert {(row["group"], row["ranks"]) for row in rows} == {("0-1", 2)}
+    for row in rows:
+        assert row["busbw_gb_per_s"] == pytest.approx(row["algbw_gb_per_s"])
+        assert 0 < float(row["algbw_gb_per_s"] or 0) < 30, "two RTX 3090 over PCIe"
+
+
+@needs_reports
+def test_real_point_to_point_without_payload() -> None:
+    rows = collectives(NSYS / "mfu_2gpu_before_h100_2026.2.sqlite").records()
+    assert {row["operation"] for row in rows} == {"SendRecv"}
+    assert sum(int(row["instances"] or 0) for row in rows) == 33
+    assert {row["bytes"] for row in rows} == {None}

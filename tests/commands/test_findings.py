@@ -1,0 +1,437 @@
+"""Findings: each fires on a report built for it, and none of the bounded ones on a clean one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from simulator import PRESETS, Export
+
+from nsightpy.analysis.idle.queues import launch_bound, queue_length
+from nsightpy.analysis.ranks.abnormal import beyond_usual, middle
+from nsightpy.commands.findings.command import FIELDS, findings
+from nsightpy.commands.summarize.command import summarize
+from nsightpy.query.request import Common
+from nsightpy.results import Value
+from tests.support.reports import ask
+
+US, MS = 1_000, 1_000_000
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
+HOST = "GPU starved: host busy elsewhere"
+SYNC = "GPU starved: synchronisation"
+LAUNCH = "GPU starved: launch overhead"
+LOAD = "GPU starved: long launch calls"
+
+Build = Callable[[Export], None]
+
+
+def found(
+    path: Path, build: Build, *, whole: bool = False, **export: object
+) -> dict[str, dict[str, Value]]:
+    """The findings by name; of the whole capture, or of its steady iterations where it has some."""
+    made = Export(path / "report.sqlite", **export)  # type: ignore[arg-type]
+    build(made)
+    limits: Common = {"from_time": 0} if whole else {}
+    return {str(row["finding"]): row for row in findings(str(made.write()), **limits).records()}
+
+
+def busy(export: Export, start: int, count: int = 10, length: int = MS, name: str = "k") -> int:
+    """Kernels of their own names back to back, launched well ahead. Returns the last's end."""
+    for number in range(count):
+        launch = (start - 900 * US + number * 20 * US, start - 890 * US + number * 20 * US)
+        export.kernel(start, start + length, f"{name}_{start}", launch=launch)
+        start += length
+    return start
+
+
+def clean(export: Export) -> None:
+    busy(export, MS)
+
+
+def test_a_clean_report_has_no_findings(tmp_path: Path) -> None:
+    assert found(tmp_path, clean) == {}
+    assert "Nothing stands out" in ask("findings", tmp_path / "report.sqlite").stderr
+
+
+def test_data_loading_starves(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS)
+        # the host comes back 6 ms after the device ran dry
+        export.nvtx_push_pop(end - MS, end + 6 * MS, "load_batch")
+        export.nvtx_push_pop(0, end + 30 * MS, "epoch")
+        busy(export, end + 6 * MS + 900 * US)
+
+    row = found(tmp_path, build)[HOST]
+    assert row["recoverable_ns"] == 6 * MS
+    assert "100 % of that time inside NVTX range 'load_batch'" in str(row["evidence"])
+    assert row["severity"] == "warning"
+    assert str(row["next_command"]).endswith("report.sqlite --nvtx load_batch")
+
+
+def test_synchronising_starves(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS)
+        export.api(end - 2 * MS, end + 50 * US, "cudaDeviceSynchronize_v3020")
+        busy(export, end + 2 * MS + 900 * US)
+
+    # the gap of 2.9 ms, but no more than the 2.05 ms that the host could have been ahead
+    rows = found(tmp_path, build)
+    assert rows[SYNC]["recoverable_ns"] == 2 * MS + 50 * US
+    assert "mostly cudaDeviceSynchronize" in str(rows[SYNC]["evidence"])
+    assert "ran dry once" in str(rows[SYNC]["evidence"])
+    assert "idle for 50.0 us in the calls themselves" in str(rows[SYNC]["evidence"])
+    assert HOST not in rows
+
+
+def test_a_short_synchronisation_before_long_host_work_is_no_cause(tmp_path: Path) -> None:
+    """Without the call the host had been ahead by as long as it took, and by no more."""
+
+    def build(export: Export) -> None:
+        end = busy(export, MS)
+        export.api(end - 450 * US, end + 50 * US, "cudaMemcpy_v3020")
+        export.nvtx_push_pop(end + 50 * US, end + 6 * MS, "MPI_Recv")
+        busy(export, end + 6 * MS + 900 * US)
+
+    rows = found(tmp_path, build)
+    assert rows[SYNC]["recoverable_ns"] == 500 * US
+    assert rows[HOST]["recoverable_ns"] == 6 * MS - 500 * US
+    assert "inside NVTX range 'MPI_Recv'" in str(rows[HOST]["evidence"])
+
+
+def test_a_thread_that_only_waits_holds_nobody_up(tmp_path: Path) -> None:
+    """One thread waits for results all the time, another one launches, and is late."""
+
+    def build(export: Export) -> None:
+        end = busy(export, MS)
+        export.api(end - 5 * MS, end + 20 * MS, "cudaEventSynchronize_v3020", tid=77)
+        busy(export, end + 2 * MS + 900 * US)
+
+    rows = found(tmp_path, build)
+    assert SYNC not in rows
+    assert rows[HOST]["recoverable_ns"] == 2 * MS
+
+
+def test_a_launching_call_that_loads_code(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 4)
+        # 1 us after the device ran dry, a call of 3 ms begins to launch a kernel never seen before
+        export.kernel(
+            end + 3 * MS - 10 * US,
+            end + 4 * MS,
+            "k_new",
+            launch=(end + US, end + US + 3 * MS),
+        )
+        export.kernel(
+            end + 4 * MS, end + 5 * MS, "k_new", launch=(end + 3500 * US, end + 3501 * US)
+        )
+
+    row = found(tmp_path, build)[LOAD]
+    assert row["recoverable_ns"] == 3 * MS - 11 * US
+    assert "inside one launching call of 3.00 ms, of k_new; it was the first" in str(
+        row["evidence"]
+    )
+    assert str(row["next_command"]).startswith("nsightpy api ")
+
+
+def test_usual_launching_calls_are_no_finding(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 4)
+        for number in range(40):
+            # each call takes 90 us, and the device waits for all of it
+            start = end + number * 200 * US
+            export.kernel(
+                start + 90 * US, start + 200 * US, f"k{number}", launch=(start, start + 90_000)
+            )
+
+    assert LOAD not in found(tmp_path, build)
+
+
+def test_host_work_in_cuda_calls_is_named(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS)
+        export.api(end + US, end + US + 4500 * US, "cudaHostAlloc_v3020")
+        export.api(end + 5 * MS, end + 5 * MS + 90 * US, "cudaMalloc_v3020")
+        busy(export, end + 6 * MS + 900 * US)
+
+    row = found(tmp_path, build)[HOST]
+    assert row["recoverable_ns"] == 6 * MS
+    assert "75 % of that time in long CUDA calls, mostly cudaHostAlloc" in str(row["evidence"])
+    assert str(row["next_command"]).startswith("nsightpy api ")
+
+
+def test_a_synchronisation_that_costs_no_gpu_time_is_not_told(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 20)
+        export.api(2 * MS, end - 2 * MS, "cudaEventSynchronize_v3020")
+
+    assert found(tmp_path, build) == {}
+
+
+def test_launching_sets_the_pace(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        busy(export, MS, 4)
+        for number in range(100):
+            start = 6 * MS + number * 20 * US
+            export.kernel(
+                start + 12 * US, start + 14 * US, f"k_{start}", launch=(start, start + 10 * US)
+            )
+
+    row = found(tmp_path, build)[LAUNCH]
+    # 99 waits of 18 us, and the wait for the first
+    assert row["recoverable_ns"] == 99 * 18 * US + 12 * US
+    assert "100 kernels" in str(row["evidence"])
+
+
+def test_without_api_calls_only_idleness_is_told(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        export.kernel(0, MS, "a", correlation=1)
+        export.kernel(3 * MS, 4 * MS, "b", correlation=2)
+
+    rows = found(tmp_path, build, drop_tables=["CUPTI_ACTIVITY_KIND_RUNTIME"])
+    assert rows["GPU idle"]["recoverable_ns"] == 2 * MS
+    assert "capture problems" in rows
+
+
+def test_exposed_and_slow_communication(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 20)
+        for number in range(12):
+            length = 5 * MS if number == 7 else 100 * US + number
+            export.kernel(
+                end, end + length, NCCL, stream=13, launch=(number * US, number * US + 500)
+            )
+            end += length
+
+    rows = found(tmp_path, build)
+    alone = 11 * 100 * US + sum(range(12)) - 7 + 5 * MS
+    assert rows["communication exposed"]["recoverable_ns"] == alone
+    slow = rows["communication abnormally long"]
+    assert slow["recoverable_ns"] == 5 * MS - (100 * US + 6)
+    assert "1 collective took 4.90 ms longer" in str(slow["evidence"])
+    assert "took 5.00 ms, 50.0 times its median" in str(slow["evidence"])
+    assert str(slow["next_command"]).startswith("nsightpy collectives ")
+
+
+def test_hidden_and_even_communication_is_no_finding(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 20)
+        for number in range(12):
+            start = end - (number + 2) * MS
+            export.kernel(start, start + 100 * US, NCCL, stream=13, launch=(number, number + 1))
+
+    assert found(tmp_path, build) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "source", "name"),
+    [
+        ("HtoD", "Pinned", "input copies not overlapped"),
+        ("HtoD", "Pageable", "pageable copies"),
+        ("DtoH", "Device", "copies not overlapped"),
+        ("UvmHtoD", "Managed", "unified memory migrates"),
+    ],
+)
+def test_copies(kind: str, source: str, name: str, tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 10)
+        half = end - MS
+        export.memcpy(half, end + MS, 2_000_000, kind, source=source, stream=13, launch=(10, 20))
+        export.kernel(end + MS, end + 2 * MS, "last", launch=(30, 40))
+
+    row = found(tmp_path, build)[name]
+    # half of the copy hides behind a kernel; pageable and migrated time counts whole
+    whole = name in {"pageable copies", "unified memory migrates"}
+    assert row["recoverable_ns"] == (2 * MS if whole else MS)
+
+
+def test_an_unbalanced_device(tmp_path: Path) -> None:
+    for rank, kernels in enumerate((10, 10, 16)):
+        export = Export(tmp_path / f"rank{rank}.sqlite")
+        busy(export, MS, kernels)
+        export.write()
+    (row,) = (r for r in findings(str(tmp_path)).records() if r["finding"] == "unbalanced devices")
+    assert (row["rank"], row["recoverable_ns"]) == (2, 4 * MS)
+
+
+def test_a_device_that_only_holds_a_context_is_no_finding(
+    tmp_path: Path,
+) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 10)
+        export.kernel(end - MS, end - MS + 2 * US, "touch", device=1, launch=(10, 20))
+        export.kernel(MS, MS + 2 * US, "touch", device=1, launch=(30, 40))
+
+    assert found(tmp_path, build) == {}
+
+
+def test_dominating_and_tiny_kernels(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 10)
+        for number in range(1200):
+            export.kernel(end, end + 4 * US, f"small{number % 7}", launch=(number, number + 1))
+            end += 4 * US
+        export.kernel(end, end + 20 * MS, "giant<int>(float *)", launch=(2000, 2001))
+
+    rows = found(tmp_path, build, whole=True)
+    assert "giant" in str(rows["dominating kernel"]["evidence"])
+    assert str(rows["dominating kernel"]["next_command"]).startswith("nsightpy select ")
+    assert "1,200 of 1,211 kernels" in str(rows["tiny kernels"]["evidence"])
+    assert rows["tiny kernels"]["recoverable_ns"] == 1200 * 4 * US
+
+
+def test_tiny_kernels_that_cost_little_are_not_shouted(tmp_path: Path) -> None:
+    """Half of the launches, but 4 ms of 604: nothing that fusing them could give back."""
+
+    def build(export: Export) -> None:
+        end = busy(export, MS, 600)
+        for number in range(1000):
+            export.kernel(end, end + 4 * US, f"small{number}", launch=(number, number + 1))
+            end += 4 * US
+
+    assert found(tmp_path, build, whole=True) == {}
+
+
+def test_launch_latency_before_tiny_kernels_counts(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        busy(export, MS, 4)
+        for number in range(200):
+            start = 6 * MS + number * 100 * US
+            export.kernel(
+                start + 9 * US, start + 12 * US, f"k{number}", launch=(start, start + 2 * US)
+            )
+
+    row = found(tmp_path, build, whole=True)["tiny kernels"]
+    assert row["recoverable_ns"] == 200 * (9 + 3) * US
+
+
+def test_communication_is_no_dominating_kernel(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 8)
+        export.kernel(end, end + 90 * MS, NCCL, launch=(10, 20))
+
+    assert "dominating kernel" not in found(tmp_path, build)
+
+
+def test_opaque_graphs_and_what_the_profiler_said(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 5)
+        export.graph_trace(end, end + MS, launch=(10, 20))
+        export.diagnostic(5, "CUDA events were lost.", severity=2)
+        export.diagnostic(6, "Buffer overflow in CUPTI.", severity=3)
+
+    rows = found(tmp_path, build)
+    # 1 ms of 6 ms is hidden, and events are missing: all else is blind and comes after
+    assert list(rows)[:2] == ["opaque CUDA graphs", "capture problems"]
+    assert {row["severity"] for row in list(rows.values())[:2]} == {"error"}
+    opaque = rows["opaque CUDA graphs"]
+    assert "1.00 ms, 17 % of the window" in str(opaque["evidence"])
+    assert "--cuda-graph-trace=node" in str(opaque["evidence"])
+    assert str(opaque["next_command"]).startswith("nsightpy breakdown ")
+    said = str(rows["capture problems"]["evidence"])
+    assert said.index("Buffer overflow") < said.index("events were lost"), "errors first"
+
+
+def test_a_few_opaque_graphs_come_last(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 50)
+        export.graph_trace(end, end + MS, launch=(10, 20))
+        export.diagnostic(5, "Not all NVTX events might have been collected.", severity=2)
+
+    rows = found(tmp_path, build)
+    assert [(name, row["severity"]) for name, row in rows.items()] == [
+        ("capture problems", "warning"),
+        ("opaque CUDA graphs", "info"),
+    ]
+
+
+def test_below_one_per_cent_nothing_is_shouted(tmp_path: Path) -> None:
+    def build(export: Export) -> None:
+        end = busy(export, MS, 200)
+        busy(export, end + MS + 900 * US, 1)
+
+    # 1.9 ms of 203 ms
+    assert found(tmp_path, build) == {}
+
+
+def test_the_largest_share_comes_first_and_bounds_are_per_iteration(tmp_path: Path) -> None:
+    paths, _ = replace(PRESETS["small"], iterations=8).write(tmp_path)
+    table = findings([str(path) for path in paths])
+    shares = [s for s in table.column("recoverable_share") if isinstance(s, float)]
+    assert shares == sorted(shares, reverse=True)
+    assert shares
+    assert min(shares) >= 0.01
+    first = table.records()[0]
+    assert "per iteration" in str(first["evidence"])
+    assert "steady iterations" in str(first["evidence"])
+
+
+def test_the_summary_shows_the_same_findings(tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    end = busy(export, MS)
+    busy(export, end + 6 * MS + 900 * US)
+    path = str(export.write())
+    names = [one.name for one in summarize(path).findings]
+    assert names == findings(path).column("finding")
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "json", "markdown"])
+def test_every_format(form: str, tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    end = busy(export, MS, name="\x1b[31mkernel|")
+    export.nvtx_push_pop(end - MS, end + 6 * MS, "\x1b]0;evil\x07 {time} {place}")
+    busy(export, end + 6 * MS + 900 * US)
+    answer = ask("findings", export.write(), "--format", form)
+    assert b"\x1b" not in answer.everything
+    assert "starved" in answer.text
+    if form == "json":
+        assert list(answer.json["rows"][0]) == [field.name for field in FIELDS]
+
+
+def test_queue_lengths_and_launch_bound_stretches() -> None:
+    from nsightpy.analysis.idle.gpu_work import gpu_work
+    from nsightpy.frames import Frame, Labels
+    from tests.support.enqueued import Action, placed
+
+    # launched at 0, 2, 4; run 5-6, 6-7, 30-50: the third runs longer than its call
+    ops = [
+        Action(0, "op", 7, 0, 5, 6, "compute"),
+        Action(2, "op", 7, 0, 6, 7, "compute"),
+        Action(4, "op", 7, 0, 30, 50, "compute"),
+    ]
+    calls = Frame(
+        {
+            "start_ns": np.asarray([0, 2, 4]),
+            "pid": np.asarray([1, 1, 1]),
+            "correlation_id": np.asarray([1, 2, 3]),
+        }
+    )
+    none = Frame({**placed([], 9), "operation": Labels.of([])})
+    work = gpu_work(Frame(placed(ops, 1)), np.zeros(3, bool), none, Frame(placed([], 9)), calls)
+    queue = queue_length(work, 0)
+    assert list(zip(queue.times.tolist(), queue.counts.tolist(), strict=True)) == [
+        (0, 1),
+        (2, 2),
+        (4, 3),
+        (5, 2),
+        (6, 1),
+        (30, 0),
+    ]
+    bound = launch_bound(work, 0, np.asarray([2, 2, 2]), least=2)
+    assert (bound.kernels, bound.stretches.total) == (2, 7)
+    assert launch_bound(work, 0, np.asarray([2, 2, 2])).kernels == 0
+
+
+def test_what_is_abnormal_and_how_long_an_instance_lasts() -> None:
+    # median 100, median deviation 0: from twice the median on
+    beyond, usual = beyond_usual(np.asarray([100] * 9 + [200, 201]))
+    assert (np.flatnonzero(beyond).tolist(), usual) == ([10], 100.0)
+    # median 100, deviations 10: 100 + 8 x 1.4826 x 10 = 218.6
+    lengths = np.asarray([90, 90, 90, 100, 110, 110, 110, 218, 219])
+    assert np.flatnonzero(beyond_usual(lengths)[0]).tolist() == []
+    spread = np.asarray([80, 90, 90, 100, 100, 110, 110, 211, 225])
+    assert np.flatnonzero(beyond_usual(spread)[0]).tolist() == [8]
+    assert not beyond_usual(np.asarray([1, 1, 1, 1, 1, 1, 99]))[0].any(), "too few"
+    assert [middle(np.asarray(v)) for v in ([7], [1, 9], [1, 5, 9], [1, 2, 8, 9])] == [7, 9, 5, 8]

@@ -1,0 +1,193 @@
+"""Findings about several ranks: who is waited for, and next commands that run as printed."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulator import PRESETS
+from terminal import run_in_terminal
+
+from nsightpy.commands.breakdown import breakdown
+from nsightpy.commands.collectives import collectives
+from nsightpy.commands.findings import rank_facts
+from nsightpy.commands.findings.command import findings, typed_again
+from nsightpy.commands.ranks import ranks
+from tests.support.jobs import simulate
+from tests.support.reports import DDP, NSYS, ROOT, ask, exports, needs_reports
+
+TRAINING = ROOT / "sample_reports" / "training_4rank"
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def by_name(reports: Path, **options: Any) -> dict[str, dict[str, Any]]:
+    return {str(row["finding"]): row for row in findings(reports, **options).records()}
+
+
+@pytest.mark.parametrize(("straggler", "named"), [(1, 1), (None, None)])
+def test_a_straggler_is_named_or_nobody(
+    straggler: int | None, named: int | None, tmp_path: Path
+) -> None:
+    job = replace(
+        PRESETS["ranks_2"], iterations=8, straggler=straggler, straggler_slowdown=1.3, layers=3
+    )
+    made = simulate(job, tmp_path)
+    rows = by_name(tmp_path, from_time=0)
+    if named is None:
+        assert "straggler" not in rows
+        return
+    row = rows["straggler"]
+    assert row["rank"] == named
+    assert "its kernels take" in row["evidence"]
+    assert shlex.split(row["next_command"]) == ["nsightpy", "ranks", str(tmp_path), "--from=0"]
+    # what the other waited, as the simulator knows it; never more than it communicated alone
+    waited = made.rank_truth("wait_ns")[1 - named]
+    exposed = made.rank_truth("budget")[1 - named]["exposed_communication_ns"]
+    assert row["recoverable_ns"] == pytest.approx(min(waited, exposed), rel=0.06)
+    assert row["recoverable_ns"] <= min(waited, exposed)
+
+
+def test_long_captures_are_judged_by_a_sample(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = replace(PRESETS["ranks_2"], iterations=24, straggler=1, straggler_slowdown=1.3, layers=3)
+    simulate(job, tmp_path)
+    before = by_name(tmp_path)["straggler"]
+    assert not findings(tmp_path).notes
+    monkeypatch.setattr(rank_facts, "ENOUGH", 150)
+    after = by_name(tmp_path)["straggler"]
+    assert after["rank"] == before["rank"] == 1
+    assert after["recoverable_ns"] == pytest.approx(before["recoverable_ns"], rel=0.1)
+    (note,) = findings(tmp_path).notes
+    assert note.startswith("312 collectives in a report")
+    assert "48% of the time" in note
+
+
+def test_findings_and_ranks_tell_the_same_straggler() -> None:
+    rows = by_name(TRAINING)
+    table = ranks(TRAINING)
+    (late,) = [row for row in table.records() if row["straggler"]]
+    finding = rows["straggler"]
+    assert (finding["rank"], late["rank"]) == (2, 2)
+    told = "comes last to 98 % of the collectives in which ranks wait"
+    assert told in finding["evidence"]
+    assert any(told in note for note in table.notes)
+    assert rows["communication exposed"]["next_command"].startswith("nsightpy collectives ")
+    # the waits of the others are part of what they communicate alone
+    assert list(rows).index("straggler") < list(rows).index("communication exposed")
+
+
+@needs_reports
+def test_one_collective_has_one_duration_everywhere() -> None:
+    """132 ms on rank 0, as its kernel row says; rank 1 came that much later."""
+    told = by_name(NSYS / DDP)["communication abnormally long"]["evidence"]
+    note = next(note for note in collectives(NSYS / DDP).notes if note.startswith("abnormal"))
+    assert "Broadcast of 1.18 MB in 0-1 took 132 ms, 1470 times its median" in told
+    assert "Broadcast of 1.18 MB in 0-1 once took 132 ms, 1470 times its median" in note
+    assert note.endswith("it waited for rank 1.")
+
+
+@pytest.mark.parametrize("slow", [True, False])
+def test_unbalanced_devices(tmp_path: Path, *, slow: bool) -> None:
+    job = replace(PRESETS["ranks_2"], straggler=0 if slow else None, straggler_slowdown=2.0)
+    simulate(job, tmp_path)
+    found = by_name(tmp_path, from_time=0)
+    assert ("unbalanced devices" in found) == slow
+    if slow:
+        work = [int(str(row["compute_ns"])) for row in breakdown(tmp_path).records()]
+        lost = int(max(work) - sum(work) / 2)
+        assert found["unbalanced devices"]["recoverable_ns"] == lost
+
+
+def test_reports_that_are_missing_or_twice_are_problems_of_the_capture(tmp_path: Path) -> None:
+    def lose(paths: list[Path]) -> None:
+        (tmp_path / "again.sqlite").write_bytes(paths[0].read_bytes())
+        paths[1].unlink()
+        (tmp_path / "broken.sqlite").write_bytes(b"")
+
+    simulate(replace(PRESETS["ranks_8"], straggler=None), tmp_path, lose)
+    said = by_name(tmp_path, from_time=0)["capture problems"]["evidence"]
+    assert "broken.sqlite: is empty" in said
+    assert "repeats the capture of" in said
+    assert "ranks without a report here: 1" in said
+
+
+# The next command
+
+
+def test_what_is_typed_again_finds_the_same_reports(tmp_path: Path) -> None:
+    for name in ("a/r0", "a/r1", "a/r2", "b/r0", "b/x 1", "b/z"):
+        path = tmp_path / f"{name}.sqlite"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+
+    def typed(*names: str) -> str:
+        return typed_again([str(tmp_path / f"{name}.sqlite") for name in names])
+
+    a, b = tmp_path / "a", tmp_path / "b"
+    assert typed("a/r0") == f"{a}/r0.sqlite"
+    assert typed("b/r0", "b/x 1") == f"{b}/r0.sqlite '{b}/x 1.sqlite'"
+    assert typed("a/r0", "a/r1", "a/r2") == str(a)
+    (a / "other.sqlite").touch()
+    assert typed("a/r0", "a/r1", "a/r2") == f"'{a}/r*.sqlite'"
+    (a / "r3.sqlite").touch()
+    assert typed("a/r0", "a/r1", "a/r2") == f"{a}/r0.sqlite {a}/r1.sqlite {a}/r2.sqlite"
+    assert typed("a/r0", "a/r1", "b/r0") == f"{a}/r0.sqlite {a}/r1.sqlite {b}/r0.sqlite"
+
+
+def test_commands_are_whole_lines_on_every_terminal(tmp_path: Path) -> None:
+    folder = tmp_path / ("a folder of a long name " * 4).strip()
+    folder.mkdir()
+    simulate(PRESETS["ranks_2"], folder)
+    commands = {str(row["next_command"]) for row in findings(folder).records()}
+    assert min(map(len, commands)) > 100
+    shown = ESCAPE.sub("", run_in_terminal(["findings", str(folder)], 80)).splitlines()
+    assert {line.removeprefix("next command").strip() for line in shown if "command" in line} == (
+        commands
+    )
+    shown = ESCAPE.sub("", run_in_terminal(["summarize", str(folder)], 80)).splitlines()
+    assert commands & {line.strip() for line in shown}
+
+
+def run_all(reports: Path, *options: str) -> None:
+    """Type every next command again: it runs, and what it prints has rows."""
+    commands = {row["next_command"] for row in ask_rows(reports, *options)}
+    for command in sorted(commands):
+        program, *arguments = shlex.split(command)
+        assert program == "nsightpy"
+        answer = ask(*arguments)
+        assert len(answer.text.splitlines()) > 2, command
+
+
+def ask_rows(reports: Path, *options: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = ask("findings", reports, *options, "--format", "json").json["rows"]
+    return rows
+
+
+@needs_reports
+def test_a_capture_without_gpu_work_is_blind() -> None:
+    (row,) = findings(NSYS / "no_kernels_a100_2026.2.sqlite").records()
+    assert (row["finding"], row["severity"]) == ("capture problems", "error")
+    assert str(row["evidence"]).startswith("The capture holds no GPU work: no kernel, copy")
+
+
+@exports
+def test_next_commands_run_on_real_reports(path: Path) -> None:
+    run_all(path)
+
+
+def test_next_commands_keep_the_part_that_was_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    options = ("--nvtx", "iteration", "--rank", "0-2")
+    run_all(Path("sample_reports/training_4rank"), *options)
+    commands = [
+        row["next_command"] for row in ask_rows(Path("sample_reports/training_4rank"), *options)
+    ]
+    assert commands
+    assert all("--nvtx=iteration" in command for command in commands)

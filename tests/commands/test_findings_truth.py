@@ -1,0 +1,96 @@
+"""Findings on whole simulated jobs, against what the simulator knows, to the nanosecond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulator import PRESETS, TrainingJob
+
+from nsightpy.commands.findings.command import findings
+from nsightpy.results import Value
+from tests.support.jobs import Simulated, simulate
+
+JOBS = {
+    "single": replace(PRESETS["single_process"], graph_mode=None, graph_replays=0),
+    "eight": PRESETS["ranks_8"],
+    "sharded": PRESETS["pipeline_4"],
+    "pinned": replace(PRESETS["single_process"], pageable=False, graph_mode=None, graph_replays=0),
+}
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Simulated]]:
+    made: dict[str, Simulated] = {}
+
+    def simulated(name: str) -> Simulated:
+        if name not in made:
+            made[name] = simulate(JOBS[name], tmp_path_factory.mktemp(name))
+        return made[name]
+
+    yield simulated
+    made.clear()
+
+
+def told(job: Simulated, start_ns: int = 0) -> dict[str, dict[str, Value]]:
+    """The findings by name, from a time to the end of each device's work."""
+    return {str(row["finding"]): row for row in findings(job.folder, from_time=start_ns).records()}
+
+
+def largest(job: Simulated, lost: Callable[[Any], int]) -> tuple[int, int]:
+    """The rank that loses the largest share of its window from 0 on, and how much, in ns."""
+    ranks = sorted(job.truth["ranks"], key=lambda one: one["rank"])
+    worst = max(ranks, key=lambda one: lost(one) / one["budget"]["end_ns"])
+    return worst["rank"], lost(worst)
+
+
+@pytest.mark.parametrize("name", ["eight", "sharded"])
+def test_exposed_communication(name: str, job: Callable[[str], Simulated]) -> None:
+    row = told(job(name))["communication exposed"]
+    rank, lost = largest(job(name), lambda one: one["budget"]["exposed_communication_ns"])
+    assert (row["rank"], row["recoverable_ns"]) == (rank, lost)
+
+
+def test_alone_nobody_communicates(job: Callable[[str], Simulated]) -> None:
+    names = told(job("single")).keys()
+    assert not names & {"communication exposed", "communication abnormally long", "straggler"}
+
+
+def test_pageable_copies(job: Callable[[str], Simulated]) -> None:
+    row = told(job("single"))["pageable copies"]
+    (rank,) = job("single").truth["ranks"]
+    copies = [one for one in rank["copies"] if "Pageable" in (one["source"], one["target"])]
+    assert row["recoverable_ns"] == sum(one["total_ns"] for one in copies)
+    assert "pageable copies" not in told(job("pinned"))
+
+
+def test_copies_that_nothing_hides(job: Callable[[str], Simulated]) -> None:
+    rows = told(job("single"))
+    (rank,) = job("single").truth["ranks"]
+    lost = sum(
+        int(str(rows[name]["recoverable_ns"]))
+        for name in ("input copies not overlapped", "copies not overlapped")
+        if name in rows
+    )
+    assert lost <= rank["budget"]["copy_only_ns"] <= lost + 0.01 * rank["budget"]["window_ns"]
+
+
+@pytest.mark.parametrize(("gap_ns", "starved"), [(1_200_000, True), (0, False)])
+def test_the_data_loader_starves_the_gpu(gap_ns: int, starved: bool, tmp_path: Path) -> None:
+    made = simulate(
+        TrainingJob(data_gap_ns=gap_ns, long_gap_ns=gap_ns, iterations=6, warmup=0, layers=8),
+        tmp_path,
+    )
+    (truth,) = made.truth["ranks"]
+    start = truth["budget"]["start_ns"]
+    row = told(made, start).get("GPU starved: host busy elsewhere")
+    assert (row is not None) == starved
+    if row is None:
+        return
+    assert "inside NVTX range 'data_loading'" in str(row["evidence"])
+    assert str(row["next_command"]).endswith(f"--nvtx data_loading --from={start}")
+    # nothing but launch-starved time, and at least what the loader took after the first iteration
+    assert 5 * gap_ns < int(str(row["recoverable_ns"])) <= truth["idle"]["launch_starved_ns"]

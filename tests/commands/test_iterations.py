@@ -1,0 +1,424 @@
+"""Iterations: found where simulated jobs have them, by each source; not found where none are."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulator import TrainingJob
+from simulator.presets import SMALL, TRAINING_4RANK
+
+from nsightpy.analysis.iterations.candidates import COLLECTIVES
+from nsightpy.analysis.iterations.ranges import named_groups
+from nsightpy.analysis.iterations.repetition import find_cycles, places_of_run
+from nsightpy.analysis.iterations.sequences import from_sequences
+from nsightpy.analysis.iterations.steady import (
+    STEADY,
+    WARM_UP,
+    Iterations,
+    find_iterations,
+    steady_state,
+)
+from nsightpy.analysis.iterations.work import Work, work_of
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
+from nsightpy.commands.iterations import iterations
+from nsightpy.frames import Frame, Labels
+from nsightpy.query.steady_state import find_in_report
+from nsightpy.reports.opening import open_report
+from nsightpy.results import Table
+from tests.support.reports import NSYS, ask, needs_reports
+
+SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
+STEPS = replace(SMALL, name="steps", iterations=7, warmup=2, layers=3, seed=11)
+
+
+_NOTHING = np.empty(0, dtype=np.int64)
+NO_RANGES = Frame(
+    {
+        **dict.fromkeys(RANGE_COLUMNS[:5], _NOTHING),
+        **dict.fromkeys(RANGE_COLUMNS[5:], Labels(_NOTHING.astype(np.int32), ())),
+    }
+)
+
+
+def written(job: TrainingJob, folder: Path) -> tuple[list[Path], dict[str, Any]]:
+    paths, truth = job.write(folder)
+    return paths, truth
+
+
+def rows(*request: str | Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ask(*request, "--format", "json").json["rows"]
+    return found
+
+
+# By NVTX
+
+
+def test_nvtx_iterations_are_the_truth_to_the_nanosecond(tmp_path: Path) -> None:
+    paths, truth = written(TRAINING_4RANK, tmp_path)
+    found = rows("iterations", *paths)
+    for rank in truth["ranks"]:
+        mine = [row for row in found if row["rank"] == rank["rank"]]
+        assert len(mine) == len(rank["iterations"])
+        for row, true in zip(mine, rank["iterations"], strict=True):
+            assert row["iteration"] == true["iteration"]
+            assert row["start_ns"] == true["start_ns"]
+            assert row["duration_ns"] == true["end_ns"] - true["start_ns"]
+            assert (row["phase"] == WARM_UP) == true["warmup"]
+            assert row["source"] == "repeated NVTX range 'iteration'"
+            assert row["busy_ns"] + row["idle_ns"] == row["duration_ns"]
+
+
+def test_budgets_of_iterations_are_those_of_breakdown_in_the_same_window() -> None:
+    path = SAMPLES / "training_4rank" / "train_rank1.sqlite"
+    for row in rows("iterations", path)[2:4]:
+        window = ("--from", str(row["start_ns"]), "--to", str(row["start_ns"] + row["duration_ns"]))
+        (whole,) = rows("breakdown", path, *window)
+        assert whole["window_ns"] == row["duration_ns"]
+        for name in ("busy_ns", "compute_ns", "exposed_communication_ns", "idle_ns"):
+            assert whole[name] == row[name]
+
+
+def test_ranges_that_alternate_without_one_around_them_are_one_iteration() -> None:
+    report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
+    kernels, graphs, calls, ranges = frames_of(report)
+    without = ranges.take(~ranges.labels("name").equals(["iteration"]))
+    found = find_iterations(kernels, graphs, calls, without)
+    assert len(found) == 8
+    assert "'forward'" in found.source
+    assert "'optimizer'" in found.source
+
+
+def test_names_that_count_are_one_range() -> None:
+    report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
+    kernels, graphs, calls, ranges = frames_of(report)
+    names = [ranges.labels("name")[row] for row in range(ranges.rows)]
+    numbered = Labels.of(
+        f"{name} {n}" if name == "iteration" else name for n, name in enumerate(names)
+    )
+    found = find_iterations(kernels, graphs, calls, Frame({**ranges, "name": numbered}))
+    assert (len(found), found.source) == (8, "repeated NVTX range 'iteration #'")
+
+
+def frames_of(report: Any) -> tuple[Frame, Frame, Frame, Frame]:
+    columns = ("start_ns", "end_ns", "pid", "correlation_id")
+    graphs = report.frame("graph_launches", columns)
+    return (
+        report.frame("kernels", (*columns, "name")),
+        Frame({**graphs, "name": Labels.constant("graph", graphs.rows)}),
+        report.frame("api_calls", (*CALL_COLUMNS, "name")),
+        report.frame("nvtx_ranges", RANGE_COLUMNS),
+    )
+
+
+# By collectives and kernels
+
+
+@pytest.mark.parametrize(
+    ("change", "source"),
+    [
+        ({"nvtx": False, "nccl_nvtx": False}, "repeated collective sequence"),
+        ({"nvtx": False, "payload": None}, "repeated collective sequence"),
+        ({"nvtx": False, "tensor": 1}, "repeated kernel sequence"),
+        ({"nvtx": False, "tensor": 1, "autograd_thread": True}, "repeated kernel sequence"),
+        ({"nvtx": False, "orphan_kernels": 12, "tensor": 1}, "repeated kernel sequence"),
+    ],
+)
+def test_without_ranges_iterations_are_those_of_the_truth(
+    tmp_path: Path, change: dict[str, Any], source: str
+) -> None:
+    """One for each true one, lying in it but for the edges, which lie between two launches.
+
+    The truth is that of the same job with ranges, whose making takes the host some microseconds.
+    """
+    paths, _ = written(replace(STEPS, **change), tmp_path)
+    _, truth = written(replace(STEPS, **(change | {"nvtx": True})), tmp_path / "twin")
+    found = rows("iterations", *paths)
+    for rank in truth["ranks"]:
+        mine = [row for row in found if row["rank"] == rank["rank"]]
+        true = rank["iterations"]
+        assert [row["source"] for row in mine] == [source] * len(true)
+        for row, one in zip(mine, true, strict=True):
+            middle = row["start_ns"] + row["duration_ns"] // 2
+            assert one["start_ns"] < middle < one["end_ns"]
+        assert [row["phase"] == WARM_UP for row in mine] == [one["warmup"] for one in true]
+        steady = [row for row in mine if row["phase"] == STEADY]
+        for row, one in zip(steady, true[-len(steady) :], strict=True):
+            length = one["end_ns"] - one["start_ns"]
+            assert abs(row["duration_ns"] - length) < 0.03 * length
+
+
+def test_a_job_without_iterations_abstains_and_says_why(tmp_path: Path) -> None:
+    paths, _ = written(replace(STEPS, iterations=1, nvtx=False, warmup=0), tmp_path)
+    answer = ask("iterations", paths[0])
+    assert "No iterations found" in answer.stderr
+    assert rows("iterations", paths[0]) == []
+
+
+def test_gaps_alone_are_no_iterations() -> None:
+    """Different kernels in bursts, with long gaps between the bursts."""
+    random = np.random.default_rng(5)
+    start = np.concatenate([np.arange(50) * 100 + burst * 1_000_000 for burst in range(20)])
+    names = Labels.of(f"k{n}" for n in random.integers(0, 400, len(start)))
+    work = Work(names, start, start + 50, start)
+    assert from_sequences(work, named_groups(NO_RANGES)) == (None, [])
+
+
+def test_sources_that_disagree_are_not_believed() -> None:
+    """Ranges of 25 launches around a kernel sequence of 10: neither is a multiple of the other."""
+    count = 500
+    start = np.arange(count, dtype=np.int64) * 100
+    ids = np.arange(1, count + 1, dtype=np.int64)
+    same = np.ones(count, dtype=np.int64)
+    kernels = Frame(
+        {
+            "start_ns": start + 50,
+            "end_ns": start + 120,
+            "pid": same,
+            "correlation_id": ids,
+            "name": Labels.of(f"k{n % 10}" for n in range(count)),
+        }
+    )
+    calls = Frame(
+        {
+            "start_ns": start,
+            "end_ns": start + 10,
+            "pid": same,
+            "tid": same,
+            "correlation_id": ids,
+            "event_class": same * 0,
+            "name": Labels.constant("cudaLaunchKernel", count),
+        }
+    )
+    graphs = kernels.take(np.zeros(count, dtype=np.bool_))
+    begins = start[::25]
+
+    def ranges(times: int, name: str = "work") -> Frame:
+        some = np.ones(len(begins[::times]), dtype=np.int64)
+        return Frame(
+            {
+                "start_ns": begins[::times],
+                "end_ns": begins[::times] + 2_500 * times - 5,
+                **dict.fromkeys(("pid", "tid", "end_tid"), some),
+                "name": Labels.constant(name, len(some)),
+                "domain": Labels.constant("", len(some)),
+                "style": Labels.constant("PushPop", len(some)),
+            }
+        )
+
+    torn = find_iterations(kernels, graphs, calls, ranges(1))
+    assert len(torn) == 0
+    assert "disagree" in torn.notes[0]
+    whole = find_iterations(kernels, graphs, calls, ranges(2))
+    assert len(whole) == 10
+    assert "5 in each of" in whole.notes[0]
+    # what a program calls its steps is believed
+    steps = find_iterations(kernels, graphs, calls, ranges(1, "step"))
+    assert len(steps) == 20
+    assert [(one.kind, one.count) for one in steps.others] == [("kernels", 50)]
+    assert "several lie in one NVTX range 'step'" in steps.others[0].why
+
+
+# Periods
+
+
+@given(st.integers(2, 30), st.integers(4, 12), st.integers(0, 20), st.integers(0, 20), st.randoms())
+def test_a_repeated_sequence_of_different_symbols_is_found(
+    period: int, repeats: int, before: int, after: int, random: Any
+) -> None:
+    body = list(range(period))
+    noise = [random.randrange(1000, 10**6) for _ in range(before + after)]
+    symbols = noise[:before] + body * repeats + noise[before:]
+    cycles = {one.period: one for one in find_cycles(np.asarray(symbols))}
+    if period * repeats < len(symbols) / 2:
+        return
+    assert set(cycles) == {period}
+    for run in cycles[period].marks:
+        assert set(np.diff(places_of_run(np.asarray(symbols), run))) == {period}
+
+
+def test_layers_and_what_is_around_them_are_two_cycles() -> None:
+    layer, head = [1, 2, 3, 4, 5], [10, 11, 12]
+    symbols = np.asarray((head + layer * 24) * 10)
+    assert {5, len(head) + 24 * len(layer)} <= {one.period for one in find_cycles(symbols)}
+
+
+def test_an_inserted_symbol_now_and_then_does_not_hide_the_period() -> None:
+    symbols = list(range(40)) * 20
+    for place in (700, 430, 90):
+        symbols.insert(place, 99)
+    (found, *_) = find_cycles(np.asarray(symbols))
+    assert (found.period, found.count) == (40, 20)
+
+
+# Phases
+
+
+def steps(durations: list[int]) -> Iterations:
+    end = np.cumsum(np.asarray(durations, dtype=np.int64))
+    work = Work(
+        Labels.of(f"k{n % 4}" for n in range(4 * len(durations))),
+        np.repeat(end - durations, 4) + np.tile(np.arange(4), len(durations)),
+        np.repeat(end - durations, 4) + np.tile(np.arange(1, 5), len(durations)),
+        np.repeat(end - durations, 4) + np.tile(np.arange(4), len(durations)),
+    )
+    none = np.empty(0, dtype=np.int64)
+    frame = Frame(
+        {
+            "start_ns": work.start,
+            "end_ns": np.where(np.arange(len(work)) % 4 == 3, np.repeat(end, 4), work.end),
+            "pid": np.ones(len(work), dtype=np.int64),
+            "correlation_id": np.zeros(len(work), dtype=np.int64),
+            "name": work.name,
+        }
+    )
+    calls = Frame(
+        {
+            **dict.fromkeys(CALL_COLUMNS, none),
+            "name": Labels(none.astype(np.int32), ()),
+        }
+    )
+    return find_iterations(frame, frame.take(np.zeros(len(work), np.bool_)), calls, NO_RANGES)
+
+
+def test_warm_up_is_what_is_slower_than_anything_that_comes_again() -> None:
+    found = steps([900, 500, 100, 130, 100, 101, 130, 99, 100, 130])
+    assert found.source == "repeated kernel sequence"
+    assert found.phase == (WARM_UP,) * 2 + (STEADY,) * 8
+
+
+def test_a_first_or_last_one_of_less_than_half_the_shortest_other_was_cut() -> None:
+    assert steps([40, 100, 90, 110, 50]).phase == ("edge", *[STEADY] * 4)
+    assert steps([100, 90, 40, 110, 30]).phase == (STEADY,) * 5
+    assert steps([100, 90, 80, 110, 30]).phase == (*[STEADY] * 4, "edge")
+
+
+def test_a_run_that_never_settles_has_no_warm_up() -> None:
+    found = steps([1000 - 20 * n for n in range(30)])
+    assert set(found.phase) == {STEADY}
+    assert any("never settle" in note for note in found.notes)
+
+
+def test_the_steady_state_spans_the_steady_iterations() -> None:
+    found = steps([900, 100, 100, 100, 100, 100])
+    state = steady_state(found)
+    assert state is not None
+    assert (state.count, state.window_ns, state.median_ns) == (5, 500, 100.0)
+    assert state.source == found.source
+    assert steady_state(steps([5])) is None
+
+
+# Real captures
+
+
+@needs_reports
+@pytest.mark.parametrize(
+    ("name", "count", "source"),
+    [
+        ("power_iteration_t4_2025.3", 44, "repeated NVTX range 'Step # to #'"),
+        ("gpt2.7b_a100_2024.6", 10, "repeated kernel sequence"),
+        ("cudagraph_a100_2024.6", 10, "repeated kernel sequence"),
+        ("rodinia_rtx3090_2022.4", 4095, "repeated kernel sequence"),
+        ("train_nvtx_a100_2026.3", 0, None),
+        ("ddp_2rank_nccl_rtx3090_2026.3", 0, None),
+        ("nvtx_h200_2025.1", 0, None),
+        ("memory_usage_windows_gtx1060_2022.1", 0, None),
+    ],
+)
+def test_real_captures(name: str, count: int, source: str | None) -> None:
+    found = rows("iterations", NSYS / f"{name}.sqlite")
+    assert len(found) == count
+    assert {row["source"] for row in found} == ({source} if source else set())
+    for row in found:
+        assert 0 <= row["compute_ns"] <= row["busy_ns"] <= row["duration_ns"]
+
+
+@needs_reports
+def test_the_last_step_of_a_loop_that_breaks_out_is_no_steady_iteration() -> None:
+    found = rows("iterations", NSYS / "power_iteration_t4_2025.3.sqlite")
+    assert [row["phase"] for row in found] == [STEADY] * 43 + ["edge"]
+
+
+@needs_reports
+def test_rounds_that_are_whole_are_steady_whatever_the_host_does_between() -> None:
+    found = rows("iterations", NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite")
+    assert [row["phase"] for row in found] == [STEADY] * 5
+
+
+# Named by the user, and slow ones
+
+
+def test_named_ranges_are_the_iterations() -> None:
+    path = SAMPLES / "training_4rank" / "train_rank0.sqlite"
+    found = rows("iterations", path, "--nvtx", "forward")
+    assert len(found) == 8
+    assert {row["source"] for row in found} == {"NVTX range 'forward'"}
+
+
+@needs_reports
+def test_a_range_that_comes_once_is_looked_into() -> None:
+    path = NSYS / "power_iteration_t4_2025.3.sqlite"
+    assert rows("iterations", path, "--nvtx", "Loop") == rows("iterations", path)
+
+
+def test_slow_iterations_are_named_with_what_grew() -> None:
+    table = iterations(SAMPLES / "training_4rank" / "train_rank0.sqlite")
+    slow = [note for note in table.notes if "x the median" in note]
+    assert [note.split(":")[0] for note in slow] == ["rank 0, iteration 5", "rank 0, iteration 2"]
+    assert all("idle grew by" in note for note in slow)
+    assert any(
+        "6 steady iterations (beside 2 warm-up) by repeated NVTX range" in note
+        for note in table.notes
+    )
+
+
+def test_iterations_of_a_report_by_process() -> None:
+    report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
+    (one,) = find_in_report(report).values()
+    kernels = one.kernels
+    assert len(one.found) == 8
+    assert kernels.rows == 1344
+    columns = ("start_ns", "end_ns", "pid", "correlation_id", "name")
+    work = work_of(
+        Frame({name: kernels[name] for name in columns}),
+        Frame({name: kernels.take(np.zeros(0, np.int64))[name] for name in columns}),
+        report.frame("api_calls", CALL_COLUMNS),
+    )
+    candidate, _ = from_sequences(work, named_groups(NO_RANGES))
+    assert candidate is not None
+    assert (candidate.kind, len(candidate)) == (COLLECTIVES, 8)
+
+
+# Pictures
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_pictures_are_drawn_and_the_same_every_time(tmp_path: Path, suffix: str) -> None:
+    first, second = tmp_path / f"a{suffix}", tmp_path / f"b{suffix}"
+    for path in (first, second):
+        ask("iterations", SAMPLES / "training_4rank", "-o", path)
+    assert first.read_bytes() == second.read_bytes()
+    assert len(first.read_bytes()) > 5_000
+
+
+def test_a_picture_of_nothing_says_why(tmp_path: Path) -> None:
+    paths, _ = written(replace(STEPS, iterations=1, nvtx=False, warmup=0), tmp_path)
+    said = ask("iterations", paths[0], "-o", tmp_path / "none.png", expect=2).stderr
+    assert "no iterations to draw" in said
+    assert not (tmp_path / "none.png").exists()
+
+
+def test_the_figure_belongs_to_the_caller() -> None:
+    from matplotlib.figure import Figure
+
+    from nsightpy.render.plots.iterations_plot import iterations_figure
+
+    table: Table = iterations(SAMPLES / "training_4rank")
+    figure = iterations_figure(table)
+    assert isinstance(figure, Figure)
+    assert len(figure.axes) == 4

@@ -1,0 +1,86 @@
+"""memory --by: copies split by direction, host memory, rank; and what no kernel hid."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from simulator import Export
+
+from nsightpy.commands.memory import memory
+from nsightpy.errors import UsageError
+from tests.support.reports import ask
+
+SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_reports"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    export = Export(tmp_path / "report.sqlite")
+    export.kernel(1_000, 2_000, "k", launch=(10, 20))
+    # half hidden, wholly hidden, not hidden at all
+    export.memcpy(1_500, 2_500, 4_000, "HtoD", source="Pinned", stream=13, launch=(30, 40))
+    export.memcpy(1_100, 1_200, 1_000, "HtoD", source="Pageable", stream=14, launch=(50, 60))
+    export.memcpy(3_000, 3_400, 800, "DtoH", target="Pageable", stream=13, launch=(70, 80))
+    export.memcpy(4_000, 4_100, 100, "DtoD", stream=13, launch=(90, 95))
+    export.memset(5_000, 5_050, 10, stream=13, launch=(96, 97))
+    return str(export.write())
+
+
+def test_host_memory_tells_copies_of_one_direction_apart(path: str) -> None:
+    rows = memory(path, by="memory").records()
+    told = {
+        (row["memory"], row["Operation"]): (row["exposed_ns"], row["throughput_gb_per_s"])
+        for row in rows
+    }
+    assert told == {
+        ("pinned", "[CUDA memcpy Host-to-Device]"): (500, 4.0),
+        ("pageable", "[CUDA memcpy Host-to-Device]"): (0, 10.0),
+        ("pageable", "[CUDA memcpy Device-to-Host]"): (400, 2.0),
+        (None, "[CUDA memcpy Device-to-Device]"): (100, 1.0),
+        (None, "[CUDA memset]"): (50, 0.2),
+    }
+
+
+def test_without_splits_the_columns_are_those_of_nsys(path: str) -> None:
+    table = memory(path)
+    assert table.columns[0] == "Time (%)"
+    assert table.columns[-1] == "throughput_gb_per_s"
+    split = memory(path, by=["rank", "device"])
+    assert split.columns == ("rank", "device", *table.columns, "exposed_ns")
+
+
+def test_ranks_add_up_to_the_whole() -> None:
+    folder = str(SAMPLES / "training_4rank")
+    whole = {row["Operation"]: row["Total Time (ns)"] for row in memory(folder).records()}
+    parts: dict[object, int] = {}
+    for row in memory(folder, by="rank,memory").records():
+        assert 0 <= int(row["exposed_ns"] or 0) <= int(row["Total Time (ns)"] or 0)
+        parts[row["Operation"]] = parts.get(row["Operation"], 0) + int(row["Total Time (ns)"] or 0)
+    assert parts == whole
+
+
+def test_unknown_splits_are_refused(path: str) -> None:
+    with pytest.raises(UsageError, match="rank, device, process, stream, memory"):
+        memory(path, by="grid")
+    assert ask("memory", path, "--by", "grid", expect=None).code == 2
+    assert ask("memory", path, "--usage", "--by", "rank", expect=None).code == 2
+
+
+@pytest.mark.parametrize(
+    ("bandwidth", "rate"), [(3_999_999_999, None), (4_000_000_000, 4.0), (None, 4.0)]
+)
+def test_no_rate_beyond_the_memory_itself(
+    bandwidth: int | None, rate: float | None, tmp_path: Path
+) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    if bandwidth is not None:
+        export.gpu(memoryBandwidth=bandwidth)
+    export.memset(5_000, 6_000, 4_000, launch=(96, 97))
+    export.memcpy(7_000, 8_000, 1_000, "DtoH", launch=(98, 99))
+    table = memory(str(export.write()))
+    assert table.column("throughput_gb_per_s") == [1.0, rate]
+    said = [note for note in table.notes if note.startswith("No rate")]
+    assert bool(said) == (rate is None)
+    if said:
+        assert "4.00 KB in 1.00 us would be 4.00 GB/s, beyond the GPU's memory (4 GB/s)" in said[0]

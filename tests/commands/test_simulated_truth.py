@@ -1,0 +1,283 @@
+"""Simulated jobs: every command finds what is true about them, to the nanosecond."""
+
+from __future__ import annotations
+
+import shutil
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pandas as pd
+import pytest
+from simulator import PRESETS
+
+from nsightpy import frames, open_ranks
+from nsightpy.commands.breakdown import BUDGET, breakdown
+from nsightpy.commands.info.command import info
+from nsightpy.commands.kernels import kernels
+from nsightpy.commands.launches import launches
+from nsightpy.commands.memory import memory
+from nsightpy.rank_set import RankSet
+from tests.support.reports import COMMANDS, FORMATS, REQUESTS, ask, state
+
+# The jobs, and the evidence by which each tells its ranks.
+EVIDENCE = {
+    "training_4rank": "NCCL communicator",
+    "single_process": "file name",
+    "small": "NCCL communicator",
+    "ranks_2": "NCCL communicator",
+    "pipeline_4": "NCCL communicator",
+    "one_report_2rank": "NCCL communicator",
+    "graph_nodes": "file name",
+    "slurm_zero": "NCCL communicator",
+    "stripped": "file name",
+    "mpi": "MPI_RANKS",
+    "edges": "NCCL communicator",
+    "autograd": "NCCL communicator",
+    "blob": "environment RANK",
+    "one_device": "NCCL communicator",
+    "no_nvtx": "environment RANK",
+    "old": "file name",
+    "mid": "environment RANK",
+}
+SECRET = "do-not-print"
+KINDS = {"HtoD": "Host-to-Device", "DtoH": "Device-to-Host", "DtoD": "Device-to-Device"}
+
+Truth = dict[str, Any]
+Job = tuple[list[Path], Truth]
+
+
+@pytest.fixture(scope="session")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Job]:
+    """Writes a job once: its reports and its truth."""
+    made: dict[str, Job] = {}
+
+    def written(name: str) -> Job:
+        if name not in made:
+            made[name] = PRESETS[name].write(tmp_path_factory.mktemp(name))
+        return made[name]
+
+    return written
+
+
+each_job = pytest.mark.parametrize("name", EVIDENCE)
+
+
+@each_job
+def test_ranks_are_found(name: str, job: Callable[[str], Job]) -> None:
+    paths, truth = job(name)
+    found = {
+        (report.path.name, row["pid"]): row["rank"]
+        for report in open_ranks(paths)
+        for row in report.processes.to_dict("records")
+    }
+    assert found == {(rank["report"], rank["pid"]): rank["rank"] for rank in truth["ranks"]}
+    hosts = {rank["report"]: rank["host"] for rank in truth["ranks"]}
+    for row, path in zip(info(paths).records(), paths, strict=True):
+        assert row["rank_source"] == EVIDENCE[name]
+        assert row["host"] == (None if name == "old" else hosts[path.name])
+
+
+@pytest.mark.parametrize("name", ["small", "mpi", "mid", "stripped"])
+def test_ranks_need_no_file_names(name: str, job: Callable[[str], Job], tmp_path: Path) -> None:
+    """Only reports that say nothing are numbered in the order of their files, as a guess."""
+    paths, _ = job(name)
+    for path, letter in zip(paths, "zy", strict=True):
+        shutil.copy(path, tmp_path / f"{letter}.sqlite")
+    rows = info(tmp_path).records()
+    guessed = name == "stripped"
+    assert [row["rank"] for row in rows] == ([0, 1] if guessed else [1, 0])
+    assert {row["rank_source"] for row in rows} == {
+        "guess: order of files" if guessed else EVIDENCE[name]
+    }
+
+
+@each_job
+def test_time_budget(name: str, job: Callable[[str], Job]) -> None:
+    paths, truth = job(name)
+    rows = {(row["rank"], row["device"]): row for row in breakdown(paths).records()}
+    expected = {(rank["rank"], rank["device"]): rank["budget"] for rank in truth["ranks"]}
+    assert rows.keys() == expected.keys()
+    for place, budget in expected.items():
+        for part in BUDGET:
+            assert rows[place][part] == budget[part], (place, part)
+
+
+@each_job
+def test_kernels_of_every_rank(name: str, job: Callable[[str], Job]) -> None:
+    paths, truth = job(name)
+    rows = {(row["rank"], row["Name"]): row for row in kernels(paths, by="rank").records()}
+    assert len(rows) == sum(len(rank["kernels"]) for rank in truth["ranks"])
+    for rank in truth["ranks"]:
+        for kernel in rank["kernels"]:
+            row = rows[rank["rank"], kernel["name"]]
+            assert row["Instances"] == kernel["instances"]
+            assert row["Total Time (ns)"] == kernel["total_ns"]
+            assert row["Med (ns)"] == pytest.approx(kernel["median_ns"], abs=0)
+
+
+@each_job
+def test_kernels_of_all_ranks(name: str, job: Callable[[str], Job]) -> None:
+    """Merged over ranks: counts and totals add up; medians are those of all executions."""
+    paths, truth = job(name)
+    totals: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
+    for rank in truth["ranks"]:
+        for kernel in rank["kernels"]:
+            totals[kernel["name"]] += kernel["total_ns"]
+            counts[kernel["name"]] += kernel["instances"]
+    rows = kernels(paths).records()
+    assert {row["Name"]: row["Total Time (ns)"] for row in rows} == totals
+    assert {row["Name"]: row["Instances"] for row in rows} == counts
+    assert [row["Name"] for row in rows] == sorted(totals, key=lambda n: (-totals[n], n))
+    durations: dict[str, list[int]] = defaultdict(list)
+    for report in open_ranks(paths):
+        table = report.kernels
+        for label, one in (table["end_ns"] - table["start_ns"]).groupby(table["name"].astype(str)):
+            durations[str(label)] += one.tolist()
+    assert {row["Name"]: row["Med (ns)"] for row in rows} == {
+        label: median(values) for label, values in durations.items()
+    }
+
+
+@each_job
+def test_copies_and_memory_sets(name: str, job: Callable[[str], Job]) -> None:
+    paths, truth = job(name)
+    expected: dict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for rank in truth["ranks"]:
+        parts = [(f"[CUDA memcpy {KINDS[copy['kind']]}]", copy) for copy in rank["copies"]]
+        for operation, part in [*parts, ("[CUDA memset]", rank["memsets"])]:
+            if part["count"]:
+                for place, figure in enumerate(("count", "bytes", "total_ns")):
+                    expected[operation][place] += part[figure]
+    rows = {str(row["Operation"]): row for row in memory(paths).records()}
+    assert rows.keys() == expected.keys()
+    for operation, (count, size, total) in expected.items():
+        row = rows[operation]
+        assert (row["Count"], row["Total Time (ns)"]) == (count, total)
+        assert row["Total (MB)"] == pytest.approx(size / 1e6, abs=5e-4)
+        assert row["throughput_gb_per_s"] == pytest.approx(size / total, abs=5e-4)
+    operations = pd.concat([report.memory_operations for report in open_ranks(paths)])
+    assert int(operations["bytes"].sum()) == sum(size for _, size, _ in expected.values())
+
+
+@each_job
+def test_every_kernel_has_its_launch(name: str, job: Callable[[str], Job]) -> None:
+    paths, truth = job(name)
+    table = launches(paths)
+    found: Counter[Any] = Counter()
+    for row in table.records():
+        found[row["rank"]] += int(str(row["count"]))
+    orphans = PRESETS[name].orphan_kernels
+    for rank in truth["ranks"]:
+        instances = sum(kernel["instances"] for kernel in rank["kernels"])
+        assert found[rank["rank"]] == instances - orphans
+    left_out = [note for note in table.notes if "no recorded launch call" in note]
+    assert bool(left_out) == bool(orphans)
+
+
+@each_job
+def test_api_calls(name: str, job: Callable[[str], Job]) -> None:
+    paths, truth = job(name)
+    calls = sum(len(report.frame("api_calls")["start_ns"]) for report in open_ranks(paths))
+    unrecorded = PRESETS[name].orphan_kernels * len(truth["ranks"])
+    assert calls == sum(rank["calls"] for rank in truth["ranks"]) - unrecorded
+
+
+@pytest.mark.parametrize("name", ["single_process"])
+def test_graph_launches(name: str, job: Callable[[str], Job]) -> None:
+    paths, truth = job(name)
+    (report,) = open_ranks(paths)
+    graphs = report.graph_launches
+    (rank,) = truth["ranks"]
+    assert len(graphs) == rank["graphs"]["count"]
+    assert int((graphs["end_ns"] - graphs["start_ns"]).sum()) == rank["graphs"]["total_ns"]
+    assert any(f"{len(graphs)} CUDA graph launches" in note for note in report.notes)
+
+
+# One answer, however it is computed
+
+
+@pytest.mark.parametrize("name", ["training_4rank", "one_report_2rank"])
+def test_merged_is_the_sum_of_the_ranks(name: str, job: Callable[[str], Job]) -> None:
+    paths, truth = job(name)
+    whole = kernels(paths).records()
+    single = [
+        row
+        for rank in truth["ranks"]
+        for row in kernels(paths, rank=rank["rank"]).records()
+    ]  # fmt: skip
+    for figure in ("Total Time (ns)", "Instances"):
+        summed: Counter[Any] = Counter()
+        for row in single:
+            summed[row["Name"]] += int(str(row[figure]))
+        assert {row["Name"]: row[figure] for row in whole} == summed
+    apart = [row for path in paths for row in breakdown(path).records()]
+    together = breakdown(paths).records()
+    assert [{part: row[part] for part in BUDGET} for row in apart] == [
+        {part: row[part] for part in BUDGET} for row in together
+    ]
+
+
+def test_worker_processes_change_nothing(job: Callable[[str], Job]) -> None:
+    paths, _ = job("training_4rank")
+    for request in (("summarize",), ("kernels", "--by", "rank,device")):
+        answers = [
+            ask(*request, *paths, "--format", "json", "--jobs", jobs).stdout for jobs in ("1", "2")
+        ]
+        assert answers[0] == answers[1]
+
+
+def test_order_of_the_arguments_changes_nothing(job: Callable[[str], Job]) -> None:
+    paths, _ = job("training_4rank")
+    forward = ask("kernels", *paths, "--by", "rank", "--format", "csv").stdout
+    assert ask("kernels", *paths[::-1], "--by", "rank", "--format", "csv").stdout == forward
+    assert ask("kernels", paths[0].parent, "--by", "rank", "--format", "csv").stdout == forward
+
+
+@pytest.mark.parametrize("wanted", ["0", "1,3", "2-3", "0-3"])
+def test_ranks_can_be_chosen(wanted: str, job: Callable[[str], Job]) -> None:
+    paths, _ = job("training_4rank")
+    low, _, high = wanted.partition("-")
+    numbers = set(range(int(low), int(high) + 1)) if high else set(map(int, wanted.split(",")))
+    assert {row["rank"] for row in breakdown(paths, rank=wanted).records()} == numbers
+
+
+# Nothing private
+
+
+@pytest.mark.parametrize("name", ["one_report_2rank", "mid"])
+def test_nothing_of_the_environment_gets_out(
+    name: str, job: Callable[[str], Job], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(tmp_path / "cache"))
+    paths, _ = job(name)
+    assert any(SECRET.encode() in path.read_bytes() for path in paths), "the secret is in there"
+    before = [state(path) for path in paths]
+    for request in REQUESTS:
+        forms = FORMATS if len(request) == 1 else ("json",)
+        for form in forms:
+            said = ask(*request, *paths, "--format", form, "-v").everything
+            assert SECRET.encode() not in said
+            assert b"SECRET_TOKEN" not in said
+    for command in COMMANDS:
+        out = tmp_path / f"{command}.parquet"
+        ask(command, *paths, "--format", "parquet", "-o", out)
+        assert SECRET.encode() not in out.read_bytes()
+    assert SECRET not in all_frames(open_ranks(paths))
+    assert [state(path) for path in paths] == before
+    assert not (tmp_path / "cache").exists(), "an SQLite export needs no cache"
+
+
+def all_frames(ranks: RankSet) -> str:
+    """Everything that the library shows of some reports, as text."""
+    shown = [repr(ranks), str(ranks.notes)]
+    for report in ranks:
+        shown += [repr(report), report._repr_html_(), repr(report.session), repr(report.evidence)]
+        for frame in frames.SCHEMAS:
+            table = getattr(report, frame, None)
+            if isinstance(table, pd.DataFrame):
+                shown.append(table.to_csv())
+    return "\n".join(shown)

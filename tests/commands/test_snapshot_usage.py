@@ -1,0 +1,499 @@
+"""memory-usage on memory snapshots: simulations with known truth, and real ones counted plainly."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from simulator import Export
+from simulator.allocator import EARLIER, NO_STACK, Allocator, snapshot, write_snapshot
+from simulator.training_memory import LEAK, Training, frame, truth
+
+import nsightpy
+from nsightpy.analysis.memory.allocation_places import places
+from nsightpy.errors import MissingDataError, NsightpyError, ReportError, UsageError
+from nsightpy.frames import Frame, Labels
+from nsightpy.readers.torch.snapshot import read_snapshot
+from nsightpy.render.plots.memory_plot import memory_figure
+from nsightpy.reports import memory_snapshot
+from tests.support.reports import REPORTS, ask
+
+REAL = REPORTS / "torch_memory"
+COLUMNS = (
+    "device",
+    "memory",
+    "peak_bytes",
+    "peak_ns",
+    "left_bytes",
+    "at_peak_bytes",
+    "at_peak_allocations",
+    "allocations",
+    "largest_bytes",
+    "allocated_by",
+    "at_end_bytes",
+    "rank",
+)
+real_snapshots = pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, id=path.stem) for path in sorted(REAL.glob("*.pickle"))]
+    or [pytest.param(None, marks=pytest.mark.skip(reason="not here"), id="none")],
+)
+Rows = dict[str, dict[str, Any]]
+
+
+def by_place(table: Any, device: int = 0) -> Rows:
+    return {str(row["allocated_by"]): row for row in table.records() if row["device"] == device}
+
+
+def held(rows: Rows, column: str) -> dict[str, int]:
+    return {name: row[column] for name, row in sorted(rows.items()) if row[column]}
+
+
+@pytest.mark.parametrize("most", [1_000_000, 150, 61, 60, 20, 3, 2, 1])
+def test_the_simulated_run_has_the_peak_that_was_counted(most: int, tmp_path: Path) -> None:
+    """However much of the beginning the ring buffer has lost."""
+    memory = Training(most=most).run()
+    table = nsightpy.memory_usage(write_snapshot(tmp_path / "a.pickle", [memory]))
+    expected, rows = truth(memory), by_place(table)
+    assert table.columns == COLUMNS
+    for row in rows.values():
+        assert row["peak_bytes"] == expected["peak_bytes"]
+        assert row["peak_ns"] == expected["peak_ns"]
+        assert row["left_bytes"] == expected["left_bytes"]
+    assert sum(row["at_peak_bytes"] for row in rows.values()) == expected["peak_bytes"]
+    # an allocation without a stack is one from before, once its event is lost
+    found, known = (Counter(end) for end in (held(rows, "at_end_bytes"), expected["at_end"]))
+    unknown = [end.pop(EARLIER, 0) + end.pop(NO_STACK, 0) for end in (found, known)]
+    assert (found, unknown[0]) == (known, unknown[1])
+    if most >= len(memory.events):
+        assert held(rows, "at_peak_bytes") == expected["at_peak"]
+
+
+def test_what_was_freed_in_the_recording_but_made_before_has_no_place(tmp_path: Path) -> None:
+    memory = Training(most=150).run()
+    rows = by_place(nsightpy.memory_usage(write_snapshot(tmp_path / "a.pickle", [memory])))
+    lost = memory.events[:-150]
+    freed = {event["addr"] for event in lost if event["action"] == "free_completed"}
+    assert freed
+    assert rows[EARLIER]["allocations"] > 6
+
+
+def test_iterations_and_what_they_leave(tmp_path: Path) -> None:
+    table = nsightpy.memory_usage(write_snapshot(tmp_path / "a.pickle", [Training(6).run()]))
+    assert [one.left_bytes for one in table.iterations] == [LEAK] * 5
+    assert {one.grown_at for one in table.iterations} == {"trainer/log.py:9 keep"}
+    assert {one.grown_bytes for one in table.iterations} == {LEAK}
+    peaks = [one.peak_bytes for one in table.iterations]
+    assert max(peaks) == table.records()[0]["peak_bytes"]
+    assert any("5 iterations" in note and "3.00 MB behind" in note for note in table.notes)
+
+
+def test_steps_of_the_profiler_come_before_those_of_the_optimizer(tmp_path: Path) -> None:
+    memory = Allocator(recording=True)
+    for number in range(3):
+        memory.annotate(f"ProfilerStep#{number}", "START")
+        kept = memory.alloc(1000 * (number + 1), "a.py:1 f", [frame("/x/a.py", 1, "f")])
+        memory.free(kept) if number == 1 else None
+        memory.annotate("Optimizer.step#SGD.step", "START")
+        memory.annotate("Optimizer.step#SGD.step", "END")
+        memory.annotate(f"ProfilerStep#{number}", "END")
+    memory.annotate("ProfilerStep#3", "START")
+    memory.alloc(1, "")
+    table = nsightpy.memory_usage(write_snapshot(tmp_path / "a.pickle", [memory]))
+    # the first begins before the first event, the last never ends
+    assert [one.left_bytes for one in table.iterations] == [0, 3000]
+
+
+def test_devices_out_of_memory_and_what_was_reserved(tmp_path: Path) -> None:
+    memories = [Training(fails=True).run(), Training(2).run(1)]
+    path = write_snapshot(tmp_path / "job_rank3.pickle", memories)
+    table = nsightpy.memory_usage(path)
+    notes = " ".join(table.notes)
+    for device, memory in enumerate(memories):
+        rows = by_place(table, device)
+        assert held(rows, "at_peak_bytes") == truth(memory)["at_peak"]
+        assert {row["rank"] for row in rows.values()} == {3}
+    assert "Device 0 ran out of memory at 1.58 ms: 68.7 GB were asked for" in notes
+    assert "the device had 12.3 MB free" in notes
+    free = [b.size for blocks in memories[1].segments for b in blocks if b.place is None]
+    used = [b.requested for blocks in memories[1].segments for b in blocks if b.place]
+    assert f"{len(free)} pieces, the largest {max(free) / 1e6:.1f} MB" in notes
+    assert f"{sum(used) / 1e6:.1f} MB allocated" in notes
+    only = nsightpy.memory_usage(path, device=1, rank=3, top=2)
+    assert {row["device"] for row in only.records()} == {1}
+    assert len(only) == 2
+    with pytest.raises(NsightpyError, match="no snapshot has it"):
+        nsightpy.memory_usage(path, rank=0)
+
+
+def test_a_stretch_of_time(tmp_path: Path) -> None:
+    memory = Training().run()
+    path = write_snapshot(tmp_path / "a.pickle", [memory])
+    start = memory.events[0]["time_us"]
+    first, last = 100, 160
+    low, high = ((memory.states[k].time_us - start) * 1000 for k in (first, last))
+    table = nsightpy.memory_usage(path, from_time=low, to_time=high)
+    inside = [state.total for state in memory.states[first - 1 : last + 1]]
+    assert table.records()[0]["peak_bytes"] == max(inside)
+    assert table.records()[0]["left_bytes"] == inside[-1]
+    assert held(by_place(table), "at_end_bytes") == dict(sorted(memory.states[last].live.items()))
+
+
+def test_old_snapshots(tmp_path: Path) -> None:
+    """Before torch 2.1: no times, the stack and the size in a block's history, no addresses."""
+    memory = Training().run()
+    whole = copy.deepcopy(snapshot([memory]))
+    for segment in whole["segments"]:
+        for block in segment["blocks"]:
+            del block["address"]
+            frames, real = block.pop("frames"), block.pop("requested_size")
+            block["history"] = [{"addr": 1, "real_size": real, "frames": frames}]
+            if block["state"] == "inactive":
+                del block["history"]
+    for event in whole["device_traces"][0]:
+        del event["time_us"]
+    del whole["external_annotations"], whole["allocator_settings"]
+    path = tmp_path / "old.pickle"
+    path.write_bytes(pickle.dumps(whole))
+    table = nsightpy.memory_usage(path)
+    assert held(by_place(table), "at_peak_bytes") == truth(memory)["at_peak"]
+    assert held(by_place(table), "at_end_bytes") == truth(memory)["at_end"]
+    assert {row["peak_ns"] for row in table.records()} == {None}
+    assert any("no time" in note for note in table.notes)
+    assert "events" in memory_figure(table).axes[0].get_xlabel()
+    with pytest.raises(MissingDataError, match="no times"):
+        nsightpy.memory_usage(path, from_time=5)
+
+
+@pytest.mark.parametrize("traces", [[], [[]], None, "absent"])
+def test_without_a_history_the_state_at_the_dump_is_shown(traces: object, tmp_path: Path) -> None:
+    memory = Training().run()
+    whole = snapshot([memory]) | {"device_traces": traces}
+    if traces == "absent":
+        del whole["device_traces"]
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(whole))
+    table = nsightpy.memory_usage(path)
+    rows = by_place(table)
+    assert {row["peak_bytes"] for row in rows.values()} == {truth(memory)["left_bytes"]}
+    # stacks of blocks are known, whether or not the events are
+    assert rows["trainer/log.py:9 keep"]["at_end_bytes"] == 4 * LEAK
+    assert any("no history" in note for note in table.notes)
+    assert memory_figure(table).axes
+
+
+def test_expandable_segments_grow_and_shrink(tmp_path: Path) -> None:
+    memory = Allocator(recording=True)
+    kept = [memory.alloc(15_000_000, "a.py:1 f", [frame("a.py", 1, "f")]) for _ in range(3)]
+    for address in kept[1:]:
+        memory.free(address)
+    whole = snapshot([memory])
+    for event in whole["device_traces"][0]:
+        event["action"] = {"segment_alloc": "segment_map"}.get(event["action"], event["action"])
+    gone = whole["segments"].pop()
+    unmap = {"action": "segment_unmap", "addr": gone["address"], "size": gone["total_size"]}
+    last = {"stream": 0, "time_us": memory.clock_us + 1, "frames": []}
+    whole["device_traces"][0].append(unmap | last)
+    (tmp_path / "a.pickle").write_bytes(pickle.dumps(whole))
+    (series,) = nsightpy.memory_usage(tmp_path / "a.pickle").series
+    reserved = [state.reserved for state in memory.states]
+    assert list(series.reserved)[1:-1] == reserved
+    assert series.reserved[-1] == memory.reserved - gone["total_size"]
+
+
+def test_recordings_that_do_not_fit_together_are_named(tmp_path: Path) -> None:
+    """Recording stopped, went on, and the dump came later."""
+    common = {"stream": 0, "frames": []}
+    actions = [
+        ("free_completed", 1, 10),
+        ("free_completed", 1, 10),
+        ("alloc", 2, 100),
+        ("alloc", 2, 30),
+        ("alloc", 3, 5),
+        ("free_completed", 3, 5),
+    ]
+    trace = [
+        {"action": action, "addr": address, "size": size, "time_us": time, **common}
+        for time, (action, address, size) in enumerate(actions)
+    ]
+    blocks = [
+        {"address": address, "size": 512, "requested_size": size, "state": "active_allocated"}
+        for address, size in ((2, 30), (3, 70), (4, 1000))
+    ]
+    segment = {"device": 0, "address": 1, "total_size": 1536, "blocks": blocks}
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps({"segments": [segment], "device_traces": [trace]}))
+    table = nsightpy.memory_usage(path)
+    (row,) = [row for row in table.records() if row["allocated_by"] == EARLIER]
+    assert (row["at_end_bytes"], row["allocations"]) == (1000, 2)
+    assert (row["peak_bytes"], row["left_bytes"]) == (1100, 1030)
+    notes = " ".join(table.notes)
+    assert "1 frees end no known allocation" in notes
+    assert "1 allocations were freed unseen" in notes
+    assert "1 block of the dump came after the recording" in notes
+
+
+@pytest.mark.parametrize(
+    ("files", "by", "expected"),
+    [
+        (["/home/me/job/a.py"], "place", "job/a.py:7 f"),
+        (["/home/me/job/a.py"], "function", "job/a.py f"),
+        (["/home/me/job/a.py"], "file", "job/a.py"),
+        (["??", "/v/lib/python3/site-packages/torch/nn/modules/linear.py", "b.py"], "file", "b.py"),
+        (
+            ["/src/pytorch/torch/_ops.py", "/src/pytorch/torch/functional.py", "b.py"],
+            "file",
+            "b.py",
+        ),
+        ([r"C:\x\Lib\site-packages\torch\optim\adam.py", r"D:\job\t.py"], "file", "job/t.py"),
+        (["/home/torch/train.py"], "file", "torch/train.py"),
+        (["/tmp/torchinductor_me/ab/cabc.py", "<eval_with_key>.5", "b.py"], "file", "b.py"),
+        (["<string>", "b.py"], "file", "b.py"),
+        (["<string>", "/x/torch/nn/functional.py"], "file", "<string>"),
+        (["<ipython-input-3-abc>", "b.py"], "file", "<ipython-input-3-abc>"),
+        (["??", "/x/torch/nn/functional.py"], "file", "nn/functional.py"),
+        (["a.py", "/x/torch/nn/functional.py", "b.py"], "stack", "a.py:7 f < b.py:7 f"),
+    ],
+)
+def test_the_place_is_the_first_python_frame_outside_torch(
+    files: list[str], by: str, expected: str
+) -> None:
+    count = len(files)
+    frames = Frame(
+        {
+            "stack": np.zeros(count, dtype=np.int64),
+            "function": Labels.of(["f"] * count),
+            "file": Labels.of(files),
+            "line": np.full(count, 7, dtype=np.int64),
+        }
+    )
+    assert places(frames, by).names == (expected,)
+
+
+def test_stacks_of_cpp_name_what_asked_the_allocator() -> None:
+    names = ["torch::unwind::unwind()", "c10::cuda::malloc()", "at::native::add(at::Tensor)"]
+    frames = Frame(
+        {
+            "stack": np.zeros(3, dtype=np.int64),
+            "function": Labels.of(names),
+            "file": Labels.of(["??", "", "??"]),
+            "line": np.zeros(3, dtype=np.int64),
+        }
+    )
+    assert places(frames).names == ("at::native::add(at::Tensor)",)
+
+
+def test_files_of_one_name_are_told_apart() -> None:
+    files = ["/a/x/model.py", "/b/x/model.py", "/b/y/model.py"]
+    frames = Frame(
+        {
+            "stack": np.arange(3, dtype=np.int64),
+            "function": Labels.of(["f"] * 3),
+            "file": Labels.of(files),
+            "line": np.zeros(3, dtype=np.int64),
+        }
+    )
+    assert set(places(frames, "file").names) == {"a/x/model.py", "b/x/model.py", "y/model.py"}
+
+
+def plain(path: Path, wanted: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+    """Peak and holders of device 0, one event after the other; nothing of nsightpy in it."""
+    whole = pickle.loads(path.read_bytes())
+    trace = whole["device_traces"][0]
+    known = {event["addr"] for event in trace if event["action"] == "alloc"}
+    live: dict[int, tuple[int, Any]] = {}
+    for segment in whole["segments"]:
+        for block in segment["blocks"]:
+            if block["state"].startswith("active") and block["address"] not in known:
+                live[block["address"]] = (block["requested_size"], EARLIER)
+    seen = set()
+    for event in trace:
+        if event["action"] == "free_completed" and event["addr"] not in seen:
+            live[event["addr"]] = (event["size"], EARLIER)
+        seen |= {event["addr"]} if event["action"] in ("alloc", "free_completed") else set()
+    total = peak = sum(size for size, _ in live.values())
+    at_peak, peak_us = dict(live), trace[0]["time_us"]
+    for event in trace:
+        if event["action"] == "alloc":
+            live[event["addr"]] = (event["size"], wanted(event))
+            total += event["size"]
+        elif event["action"] == "free_completed":
+            total -= live.pop(event["addr"])[0]
+        if total > peak:
+            peak, at_peak, peak_us = total, dict(live), event["time_us"]
+    holders: Counter[Any] = Counter()
+    for size, place in at_peak.values():
+        holders[place] += size
+    return {
+        "peak": peak,
+        "peak_ns": (peak_us - trace[0]["time_us"]) * 1000,
+        "left": sum(size for size, _ in live.values()),
+        "holders": dict(holders),
+    }
+
+
+def first_outside_torch(event: dict[str, Any]) -> Any:
+    for one in event["frames"]:
+        file = one["filename"].replace("\\", "/")
+        if file.endswith(".py") and "/torch/" not in file:
+            return f"{'/'.join(file.split('/')[-2:])}:{one['line']} {one['name']}"
+    return NO_STACK
+
+
+@real_snapshots
+def test_real_snapshots_agree_with_a_plain_computation(path: Path) -> None:
+    expected = plain(path, first_outside_torch)
+    rows = nsightpy.memory_usage(path).records()
+    assert {(row["peak_bytes"], row["peak_ns"], row["left_bytes"]) for row in rows} == {
+        (expected["peak"], expected["peak_ns"], expected["left"])
+    }
+    found = {row["allocated_by"]: row["at_peak_bytes"] for row in rows if row["at_peak_bytes"]}
+    assert found == expected["holders"]
+
+
+@pytest.mark.parametrize(
+    ("name", "peak", "left", "holder", "bytes_", "reserved"),
+    [
+        ("forward_ctx512", 71_459_940_356, 42_547_939_332, "einops/_backends.py:288 einsum",
+         5_450_629_120, 72_932_655_104),
+        ("train_ctx128_bf16", 64_842_962_946, 54_536_278_018, "einops/_backends.py:288 einsum",
+         7_865_466_880, 66_148_368_384),
+        ("xl_forward_ctx128", 13_724_932_096, 13_635_803_136, "cs336_basics/model.py:559 silu",
+         41_943_040, 13_759_414_272),
+    ],
+)  # fmt: skip
+def test_real_snapshots_have_these_figures(
+    name: str, peak: int, left: int, holder: str, bytes_: int, reserved: int
+) -> None:
+    path = REAL / f"{name}.pickle"
+    if not path.exists():
+        pytest.skip("the real snapshots are not here")
+    table = nsightpy.memory_usage(path)
+    first = next(row for row in table.records() if not str(row["allocated_by"]).startswith("("))
+    assert (first["peak_bytes"], first["left_bytes"]) == (peak, left)
+    assert (first["allocated_by"], first["at_peak_bytes"]) == (holder, bytes_)
+    assert table.series[0].reserved[-1] == reserved
+    for by in ("function", "file", "stack"):
+        other = nsightpy.memory_usage(path, by=by)
+        assert sum(int(row["at_peak_bytes"] or 0) for row in other.records()) == peak
+
+
+def test_two_snapshots_side_by_side(tmp_path: Path) -> None:
+    one, other = Training(2).run(), Training(5).run()
+    before = write_snapshot(tmp_path / "z_before.pickle", [one])
+    after = write_snapshot(tmp_path / "a_after.pickle", [other])
+    table = nsightpy.memory_usage([before, after], diff=True)
+    assert table.inputs == (str(before), str(after))
+    rows = by_place(table)
+    leak = rows["trainer/log.py:9 keep"]
+    assert (leak["before_at_end_bytes"], leak["after_at_end_bytes"]) == (2 * LEAK, 5 * LEAK)
+    assert leak["delta_at_end_bytes"] == 3 * LEAK
+    assert leak["delta_at_peak_bytes"] == 3 * LEAK
+    assert next(iter(rows)) == "trainer/log.py:9 keep"
+    expected = {n: truth(m)["at_peak"] for n, m in (("before", one), ("after", other))}
+    for side, holders in expected.items():
+        assert held(rows, f"{side}_at_peak_bytes") == holders
+    with pytest.raises(UsageError, match="two snapshots, and 1 are given"):
+        nsightpy.memory_usage([after], diff=True)
+
+
+def test_wrong_requests(tmp_path: Path) -> None:
+    path = write_snapshot(tmp_path / "a.pickle", [Training(1).run()])
+    export = Export(tmp_path / "b.sqlite")
+    export.kernel(1, 2, "k")
+    report = export.write()
+    with pytest.raises(UsageError, match="function, file, stack"):
+        nsightpy.memory_usage(path, by="line")
+    with pytest.raises(UsageError, match="are for memory snapshots"):
+        nsightpy.memory_usage(report, by="file")
+    with pytest.raises(ReportError, match="not read together"):
+        nsightpy.memory_usage([path, report])
+    with pytest.raises(NsightpyError, match="no NVTX ranges"):
+        nsightpy.memory_usage(path, nvtx="forward")
+    with pytest.raises(UsageError, match="on_error"):
+        nsightpy.memory_usage(path, on_error="ignore")
+    with pytest.raises(ReportError, match=r"memory snapshot of PyTorch.*\n.*memory-usage"):
+        nsightpy.kernels(path)
+
+
+def test_many_snapshots_with_a_damaged_one(tmp_path: Path) -> None:
+    for rank in (0, 2):
+        write_snapshot(tmp_path / f"rank{rank}.pickle", [Training(1 + rank).run()])
+    (tmp_path / "rank1.pickle").write_bytes(b"\x80\x04cos\nsystem\n.")
+    table = nsightpy.memory_usage(tmp_path)
+    assert [row["rank"] for row in table.records()] == sorted(
+        row["rank"] for row in table.records()
+    )
+    assert {row["rank"] for row in table.records()} == {0, 2}
+    assert any("left out" in note and "rank1.pickle" in note for note in table.notes)
+    with pytest.raises(ReportError, match=r"os\.system"):
+        nsightpy.memory_usage(tmp_path, on_error="raise")
+    assert len(memory_figure(table).axes) == 2
+    (tmp_path / "report.sqlite").write_bytes(b"")
+    with pytest.raises(ReportError, match="sqlite"):
+        nsightpy.memory_usage(tmp_path)
+
+
+def test_the_command_line(tmp_path: Path) -> None:
+    path = write_snapshot(tmp_path / "a.pickle", [Training().run()])
+    answer = ask("memory-usage", path, "--format", "json", "--by", "function", "--top", "1")
+    found = json.loads(answer.stdout)
+    assert found["schema"] == "nsightpy.memory-usage/1"
+    assert found["rows"][0]["allocated_by"] == "trainer/model.py attend"
+    assert tuple(found["rows"][0]) == COLUMNS
+    assert ask("memory", "--usage", path, "--format", "csv").stdout == (
+        ask("memory-usage", path, "--format", "csv").stdout
+    )
+    ask("memory-usage", "--diff", path, path, "--format", "csv", expect=2)
+    for suffix in ("png", "svg", "pdf"):
+        ask("memory-usage", path, "-o", tmp_path / f"a.{suffix}")
+        assert (tmp_path / f"a.{suffix}").stat().st_size > 5_000
+
+
+def test_the_picture_stacks_places_below_what_was_reserved(tmp_path: Path) -> None:
+    memory = Training(fails=True).run()
+    table = nsightpy.memory_usage(write_snapshot(tmp_path / "a.pickle", [memory]))
+    (series,) = table.series
+    assert [sum(column) for column in zip(*(live for _, live in series.layers), strict=True)] == (
+        list(series.live)
+    )
+    assert max(series.live) == truth(memory)["peak_bytes"]
+    (axes,) = memory_figure(table).axes
+    texts = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert texts[0].endswith("reserved") or texts[0].endswith("iterations")
+    assert any("trainer/model.py:40 attend" in text for text in texts)
+    assert texts[-1].endswith(EARLIER)
+    long = replace(Training(60), fails=False).run()
+    drawn = nsightpy.memory_usage(write_snapshot(tmp_path / "b.pickle", [long])).series[0]
+    assert len(drawn.live) < 1_300 < len(long.events)
+    assert max(drawn.live) == truth(long)["peak_bytes"]
+
+
+def test_the_sample_is_what_its_truth_says() -> None:
+    samples = Path(__file__).parent.parent.parent / "sample_reports"
+    expected = json.loads((samples / "training_memory.truth.json").read_text(encoding="utf-8"))
+    rows = by_place(nsightpy.memory_usage(samples / "training_memory.pickle"))
+    assert held(rows, "at_peak_bytes") == expected["at_peak"]
+    assert held(rows, "at_end_bytes") == expected["at_end"]
+    assert {row["peak_bytes"] for row in rows.values()} == {expected["peak_bytes"]}
+
+
+def test_a_snapshot_is_decoded_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_snapshot(tmp_path / "a.pickle", [Training().run()])
+    decoded = []
+
+    def counting(given: Path) -> dict[str, Frame]:
+        decoded.append(given)
+        return read_snapshot(given)
+
+    monkeypatch.setattr(memory_snapshot, "read_snapshot", counting)
+    nsightpy.memory_usage(path)
+    assert decoded == [path]

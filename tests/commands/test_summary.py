@@ -1,0 +1,65 @@
+"""The summary says what its figures are shares of, and what the capture does not show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from simulator import Export
+
+from tests.support.reports import NSYS, ask, needs_reports
+
+US, MS = 1_000, 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("duration", "said"),
+    [
+        (5 * MS, None),
+        (8 * MS, "no GPU work in the other 4.00 ms, 50 % of the capture"),
+        (20_000 * MS, "no GPU work in the other 20.0 s, over 99.9 % of the capture"),
+    ],
+)
+def test_how_much_of_the_capture_the_windows_are(
+    duration: int, said: str | None, tmp_path: Path
+) -> None:
+    export = Export(tmp_path / "report.sqlite", duration_ns=duration)
+    start = 450 * US if said is None else MS
+    export.kernel(start, 2 * MS, "a", launch=(10, 20))
+    export.kernel(3 * MS, 5 * MS, "b", launch=(30, 40))
+    path = export.write()
+    shown = ask("summarize", path).text
+    assert (said is None) == ("no GPU work" not in shown)
+    if said:
+        assert said in shown
+        assert "no GPU work" not in ask("summarize", path, "--from", "0").text
+    outside = ask("summarize", path, "--format", "json").json["header"]["outside_ns"]
+    assert outside == duration - (5 * MS - start)
+
+
+@needs_reports
+def test_one_kernel_in_a_long_capture_is_no_busy_gpu() -> None:
+    """2.27 us of 605 ms: compute is 100 % of the window, and the capture is something else."""
+    shown = ask("summarize", NSYS / "trixi_v100_2023.1.sqlite").text
+    assert "window 2.27 us" in shown
+    assert "no GPU work in the other 605 ms, over 99.9 % of the capture" in shown
+
+
+@needs_reports
+def test_memory_sets_without_a_believable_time_have_no_rate() -> None:
+    shown = ask("summarize", NSYS / "mordred_rtx6000_2021.sqlite").text
+    (line,) = [line for line in shown.splitlines() if line.startswith("  CUDA memset")]
+    assert line.split()[-1] == "-"
+    assert "295731 GB/s, beyond the GPU's memory (672 GB/s)" in " ".join(shown.split())
+
+
+@needs_reports
+def test_a_ranking_without_the_kernels_of_graphs_says_so() -> None:
+    shown = ask("summarize", NSYS / "cudagraph_a100_2024.6.sqlite").text
+    assert "Kernels by GPU time, without 7.81 s in CUDA graphs traced as a whole\n" in shown
+    # in the graphs nobody knows what the GPU did: that is no compute of 100 %
+    assert "░░░░░░░░░░░░ compute 0.0%  graphs 100%  comm 0.0%  copy 0.0%  idle 0.0%\n" in shown
+    first = shown[shown.index("What stands out") :].splitlines()[1]
+    assert first.startswith("  ! opaque CUDA graphs: 7.81 s, 100.0 % of the window")
+    shown = ask("summarize", NSYS / "rodinia_rtx3090_2022.4.sqlite").text
+    assert "Kernels by GPU time\n" in shown

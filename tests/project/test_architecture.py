@@ -1,0 +1,199 @@
+"""The architecture as the imports draw it: data flows one way, two levels deep."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent / "nsightpy"
+LONGEST_FILE, LONGEST_FUNCTION = 400, 60
+DATA = {"errors", "units", "names", "frames", "results"}
+SETS = {"report_files", "report_set", "rank_frames", "rank_set", "ncu_set"}
+READING = DATA | {"readers", "reports", "workers"} | SETS
+# Which packages of nsightpy each package may import, beside itself.
+MAY_IMPORT = {
+    "errors": set(),
+    "units": {"errors"},
+    "names": set(),
+    "frames": set(),
+    "results": {"frames"},
+    "readers": DATA,
+    "analysis": DATA,
+    "render": DATA,
+    "reports": DATA | {"readers"},
+    "workers": {"errors", "readers"},
+    "report_files": {"errors", "readers", "reports"},
+    "report_set": {"errors", "workers"},
+    "ncu_set": DATA | {"readers", "reports", "report_files", "report_set"},
+    "rank_frames": {"frames", "reports"},
+    "rank_set": READING - {"ncu_set"},
+    "ncu_command": DATA | {"readers"},
+    "query": READING | {"analysis"},
+    "commands": READING | {"analysis", "ncu_command", "query"},
+    "figures": READING | {"analysis", "query", "commands", "render"},
+    "cli": READING
+    | {"analysis", "ncu_command", "query", "commands", "render", "figures", "command_table"},
+    "command_table": set(),
+    "__main__": {"cli"},
+}
+FILES = sorted(ROOT.rglob("*.py"))
+# Modules that no command needs before it runs.
+HEAVY = {"numpy", "pandas", "sqlalchemy", "matplotlib", "pyarrow", "rich", "adbc_driver_manager"}
+
+
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imported_modules(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            module = node.module or ""
+            yield module
+            yield from (f"{module}.{alias.name}" for alias in node.names)
+
+
+def package_of(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def folder_of(module: str) -> str:
+    """The folder that holds a module of nsightpy, as a dotted name two levels deep."""
+    path = ROOT.parent.joinpath(*module.split("."))
+    while not (path.is_dir() or path.with_suffix(".py").is_file()):
+        path = path.parent
+    folder = path if path.is_dir() else path.parent
+    return ".".join(folder.relative_to(ROOT).parts[:2])
+
+
+def test_packages_import_upwards_only() -> None:
+    offenders = []
+    for path in FILES:
+        package = package_of(path)
+        if package == "__init__":
+            continue
+        modules = imported_modules(tree_of(path))
+        used = {m.split(".")[1] for m in modules if m.startswith("nsightpy.")}
+        for other in sorted(used - {package, "__version__"} - MAY_IMPORT.get(package, set())):
+            offenders.append(f"{path.relative_to(ROOT)} imports {other}")
+    assert offenders == []
+
+
+def test_no_two_folders_import_each_other() -> None:
+    """Two levels deep: between packages, and between the folders inside a package."""
+    arrows: dict[tuple[str, str], str] = {}
+    for path in FILES:
+        folder = ".".join(path.parent.relative_to(ROOT).parts[:2])
+        for module in imported_modules(tree_of(path)):
+            if module.startswith("nsightpy."):
+                arrows.setdefault((folder, folder_of(module)), f"{path.relative_to(ROOT)}")
+    both = {
+        f"{one} and {other}: {arrows[one, other]}, {arrows[other, one]}"
+        for one, other in arrows
+        if one < other and one and (other, one) in arrows
+    }
+    assert len(arrows) > 100
+    assert sorted(both) == []
+
+
+@pytest.mark.parametrize(
+    ("base", "folder"),
+    [(".", "nsightpy"), ("scripts", "simulator"), ("benchmarks", "harness")],
+)
+def test_no_module_imports_itself_in_a_circle(base: str, folder: str) -> None:
+    """Inside folders, too; the package itself stands aside: it only names what is loaded later."""
+    top = ROOT.parent / base
+    files = sorted((top / folder).rglob("*.py"))
+    modules = {".".join(path.relative_to(top).with_suffix("").parts): path for path in files}
+    graph = {
+        name: {m for m in imported_modules(tree_of(path)) if m in modules} - {name}
+        for name, path in modules.items()
+    }
+    assert any(graph.values())
+    list(TopologicalSorter(graph).static_order())
+
+
+def test_analyses_touch_no_files_and_no_pandas() -> None:
+    barred = {"pandas", "sqlite3", "sqlalchemy", "pathlib", "matplotlib"}
+    offenders = [
+        f"{path}: {module}"
+        for path in (ROOT / "analysis").rglob("*.py")
+        for module in sorted(barred & set(imported_modules(tree_of(path))))
+    ]
+    assert offenders == []
+
+
+def test_only_reports_know_of_sql() -> None:
+    barred = ("sqlalchemy", "sqlite3", "nsightpy.readers.sqlite", "nsightpy.readers.nsys.tables")
+    offenders = [
+        f"{path}: {module}"
+        for folder in ("query", "commands", "analysis", "render", "results")
+        for path in (ROOT / folder).rglob("*.py")
+        for module in sorted(set(imported_modules(tree_of(path))))
+        if module.startswith(barred)
+    ]
+    assert offenders == []
+
+
+def test_nobody_reaches_through_a_report() -> None:
+    """What was read belongs to the report: its export is asked by `reports` alone."""
+    offenders = [
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path in FILES
+        if package_of(path) not in ("reports", "readers")
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.Attribute) and node.attr == "export"
+    ]
+    assert offenders == []
+
+
+def test_queries_and_commands_know_any_report() -> None:
+    """They are typed against reports/system.py, whatever kind of file a report is."""
+    named = [
+        f"{path.relative_to(ROOT)}"
+        for folder in ("query", "commands")
+        for path in (ROOT / folder).rglob("*.py")
+        if "nsightpy.reports.nsys.NsysReport" in set(imported_modules(tree_of(path)))
+    ]
+    assert named == []
+
+
+def test_pyplot_is_never_imported() -> None:
+    offenders = [p for p in FILES if "matplotlib.pyplot" in set(imported_modules(tree_of(p)))]
+    assert offenders == []
+
+
+def test_command_files_import_nothing_heavy_at_their_top() -> None:
+    for path in [*(ROOT / "cli").glob("*.py"), ROOT / "__init__.py", ROOT / "errors.py"]:
+        top = ast.Module(
+            [node for node in tree_of(path).body if isinstance(node, ast.Import | ast.ImportFrom)],
+            [],
+        )
+        heavy = {module.split(".")[0] for module in imported_modules(top)} & HEAVY
+        assert not heavy, f"{path} imports {heavy} before it is needed"
+
+
+def test_commands_are_small() -> None:
+    offenders = []
+    for path in [*(ROOT / "cli").rglob("*.py"), *(ROOT / "commands").rglob("*.py")]:
+        if (lines := len(path.read_text(encoding="utf-8").splitlines())) > LONGEST_FILE:
+            offenders.append(f"{path}: {lines} lines")
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.FunctionDef) and node.end_lineno is not None:
+                lines = node.end_lineno - node.lineno + 1
+                if lines > LONGEST_FUNCTION:
+                    offenders.append(f"{path}: {node.name} has {lines} lines")
+    assert offenders == []
+
+
+def test_every_package_is_on_the_page() -> None:
+    page = (ROOT.parent / "docs" / "architecture.md").read_text(encoding="utf-8")
+    packages = {package_of(path) for path in FILES} - {"__init__", "__main__"}
+    assert [package for package in sorted(packages) if package not in page] == []

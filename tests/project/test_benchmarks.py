@@ -1,0 +1,88 @@
+"""The exports that are measured on hold what they claim to hold, and the claims can be measured."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.idle.event_waits import event_waits
+from nsightpy.commands.ranks import ranks
+from nsightpy.query.device_time import read_work
+from nsightpy.query.idle_time import launches_of
+from nsightpy.query.scope import Scope
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.reports.opening import open_report
+
+BENCHMARKS = Path(__file__).resolve().parent.parent.parent / "benchmarks"
+KERNELS = 3_000
+
+
+def generate(*words: str | Path) -> None:
+    line = [sys.executable, BENCHMARKS / "generate.py", "--kernels", str(KERNELS), *words]
+    subprocess.run(line, check=True, capture_output=True)
+
+
+@pytest.fixture(scope="module")
+def job(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four ranks of one job."""
+    folder = tmp_path_factory.mktemp("job")
+    generate("--reports", "4", folder)
+    return folder
+
+
+def test_the_same_arguments_make_the_same_files(job: Path, tmp_path: Path) -> None:
+    generate("--reports", "4", tmp_path)
+    for path in sorted(job.iterdir()):
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()
+
+
+def test_what_a_report_holds(job: Path) -> None:
+    report = open_report(job / "report_rank3.sqlite")
+    assert isinstance(report, NsysReport)
+    assert report.frame("kernels").rows == KERNELS
+    calls = report.frame("api_calls").rows
+    assert calls == 2 * KERNELS + 2, "two a kernel, one that ends an iteration of 2,000"
+    waits = report.frame("synchronizations").labels("kind")
+    assert np.count_nonzero(waits.equals(["stream"])) == 2
+    assert np.count_nonzero(waits.equals(["stream wait"])) > KERNELS / 10
+    assert report.frame("cuda_events").rows > KERNELS / 10
+
+
+@pytest.mark.parametrize("rank", range(4))
+def test_no_operation_runs_before_what_its_stream_waits_for(job: Path, rank: int) -> None:
+    report = open_report(job / f"report_rank{rank}.sqlite")
+    assert isinstance(report, NsysReport)
+    with launches_of(report) as launches:
+        assert launches is not None
+        found = read_work(report, Scope())
+        work, calls = launches.work(found, is_communication(found.kernels.labels("name"), ()))
+    waits = event_waits(work, report.frame("synchronizations"), report.frame("cuda_events"), calls)
+    assert waits.unresolved == 0
+    assert waits.producer is not None
+    held = np.flatnonzero(waits.producer >= 0)
+    assert len(held) > KERNELS / 20
+    slack = work.start[held] - work.end[waits.producer[held]]
+    assert slack.min() >= 0
+    assert np.count_nonzero(slack < 3_000) > len(held) / 10, "and some run right after it"
+
+
+def test_the_ranks_share_a_clock_by_node(job: Path) -> None:
+    table = ranks(job)
+    assert table.column("alignment") == ["collectives"] * 4
+    assert all(abs(offset) < 1_000 for offset in table.column("offset_ns"))
+
+
+def test_every_claim_names_commands_that_exist() -> None:
+    code = (
+        "from pathlib import Path; from harness.commands import Catalogue, Inputs; "
+        "from harness.comparisons import comparisons; "
+        "known = Catalogue(Inputs(Path('data'), 20_000, 5)).commands(); "
+        "wanted = {name for claim in comparisons(20_000, 5) for name in claim.commands}; "
+        "assert len(wanted) > 10 and wanted <= set(known), wanted - set(known)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=BENCHMARKS)

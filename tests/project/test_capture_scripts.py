@@ -1,0 +1,168 @@
+"""The capture wrapper: one report per wanted rank, the bare application in all others."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+WRAPPER = ROOT / "scripts" / "nsys_per_rank.sh"
+NSYS = ROOT / "tests" / "stand_ins" / "nsys_profile"
+RANKS = 4
+
+
+class Job:
+    """Four ranks on two nodes, each started as a launcher starts it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.application = folder / "app lication"
+        self.application.write_text('#!/bin/bash\nprintf "%s|" "$@" >> ran; echo >> ran\nexit 5\n')
+        self.application.chmod(0o755)
+
+    def rank(self, rank: int, *options: str, **more: str) -> subprocess.CompletedProcess[str]:
+        clean = {
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith(("SLURM_", "OMPI_", "PMI", "PALS_", "RANK", "LOCAL_RANK"))
+        }
+        return subprocess.run(
+            [str(WRAPPER), *options, str(self.application), "it's", "-o", "a b"],
+            cwd=self.folder,
+            env={
+                **clean,
+                "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]),
+                "NSYS": str(NSYS),
+                "STAND_IN_NSYS_LOG": str(self.folder / "log"),
+                "TMPDIR": str(self.folder / "tmp"),
+                "SLURM_PROCID": str(rank),
+                "SLURM_LOCALID": str(rank % 2),
+                **more,
+            },
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    def all(self, *options: str) -> list[int]:
+        """The ranks that were profiled; every one has run the application once."""
+        for rank in range(RANKS):
+            done = self.rank(rank, *options)
+            assert done.returncode == 5, done.stderr
+        assert (self.folder / "ran").read_text().splitlines() == ["it's|-o|a b|"] * RANKS
+        return sorted(int(path.stem[-1]) for path in self.folder.rglob("*.nsys-rep"))
+
+    def log(self) -> list[dict[str, Any]]:
+        return [json.loads(line) for line in (self.folder / "log").read_text().splitlines()]
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    return Job(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "ranks"),
+    [
+        ((), [0, 1, 2, 3]),
+        (("--below", "2"), [0, 1]),
+        (("--only", "0,3"), [0, 3]),
+        (("--one-per-node",), [0, 2]),
+        (("--one-per-node", "--below", "2"), [0]),
+        (("--only", "7"), []),
+    ],
+    ids=str,
+)
+def test_wanted_ranks_write_a_report_each(
+    job: Job, options: tuple[str, ...], ranks: list[int]
+) -> None:
+    assert job.all(*options) == ranks
+
+
+def test_reports_carry_their_rank_and_temporary_files_their_own_folder(job: Job) -> None:
+    job.all("-o", "out/run 1", "--below", "2", "--")
+    assert sorted(path.name for path in (job.folder / "out").iterdir()) == [
+        "run 1_rank0.nsys-rep",
+        "run 1_rank1.nsys-rep",
+    ]
+    folders = [entry["tmp"] for entry in job.log()]
+    assert len(set(folders)) == 2
+    assert all(Path(folder).parent == job.folder / "tmp" for folder in folders)
+
+
+@pytest.mark.parametrize(
+    ("capture", "options"),
+    [
+        ("cudaProfilerApi", {"--capture-range": "cudaProfilerApi", "--capture-range-end": "stop"}),
+        (
+            "train step@ml",
+            {
+                "--capture-range": "nvtx",
+                "--nvtx-capture": "train step@ml",
+                "--capture-range-end": "stop",
+                "--env-var": "NSYS_NVTX_PROFILER_REGISTER_ONLY=0",
+            },
+        ),
+    ],
+)
+def test_capture_ranges(job: Job, capture: str, options: dict[str, str]) -> None:
+    job.all("--capture", capture, "--only", "1")
+    (entry,) = job.log()
+    assert options.items() <= entry["options"].items()
+
+
+def test_more_words_for_nsys(job: Job) -> None:
+    job.all("--only", "0", "--trace", "cuda,nvtx,mpi", "--nsys-option", "--cuda-graph-trace=node")
+    (entry,) = job.log()
+    assert entry["options"]["--trace"] == "cuda,nvtx,mpi"
+    assert entry["options"]["--cuda-graph-trace"] == "node"
+
+
+def test_reports_are_written_over_on_request_only(job: Job) -> None:
+    job.rank(0)
+    assert "already exists" in job.rank(0).stderr
+    assert job.rank(0, "--force").returncode == 5
+
+
+@pytest.mark.parametrize(
+    ("variables", "rank"),
+    [
+        ({"OMPI_COMM_WORLD_RANK": "2"}, 2),
+        ({"RANK": "3", "OMPI_COMM_WORLD_RANK": "2"}, 3),
+        ({"PALS_RANKID": "1"}, 1),
+        ({"PMI_RANK": "6"}, 6),
+    ],
+    ids=str,
+)
+def test_an_inner_launcher_knows_better(job: Job, variables: dict[str, str], rank: int) -> None:
+    job.rank(0, **variables)
+    assert (job.folder / f"profile_rank{rank}.nsys-rep").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--below", "many"), "needs a number"),
+        (("--only", "0-3"), "needs ranks as"),
+        (("--frobnicate",), "unknown option --frobnicate"),
+    ],
+)
+def test_wrong_usage_runs_nothing(job: Job, options: tuple[str, ...], said: str) -> None:
+    done = job.rank(0, *options)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not (job.folder / "ran").exists()
+
+
+def test_without_a_rank_it_says_what_is_missing(job: Job) -> None:
+    done = job.rank(0, SLURM_PROCID="")
+    assert done.returncode == 2
+    assert "no rank" in done.stderr
+    done = job.rank(0, "--one-per-node", SLURM_LOCALID="")
+    assert "does not tell which rank of its node" in done.stderr

@@ -1,0 +1,65 @@
+"""The documentation is true: its commands exist, its pages match the code."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import make_docs
+from packaging.requirements import Requirement
+
+from nsightpy.cli.main import COMMANDS
+
+ROOT = Path(__file__).parent.parent.parent
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+
+
+def test_frames_page_matches_the_schemas() -> None:
+    page = (ROOT / "docs" / "frames.md").read_text(encoding="utf-8")
+    assert page == make_docs.frames_page(), "run scripts/make_docs.py"
+
+
+def test_quick_start_is_two_bash_blocks() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    section = re.search(r"^## Quick start\n(.*?)(?=^## )", readme, re.DOTALL | re.MULTILINE)
+    assert section is not None
+    blocks = re.findall(r"^```bash\n(.*?)^```", section[1], re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 2
+    assert "nsightpy summarize sample_reports/" in blocks[0]
+    test_command = blocks[1].strip().splitlines()[-1]
+    assert test_command in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_documented_commands_exist() -> None:
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for name in re.findall(r"`nsightpy ([a-z-]+)", text):
+            assert name in COMMANDS, f"{page.name} names {name}"
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [name for name in COMMANDS if f"nsightpy {name}" not in readme] == []
+
+
+def test_links_and_pictures_exist() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} -> {target}"
+
+
+def test_every_dependency_has_a_bound_and_a_reason() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    reasons = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    extras = [r for wanted in project["optional-dependencies"].values() for r in wanted]
+    for text in [*project["dependencies"], *extras]:
+        requirement = Requirement(text)
+        bounds = {s.operator: s.version for s in requirement.specifier}
+        assert ">=" in bounds, text
+        assert requirement.name in reasons, text
+        assert bounds[">="] in reasons, text
+
+
+def test_python_example_of_the_readme_runs(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    monkeypatch.chdir(ROOT)
+    for example in re.findall(r"^```python\n(.*?)^```", readme, re.DOTALL | re.MULTILINE):
+        exec(compile(example, "README.md", "exec"), {})

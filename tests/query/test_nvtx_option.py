@@ -1,0 +1,214 @@
+"""--nvtx: every command narrowed, its sums those of a filter that looks at every pair in SQL."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nsightpy.analysis.intervals import union
+from nsightpy.analysis.nvtx.membership import (
+    RangeName,
+    belongs,
+    call_keys,
+    inside,
+    named,
+)
+from nsightpy.frames import Frame
+from tests.support.nvtx_programs import Case, program
+from tests.support.reports import NSYS, ask, needs_reports, select
+
+SAMPLE = (
+    Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank" / "train_rank1.sqlite"
+)
+TRAIN = NSYS / "train_nvtx_a100_2026.3.sqlite"
+DDP = NSYS / "ddp_2rank_nccl_rtx3090_2026.3.sqlite"
+CASES = [
+    pytest.param(SAMPLE, "forward", "forward", "", id="simulated"),
+    pytest.param(SAMPLE, "nccl*@NCCL", "nccl%", "NCCL", id="simulated wildcard"),
+    pytest.param(TRAIN, "optimizer step", "optimizer step", "", marks=needs_reports, id="train"),
+    pytest.param(TRAIN, "aten::bmm", "aten::bmm, %", "", marks=needs_reports, id="folded"),
+    pytest.param(
+        DDP, "transformer block*", "transformer block%", "", marks=needs_reports, id="ddp"
+    ),
+]
+# The launch call lies inside a range of that name, on the same thread.
+INSIDE = """
+    EXISTS (SELECT 1 FROM wanted n
+      WHERE n.globalTid = r.globalTid AND n.start <= r.start AND n.end >= r.end)
+"""
+WANTED = """
+    WITH wanted AS MATERIALIZED (SELECT n.start, n.end, n.globalTid
+      FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId
+      WHERE n.eventType = 59 AND COALESCE(n.text, s.value) LIKE '{like}')
+"""
+LAUNCHED = """
+    FROM {table} k JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId
+      AND (r.globalTid & -16777216) = k.globalPid
+    WHERE r.eventClass IN (0, 1) AND {inside}
+"""
+
+
+ALL_WORK = "({})".format(
+    " UNION ALL ".join(
+        f"SELECT start, end, correlationId FROM CUPTI_ACTIVITY_KIND_{kind}"
+        for kind in ("KERNEL", "MEMCPY", "MEMSET")
+    )
+)
+
+
+def rows(path: Path, *request: str) -> list[dict[str, Any]]:
+    """The rows that a request answers."""
+    found: list[dict[str, Any]] = ask(*request, path, "--format", "json").json["rows"]
+    return found
+
+
+def launched_sum(path: Path, table: str, like: str) -> tuple[int, int]:
+    """Number and total ns of a table's operations inside the ranges, by SQL."""
+    sql = "SELECT COUNT(*), COALESCE(SUM(k.end - k.start), 0)" + LAUNCHED
+    ((count, total),) = select(
+        path, WANTED.format(like=like) + sql.format(table=table, inside=INSIDE)
+    )
+    return count, total
+
+
+def asked(path: Path, command: str, name: str, count: str) -> tuple[int, int]:
+    found = rows(path, command, "--nvtx", name)
+    return sum(row[count] for row in found), sum(row["Total Time (ns)"] for row in found)
+
+
+@pytest.mark.parametrize(("path", "name", "like", "domain"), CASES)
+def test_kernels_and_launches_are_those_launched_inside(
+    path: Path, name: str, like: str, domain: str
+) -> None:
+    wanted = launched_sum(path, "CUPTI_ACTIVITY_KIND_KERNEL", like)
+    assert asked(path, "kernels", name, "Instances") == wanted
+    assert sum(row["count"] for row in rows(path, "launches", "--nvtx", name)) == wanted[0]
+
+
+@pytest.mark.parametrize(("path", "name", "like", "domain"), CASES)
+def test_memory_operations_are_those_launched_inside(
+    path: Path, name: str, like: str, domain: str
+) -> None:
+    tables = [f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("MEMCPY", "MEMSET")]
+    known = {name for (name,) in select(path, "SELECT name FROM sqlite_master")}
+    parts = [launched_sum(path, table, like) for table in tables if table in known]
+    assert asked(path, "memory", name, "Count") == tuple(map(sum, zip(*parts, strict=True)))
+
+
+@pytest.mark.parametrize(("path", "name", "like", "domain"), CASES)
+def test_api_calls_are_those_inside(path: Path, name: str, like: str, domain: str) -> None:
+    sql = (
+        "SELECT COUNT(*), COALESCE(SUM(r.end - r.start), 0) FROM CUPTI_ACTIVITY_KIND_RUNTIME r "
+        "WHERE r.eventClass IN (0, 1, 13) AND " + INSIDE
+    )
+    assert asked(path, "api", name, "Num Calls") == select(path, WANTED.format(like=like) + sql)[0]
+
+
+@pytest.mark.parametrize(("path", "name", "like", "domain"), CASES)
+def test_ranges_are_those_inside_or_the_range_itself(
+    path: Path, name: str, like: str, domain: str
+) -> None:
+    """The range itself owns all that is left; no range has more."""
+    found = rows(path, "nvtx", "--nvtx", name)
+    own = [row for row in found if row["domain"] == domain]
+    assert max(row["share_of_busy"] or 0 for row in own) <= 1.0
+    sql = (
+        "SELECT COUNT(*) FROM NVTX_EVENTS r WHERE r.eventType IN (59, 60) AND r.globalTid = "
+        "COALESCE(r.endGlobalTid, r.globalTid) AND " + INSIDE
+    )
+    assert (
+        sum(row["instances"] for row in found) == select(path, WANTED.format(like=like) + sql)[0][0]
+    )
+
+
+def test_a_domain_tells_ranges_of_one_name_apart() -> None:
+    assert rows(SAMPLE, "kernels", "--nvtx", "ncclAllReduce@NCCL")
+    said = ask("kernels", SAMPLE, "--nvtx", "ncclAllReduce@forward", expect=1).stderr
+    assert "has no NVTX range" in said
+
+
+def test_nothing_found_names_close_ranges_and_is_no_traceback() -> None:
+    for command in ("kernels", "memory", "api", "launches", "nvtx", "breakdown", "summarize"):
+        answer = ask(command, SAMPLE, "--nvtx", "forwards", expect=1)
+        assert "has no NVTX range 'forwards'" in answer.stderr
+        assert "similar ones: forward" in answer.stderr
+
+
+def test_budgets_cover_the_projected_intervals_with_all_that_ran_in_them() -> None:
+    """The window is what `nvtx` projects; its instances do not overlap on this device."""
+    (whole,) = rows(SAMPLE, "breakdown", "--nvtx", "forward")
+    (own,) = [row for row in rows(SAMPLE, "nvtx") if row["range"] == "forward"]
+    assert whole["window_ns"] == own["total_projected_ns"]
+    assert whole["busy_ns"] + whole["idle_ns"] == whole["window_ns"]
+    moments = select(SAMPLE, f"SELECT start, end FROM {ALL_WORK}")
+    windows = select(
+        SAMPLE,
+        "SELECT MIN(k.start), MAX(k.end) FROM NVTX_EVENTS n JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON "
+        "r.start >= n.start AND r.end <= n.end AND r.globalTid = n.globalTid "
+        f"JOIN {ALL_WORK} k ON k.correlationId = r.correlationId "
+        "WHERE n.text = 'forward' GROUP BY n.start",
+    )
+    done = union(*np.asarray(moments, dtype=np.int64).T)
+    busy = (done & union(*np.asarray(windows, dtype=np.int64).T)).total
+    assert whole["busy_ns"] == busy
+
+
+def test_a_summary_is_narrowed_too() -> None:
+    found = ask("summarize", SAMPLE, "--nvtx", "forward", "--format", "json").json
+    (budget,) = rows(SAMPLE, "breakdown", "--nvtx", "forward")
+    assert found["breakdown"][0]["busy_ns"] == budget["busy_ns"]
+    wanted = launched_sum(SAMPLE, "CUPTI_ACTIVITY_KIND_KERNEL", "forward")
+    assert sum(row["Instances"] for row in found["kernels"]) <= wanted[0]
+    assert {row["range"] for row in found["nvtx"]} <= {"forward", "ncclAllReduce"}
+
+
+@needs_reports
+def test_a_capture_without_ranges_says_how_to_record_them() -> None:
+    answer = ask("kernels", NSYS / "gpt2.7b_a100_2024.6.sqlite", "--nvtx", "step", expect=1)
+    assert "profile with `-t cuda,nvtx`" in answer.stderr
+
+
+def test_a_report_without_the_range_is_left_out_of_a_rank_set() -> None:
+    answer = ask("kernels", SAMPLE.parent, "--nvtx", "nothing like it", expect=1)
+    assert "has no NVTX range" in answer.stderr
+
+
+def named_frames(case: Case, name: str) -> tuple[Frame, Frame, Frame]:
+    ranges, operations, calls = case.frames()
+    ranges = ranges.take(ranges.ints("tid") == ranges.ints("end_tid"))
+    return ranges.take(RangeName(name).matches(ranges)), operations, calls
+
+
+@given(st.integers(0, 10**6), st.sampled_from("abcs*"))
+def test_membership_is_that_of_the_definition(seed: int, name: str) -> None:
+    case = program(seed)
+    if not case.ranges:
+        return
+    ranges, operations, calls = named_frames(case, name)
+    chosen = [r for r in case.ranges if r[3] == r[4] and name in (r[5], "*")]
+    held = [
+        any(r[2:4] == c[2:4] and r[0] <= c[0] and c[1] <= r[1] for r in chosen) for c in case.calls
+    ]
+    assert inside(calls, ranges).tolist() == held
+    keys = {(c[2], c[4]) for c, here in zip(case.calls, held, strict=True) if here}
+    mask = belongs(operations, call_keys(calls, ranges))
+    assert mask.tolist() == [(op[2], op[4]) in keys for op in case.operations]
+
+
+def test_the_whole_text_is_a_name_before_it_is_a_name_and_a_domain() -> None:
+    case = program(3)
+    case.ranges = [
+        (0, 9, 1, 1, 1, "a@b", "", "PushPop"),
+        (0, 9, 1, 1, 1, "a", "b", "PushPop"),
+        (0, 9, 1, 1, 1, "c", "b", "PushPop"),
+    ]
+    ranges = case.frames()[0]
+    assert named("a@b", ranges) == RangeName("a@b")
+    assert named("c@b", ranges) == RangeName("c", "b")
+    assert named("c@x", ranges) is None
+    assert named("*@b", ranges) == RangeName("*@b")

@@ -1,0 +1,269 @@
+"""What cannot be answered: exit code 1 or 2 and one message that says which, what, and what to do.
+
+And what must be answered although its name is strange.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sqlite3
+import sys
+import threading
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from simulator import Export
+
+from nsightpy.readers.nsys.tables import EXPORT_TABLES
+from tests.support.reports import COMMANDS, Answer, ask, refused, state
+
+AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+@pytest.fixture(scope="session")
+def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Export(tmp_path_factory.mktemp("good") / "good.sqlite")
+    made.gpu()
+    made.cuda_device()
+    for at in range(1_000, 9_000, 1_000):
+        made.kernel(at, at + 600, f"void kernel{at % 3}<int>(float *)", launch=(at - 500, at - 400))
+    made.memcpy(9_000, 9_500, 4096, launch=(8_000, 8_100))
+    made.nvtx_push_pop(0, 9_000, "step")
+    return made.write()
+
+
+@pytest.fixture(autouse=True)
+def _no_tools(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(tmp_path / "cache"))
+
+
+def named(path: Path | str, *words: str, command: str = "kernels") -> None:
+    """The request about a path is refused with a message that names it and says these words."""
+    message = refused(command, path)
+    for word in (str(path), *words):
+        assert word in message
+
+
+# What is no report
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    for command in COMMANDS:
+        named(tmp_path / "gone.sqlite", "no such file", "check the path", command=command)
+
+
+def test_pattern_without_a_match(tmp_path: Path) -> None:
+    named(tmp_path / "rank*.sqlite", "matches no file", "check the pattern")
+
+
+def test_directory_without_reports(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    named(tmp_path / "empty", "holds no Nsight Systems report", "nsys export --type sqlite")
+
+
+def test_directory_with_reports_further_down(tmp_path: Path, export: Path) -> None:
+    below = tmp_path / "runs" / "first" / "nsys"
+    below.mkdir(parents=True)
+    shutil.copy(export, below)
+    named(tmp_path / "runs", "holds no Nsight Systems report", str(below))
+
+
+@pytest.mark.parametrize("name", ["empty.sqlite", "empty.db", "empty"])
+def test_empty_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).touch()
+    named(tmp_path / name, "is empty", "export it again")
+
+
+@pytest.mark.parametrize("name", ["notes.txt", "text.sqlite", "noname"])
+def test_text_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("SQLite format 4? No: plain text.\n" * 100, encoding="utf-8")
+    named(tmp_path / name, "is not an SQLite file", "nsys export --type sqlite")
+
+
+@pytest.mark.parametrize("share", [0.001, 0.01, 0.3, 0.5, 0.9, 0.999])
+def test_truncated_export(tmp_path: Path, export: Path, share: float) -> None:
+    whole = export.read_bytes()
+    cut = tmp_path / "cut.sqlite"
+    cut.write_bytes(whole[: int(len(whole) * share)])
+    named(cut, "is truncated", "copy or export it again")
+
+
+@pytest.mark.parametrize("size", [1, 15])
+def test_a_few_bytes_are_no_database(tmp_path: Path, export: Path, size: int) -> None:
+    (tmp_path / "cut.sqlite").write_bytes(export.read_bytes()[:size])
+    named(tmp_path / "cut.sqlite", "is not an SQLite file")
+
+
+@pytest.mark.parametrize("size", [16, 99, 100, 4096])
+def test_a_header_alone_is_truncated(tmp_path: Path, export: Path, size: int) -> None:
+    (tmp_path / "cut.sqlite").write_bytes(export.read_bytes()[:size])
+    named(tmp_path / "cut.sqlite", "is truncated")
+
+
+def test_overwritten_pages(tmp_path: Path, export: Path) -> None:
+    """Damage anywhere gives a message or, where no figure needs that page, an answer."""
+    whole = export.read_bytes()
+    damaged = tmp_path / "damaged.sqlite"
+    refusals = 0
+    for page in range(len(whole) // 4096):
+        start = page * 4096 + (100 if page == 0 else 0)
+        damaged.write_bytes(whole[:start] + b"\xaa" * 4096 + whole[start + 4096 :])
+        answer = ask("summarize", damaged, expect=None)
+        assert answer.code in (0, 1)
+        if answer.code:
+            refusals += 1
+            assert "is damaged" in answer.stderr or "is truncated" in answer.stderr
+    assert refusals > 5
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_database_of_something_else(tmp_path: Path, command: str) -> None:
+    other = tmp_path / "places.sqlite"
+    with closing(sqlite3.connect(other)) as connection:
+        connection.execute("CREATE TABLE kernels (name TEXT)")
+        connection.commit()
+    named(other, "no Nsight Systems export", "nsys export --type sqlite", command=command)
+
+
+def test_any_table_of_an_export_is_enough(tmp_path: Path) -> None:
+    """With `nsys export --tables` everything that does not match is left out."""
+    for place, table in enumerate(("NVTX_EVENTS", "OSRT_API", "StringIds", "GPU_METRICS")):
+        assert table.startswith(EXPORT_TABLES)
+        path = tmp_path / f"{place}.sqlite"
+        with closing(sqlite3.connect(path)) as connection:
+            connection.execute(f"CREATE TABLE {table} (start INT, end INT, eventType INT)")
+            connection.commit()
+        assert "no GPU work" in ask("kernels", path).stderr
+
+
+def test_nsight_compute_reports_belong_elsewhere(tmp_path: Path) -> None:
+    (tmp_path / "kernels.ncu-rep").write_bytes(b"NVR\x00")
+    for command in set(COMMANDS) - {"info"}:
+        named(tmp_path / "kernels.ncu-rep", "Nsight Compute", "Nsight Systems", command=command)
+
+
+# What others do to it
+
+
+def test_locked_by_a_writer(tmp_path: Path, export: Path) -> None:
+    path = Path(shutil.copy(export, tmp_path / "locked.sqlite"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        named(path, "is locked by another program", "wait")
+        writer.execute("ROLLBACK")
+    ask("kernels", path)
+
+
+def test_pending_changes_in_a_write_ahead_log(tmp_path: Path, export: Path) -> None:
+    path = Path(shutil.copy(export, tmp_path / "wal.sqlite"))
+    with closing(sqlite3.connect(path, isolation_level=None)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("CREATE TABLE extra (a)")
+        before = state(path)
+        named(path, "wal.sqlite-wal", "close the program that writes it")
+        assert state(path) == before
+    before = state(path)
+    ask("kernels", path)
+    assert state(path) == before, "reading a WAL database leaves no -wal and no -shm"
+
+
+def test_unreadable_file(tmp_path: Path, export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(shutil.copy(export, tmp_path / "private.sqlite"))
+    if AS_ROOT:
+        true_open = Path.open
+
+        def denied(self: Path, *arguments: object, **options: object) -> object:
+            if self.name == path.name:
+                raise PermissionError(13, "Permission denied", str(self))
+            return true_open(self, *arguments, **options)  # type: ignore[call-overload]
+
+        monkeypatch.setattr(Path, "open", denied)
+    else:
+        path.chmod(0)
+    named(path, "Permission denied", "check its permissions")
+
+
+def test_unreadable_database(tmp_path: Path, export: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file that may be stat'ed and read but that SQLite cannot open."""
+    path = Path(shutil.copy(export, tmp_path / "odd.sqlite"))
+
+    def refuse(*arguments: object, **options: object) -> sqlite3.Connection:
+        raise sqlite3.OperationalError("unable to open database file")
+
+    monkeypatch.setattr(sqlite3, "connect", refuse)
+    named(path, "cannot be opened")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no FIFOs here")
+@pytest.mark.parametrize("name", ["pipe", "pipe.sqlite", "pipe.nsys-rep", "pipe.csv"])
+def test_a_pipe_is_refused_and_not_waited_for(tmp_path: Path, name: str) -> None:
+    os.mkfifo(tmp_path / name)
+    found: list[Answer] = []
+    waiting = threading.Thread(
+        target=lambda: found.append(ask("kernels", tmp_path / name, expect=None)), daemon=True
+    )
+    waiting.start()
+    waiting.join(10)
+    assert found, "it waits for ever"
+    assert found[0].code == 1
+    assert "is a pipe or a device" in found[0].stderr
+
+
+def test_devices_are_refused() -> None:
+    for name in ("/dev/null", "/dev/zero"):
+        if Path(name).exists():
+            named(name, "is a pipe or a device")
+
+
+def test_broken_symbolic_link(tmp_path: Path) -> None:
+    (tmp_path / "link.sqlite").symlink_to(tmp_path / "nowhere.sqlite")
+    named(tmp_path / "link.sqlite", "no such file")
+
+
+def test_symbolic_link_to_a_report_works(tmp_path: Path, export: Path) -> None:
+    (tmp_path / "link.sqlite").symlink_to(export)
+    assert ask("kernels", tmp_path / "link.sqlite").stdout == ask("kernels", export).stdout
+
+
+# Names that must work
+
+
+STRANGE = [
+    *("with space", "100%", "%41%00", "what?mode=rw", "anchor#1", "ünïcödé 日本語", "it's", '"q"'),
+    *("a;b", "a&b", "[1-2]", "star*", "$HOME", "back\\slash", "-dash", "two\nlines", "tab\there"),
+    *("esc\x1b[31m", "right\u202eleft", "🙂", "{brace}", "~", "semi:colon", "x.nsys-rep"),
+]
+
+
+@pytest.mark.parametrize("stem", STRANGE)
+def test_strange_names_work(tmp_path: Path, export: Path, stem: str) -> None:
+    path = tmp_path / f"{stem}.sqlite"
+    shutil.copy(export, path)
+    assert len(ask("kernels", path, "--format", "csv").csv) == 4
+    assert ask("info", path, "--format", "json").json["rows"][0]["report"] == str(path)
+    for command, form in (("summarize", "table"), ("info", "csv"), ("info", "markdown")):
+        said = ask(command, path, "--format", form).everything
+        assert b"\x1b" not in said
+        assert "\u202e".encode() not in said
+    assert [found.name for found in tmp_path.iterdir()] == [path.name]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux only")
+def test_names_that_are_no_utf8_work(tmp_path: Path, export: Path) -> None:
+    path = tmp_path / os.fsdecode(b"latin-\xe9\xff.sqlite")
+    shutil.copy(export, path)
+    for form in ("table", "csv", "json", "markdown"):
+        for command in COMMANDS:
+            ask(command, path, "--format", form)
+    ask("info", path, "--format", "parquet", "-o", tmp_path / "info.parquet")
+    os.truncate(path, 5000)
+    assert "is truncated" in refused("kernels", path)
+
+
+def test_error_messages_escape_names(tmp_path: Path) -> None:
+    message = refused("kernels", tmp_path / "esc\x1b[31m\u202e.sqlite")
+    assert "\\x1b[31m\\u202e" in message
+    assert not re.search("[\x1b\u202e]", message)

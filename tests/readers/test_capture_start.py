@@ -1,0 +1,88 @@
+"""Captures that begin after their program: what ncu must be told so that it counts the same."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from nsightpy.commands.select.command import select
+from nsightpy.readers.nsys.capture_start import CaptureStart
+from nsightpy.reports.opening import open_report
+from tests.support.ncu_stand_in import (
+    CUDA_PROFILER_START,
+    Bench,
+    Scripted,
+    say_capture_began,
+    write_export,
+)
+from tests.support.reports import NSYS, needs_reports
+
+NVTX_TRIGGER = "Starting the profiling session using NVTX trigger."
+
+
+def started(path: Path, how: str, late_ns: int) -> Path:
+    write_export(path, [Scripted("k", nvtx=(("", "step"),))] * 3)
+    with closing(sqlite3.connect(path)) as connection:
+        say_capture_began(connection, how, late_ns)
+        connection.commit()
+    return path
+
+
+@pytest.mark.parametrize(
+    ("how", "late_ns", "expected"),
+    [
+        (CUDA_PROFILER_START, 5 * 10**9, CaptureStart("cudaProfilerApi", 5 * 10**9)),
+        (NVTX_TRIGGER, 10**9, CaptureStart("nvtx", 10**9)),
+        ("Something else.", 2 * 10**9, CaptureStart("", 2 * 10**9)),
+        ("Something else.", 3_000_000, CaptureStart()),
+        # a program may call cudaProfilerStart in a capture that had begun with it
+        (CUDA_PROFILER_START, -20_000, CaptureStart()),
+    ],
+)
+def test_what_the_profiler_says_of_the_start(
+    tmp_path: Path, how: str, late_ns: int, expected: CaptureStart
+) -> None:
+    assert open_report(started(tmp_path / "r.sqlite", how, late_ns)).capture_start == expected
+
+
+@needs_reports
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("gpt2.7b_a100_2024.6", CaptureStart("cudaProfilerApi", 45_406_392_931)),
+        ("power_iteration_t4_2025.3", CaptureStart("cudaProfilerApi", 18_602_805_018)),
+        ("trixi_v100_2023.1", CaptureStart("cudaProfilerApi")),
+        ("train_nvtx_a100_2026.3", CaptureStart("nvtx", 6_856_611_166)),
+        ("ddp_2rank_nccl_rtx3090_2026.3", CaptureStart()),
+        ("solver_rtx3090_2025.5", CaptureStart()),
+        ("exgpu_a100_2021", CaptureStart()),
+    ],
+)
+def test_starts_of_real_captures(name: str, expected: CaptureStart) -> None:
+    assert open_report(NSYS / f"{name}.sqlite").capture_start == expected
+
+
+def test_ncu_counts_from_where_the_capture_began(tmp_path: Path) -> None:
+    """Five launches were made before cudaProfilerStart; the report holds only those after it."""
+    warm = [Scripted("k", duration_ns=7000, uncaptured=True)] * 5
+    launches = [*warm, *(Scripted("k", duration_ns=time) for time in (900, 100, 110, 120))]
+    bench = Bench(tmp_path, launches)
+    report = write_export(tmp_path / "r.sqlite", launches)
+    plan = select(report, application=bench.application())
+    bench.shell(plan.lines()[0])
+    assert bench.profiled() == [[7]]
+    assert any("called cudaProfilerStart" in note for note in plan.notes)
+    whole = select(report, capture_range="none", overwrite=True, application=bench.application())
+    bench.shell(whole.lines()[0])
+    assert bench.profiled()[1] == [2], "without it, a launch of the warm-up"
+
+
+def test_unknown_launches_before_the_capture_are_told(tmp_path: Path) -> None:
+    report = started(tmp_path / "r.sqlite", NVTX_TRIGGER, 6 * 10**9)
+    (said,) = (note for note in select(report).notes if "The capture began" in note)
+    assert "at an NVTX range 6.00 s after the program was launched" in said
+    assert not any("The capture began" in note for note in select(report, nvtx="step").notes)
+    assert "--profile-from-start" not in select(report).lines()[0]

@@ -1,0 +1,197 @@
+"""The cache of exports: its place, its limit, what is removed first and what never."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+from nsightpy.errors import UsageError
+from nsightpy.readers.export import export_cache
+from nsightpy.readers.export.export_cache import (
+    CacheUsage,
+    cache_folder,
+    cache_limit,
+    cache_usage,
+    clear_cache,
+    trim_cache,
+)
+from nsightpy.readers.export.nsys_export import sqlite_of
+from nsightpy.readers.tools import file_lock
+from tests.support.nsys_stand_in import Bench, set_up
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return set_up(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(tmp_path))
+    monkeypatch.delenv("NSIGHTPY_CACHE_SIZE", raising=False)
+    monkeypatch.setattr(export_cache, "_handed_out", set())
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    return folder
+
+
+def entry(cache: Path, number: int, hours: float = 0, size: int = 1000) -> Path:
+    """An export last used so many hours ago."""
+    path = cache / f"report-{number:024x}.sqlite"
+    path.write_bytes(b"x" * size)
+    used = time.time() - 3600 * hours
+    os.utime(path, (used, used))
+    return path
+
+
+def names(cache: Path) -> list[str]:
+    return sorted(path.name for path in cache.iterdir())
+
+
+def test_folder_and_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache_folder() == cache
+    assert cache_limit() == 20 * 2**30
+    for text, size in [
+        ("50G", 50 * 2**30),
+        ("1.5 MiB", 3 * 2**19),
+        ("800kb", 800 * 1024),
+        ("0", 0),
+    ]:
+        monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", text)
+        assert cache_limit() == size
+    for text in ("much", "-1", "5X", "G", "nan"):
+        monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", text)
+        with pytest.raises(UsageError, match="NSIGHTPY_CACHE_SIZE"):
+            cache_limit()
+    monkeypatch.delenv("NSIGHTPY_CACHE_DIR")
+    assert cache_folder() == platformdirs.user_cache_path("nsightpy") / "exports"
+
+
+def test_usage_counts_exports_only(cache: Path) -> None:
+    assert cache_usage() == CacheUsage(cache, 0, 0, 20 * 2**30)
+    entry(cache, 1, size=10)
+    entry(cache, 2, size=32)
+    (cache / "README.txt").write_text("of the user")
+    assert (cache_usage().files, cache_usage().bytes) == (2, 42)
+    (cache.parent / "none").mkdir()
+
+
+def test_a_missing_cache_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(tmp_path / "none"))
+    assert (cache_usage().files, clear_cache()) == (0, (0, 0))
+    assert not (tmp_path / "none").exists()
+
+
+def test_unused_for_longest_goes_first(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", "2500")
+    new = entry(cache, 0)
+    kept = [entry(cache, 1, hours=1), new]
+    entry(cache, 2, hours=3)
+    entry(cache, 3, hours=2)
+    assert trim_cache(keep=new) == (2, 2000)
+    assert names(cache) == sorted(path.name for path in kept)
+    assert trim_cache(keep=new) == (0, 0)
+
+
+def test_what_is_in_use_stays(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", "0")
+    just_made = entry(cache, 1, hours=9)
+    handed_out = entry(cache, 2, hours=9)
+    export_cache._handed_out.add(handed_out)
+    recent = entry(cache, 3, hours=0.1)
+    locked = entry(cache, 4, hours=9)
+    lock = file_lock.acquire(locked.with_name(f"{locked.name}.lock"), lambda: None)
+    entry(cache, 5, hours=9)
+    assert trim_cache(keep=just_made) == (1, 1000)
+    lock.release()
+    assert names(cache) == sorted(each.name for each in (just_made, handed_out, recent, locked))
+
+
+def test_reading_counts_as_use(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", "1")
+    first = sqlite_of(bench.report).path
+    changed = first.stat().st_mtime_ns
+    os.utime(first, ns=(0, changed))
+    sqlite_of(bench.report)
+    assert first.stat().st_atime_ns > changed
+    assert first.stat().st_mtime_ns == changed
+    bench.write_report("2020.1.1.1", "another")
+    second = sqlite_of(bench.report).path
+    assert first.exists()
+    os.utime(first, (0, 0))
+    monkeypatch.setattr(export_cache, "_handed_out", set())
+    bench.write_report("2020.1.1.1", "a third one")
+    third = sqlite_of(bench.report).path
+    assert bench.listing(bench.cache) == sorted([second.name, third.name])
+
+
+def test_clear(cache: Path) -> None:
+    entry(cache, 1, size=10)
+    locked = entry(cache, 2, size=20)
+    lock = file_lock.acquire(locked.with_name(f"{locked.name}.lock"), lambda: None)
+    in_work = cache / f"{locked.name}.abc.part"
+    orphan = cache / f"report-{1:024x}.sqlite.abc.part"
+    for part in (in_work, orphan):
+        part.mkdir()
+        (part / "export.sqlite").touch()
+    (cache / f"report-{3:024x}.sqlite.lock").touch()
+    (cache / "README.txt").write_text("of the user")
+    assert clear_cache() == (1, 10)
+    left = sorted(["README.txt", locked.name, f"{locked.name}.lock", in_work.name])
+    assert names(cache) == left
+    lock.release()
+    assert clear_cache() == (1, 20)
+    assert names(cache) == ["README.txt"]
+
+
+def test_a_released_lock_is_free_and_gone(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    assert not file_lock.is_locked(path)
+    for _ in range(2):
+        lock = file_lock.acquire(path, lambda: pytest.fail("nobody to wait for"))
+        assert lock.sure
+        assert file_lock.is_locked(path)
+        lock.release()
+        assert not path.exists()
+
+
+def test_a_lock_file_replaced_while_waiting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever opened a lock file that its holder then removed must take the new one."""
+    path = tmp_path / "lock"
+    real, tries = file_lock._try_lock, []
+
+    def meanwhile_removed(descriptor: int) -> bool | None:
+        if not tries:
+            path.unlink()
+            path.touch()
+        tries.append(descriptor)
+        return real(descriptor)
+
+    monkeypatch.setattr(file_lock, "_try_lock", meanwhile_removed)
+    lock = file_lock.acquire(path, lambda: None)
+    assert len(tries) == 2
+    assert file_lock.is_locked(path)
+    lock.release()
+
+
+def test_without_locks_nothing_is_taken_from_others(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_lock, "_try_lock", lambda descriptor: None)
+    path = entry(cache, 1, hours=9)
+    path.with_name(f"{path.name}.lock").touch()
+    monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", "0")
+    assert trim_cache(keep=cache / "other") == (0, 0)
+    parts = [cache / f"{path.name}.{age}.part" for age in ("new", "old")]
+    for part in parts:
+        part.mkdir()
+    os.utime(parts[1], (0, 0))
+    with export_cache.building(path, lambda: None) as mine:
+        assert mine.is_dir()
+        assert [part.exists() for part in parts] == [True, False]

@@ -1,0 +1,189 @@
+"""MPI, cuBLAS, cuDNN, OS runtime and GPU metrics: frames, and the ranking of their calls.
+
+osrt figures are those of `nsys stats`; MPI tables, libraries and metrics are simulated rows.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from simulator import Export
+
+from nsightpy.frames import SCHEMAS
+from nsightpy.reports.opening import open_report
+from tests.support.reports import NSYS, ask, exports, needs_reports, select
+
+STATS = sorted(NSYS.glob("*.nsys-stats.txt"))
+SAXPY = NSYS / "saxpy_mpi_rank0_a100_2022.2.sqlite"
+NAMES = ("mpi_calls", "library_calls", "os_calls", "gpu_metrics")
+
+
+def osrt_sum(text: str) -> list[list[str]]:
+    """The rows that nsys printed under osrt_sum."""
+    section = text.split("(osrt_sum):")[1].split("Processing", maxsplit=1)[0]
+    lines = [line for line in section.splitlines() if re.match(r"\s*[\d.]+ ", line)]
+    return [line.split(None, 8) for line in lines]
+
+
+@needs_reports
+@pytest.mark.parametrize("stats", STATS, ids=lambda path: path.stem)
+def test_os_runtime_figures_are_those_of_nsys(stats: Path) -> None:
+    report = stats.with_name(stats.name.replace(".nsys-stats.txt", ".sqlite"))
+    found = ask("api", report, "--library", "osrt", "--format", "csv").csv
+    wanted = osrt_sum(stats.read_text(encoding="utf-8"))
+    assert found[0] == [
+        *("Time (%)", "Total Time (ns)", "Num Calls", "Avg (ns)", "Med (ns)", "Min (ns)"),
+        *("Max (ns)", "StdDev (ns)", "Name"),
+    ]
+    assert found[1:] == [[field.strip() for field in row] for row in wanted]
+    assert len(wanted) == 13
+
+
+@exports
+def test_every_os_call_is_read(path: Path) -> None:
+    frame = open_report(path).frame("os_calls")
+    known = {name for (name,) in select(path, "SELECT name FROM sqlite_master")}
+    if "OSRT_API" not in known:
+        assert frame.rows == 0
+        return
+    sql = "SELECT COUNT(*), TOTAL(end - start) FROM OSRT_API WHERE eventClass = 27"
+    count, total = select(path, sql)[0]
+    lengths = frame.ints("end_ns") - frame.ints("start_ns")
+    assert (frame.rows, int(lengths.sum())) == (count, int(total))
+
+
+@exports
+def test_frames_have_their_columns_even_when_nothing_was_captured(path: Path) -> None:
+    report = open_report(path)
+    for name in NAMES:
+        assert tuple(report.frame(name)) == SCHEMAS[name].names
+        assert list(getattr(report, name).columns) == list(SCHEMAS[name].names)
+
+
+@needs_reports
+def test_mpi_calls_of_an_old_export_are_its_nvtx_ranges() -> None:
+    frame = open_report(SAXPY).frame("mpi_calls")
+    names, kinds = frame.labels("name"), frame.labels("kind")
+    assert [(names[row], kinds[row]) for row in range(3)] == [
+        ("MPI_Init", "other"),
+        ("MPI_Send", "point-to-point"),
+        ("MPI_Send", "point-to-point"),
+    ]
+    assert frame.rows == 17
+    (rank,) = {row[0] for row in ask("api", SAXPY, "--library", "mpi", "--by", "rank", "--format",
+                                     "csv").csv[1:]}  # fmt: skip
+    assert rank == "0"
+
+
+@pytest.fixture
+def simulated(tmp_path: Path) -> Path:
+    """Two processes with MPI, library and OS calls; one GPU with two metrics."""
+    export = Export(tmp_path / "job.sqlite")
+    for number, pid in enumerate((100, 200)):
+        process = export.process(pid)
+        export.mpi_rank(number, process)
+        for step in range(3):
+            start = 1_000 * step
+            export.mpi_collective(start, start + 200 + 50 * number, "MPI_Allreduce", 4096, process)
+            export.library("CUBLAS_EVENTS", start + 300, start + 340, "cublasSgemm_v2", process)
+            export.library("CUDNN_EVENTS", start + 350, start + 420, "cudnnSoftmax", process)
+            export.library("OSRT_API", start + 500, start + 900, "poll", process)
+        export.kernel(100, 200, "k", process=process, launch=(50, 60))
+    for time in range(0, 3_000, 100):
+        export.gpu_metric(time, "SM Active [Throughput %]", time // 100)
+        export.gpu_metric(time, "DRAM Read [Throughput %]", 50, gpu=1)
+    export.write()
+    return tmp_path / "job.sqlite"
+
+
+def rows(*request: str | Path) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = ask(*request, "--format", "json").json["rows"]
+    return found
+
+
+def test_mpi_time_per_rank_and_call(simulated: Path) -> None:
+    found = rows("api", simulated, "--library", "mpi", "--by", "rank")
+    figures = [(r["rank"], r["Name"], r["Num Calls"], r["Total Time (ns)"]) for r in found]
+    assert figures == [(1, "MPI_Allreduce", 3, 750), (0, "MPI_Allreduce", 3, 600)]
+    frame = open_report(simulated).frame("mpi_calls")
+    kinds = frame.labels("kind")
+    assert {kinds[row] for row in range(frame.rows)} == {"collective"}
+    assert set(frame.ints("bytes").tolist()) == {4096}
+    assert set(frame.ints("peer").tolist()) == {-1}
+
+
+@pytest.mark.parametrize(
+    ("library", "name", "total"),
+    [("cublas", "cublasSgemm_v2", 240), ("cudnn", "cudnnSoftmax", 420), ("osrt", "poll", 2400)],
+)  # fmt: skip
+def test_library_calls(simulated: Path, library: str, name: str, total: int) -> None:
+    (row,) = rows("api", simulated, "--library", library)
+    assert (row["Name"], row["Num Calls"], row["Total Time (ns)"]) == (name, 6, total)
+
+
+def test_calls_are_narrowed_to_ranges_and_times(tmp_path: Path) -> None:
+    export = Export(tmp_path / "job.sqlite")
+    export.process(100)
+    export.nvtx_push_pop(0, 1_000, "step")
+    for start in (100, 1_500):
+        export.library("CUBLAS_EVENTS", start, start + 10, "cublasSgemm_v2")
+    export.write()
+    path = tmp_path / "job.sqlite"
+    (inside,) = rows("api", path, "--library", "cublas", "--nvtx", "step")
+    (late,) = rows("api", path, "--library", "cublas", "--from", "1200")
+    assert (inside["Num Calls"], late["Num Calls"]) == (1, 1)
+
+
+def test_metrics_have_their_gpu_and_name(simulated: Path) -> None:
+    frame = open_report(simulated).frame("gpu_metrics")
+    names = frame.labels("metric")
+    assert frame.rows == 60
+    assert np.all(np.diff(frame.ints("time_ns")) >= 0)
+    assert set(zip(frame.ints("gpu_id").tolist(), (names[r] for r in range(60)), strict=True)) == {
+        (0, "SM Active [Throughput %]"),
+        (1, "DRAM Read [Throughput %]"),
+    }
+
+
+def test_metrics_over_ranges_say_how_many_samples_they_rest_on(tmp_path: Path) -> None:
+    """Two instances of a range; their kernels run at [500, 800) and [1000, 1200) on GPU 0."""
+    export = Export(tmp_path / "job.sqlite")
+    export.gpu(0)
+    export.nvtx_push_pop(0, 100, "step")
+    export.nvtx_push_pop(200, 300, "step")
+    export.nvtx_push_pop(400, 420, "nothing launched")
+    export.kernel(500, 800, "k", launch=(10, 20))
+    export.kernel(1_000, 1_200, "k", launch=(210, 220))
+    for time in range(0, 2_000, 100):
+        export.gpu_metric(time, "SM Active", time // 100)
+        export.gpu_metric(time, "SM Active", 99, gpu=1)
+    export.write()
+    found = rows("nvtx", tmp_path / "job.sqlite", "--metrics")
+    whole, step = found
+    assert (whole["range"], whole["samples"]) == ("(whole capture)", 40)
+    wanted = [5, 6, 7, 10, 11]
+    assert step == {
+        "range": "step",
+        "domain": "",
+        "metric": "SM Active",
+        "samples": 5,
+        "mean": sum(wanted) / 5,
+        "minimum": 5,
+        "maximum": 11,
+    }
+
+
+def test_without_metrics_the_command_says_how_to_sample_them() -> None:
+    sample = Path(__file__).parent.parent.parent / "sample_reports" / "single_process.sqlite"
+    assert "--gpu-metrics-devices" in ask("nvtx", sample, "--metrics").stderr
+
+
+def test_a_library_that_was_not_traced_is_named_with_what_to_do() -> None:
+    sample = Path(__file__).parent.parent.parent / "sample_reports" / "single_process.sqlite"
+    assert "nsys profile -t mpi" in ask("api", sample, "--library", "mpi").stderr
+    assert "library must be" not in ask("api", sample, "--library", "cuda").stderr
+    assert "cannot split by device" in ask("api", sample, "--by", "device", expect=2).stderr

@@ -1,0 +1,224 @@
+"""Pages of `ncu --csv`, real ones and hand-made ones of every shape they come in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nsightpy.errors import ReportError
+from nsightpy.frames import NCU_SCHEMAS, Frame
+from nsightpy.readers.ncu import ncu_csv
+from nsightpy.readers.ncu.tables import NcuTables
+from nsightpy.reports.ncu import NcuReport
+from tests.support.ncu_bench import GENE, REPORTS, SAMPLE, needs_library, needs_reports
+
+IDS = '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream",'
+SHAPES = '"Block Size","Grid Size","Device","CC",'
+LONG = '"Section Name","Metric Name","Metric Unit","Metric Value"'
+RULES = ',"Rule Name","Rule Type","Rule Description","Estimated Speedup Type","Estimated Speedup"'
+HEAD = '"0","42","app","127.0.0.1","k(int)","1","7","(32, 1, 1)","(8, 2, 1)","0","9.0",'
+TIME, SM = "gpu__time_duration.sum", "sm__throughput.avg.pct_of_peak_sustained_elapsed"
+
+
+def parsed(text: str) -> NcuTables:
+    return ncu_csv.parse(Path("page.csv"), text)
+
+
+def values(metrics: Frame, launch: int = 0) -> dict[str, float]:
+    rows = np.flatnonzero(metrics.ints("launch") == launch)
+    return {metrics.labels("metric")[r]: float(metrics.floats("value")[r]) for r in rows}
+
+
+def units(metrics: Frame) -> dict[str, str]:
+    names, found = metrics.labels("metric"), metrics.labels("unit")
+    return {names[row]: found[row] for row in range(metrics.rows)}
+
+
+@needs_reports
+@needs_library
+@pytest.mark.parametrize("report", GENE, ids=lambda path: path.stem[-28:])
+def test_a_report_and_its_csv_give_equal_frames(report: Path) -> None:
+    """Whatever the CSV holds, the report holds too: same launches, values and units."""
+    binary, printed = NcuReport(report), NcuReport(report.with_suffix(".csv"))
+    ours, theirs = binary.frame("launches"), printed.frame("launches")
+    assert theirs.rows == ours.rows > 0
+    for name in ("launch", "context", "stream", "pid", "duration_ns"):
+        assert theirs.ints(name).tolist() == ours.ints(name).tolist(), name
+    for name in ("name", "base_name", "process"):
+        assert [theirs.labels(name)[i] for i in range(theirs.rows)] == [
+            ours.labels(name)[i] for i in range(ours.rows)
+        ], name
+    known = units(binary.frame("metrics"))
+    assert units(printed.frame("metrics")).items() <= known.items()
+    for launch in range(ours.rows):
+        whole = values(binary.frame("metrics"), launch)
+        found = values(printed.frame("metrics"), launch)
+        assert len(found) in (3, 5)
+        for metric, value in found.items():
+            assert value == pytest.approx(whole[metric], rel=1e-9, abs=0.005), metric
+
+
+@needs_reports
+def test_the_details_page_of_a_t4() -> None:
+    tables = ncu_csv.read(REPORTS / "copy_blocked_t4_details.csv")
+    found = values(tables.metrics)
+    assert found[SM] == 1.30
+    assert found["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"] == 61.84
+    assert found["dram__bytes.sum.per_second"] == 196_456_177_859.63
+    assert found[TIME] == 21_058_944
+    assert found["launch__waves_per_multiprocessor"] == 6.40
+    assert found["sm__warps_active.avg.pct_of_peak_sustained_active"] == 96.26
+    launches = tables.launches
+    assert launches.ints("duration_ns").tolist() == [21_058_944]
+    assert launches.ints("blocks").tolist() == [1024]
+    assert (launches.ints("compute_major")[0], launches.ints("compute_minor")[0]) == (7, 5)
+    rules = tables.rules
+    assert rules.rows == 11
+    assert rules.labels("rule")[0] == "SOLBottleneck"
+    assert rules.labels("type")[0] == "optimization"
+    assert rules.floats("speedup_pct")[2] == 98.86
+    assert rules.labels("speedup_scope")[2] == "local"
+
+
+@needs_reports
+@pytest.mark.parametrize("path", sorted((REPORTS / "csv_rtx5070_2026.2").glob("*.csv")), ids=str)
+def test_noise_and_a_bom_before_the_page(path: Path) -> None:
+    tables = ncu_csv.read(path)
+    assert tables.launches.rows == 1
+    assert len(values(tables.metrics)) == 12
+    assert tables.launches.ints("compute_major")[0] == 12
+
+
+def test_a_wide_page_with_prefixes_ranges_and_missing_values() -> None:
+    nvtx = '"thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg",'
+    ranges = (
+        '"1  ""<default domain>:step:none:none:RGB:0xff:ASCII:step""  '
+        '""net:a:b:none:none:none:none:ASCII:a:b"" ",'
+    )
+    text = (
+        '==PROF== Profiling "k" - 0: 0%....50%....100% - 9 passes\n'
+        '"ID","Process ID","Process Name","Host Name",'
+        f'{nvtx}"Kernel Name","Context","Stream",{SHAPES}'
+        f'"{TIME}","dram__bytes.sum","x__y.avg","note"\n'
+        '"","","","","","","","","","","","","us","Kbyte","",""\n'
+        f'"0","42","app","127.0.0.1",{ranges}"void ns::k<int>(int)","1","7",'
+        '"(32, 1, 1)","(8, 2, 1)","0","9.0","25.792000","1.500000","n/a","some text"\n'
+        "the program says hello, 5\n"
+        '"1","42","app","127.0.0.1","","k","1","7","(32, 1, 1)","(8, 2, 1)","0","9.0",'
+        '"1","2","nan",""\n'
+    )
+    tables = parsed(text)
+    assert values(tables.metrics)[TIME] == pytest.approx(25_792)
+    assert values(tables.metrics)["dram__bytes.sum"] == 1500
+    assert "x__y.avg" not in values(tables.metrics)
+    assert tables.launches.labels("nvtx")[0] == "step, a:b@net"
+    assert tables.launches.labels("base_name")[0] == "k"
+    assert values(tables.metrics, 1)["dram__bytes.sum"] == 2000
+    assert "some text" in tables.metrics.labels("text").values
+
+
+def test_a_long_page_with_ragged_rows_and_a_wrong_stream_in_rule_rows() -> None:
+    rule = '"SpeedOfLight","","","","SOLBottleneck","WRN","Latency.","",""'
+    wrong = HEAD.replace(',"7",', ',"1",')
+    text = (
+        f"{IDS}{SHAPES}{LONG}{RULES}\n"
+        f'{HEAD}"GPU Speed Of Light","SM [%]","%","12.5",\n'
+        f'{HEAD}"GPU Speed Of Light","Memory [%]","%","7.25",\n'
+        f'{HEAD}"Memory Workload Analysis","Memory Throughput","Gbyte/second","1.5",\n'
+        f'{HEAD}"My Section","Strange Label","","3",\n'
+        f"{wrong}{rule}\n"
+    )
+    tables = parsed(text)
+    found = values(tables.metrics)
+    assert found[SM] == 12.5
+    assert found["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"] == 7.25
+    assert found["dram__bytes.sum.per_second"] == 1.5e9
+    assert found["My Section: Strange Label"] == 3
+    assert tables.launches.ints("stream").tolist() == [7]
+    assert tables.rules.labels("type")[0] == "warning"
+
+
+def test_metric_ids_and_german_numbers() -> None:
+    text = (
+        f"{IDS}{SHAPES}{LONG}\n"
+        f'{HEAD}"Command line profiler metrics","{TIME}","nsecond","1.234.567,5"\n'
+        f'{HEAD}"Command line profiler metrics","{SM}","%","61,84"\n'
+        f'{HEAD}"Command line profiler metrics","sm__inst_executed.sum","inst","12.345"\n'
+    )
+    assert values(parsed(text).metrics) == {
+        TIME: 1_234_567.5,
+        SM: 61.84,
+        "sm__inst_executed.sum": 12_345,
+    }
+
+
+def test_rates_per_cycle_that_were_rounded_away_are_missing() -> None:
+    name = "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum.per_cycle_elapsed"
+    text = (
+        f"{IDS}{SHAPES}{LONG}\n"
+        f'{HEAD}"Command line profiler metrics","{name}","inst/cycle","0.00"\n'
+        f'{HEAD}"Command line profiler metrics","{SM}","%","61.84"\n'
+    )
+    tables = parsed(text)
+    assert set(values(tables.metrics)) == {SM}
+    assert "two decimals" in tables.notes[0]
+
+
+def test_two_pages_in_one_file_number_their_results_apart() -> None:
+    page = f'{IDS}{SHAPES}{LONG}\n{HEAD}"Command line profiler metrics","{TIME}","ns","5"\n'
+    tables = parsed(page + "==PROF== Disconnected from process 42\n" + page.replace('"5"', '"9"'))
+    assert tables.launches.ints("launch").tolist() == [0, 1]
+    assert tables.launches.ints("duration_ns").tolist() == [5, 9]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+def test_encodings_of_redirected_output(encoding: str, tmp_path: Path) -> None:
+    path = tmp_path / "page.csv"
+    text = f'{IDS}{SHAPES}{LONG}\r\n{HEAD}"Command line profiler metrics","{TIME}","ns","5"\r\n'
+    path.write_bytes(text.encode(encoding))
+    assert ncu_csv.looks_like_csv(path)
+    assert values(ncu_csv.read(path).metrics) == {TIME: 5}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem", "advice"),
+    [
+        ("", "empty", "page raw"),
+        ("hello\n", "no `ncu --csv` page", "page raw"),
+        (f"{IDS}{SHAPES}{LONG}\n", "no results", "page raw"),
+        (f"==WARNING== No kernels were profiled.\n{IDS}{SHAPES}{LONG}\n", "no results", "-k"),
+        ("==ERROR== ERR_NVGPUCTRPERM - ...\n", "no `ncu --csv` page", "NVreg_Restrict"),
+        ('"Process ID","Process Name","Host Name"\n"1","a","b"\n', "summary page", "page raw"),
+    ],
+)
+def test_what_holds_nothing_says_so(text: str, problem: str, advice: str, tmp_path: Path) -> None:
+    path = tmp_path / "page.csv"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ReportError, match=problem) as raised:
+        ncu_csv.read(path)
+    assert advice in raised.value.advice
+
+
+def test_the_frames_have_their_schemas() -> None:
+    report = NcuReport(SAMPLE)
+    for name, schema in NCU_SCHEMAS.items():
+        frame = report.frame(name)
+        assert tuple(frame) == schema.names
+        assert list(getattr(report, name).columns) == list(schema.names)
+    assert report.launches["gpu"].unique().tolist() == ["NVIDIA H100 PCIe"]
+    assert "NVIDIA H100 PCIe" in report._repr_html_()
+
+
+@pytest.mark.parametrize("cell", ["1e400", "1e300", "-1", "9" * 40, "1.2.3", "(1, 2", "nan"])
+@pytest.mark.parametrize("place", range(13))
+def test_no_cell_breaks_the_reader(cell: str, place: int) -> None:
+    """Damage costs what it damaged, never a traceback."""
+    cells = [*HEAD.rstrip(",").split('","'), "S", TIME, "ns", "5"]
+    cells[place] = cell
+    row = ",".join('"' + each.strip('"') + '"' for each in cells)
+    text = f'{IDS}{SHAPES}{LONG}\n{row}\n{HEAD}"S","{SM}","%","5"\n'
+    tables = parsed(text)
+    assert tables.launches.rows >= 1
+    assert (tables.launches.ints("duration_ns") >= -1).all()

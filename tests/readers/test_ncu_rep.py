@@ -1,0 +1,224 @@
+"""Reading .ncu-rep: NVIDIA's library where it is, its other homes, ncu itself, or a clear word."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError
+from nsightpy.frames import NCU_SCHEMAS
+from nsightpy.readers.ncu import ncu_import, ncu_rep
+from nsightpy.readers.ncu.tables import base_of, nvtx_text, plain_message
+from nsightpy.readers.tools.nvidia_tools import forget_tools
+from nsightpy.report_set import ReportSet
+from nsightpy.reports.ncu import NcuReport
+from tests.support.ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
+
+NCU = """#!{python}
+import sys
+if "--version" in sys.argv:
+    print("NVIDIA (R) Nsight Compute Command Line Profiler\\nVersion 2024.1.1.0 (build 1)")
+    sys.exit()
+assert sys.argv[1:] == ["--import", {report!r}, "--csv", "--page", "raw", "--print-units", "auto"]
+print("==PROF== noise")
+{body}
+"""
+PAGE = """print('"ID","Process ID","Process Name","Host Name","Kernel Name",'
+      '"gpu__time_duration.sum"')
+print('"","","","","","us"')
+print('"0","42","app","127.0.0.1","k(int)","25.792000"')"""
+
+
+@pytest.fixture
+def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A machine with neither ncu_report nor Nsight Compute."""
+    monkeypatch.setattr(ncu_rep, "MODULE", "ncu_report_of_a_test")
+    monkeypatch.setattr(ncu_rep, "INSTALLED", ())
+    monkeypatch.setenv("NSIGHTPY_NCU", "/absent/ncu")
+    ncu_rep.find_module.cache_clear()
+    forget_tools()
+    yield
+    sys.modules.pop("ncu_report_of_a_test", None)
+    ncu_rep.find_module.cache_clear()
+    forget_tools()
+
+
+@pytest.fixture
+def stand_in(alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An ncu that prints a page; `body` in the file it is made of is what it does."""
+    path = tmp_path / "bin" / "ncu"
+    path.parent.mkdir()
+    monkeypatch.setenv("NSIGHTPY_NCU", str(path))
+    return path
+
+
+def script(path: Path, report: Path, body: str) -> None:
+    path.write_text(NCU.format(python=sys.executable, report=str(report), body=body))
+    path.chmod(0o755)
+
+
+@every_report
+def test_frames_of_real_reports(path: Path) -> None:
+    report = NcuReport(path)
+    for name, schema in NCU_SCHEMAS.items():
+        assert tuple(report.frame(name)) == schema.names
+    launches, metrics = report.frame("launches"), report.frame("metrics")
+    assert launches.ints("launch").tolist() == list(range(launches.rows))
+    numbers = np.isfinite(metrics.floats("value"))
+    texts = metrics.labels("text")
+    assert all(texts[row] or not numbers[row] for row in np.flatnonzero(~numbers))
+    assert all(launches.labels("gpu").values)
+    assert all(launches.labels("mangled_name").values)
+
+
+@needs_reports
+@needs_library
+def test_one_launch_of_a_real_report() -> None:
+    report = NcuReport(REPORTS / "gb200_full_2025.3.ncu-rep")
+    first = report.launches.iloc[0]
+    assert (first["name"], first["base_name"]) == ("kernelA(float *, int)", "kernelA")
+    assert first["mangled_name"] == "_Z7kernelAPfi"
+    assert (first["grid_x"], first["block_x"], first["device"], first["stream"]) == (4, 256, 0, 16)
+    assert (first["gpu"], first["compute_major"], first["duration_ns"]) == (
+        "NVIDIA GB200",
+        10,
+        5184,
+    )
+    assert report.tool_version == "2025.3.1.0"
+    assert report.rules["message"].str.contains("@").sum() == 0
+    cutlass = NcuReport(REPORTS / "cutlass_a100_2024.1.ncu-rep")
+    assert cutlass.launches["nvtx"].tolist()[0] == "Non-fused-GEMM"
+
+
+@needs_reports
+def test_without_any_reader_there_are_three_ways_out(alone: None) -> None:
+    with pytest.raises(ToolNotFoundError) as raised:
+        ncu_rep.read(GENE[0])
+    advice = raised.value.advice
+    assert str(GENE[0]) in str(raised.value)
+    for way in (
+        "pip install 'nsightpy[ncu]'",
+        "NSIGHTPY_NCU",
+        f"ncu --import {GENE[0].name} --csv",
+    ):
+        assert way in advice
+
+
+@needs_reports
+def test_damage_is_said_before_anything_is_looked_for(alone: None, tmp_path: Path) -> None:
+    cut = tmp_path / "cut.ncu-rep"
+    cut.write_bytes(GENE[0].read_bytes()[:5000])
+    with pytest.raises(ReportError, match="cut short"):
+        ncu_rep.read(cut)
+
+
+@needs_reports
+def test_the_module_of_an_installed_nsight_compute(
+    alone: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "nsight-compute-2026.3.1" / "extras" / "python"
+    folder.mkdir(parents=True)
+    (folder / "ncu_report_of_a_test.py").write_text(
+        "def load_report(path): raise RuntimeError('too new')"
+    )
+    monkeypatch.setattr(ncu_rep, "INSTALLED", (str(tmp_path / "*" / "extras" / "python"),))
+    with pytest.raises(ReportError, match="too new") as raised:
+        ncu_rep.read(GENE[0])
+    assert "upgrade" in raised.value.advice
+    assert str(folder) not in sys.path
+
+
+@needs_reports
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in is a script")
+def test_an_installed_ncu_imports_the_report(stand_in: Path) -> None:
+    report = GENE[0]
+    script(stand_in, report, PAGE)
+    tables = ncu_rep.read(report)
+    assert tables.launches.ints("duration_ns").tolist() == [25_792]
+    assert any(str(stand_in) in note for note in tables.notes)
+
+
+@needs_reports
+@pytest.mark.skipif(os.name == "nt", reason="the stand-in is a script")
+def test_an_ncu_that_is_too_old_says_so(stand_in: Path) -> None:
+    body = (
+        "print('libprotobuf ERROR missing required fields')\nsys.exit('==ERROR== Failed to load')"
+    )
+    script(stand_in, GENE[0], body)
+    with pytest.raises(ToolFailedError, match="Failed to load") as raised:
+        ncu_import.read_with_ncu(GENE[0], ncu_rep.file_facts(GENE[0]))
+    assert "update" in raised.value.advice
+
+
+@needs_reports
+@needs_library
+def test_a_report_is_loaded_once_per_process() -> None:
+    module = ncu_rep.find_module()
+    first = ncu_rep._load(module, GENE[0])
+    assert ncu_rep._load(module, GENE[0]) is first
+
+
+def rows_of(report: NcuReport) -> int:
+    return report.frame("launches").rows
+
+
+@needs_reports
+@needs_library
+def test_many_reports_in_worker_processes(tmp_path: Path) -> None:
+    bad = tmp_path / "bad_rank9.ncu-rep"
+    bad.write_bytes(b"")
+    reports = [NcuReport(path) for path in (*GENE[:3], bad)]
+    mapped = ReportSet(reports, jobs=2).map(rows_of)
+    assert [found for _, found in mapped.results] == [rows_of(NcuReport(p)) for p in GENE[:3]]
+    assert [error.path for error in mapped.failures] == [str(bad)]
+    with pytest.raises(ReportError, match="empty"):
+        ReportSet(reports, jobs=2, on_error="raise").map(rows_of)
+    with pytest.raises(ReportError, match="empty"):
+        ReportSet(reports[3:]).map(rows_of)
+
+
+@pytest.mark.parametrize(
+    ("name", "base"),
+    [
+        ("void ns::sub::kernel<float, (int)4>(const float *, int)", "kernel"),
+        ("kernelA(float *, int)", "kernelA"),
+        ("sm90_xmma_gemm", "sm90_xmma_gemm"),
+        ("unnamed>::saxpy_kernel(float, const float *)", "saxpy_kernel"),
+    ],
+)
+def test_base_names_of_pages_that_have_none(name: str, base: str) -> None:
+    assert base_of(name) == base
+
+
+def test_markup_and_ranges() -> None:
+    marked = "See the @url:Guide:https://docs.nvidia.com/a#b@ and the @section:Memory:Memory Part@."
+    assert plain_message(marked) == "See the Guide and the Memory Part."
+    assert plain_message("mail me@example and\nyou") == "mail me@example and you"
+    assert nvtx_text({"<default domain>": ["a", "b"], "net": ["c"], "none": []}) == "a/b, c@net"
+
+
+@needs_reports
+@needs_library
+def test_units_do_not_depend_on_what_was_loaded_before() -> None:
+    """The library's own do: "thread" becomes "inst" once a report of another version was read."""
+    code = (
+        "import sys; from nsightpy.reports.ncu import NcuReport; "
+        "frames = [NcuReport(path).frame('metrics') for path in sys.argv[1:]]; "
+        "m, u = frames[-1].labels('metric'), frames[-1].labels('unit'); "
+        "print(sorted({(m[row], u[row]) for row in range(frames[-1].rows)}))"
+    )
+    report, others = GENE[0], sorted(REPORTS.glob("*.ncu-rep"))
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", code, *before, report], check=True, capture_output=True
+        ).stdout
+        for before in ((), others, others[::-1])
+    }
+    assert len(told) == 1
+    assert b"'thread'" not in told.pop().replace(b"('launch__thread_count', 'thread')", b"")

@@ -1,0 +1,316 @@
+"""sqlite_of: which export is read, when it is made anew, what it never touches."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import stat
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from nsightpy.errors import ReportError, ToolNotFoundError
+from nsightpy.readers.export.nsys_export import export_fault, sqlite_of
+from nsightpy.readers.export.nsys_run import last_words, percentages
+from tests.support.nsys_stand_in import ROOT, STAND_IN, Bench, set_up
+
+
+@pytest.fixture
+def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
+    return set_up(tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def no_nsys(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As `bench`, but there is no nsys anywhere."""
+    monkeypatch.delenv("NSIGHTPY_NSYS")
+    monkeypatch.setenv("PATH", str(bench.temporary))
+
+
+def make_sqlite(path: Path, table: str = "StringIds") -> Path:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(f"CREATE TABLE {table} (id INTEGER, value TEXT)")
+        connection.executemany(f"INSERT INTO {table} VALUES (?, ?)", enumerate(["text " * 99] * 99))
+        connection.commit()
+    return path
+
+
+def age(path: Path, seconds: float) -> None:
+    state = path.stat()
+    os.utime(path, (state.st_atime - seconds, state.st_mtime - seconds))
+
+
+def made_by(path: Path) -> str:
+    with closing(sqlite3.connect(path)) as connection:
+        return str(connection.execute("SELECT version FROM STAND_IN").fetchone()[0])
+
+
+def test_exports_once_then_reads_the_cache(bench: Bench) -> None:
+    first = sqlite_of(bench.report)
+    again = sqlite_of(bench.report)
+    assert first == again
+    assert first.notes == ()
+    assert first.path.parent == bench.cache
+    assert first.path.name.startswith("train.rank0-")
+    assert made_by(first.path) == "2024.2"
+    assert [run[-1] for run in bench.runs()] == [str(bench.report)] * 2  # once with --include-json
+    assert bench.listing(bench.cache) == [first.path.name]
+
+
+@pytest.mark.parametrize(
+    ("version", "tries", "kept"),
+    [
+        ("2020.4", 3, set()),
+        ("2022.4", 2, {"--lazy=true"}),
+        ("2024.2", 2, {"--lazy=true"}),
+        ("2026.4", 1, {"--lazy=true", "--include-json=true"}),
+    ],
+)
+def test_options_that_nsys_is_too_old_for_are_left_out(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, version: str, tries: int, kept: set[str]
+) -> None:
+    monkeypatch.setenv("STAND_IN_NSYS_VERSION", version)
+    assert made_by(sqlite_of(bench.report).path) == version
+    assert len(bench.runs()) == tries
+    wanted = {"--lazy=true", "--include-json=true"}
+    assert wanted & set(bench.runs()[0]) == wanted
+    assert wanted & set(bench.runs()[-1]) == kept
+
+
+def test_old_report_files_are_read_too(bench: Bench) -> None:
+    old = bench.report.rename(bench.report.with_suffix(".qdrep"))
+    assert export_fault(sqlite_of(old).path) is None
+
+
+def test_odd_names(bench: Bench) -> None:
+    for name in ["a b#c?d%20.nsys-rep", "-f.nsys-rep", "é" * 90 + ".nsys-rep", 'it\'s "q".qdrep']:
+        report = bench.report.rename(bench.report.with_name(name))
+        assert export_fault(sqlite_of(report).path) is None
+        report.rename(bench.report)
+    raw = Path(os.fsdecode(os.fsencode(bench.report.parent) + b"/\xff.nsys-rep"))
+    assert export_fault(sqlite_of(bench.report.rename(raw)).path) is None
+
+
+def test_a_relative_path(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    absolute = sqlite_of(bench.report)
+    monkeypatch.chdir(bench.report.parent)
+    assert sqlite_of(Path(bench.report.name)) == absolute
+
+
+def test_a_changed_report_is_exported_again(bench: Bench) -> None:
+    paths = {sqlite_of(bench.report).path}
+    bench.write_report("2020.1.1.1", "other content")
+    paths.add(sqlite_of(bench.report).path)
+    age(bench.report, 3600)
+    paths.add(sqlite_of(bench.report).path)
+    # Same size and time, another file: as after `mv` of a new report onto the old.
+    state = bench.report.stat()
+    other = bench.report.with_name("other")
+    other.write_bytes(bench.report.read_bytes().replace(b"other", b"OTHER"))
+    os.utime(other, ns=(state.st_atime_ns, state.st_mtime_ns))
+    other.replace(bench.report)
+    paths.add(sqlite_of(bench.report).path)
+    assert len(paths) == 4
+
+
+def test_a_damaged_cache_entry_is_made_again(bench: Bench) -> None:
+    entry = sqlite_of(bench.report).path
+    os.truncate(entry, entry.stat().st_size // 2)
+    assert sqlite_of(bench.report).path == entry
+    assert export_fault(entry) is None
+
+
+def test_fresh_export_beside_the_report(bench: Bench) -> None:
+    beside = make_sqlite(bench.report.with_suffix(".sqlite"))
+    for use_cache in (True, False):
+        found = sqlite_of(bench.report, use_cache=use_cache)
+        assert found.path == beside
+        assert beside.name in found.notes[0]
+    assert bench.runs() == []
+    assert not bench.cache.exists()
+
+
+def test_stale_export_beside_the_report(bench: Bench) -> None:
+    beside = make_sqlite(bench.report.with_suffix(".sqlite"))
+    age(beside, 60)
+    for _ in range(2):
+        found = sqlite_of(bench.report)
+        assert found.path.parent == bench.cache
+        assert len(found.notes) == 1
+        assert f"{beside.name} beside the report was not used: it is older" in found.notes[0]
+
+
+def test_broken_exports_beside_the_report(bench: Bench) -> None:
+    beside = bench.report.with_suffix(".sqlite")
+    journal = beside.with_name(beside.name + "-journal")
+    whole = make_sqlite(bench.root / "whole").read_bytes()
+    other = make_sqlite(bench.root / "other", "Alien").read_bytes()
+    for content, why in [
+        (b"", "it is empty"),
+        (b"plain text, no database", "it is no SQLite file"),
+        (other, "no such table: StringIds"),
+        (whole[: len(whole) // 2], "it is no complete export"),
+        (whole, "it was not written to its end"),
+    ]:
+        beside.write_bytes(content)
+        if content is whole:
+            journal.write_bytes(b"journal")
+        found = sqlite_of(bench.report)
+        assert found.path.parent == bench.cache
+        assert why in found.notes[0]
+    beside.unlink()
+    beside.mkdir()
+    assert "it cannot be read" in sqlite_of(bench.report).notes[0]
+
+
+@pytest.mark.usefixtures("no_nsys")
+def test_without_nsys(bench: Bench) -> None:
+    with pytest.raises(ToolNotFoundError) as caught:
+        sqlite_of(bench.report)
+    message = str(caught.value)
+    assert message.startswith(f"{bench.report}: nsys was not found (looked in PATH")
+    assert "Install Nsight Systems, or set NSIGHTPY_NSYS" in message
+    assert f"nsys export --type sqlite {bench.report.name}" in message
+    assert "nonetheless" not in message
+    stale = make_sqlite(bench.report.with_suffix(".sqlite"))
+    age(stale, 60)
+    with pytest.raises(ToolNotFoundError, match="nonetheless") as caught:
+        sqlite_of(bench.report)
+    assert str(stale) in str(caught.value)
+    assert sqlite_of(stale).path == stale
+
+
+def test_without_nsys_the_cache_still_serves(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = sqlite_of(bench.report)
+    monkeypatch.setenv("NSIGHTPY_NSYS", str(bench.root / "gone"))
+    assert sqlite_of(bench.report) == entry
+    with pytest.raises(ToolNotFoundError, match="NSIGHTPY_NSYS is set to"):
+        sqlite_of(bench.report, use_cache=False)
+
+
+def test_what_is_no_report(bench: Bench) -> None:
+    folder = bench.report.parent
+    (folder / "empty.nsys-rep").touch()
+    (folder / "raw.qdstrm").write_text("raw")
+    (folder / "notes.txt").write_text("notes")
+    for name, problem in [
+        ("missing.nsys-rep", "does not exist"),
+        ("", "is a folder"),
+        ("empty.nsys-rep", "is empty"),
+        ("raw.qdstrm", "not imported"),
+        ("notes.txt", "is no Nsight Systems report"),
+    ]:
+        with pytest.raises(ReportError, match=problem) as caught:
+            sqlite_of(folder / name)
+        assert caught.value.advice
+    assert bench.runs() == []
+
+
+def test_nothing_is_written_beside_the_report(bench: Bench) -> None:
+    folder = bench.report.parent
+    make_sqlite(folder / "train.rank0.sqlite")
+    age(folder / "train.rank0.sqlite", 60)
+
+    def seen() -> list[tuple[str, int, bytes]]:
+        paths = [folder / name for name in bench.listing(folder)]
+        return [(path.name, path.stat().st_mtime_ns, path.read_bytes()) for path in paths]
+
+    before, changed = seen(), folder.stat().st_mtime_ns
+    sqlite_of(bench.report)
+    sqlite_of(bench.report, use_cache=False)
+    assert (seen(), folder.stat().st_mtime_ns) == (before, changed)
+
+
+def test_without_cache_until_the_process_ends(bench: Bench) -> None:
+    code = """
+first, second = (sqlite_of(report, use_cache=False).path for _ in range(2))
+assert first == second and first.exists()
+"""
+    assert bench.start(code).wait() == 0
+    assert not bench.cache.exists()
+    assert bench.listing(bench.temporary) == []
+    assert len(bench.runs()) == 2
+
+
+def test_without_cache_in_forked_workers(bench: Bench) -> None:
+    code = """
+import multiprocessing
+def work():
+    assert sqlite_of(report, use_cache=False).path.exists()
+worker = multiprocessing.get_context("fork").Process(target=work)
+worker.start(); worker.join(); assert worker.exitcode == 0
+"""
+    assert bench.start(code).wait() == 0
+    assert bench.listing(bench.temporary) == []
+
+
+def test_progress_and_silence(bench: Bench, capfd: pytest.CaptureFixture[str]) -> None:
+    told: list[tuple[float | None, str]] = []
+    sqlite_of(bench.report, progress=lambda fraction, text: told.append((fraction, text)))
+    fractions = [fraction for fraction, _ in told if fraction is not None]
+    assert told[0] == (None, "exporting train.rank0.nsys-rep with nsys 2024.2.3.38")
+    assert fractions == sorted(fractions)
+    assert {0.25, 0.5, 1.0} <= set(fractions)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_percentages_split_anywhere() -> None:
+    bar = b"".join(b"\rExporting 812 events: [==%d%%   ]" % n for n in (0, 7, 7, 50, 100))
+    for size in (1, 2, 3, 5, 8, 13, 999):
+        found: list[float] = []
+        heard = percentages(found.append)
+        for at in range(0, len(bar), size):
+            heard(bar[at : at + size])
+        assert found == [0.0, 0.07, 0.5, 1.0]
+
+
+def test_last_words() -> None:
+    bars = "".join(f"\rExporting 9 events: [{'=' * n}{n}%   ]" for n in range(100))
+    said = bars + "\n\x1b[31mNo\x07 luck\x1b[0m [1/2]\r\n\n" + "x" * 999
+    assert last_words(said) == ["Exporting 9 events:", "No  luck [1/2]", "x" * 300]
+    assert last_words("[==5%   ]failed [E12]") == ["failed [E12]"]
+    assert len(last_words("\n".join(map(str, range(99))))) == 15
+
+
+def test_exports_are_private(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Exports hold the environment of the profiled job; ours is in nothing that we write."""
+    monkeypatch.setenv("SOME_TOKEN", "hunter2-hunter2")
+    entry = sqlite_of(bench.report).path
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
+    assert stat.S_IMODE(bench.cache.stat().st_mode) == 0o700
+    files = [path for path in bench.root.rglob("*") if path.is_file()]
+    assert entry in files
+    assert not [path for path in files if b"hunter2" in path.read_bytes()]
+
+
+def test_import_is_light() -> None:
+    code = (
+        "import sys, nsightpy.readers.export.nsys_export; "
+        "sys.exit(len({'pandas', 'sqlalchemy', 'numpy'} & sys.modules.keys()))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=False).returncode == 0
+
+
+def test_stand_in_is_as_strict_as_documented(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ask(version: str, *arguments: str) -> tuple[int, str]:
+        monkeypatch.setenv("STAND_IN_NSYS_VERSION", version)
+        command = [STAND_IN, "export", *arguments, bench.report]
+        run = subprocess.run(command, capture_output=True, check=False)
+        assert run.stdout == b""
+        return run.returncode, run.stderr.decode()
+
+    out = str(bench.temporary / "a.sqlite")
+    assert ask("2020.4", "--type", "sqlite", "--lazy=true") == (
+        1,
+        "unrecognised option '--lazy'\n",
+    )
+    assert ask("2024.2", "-o", out) == (1, "Missing required option '--type'.\n")
+    assert ask("2026.4", "-o", out, "--quiet=true") == (0, "")
+    code, text = ask("2024.2", "--type=sqlite", "--output", out)
+    assert (code, "File already exists" in text) == (1, True)
+    code, text = ask("2024.2", "-t", "sqlite", "-f", "true", "-o", out)
+    assert (code, "\r" in text) == (0, True)
+    assert ask("2026.4", "-t", "text")[1] == "Unsupported export type option: 'text'.\n"

@@ -1,0 +1,295 @@
+"""Memory snapshots are decoded with nothing run, within bounds, or refused with a reason."""
+
+from __future__ import annotations
+
+import copyreg
+import datetime
+import io
+import pickle
+import resource
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulator.allocator import snapshot, write_snapshot
+from simulator.training_memory import Training
+
+import nsightpy
+from nsightpy.errors import ReportError
+from nsightpy.readers.torch import snapshot_decoder, snapshot_process
+from nsightpy.readers.torch.snapshot import read_snapshot
+from tests.support.reports import ask
+
+PROTOCOLS = range(6)
+REFUSED = r"is refused: the pickle asks for"
+KEYS = b"X\x08\x00\x00\x00segments"
+
+
+class Harm:
+    """Writes a file where it is unpickled."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return Path.touch, (self.target,)
+
+
+class ByName(pickle.Pickler):
+    """A pickler that leaves some objects outside."""
+
+    def persistent_id(self, item: object) -> str | None:
+        return "away" if item == "leave me" else None
+
+
+def refused(tmp_path: Path, data: bytes, match: str) -> str:
+    path = tmp_path / "snapshot.pickle"
+    path.write_bytes(data)
+    with pytest.raises(ReportError, match=match) as caught:
+        read_snapshot(path)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_every_protocol_of_a_snapshot_is_read(protocol: int, tmp_path: Path) -> None:
+    path = write_snapshot(tmp_path / "a.pickle", [Training().run()], protocol)
+    frames = read_snapshot(path)
+    assert frames["allocator_events"].rows == len(Training().run().events)
+    assert snapshot_process.is_snapshot_file(path)
+    assert isinstance(nsightpy.open_report(path), nsightpy.MemorySnapshot)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_code_is_refused_and_never_run(protocol: int, tmp_path: Path) -> None:
+    target = tmp_path / "harmed"
+    whole = {**snapshot([Training().run()]), "allocator_settings": Harm(target)}
+    message = refused(tmp_path, pickle.dumps(whole, protocol), REFUSED)
+    assert "nothing in it was run" in message
+    assert not target.exists()
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"cos\nsystem\n(S'touch %s'\ntR.",
+        b"(cos\nsystem\nS'touch %s'\no.",
+        b"(S'touch %s'\nios\nsystem\n.",
+        b"\x80\x04\x8c\x02os\x8c\x06system\x93\x8c\x40touch %s\x85R.",
+        b"\x80\x02cos\nsystem\nU\x40touch %s\x85\x81.",
+        b"\x80\x04\x8c\x02os\x8c\x06system\x93)}\x92.",
+        b"cbuiltins\neval\n.",
+        b"c__builtin__\nexec\n.",
+        b"ccopyreg\n_reconstructor\n.",
+        b"cnumpy.core.multiarray\n_reconstruct\n.",
+    ],
+)
+def test_every_opcode_that_names_code_is_refused(body: bytes, tmp_path: Path) -> None:
+    target = tmp_path / "harmed"
+    refused(tmp_path, body.replace(b"%s", str(target).encode()), REFUSED)
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("opcode", [b"\x82\x07", b"\x83\x07\x00", b"\x84\x07\x00\x00\x00"])
+def test_extensions_are_refused(opcode: bytes, tmp_path: Path) -> None:
+    """A registry of this process is none of the child's."""
+    copyreg.add_extension("os", "system", 7)
+    try:
+        refused(tmp_path, b"\x80\x02" + opcode + b".", "damaged pickle.*unregistered extension")
+    finally:
+        copyreg.remove_extension("os", "system", 7)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_persistent_ids_are_refused(protocol: int, tmp_path: Path) -> None:
+    out = io.BytesIO()
+    ByName(out, protocol).dump({"segments": [], "device_traces": "leave me"})
+    refused(tmp_path, out.getvalue(), f"{REFUSED} an object outside the file")
+
+
+@pytest.mark.parametrize(
+    ("opcode", "index"), [(b"r", struct.pack("<I", 2**32 - 1)), (b"p", b"99999999999\n")]
+)
+def test_a_huge_memo_index_asks_for_no_memory(opcode: bytes, index: bytes, tmp_path: Path) -> None:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    refused(tmp_path, b"\x80\x02}" + opcode + index + b".", "asks for more than the 256 MB")
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss <= max(before, 400_000)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\x80\x04\x95" + struct.pack("<Q", 2**62) + b"}.",
+        b"\x80\x04\x95" + struct.pack("<Q", 2**40) + b"}.",
+        b"\x80\x04\x8e" + struct.pack("<Q", 2**40) + b"a.",
+        b"\x80\x04\x8d" + struct.pack("<Q", 2**40) + b"a.",
+        b"\x80\x05\x96" + struct.pack("<Q", 2**40) + b"a.",
+        b"\x80\x03B" + struct.pack("<I", 2**32 - 1) + b"a.",
+        b"\x80\x02X" + struct.pack("<I", 2**32 - 1) + b"a.",
+        b"\x80\x02\x8b" + struct.pack("<i", 2**31 - 1) + b"a.",
+        b"\x80\x02\x8b" + struct.pack("<i", -5) + b"a.",
+        b"T" + struct.pack("<i", -5) + b"a.",
+    ],
+)
+def test_huge_lengths_are_refused(body: bytes, tmp_path: Path) -> None:
+    refused(tmp_path, body, "asks for more than|damaged pickle|is refused")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"(" * 200_000 + b"l" * 200_000 + b".",
+        b"\x80\x02" + b"]" * 300_000 + b"a" * 299_999 + b".",
+        b"\x80\x02)" + b"\x85" * 3_000_000 + b".",
+        # hashing walks down: the child ends, and says what it did
+        b"\x80\x02})" + b"\x85" * 3_000_000 + b"Ns.",
+        b"\x80\x02}" + KEYS + b"]" * 100_000 + b"a" * 99_999 + b"s.",
+    ],
+)
+def test_deep_nesting_is_refused(body: bytes, tmp_path: Path) -> None:
+    refused(tmp_path, body, "is no memory snapshot|is refused|damaged|asks for more")
+
+
+def test_a_list_within_itself_ends(tmp_path: Path) -> None:
+    """segments = [{"blocks": [block, the same list again]}]; and a list of itself."""
+    endless: list[Any] = []
+    endless.append(endless)
+    refused(tmp_path, pickle.dumps({"segments": endless}), "segments are no list")
+    refused(tmp_path, pickle.dumps({"segments": [], "device_traces": endless}), "no list of dict")
+
+
+def test_shared_lists_do_not_multiply(tmp_path: Path) -> None:
+    event = {"action": "alloc", "addr": 1, "size": 2, "stream": 0, "frames": []}
+    trace = [event] * 2_000
+    whole = {"segments": [], "device_traces": [trace] * 2_000}
+    refused(tmp_path, pickle.dumps(whole), "repeats its rows without end")
+    segment = {"device": 0, "blocks": [{"size": 1, "state": "inactive"}] * 2_000}
+    refused(tmp_path, pickle.dumps({"segments": [segment] * 2_000}), "repeats its rows")
+
+
+def test_blocks_that_share_a_long_stack_are_read(tmp_path: Path) -> None:
+    stack = [{"name": "f", "filename": "a.py", "line": line} for line in range(500)]
+    block = {"size": 512, "state": "active_allocated", "frames": stack}
+    blocks = [dict(block) for _ in range(3_000)]
+    whole = {"segments": [{"device": 0, "total_size": 3_000 * 512, "blocks": blocks}]}
+    path = tmp_path / "a.pickle"
+    path.write_bytes(pickle.dumps(whole))
+    frames = read_snapshot(path)
+    assert (frames["memory_blocks"].rows, frames["stack_frames"].rows) == (3_000, 500)
+
+
+def test_an_endless_list_is_refused(tmp_path: Path) -> None:
+    body = b"\x80\x02]" + b"Na" * 2_000_000
+    refused(tmp_path, body, "damaged pickle.*EOFError")
+    refused(tmp_path, body + b".", "no memory snapshot")
+
+
+def test_a_pickle_cut_off_anywhere_is_refused(tmp_path: Path) -> None:
+    """The decoder itself in this process: what it says does not need a child."""
+    path = write_snapshot(tmp_path / "a.pickle", [Training(iterations=1).run()])
+    whole = path.read_bytes()
+    for end in (*range(40), *range(40, len(whole), 61), len(whole) - 1):
+        path.write_bytes(whole[:end])
+        code, problem = snapshot_decoder.decode(str(path), bounded=True)
+        assert code == snapshot_decoder.DAMAGED, (end, problem)
+    refused(tmp_path, whole[: len(whole) // 2], "damaged pickle.*\n.*was it cut off")
+
+
+def test_flipped_bytes_never_escape(tmp_path: Path) -> None:
+    whole = write_snapshot(tmp_path / "a.pickle", [Training(iterations=1).run()]).read_bytes()
+    path = tmp_path / "b.pickle"
+    codes = set()
+    for place in range(0, len(whole), 13):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0x55]) + whole[place + 1 :])
+        found = snapshot_decoder.unpickler(False)
+        with path.open("rb") as file:
+            try:
+                snapshot_decoder.columns_of(found(file).load(), len(whole))
+                codes.add("read")
+            except (snapshot_decoder.RefusedError, snapshot_decoder.ShapeError) as error:
+                codes.add(type(error).__name__)
+            except (*snapshot_decoder.BROKEN, MemoryError) as error:
+                codes.add(type(error).__name__)
+    assert "read" in codes
+    assert "UnpicklingError" in codes
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ([], "it has no segments|no memory snapshot"),
+        ({"a": 1}, "it has no segments"),
+        ({"segments": 5}, "segments are no list"),
+        ({"segments": [5]}, "segments are no list"),
+        ({"segments": [{"blocks": 7}]}, "blocks are no list"),
+        ({"segments": [], "device_traces": {"a": 1}}, "device_traces are no list"),
+        ({"segments": [], "device_traces": [[1]]}, "device_traces are no list"),
+        ({"segments": [], "device_traces": [[{"action": 4}]]}, "is no text"),
+        ({"segments": [], "device_traces": [[{"action": []}]]}, "TypeError"),
+        ({"segments": [], "device_traces": [[{"addr": "x"}]]}, "TypeError"),
+        ({"segments": [], "device_traces": [[{"addr": 2**70}]]}, "OverflowError"),
+        ({"segments": [], "device_traces": [[{"time_us": 1.5}]]}, "TypeError"),
+        ({"segments": [], "device_traces": [[{"frames": 3}]]}, "call stack in it is no list"),
+        ({"segments": [], "device_traces": [[{"size": -1}]]}, "impossible sizes"),
+        ({"segments": [], "device_traces": [[{"size": 2**60}]]}, "impossible sizes"),
+        ({"segments": [], "device_traces": [[{"time_us": 2**60}]]}, "impossible times"),
+        ({"segments": [], "when": datetime.date(2026, 1, 1)}, REFUSED),
+    ],
+)
+def test_what_is_no_snapshot_is_named(content: object, said: str, tmp_path: Path) -> None:
+    if content == []:
+        content = ["no", "segments"]
+        said = "no list of dictionaries"
+    refused(tmp_path, pickle.dumps(content), said)
+
+
+def test_other_files_are_not_taken_for_snapshots(tmp_path: Path) -> None:
+    for name, data in {"a.bin": b"\x80\x04K\x01.", "b.json": b"{}", "c": b""}.items():
+        (tmp_path / name).write_bytes(data)
+        assert not snapshot_process.is_snapshot_file(tmp_path / name)
+    refused(tmp_path, b"", "damaged pickle")
+    refused(tmp_path, b"SQLite format 3\x00", "damaged pickle")
+    assert not snapshot_process.is_snapshot_file(tmp_path / "missing.pickle")
+
+
+def test_a_snapshot_larger_than_memory_says_what_it_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write_snapshot(tmp_path / "a.pickle", [Training().run()])
+    monkeypatch.setattr(snapshot_process, "available_memory", lambda: 100_000_000)
+    with pytest.raises(ReportError, match=r"may take 256 MB of memory, and 100 MB are free"):
+        read_snapshot(path)
+    assert snapshot_process.need_of(10**9) == 10_256_000_000
+
+
+def test_processor_time_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys of one hash make a dictionary quadratic: the child is ended, not waited for."""
+    monkeypatch.setattr(snapshot_process, "BASE_SECONDS", 1)
+    keys = (i * (2**61 - 1) for i in range(1, 60_000))
+    out = io.BytesIO(b"\x80\x02}")
+    out.seek(0, io.SEEK_END)
+    out.write(b"(")
+    for key in keys:
+        size = (key.bit_length() + 8) // 8
+        out.write(b"\x8a" + bytes([size]) + key.to_bytes(size, "little", signed=True) + b"N")
+    out.write(b"u.")
+    refused(tmp_path, out.getvalue(), "was not decoded within 1 s of processor time")
+
+
+def test_a_device_is_no_snapshot(tmp_path: Path) -> None:
+    with pytest.raises(ReportError, match="is no plain file"):
+        read_snapshot(Path("/dev/zero"))
+    with pytest.raises(ReportError, match="cannot be read"):
+        read_snapshot(tmp_path / "missing.pickle")
+
+
+def test_the_command_line_says_so_with_exit_code_1(tmp_path: Path) -> None:
+    path = tmp_path / "evil\x1b[31m.pickle"
+    path.write_bytes(b"cos\nsystem\n(S'true'\ntR.")
+    answer = ask("memory-usage", path, expect=None)
+    assert (answer.code, answer.stdout) == (1, b"")
+    assert "os.system" in answer.stderr
+    assert "\x1b" not in answer.stderr
+    for command in ("kernels", "summarize", "roofline"):
+        assert ask(command, path, expect=None).code == 1

@@ -1,0 +1,153 @@
+"""Pictures of budgets, idle causes and memory: what is drawn is what the tables say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from simulator import PRESETS, Export
+
+from nsightpy.commands.breakdown import FIELDS, breakdown
+from nsightpy.commands.memory_usage.command import memory_usage
+from nsightpy.errors import NsightpyError
+from nsightpy.render.plots.budget_plot import MOST, breakdown_figure
+from nsightpy.render.plots.drawing import picture
+from nsightpy.render.plots.memory_plot import memory_figure
+from nsightpy.results import Table
+from tests.support.reports import ask
+
+SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_reports"
+EVIL = "\x1b[31m$\\frac{a}{b}$ \u202e{}%s 名前.sqlite"
+
+
+def widths(figure: Figure, panel: int) -> list[list[float]]:
+    """The lengths of the pieces of each bar, top to bottom."""
+    rows: dict[float, list[float]] = {}
+    for patch in figure.axes[panel].patches:
+        rows.setdefault(round(patch.get_y(), 3), []).append(patch.get_width())
+    return [rows[y] for y in sorted(rows)]
+
+
+def texts(figure: Figure) -> str:
+    found = [text.get_text() for text in figure.texts]
+    for axes in figure.axes:
+        found += [text.get_text() for text in axes.texts]
+        found += [text.get_text() for text in axes.get_yticklabels()]
+        legend = axes.get_legend()
+        found += [text.get_text() for text in legend.get_texts()] if legend else []
+    return "\n".join(found)
+
+
+def test_the_bars_are_the_budget_and_the_causes() -> None:
+    table = breakdown(str(SAMPLES / "training_4rank"))
+    figure = breakdown_figure(table)
+    for place, row in enumerate(table.records()):
+        # milliseconds
+        assert sum(widths(figure, 0)[place]) * 1e6 == pytest.approx(row["window_ns"])
+        absent = row["window_ns"] - row["compute_ns"]  # type: ignore[operator]
+        assert sum(widths(figure, 1)[place]) * 1e6 == pytest.approx(absent)
+        assert widths(figure, 0)[place][0] * 1e6 == pytest.approx(row["compute_ns"])
+    said = texts(figure)
+    assert "rank 3, dev 1" in said
+    assert "launch-starved" in said
+
+
+def test_what_is_not_attributed_says_so() -> None:
+    figure = breakdown_figure(breakdown(str(SAMPLES / "single_process.sqlite")))
+    assert "not attributed: the notes say why" in texts(figure)
+    assert widths(figure, 1) == []
+
+
+def test_many_devices_show_the_most_idle_ones() -> None:
+    def row(rank: int) -> tuple[int, ...]:
+        figures = [1000, 1000 - rank, 900 - rank, 0, 0, 0, 0, 0, 0, rank, rank, 0, 100, 0, 0, 0, 0]
+        return (rank, 0, *figures)
+
+    table = Table("breakdown", FIELDS, tuple(row(rank) for rank in range(100)), ("a.sqlite",))
+    figure = breakdown_figure(table)
+    said = texts(figure)
+    assert f"the {MOST} most idle devices, {100 - MOST} left out" in said
+    assert "rank 99, dev 0" in said
+    assert "rank 1, dev 0" not in said
+
+
+def test_no_rows_cannot_be_drawn() -> None:
+    with pytest.raises(NsightpyError):
+        breakdown_figure(Table("breakdown", FIELDS, ()))
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+def test_files_are_written_and_the_same_every_time(suffix: str, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        target = tmp_path / f"{name}{suffix}"
+        ask("breakdown", SAMPLES / "single_process.sqlite", "-o", target)
+    assert (tmp_path / f"a{suffix}").read_bytes() == (tmp_path / f"b{suffix}").read_bytes()
+    assert ask("breakdown", SAMPLES / "single_process.sqlite", "-o", target, expect=None).code == 1
+
+
+def usage_export(path: Path) -> Path:
+    export = Export(path)
+    export.nvtx_push_pop(0, 10_000, "outer")
+    export.nvtx_push_pop(100, 900, f"model {EVIL[:9]}")
+    export.api(200, 300, "cudaMalloc_v3020", correlation=5)
+    export.memory_usage(250, 4_000_000, address=1, correlation=5)
+    # without a correlation id: the call that was in progress
+    export.api(1_000, 1_300, "cudaMallocAsync_v11020", correlation=6)
+    export.memory_usage(1_200, 1_000_000, address=2, correlation=0)
+    export.memory_usage(2_000, 4_000_000, "free", address=1)
+    # the address again, in another size
+    export.memory_usage(3_000, 2_000_000, address=1, correlation=0)
+    export.memory_usage(4_000, 7, "free", address=99)
+    export.memory_usage(5_000, 500, address=3, kind="Pinned", correlation=0)
+    return export.write()
+
+
+def test_usage_finds_the_peak_and_who_made_it(tmp_path: Path) -> None:
+    table = memory_usage(str(usage_export(tmp_path / "report.sqlite")))
+    rows = [row for row in table.records() if row["memory"] == "Device"]
+    assert {(row["peak_bytes"], row["peak_ns"], row["left_bytes"]) for row in rows} == {
+        (5_000_000, 1_200, 3_000_000)
+    }
+    figures = ("at_peak_bytes", "at_peak_allocations", "allocations")
+    who = {str(row["allocated_by"]): tuple(row[name] for name in figures) for row in rows}
+    assert who == {
+        f"model {EVIL[:9]}": (4_000_000, 1, 1),
+        "outer": (1_000_000, 1, 1),
+        "None": (0, 0, 1),
+    }
+    (pinned,) = (row for row in table.records() if row["memory"] == "Pinned")
+    assert pinned["peak_bytes"] == 500
+    assert any("1 frees gave back memory from before" in note for note in table.notes)
+
+
+def test_usage_is_drawn(tmp_path: Path) -> None:
+    table = memory_usage(str(usage_export(tmp_path / EVIL)))
+    figure = memory_figure(table)
+    assert len(figure.axes) == 2
+    line = figure.axes[0].lines[0]
+    assert max(line.get_ydata()) == pytest.approx(5.0)
+    assert "\x1b" not in figure.axes[0].get_title(loc="left")
+    assert "\x1b" not in texts(figure)
+    assert picture(figure, "a.svg").startswith(b"<?xml")
+
+
+def test_usage_without_a_capture_of_it(tmp_path: Path) -> None:
+    paths, _ = PRESETS["small"].write(tmp_path)
+    table = memory_usage([str(path) for path in paths])
+    assert table.rows == ()
+    assert any("--cuda-memory-usage=true" in note for note in table.notes)
+    with pytest.raises(NsightpyError, match="cuda-memory-usage"):
+        memory_figure(table)
+    answer = ask("memory", "--usage", paths[0], "-o", tmp_path / "a.png", expect=None)
+    assert answer.code == 1
+    assert not (tmp_path / "a.png").exists()
+
+
+def test_hostile_names_do_no_harm(tmp_path: Path) -> None:
+    export = Export(tmp_path / EVIL)
+    export.kernel(100, 200, EVIL, launch=(10, 20))
+    export.kernel(300, 400, EVIL, launch=(210, 220))
+    figure = breakdown_figure(breakdown(str(export.write())))
+    assert "\x1b" not in texts(figure)
+    assert picture(figure, "a.png").startswith(b"\x89PNG")

@@ -1,0 +1,317 @@
+"""The timeline's arithmetic: levels, lanes on one clock, and pictures that lose nothing."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulator.presets import PRESETS
+
+import nsightpy
+from nsightpy.analysis.intervals import union
+from nsightpy.analysis.timeline.levels import by_start, is_nested, levels_of
+from nsightpy.analysis.timeline.picture import picture
+from nsightpy.commands.breakdown import breakdown
+from nsightpy.frames import Labels
+from nsightpy.render.timeline.plot import caption, draw
+from nsightpy.results.tracks import (
+    COMMUNICATION,
+    COMPUTE,
+    RANGES,
+    STREAM,
+    Lane,
+    Place,
+    Timeline,
+    Track,
+)
+from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports
+
+TRAINING = ROOT / "sample_reports" / "training_4rank"
+intervals = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=40)
+
+
+def arrays(found: list[tuple[int, int]]) -> tuple[np.ndarray, np.ndarray]:
+    starts = np.asarray([start for start, _ in found], dtype=np.int64)
+    ends = starts + np.asarray([length for _, length in found], dtype=np.int64)
+    order = by_start(starts, ends)
+    return starts[order], ends[order]
+
+
+@given(intervals)
+def test_events_of_one_level_never_overlap(found: list[tuple[int, int]]) -> None:
+    starts, ends = arrays(found)
+    levels = levels_of(starts, ends)
+    for level in range(int(levels.max(initial=-1)) + 1):
+        own = levels == level
+        assert own.any()
+        assert (starts[own][1:] >= ends[own][:-1]).all()
+
+
+@given(intervals)
+def test_nested_means_that_a_parent_holds_each_child(found: list[tuple[int, int]]) -> None:
+    starts, ends = arrays(found)
+    levels = levels_of(starts, ends)
+    inside = all(
+        any(
+            levels[p] == levels[c] - 1 and starts[p] <= starts[c] and ends[c] <= ends[p]
+            for p in range(len(starts))
+        )
+        for c in range(len(starts))
+        if levels[c]
+    )
+    if is_nested(starts, ends, levels):
+        assert inside
+
+
+def test_proper_nesting_gives_call_depth() -> None:
+    starts, ends = arrays([(0, 100), (10, 30), (15, 5), (50, 40), (100, 10)])
+    levels = levels_of(starts, ends)
+    assert levels.tolist() == [0, 1, 2, 1, 0]
+    assert is_nested(starts, ends, levels)
+
+
+def lane(starts: list[int], ends: list[int], kind: str = STREAM, category: int = COMPUTE) -> Lane:
+    first, last = np.asarray(starts, dtype=np.int64), np.asarray(ends, dtype=np.int64)
+    return Lane(
+        kind,
+        f"{kind} 7",
+        7,
+        first,
+        last,
+        Labels.of(f"k{n}" for n in range(len(first))),
+        levels_of(first, last),
+        np.full(len(first), category, dtype=np.uint8),
+    )
+
+
+def timeline_of(tracks: list[Track], start: int, end: int) -> Timeline:
+    return Timeline(
+        tuple(track.place for track in tracks),
+        start,
+        end,
+        "made up",
+        lambda: iter(tracks),
+        lambda: start,
+        tuple(dict.fromkeys(track.place.report for track in tracks)),
+    )
+
+
+def place(rank: int) -> Place:
+    return Place(f"r{rank}.sqlite", "host", 1, rank, 0)
+
+
+@given(intervals, st.integers(1, 50))
+def test_columns_add_up_to_the_time_of_the_union(
+    found: list[tuple[int, int]], columns: int
+) -> None:
+    starts, ends = arrays(found)
+    track = Track(place(0), (lane(starts.tolist(), ends.tolist()),))
+    made = picture(timeline_of([track], 0, 100), columns)
+    (band,) = [band for band in made.rows[0].bands if band.kind == "compute"]
+    boxes = 0
+    if band.boxes is not None:
+        boxes = union(band.boxes.starts, band.boxes.ends).total
+    widths = np.diff(np.rint(np.arange(columns + 1) / columns * 100))
+    assert band.shares @ np.maximum(widths, 1) + boxes == pytest.approx(union(starts, ends).total)
+    assert band.events == len(starts[(ends > 0) & (starts < 100)])
+    idle = next(band for band in made.rows[0].bands if band.kind == "idle")
+    assert idle.shares @ widths == pytest.approx(100 - union(starts, ends).total)
+
+
+def test_a_tiny_event_is_seen_and_counted() -> None:
+    track = Track(place(0), (lane([500_000_000, 500_000_010], [500_000_001, 500_000_012]),))
+    made = picture(timeline_of([track], 0, 1_000_000_000), 100)
+    (band,) = [band for band in made.rows[0].bands if band.kind == "compute"]
+    assert np.flatnonzero(band.shares).tolist() == [50]
+    assert band.peak == 2
+    assert "holds up to 2 events" in " ".join(caption(made))
+
+
+def test_events_at_the_edges_are_clipped_not_dropped() -> None:
+    track = Track(place(0), (lane([0, 90], [20, 200]),))
+    made = picture(timeline_of([track], 10, 100), 90)
+    assert made.rows[0].busy_share == pytest.approx(20 / 90)
+
+
+def test_many_rows_are_stacked_and_exclude_each_other() -> None:
+    tracks = [
+        Track(
+            place(rank),
+            (
+                lane([0, 50], [40, 60]),
+                lane([30], [70], category=COMMUNICATION),
+                lane([0], [100], kind=RANGES),
+            ),
+        )
+        for rank in range(9)
+    ]
+    made = picture(timeline_of(tracks, 0, 100), 10)
+    assert made.stacked
+    kinds = {band.kind: band.shares for band in made.rows[0].bands}
+    assert kinds["compute"].sum() == pytest.approx(5.0)
+    assert kinds["communication"].sum() == pytest.approx(2.0)
+    assert (sum(kinds.values()) <= 1).all()
+    assert made.ranges_left_out == 9
+
+
+def test_hostile_names_are_drawn_as_text() -> None:
+    names = ["$\\frac{1}{0}$", "\x1b[31mred", "汉字\u202e", "<script>"]
+    starts = np.arange(4, dtype=np.int64) * 100
+    own = Lane(
+        STREAM,
+        "stream 7",
+        7,
+        starts,
+        starts + 90,
+        Labels.of(names),
+        np.zeros(4, dtype=np.int16),
+        np.zeros(4, dtype=np.uint8),
+    )
+    figure = draw(picture(timeline_of([Track(place(0), (own,))], 0, 400), 400))
+    figure.canvas.draw()
+
+
+def test_the_window_is_where_the_ranks_worked_on_one_clock() -> None:
+    made = nsightpy.timeline(str(TRAINING))
+    assert [p.label for p in made.places] == [f"rank {n} · GPU {n % 2}" for n in range(4)]
+    starts, ends = [], []
+    for track in made:
+        streams = track.lanes_of(STREAM)
+        starts.append(min(int(one.starts.min()) for one in streams))
+        ends.append(max(int(one.ends.max()) for one in streams))
+    assert (min(starts), max(ends)) == (made.start_ns, made.end_ns)
+    # node 1's clock is 3.4 ms off: once aligned all ranks end within a tenth of that
+    assert max(ends) - min(ends) < 300_000
+    assert "aligned by the ends of" in made.clock
+
+
+def test_collectives_are_joined_across_ranks() -> None:
+    made = nsightpy.timeline(str(TRAINING))
+    ends: dict[int, list[int]] = {}
+    for track in made:
+        for one in track.lanes_of(STREAM):
+            if one.collectives is None:
+                continue
+            assert (one.categories[one.collectives >= 0] == COMMUNICATION).all()
+            for number, end in zip(one.collectives.tolist(), one.ends.tolist(), strict=True):
+                if number >= 0:
+                    ends.setdefault(number, []).append(end)
+    assert len(ends) > 300
+    assert all(len(found) in (2, 4) for found in ends.values())
+    assert max(max(found) - min(found) for found in ends.values()) < 5_000
+
+
+def test_a_capture_given_twice_is_drawn_once(tmp_path: Path) -> None:
+    for name in ("rank0.sqlite", "rank0_again.sqlite"):
+        shutil.copy(TRAINING / "train_rank0.sqlite", tmp_path / name)
+    shutil.copy(TRAINING / "train_rank1.sqlite", tmp_path / "rank1.sqlite")
+    made = nsightpy.timeline(tmp_path)
+    assert len(made.places) == 2
+    assert any("repeats" in note for note in made.notes)
+
+
+def test_pictures_agree_with_the_breakdown() -> None:
+    table = breakdown(str(TRAINING / "train_rank0.sqlite"))
+    (budget,) = table.records()
+    made = picture(nsightpy.timeline(str(TRAINING / "train_rank0.sqlite"), detail=False), 1000)
+    (row,) = made.rows
+    window = int(budget["window_ns"] or 0)
+    assert row.busy_share * window == pytest.approx(budget["busy_ns"])
+    assert row.exposed_share * window == pytest.approx(budget["exposed_communication_ns"])
+
+
+def test_scope_and_window() -> None:
+    made = nsightpy.timeline(str(TRAINING), rank="1,3", from_time="560ms", to_time="570ms")
+    assert [p.rank for p in made.places] == [1, 3]
+    assert (made.start_ns, made.end_ns) == (560_000_000, 570_000_000)
+    for track in made:
+        for one in track.lanes:
+            assert (one.ends > made.start_ns).all()
+            assert (one.starts < made.end_ns).all()
+
+
+def test_one_iteration_is_the_window() -> None:
+    made = nsightpy.timeline(str(TRAINING), iteration=4, calls=False)
+    found = nsightpy.iterations(str(TRAINING / "train_rank0.sqlite")).records()[4]
+    start = int(found["start_ns"] or 0)
+    assert made.start_ns <= start < start + int(found["duration_ns"] or 0) <= made.end_ns
+    assert made.window_ns < 1.3 * int(found["duration_ns"] or 0)
+
+
+@pytest.mark.parametrize("more", [("--iteration", "99"), ("--iteration", "1", "--from", "1ms")])
+def test_iterations_that_cannot_be(tmp_path: Path, more: tuple[str, ...]) -> None:
+    answer = ask("timeline", TRAINING, "-o", tmp_path / "t.png", *more, expect=2)
+    assert "iteration" in answer.stderr
+
+
+def test_one_report_of_two_ranks_has_a_track_for_each(tmp_path: Path) -> None:
+    PRESETS["one_report_2rank"].write(tmp_path)
+    made = nsightpy.timeline(tmp_path)
+    assert [p.rank for p in made.places] == [0, 1]
+    for track in made:
+        assert track.lanes_of(RANGES)
+        assert all(one.launch_tid is not None for one in track.lanes_of(STREAM))
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_pictures_are_the_same_bytes_every_time(tmp_path: Path, suffix: str) -> None:
+    files = [tmp_path / f"{n}.{suffix}" for n in range(2)]
+    for file in files:
+        ask("timeline", TRAINING, "-o", file, "--from", "560ms", "--to", "565ms")
+    assert files[0].read_bytes() == files[1].read_bytes()
+
+
+def test_the_figure_function_gives_a_figure() -> None:
+    figure = nsightpy.timeline_figure(str(TRAINING), rank=0, width=8)
+    assert figure.get_size_inches()[0] == 8
+
+
+@pytest.mark.parametrize("output", [(), ("-o", "x.doc"), ("-o", "-"), ("-o", "html")])
+def test_without_a_format_the_suffixes_are_named(output: tuple[str, ...]) -> None:
+    answer = ask("timeline", TRAINING, *output, expect=2)
+    assert ".pftrace" in answer.stderr
+    assert ".html" in answer.stderr
+
+
+def test_files_are_not_overwritten(tmp_path: Path) -> None:
+    file = tmp_path / "t.html"
+    file.write_text("mine")
+    answer = ask("timeline", TRAINING, "-o", file, expect=1)
+    assert "--force" in answer.stderr
+    assert file.read_text() == "mine"
+    assert list(tmp_path.iterdir()) == [file]
+
+
+def test_nothing_to_draw_says_so(tmp_path: Path) -> None:
+    file = tmp_path / "t.png"
+    answer = ask("timeline", TRAINING, "-o", file, "--rank", "9", expect=1)
+    assert "--rank" in answer.stderr
+    assert not file.exists()
+
+
+@exports
+@needs_reports
+def test_every_real_export_has_a_picture(path: Path, tmp_path: Path) -> None:
+    file = tmp_path / "t.png"
+    answer = ask("timeline", path, "-o", file, expect=None)
+    if path.stem.startswith("no_kernels"):
+        assert answer.code == 1
+        assert "nothing to draw" in answer.stderr
+    else:
+        assert answer.code == 0
+        assert file.read_bytes().startswith(b"\x89PNG")
+
+
+@needs_reports
+def test_crossing_streams_of_a_real_capture_keep_all_events() -> None:
+    made = nsightpy.timeline(NSYS / "ddp_2rank_nccl_rtx3090_2026.3.sqlite")
+    kernels = sum(
+        int(np.isin(one.categories, (COMPUTE, COMMUNICATION)).sum())
+        for track in made
+        for one in track.lanes_of(STREAM)
+    )
+    assert kernels == 4652

@@ -1,0 +1,243 @@
+"""The offline page: what it holds, what it may do, and how it behaves in a browser."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from simulator.presets import PRESETS
+
+import nsightpy
+from nsightpy.frames import Labels
+from nsightpy.render.timeline.page import write_page
+from nsightpy.results.tracks import STREAM, Lane, Place, Timeline, Track
+from tests.support.browser import Browser, browser, find_chromium
+from tests.support.reports import ROOT, ask
+
+TRAINING = ROOT / "sample_reports" / "training_4rank"
+needs_chromium = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
+HOSTILE = (
+    "</script><script>document.title='owned'</script>",
+    "<img src=x onerror=document.title='owned'>",
+    "<!--<script>",
+    "]]>&amp;\"'`${1}",
+    "\x1b]0;owned\x07\u202etxt",
+    "naïve 汉字 🚀 \ud800",
+)
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = tmp_path_factory.mktemp("page") / "training.html"
+    ask("timeline", TRAINING, "-o", page)
+    return page
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+def head_of(page: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="head">(.*?)</script>', page, re.S)
+    assert found
+    head: dict[str, Any] = json.loads(found[1])
+    return head
+
+
+def lanes_of(page: str) -> Iterator[tuple[str, dict[str, Any], dict[str, np.ndarray]]]:
+    """The lanes of a page as a reader who knows only the format finds them."""
+    for track in head_of(page)["tracks"]:
+        block = re.search(rf'<script type="text/plain" id="t{track["block"]}">(.*?)</script>', page)
+        data = zlib.decompress(base64.b64decode(block[1])) if block else b""
+        at = 0
+        for lane in track["lanes"]:
+            columns = {}
+            for name, planes in lane["columns"]:
+                size = planes * lane["rows"]
+                part = np.frombuffer(data, np.uint8, size, at).reshape(planes, -1)
+                columns[name] = (part.T.astype(np.int64) << (8 * np.arange(planes))).sum(axis=1)
+                at += size
+            columns["start"] = lane["base"] + np.cumsum(columns["start"])
+            yield track["label"], lane, columns
+        assert at == len(data)
+
+
+def test_every_event_is_in_the_page(training: Path) -> None:
+    text = training.read_text()
+    head = head_of(text)
+    found = {(label, lane["label"]): (lane, columns) for label, lane, columns in lanes_of(text)}
+    events = 0
+    for track in nsightpy.timeline(str(TRAINING)):
+        for lane in track.lanes:
+            meta, columns = found.pop((track.place.label, lane.label))
+            assert (columns["start"] == lane.starts).all()
+            assert (columns["start"] + columns["duration"] == lane.ends).all()
+            names = [head["names"][code] for code in columns["name"].tolist()]
+            assert names == [lane.names[row] for row in range(len(lane))]
+            assert meta["depth"] == lane.depth
+            events += len(lane)
+    assert not found
+    assert events == 14_468
+
+
+def test_the_page_may_load_nothing(training: Path) -> None:
+    text = training.read_text()
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy
+    rules = dict(rule.strip().split(" ", 1) for rule in policy[1].split(";"))
+    assert rules["default-src"] == "'none'"
+    assert set(rules) & {"connect-src", "img-src", "font-src"} == set()
+    for tag, rule in (("script", "script-src"), ("style", "style-src")):
+        code = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)
+        assert len(code) == 1
+        digest = base64.b64encode(hashlib.sha256(code[0].encode()).digest()).decode()
+        assert rules[rule] == f"'sha256-{digest}'"
+    assert not re.search(r"(?:src|href)\s*=|@import|url\(", text)
+    script = re.findall(r"<script>(.*?)</script>", text, re.S)[0]
+    sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|https?:"
+    assert not re.search(sinks, script)
+
+
+def hostile_timeline() -> Timeline:
+    starts = np.arange(len(HOSTILE), dtype=np.int64) * 1000
+    place = Place("<b>r</b>.sqlite", "</script><i>host", 1, None, 0)
+    lane = Lane(
+        STREAM,
+        "stream 7",
+        7,
+        starts,
+        starts + 900,
+        Labels.of(HOSTILE),
+        np.zeros(len(starts), dtype=np.int16),
+        np.zeros(len(starts), dtype=np.uint8),
+        details=Labels.of(HOSTILE),
+    )
+    track = Track(place, (lane,))
+    inputs = ("</title><script>alert(1)</script>.sqlite",)
+    notes = ["</script><script>document.title='owned'</script>"]
+    return Timeline((place,), 0, 6000, "clock", lambda: iter([track]), lambda: 0, inputs, notes)
+
+
+def hostile_page(folder: Path) -> Path:
+    page = folder / "hostile.html"
+    with page.open("wb") as file:
+        write_page(hostile_timeline(), file)
+    return page
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    text = hostile_page(tmp_path).read_text()
+    assert len(re.findall(r"<script\b", text, re.I)) == 3
+    assert len(re.findall(r"</script", text, re.I)) == 3
+    assert "<img" not in text
+    assert head_of(text)["names"][0] == HOSTILE[0]
+    assert "\\x1b" in head_of(text)["names"][4]
+
+
+@needs_chromium
+def test_hostile_names_do_nothing_in_a_browser(tmp_path: Path, chromium: Browser) -> None:
+    facts = chromium.open(hostile_page(tmp_path))
+    assert facts["events"] == len(HOSTILE)
+    chromium.run("choose({track: state.tracks[0], lane: state.tracks[0].lanes[0], row: 1})")
+    assert "owned" not in chromium.run("document.title")
+    assert chromium.run("document.querySelectorAll('img, i.x, script').length") == 2
+    assert "<img" in chromium.run("document.getElementById('details').textContent")
+
+
+@needs_chromium
+def test_the_page_draws_what_the_breakdown_says(training: Path, chromium: Browser) -> None:
+    before = len(chromium.requests)
+    facts = chromium.open(training)
+    assert (facts["tracks"], facts["events"]) == (4, 14_468)
+    assert facts["collectives"] > 300
+    budgets = nsightpy.breakdown(str(TRAINING)).records()
+    for strips, budget in zip(facts["strips"], budgets, strict=True):
+        wanted = ("compute_ns", "exposed_communication_ns", "copy_only_ns")
+        assert strips == pytest.approx([budget[name] for name in wanted], abs=2)
+    assert chromium.requests[before:] == [training.resolve().as_uri()]
+    assert chromium.messages == []
+
+
+@needs_chromium
+def test_zoom_pan_search_and_fold(training: Path, chromium: Browser, tmp_path: Path) -> None:
+    start, end = chromium.open(training)["view"]
+    chromium.mouse("mouseWheel", 800, 400, deltaX=0, deltaY=-600)
+    settled(chromium, f"view.end - view.start < {(end - start) / 2}")
+    middle = chromium.run("timeAt(800)")
+    chromium.mouse("mousePressed", 800, 400, button="left", clickCount=1)
+    chromium.mouse("mouseMoved", 900, 400, button="left", buttons=1)
+    chromium.mouse("mouseReleased", 900, 400, button="left")
+    assert chromium.run("timeAt(900)") == pytest.approx(middle)
+    chromium.press("f")
+    assert chromium.run("view.end - view.start") >= end - start
+    chromium.press("/")
+    for key in "allreduce":
+        chromium.press(key)
+    kernels = nsightpy.timeline(str(TRAINING), calls=False)
+    hits = sum(
+        "allreduce" in lane.names[row].lower()
+        for track in kernels
+        for lane in track.lanes
+        for row in range(len(lane))
+    )
+    assert chromium.run("facts().hits") == hits
+    times = [chromium.run("(jump(true), state.cursor.time)") for _ in range(30)]
+    assert times == sorted(times)
+    assert chromium.run("(jump(false), state.cursor.time)") <= times[-1]
+    assert "AllReduce" in chromium.run("facts().chosen")
+    whole = chromium.run("state.height")
+    chromium.run("(find(''), choose(null), foldAll(true))")
+    assert chromium.run("state.height") < whole / 3
+    shot = tmp_path / "folded.png"
+    chromium.screenshot(shot)
+    assert shot.stat().st_size > 5_000
+
+
+@needs_chromium
+def test_hover_tells_the_event(training: Path, chromium: Browser) -> None:
+    chromium.open(training, "#from=577200000&to=578600000")
+    lane = "state.tracks[0].lanes.find((lane) => lane.label === 'stream 25')"
+    row = f"{lane}.start.findIndex((time) => time > 577190000)"
+    place = chromium.run(
+        f"(() => {{ const event = {{track: state.tracks[0], lane: {lane}, row: {row}}}; draw();"
+        " const at = placeOf(event), box = $('canvas').getBoundingClientRect();"
+        " return [xOf((event.lane.start[event.row] + event.lane.end[event.row]) / 2) + box.left,"
+        " at.y + at.height / 2 + box.top]; })()"
+    )
+    chromium.mouse("mouseMoved", *place)
+    settled(chromium, "!$('tip').hidden")
+    text = chromium.run("$('tip').innerText")
+    assert "ncclDevKernel_AllReduce" in text
+    assert "rank 0 · GPU 0, stream 25" in text
+    assert "collective of" in text
+    assert "grid" in text
+
+
+@needs_chromium
+def test_crossing_ranges_and_many_ranks(tmp_path: Path, chromium: Browser) -> None:
+    PRESETS["ranks_8"].write(tmp_path / "job")
+    page = tmp_path / "eight.html"
+    ask("timeline", tmp_path / "job", "-o", page, "--no-calls")
+    facts = chromium.open(page, "#fold=all&theme=dark")
+    assert facts["tracks"] == 8
+    assert chromium.run("state.rows.length") == 8
+    assert chromium.run("document.documentElement.dataset.theme") == "dark"
+
+
+def settled(page: Browser, condition: str) -> None:
+    """Wait until something holds in the page."""
+    end = time.monotonic() + 5
+    while not page.run(condition):
+        assert time.monotonic() < end, condition
+        time.sleep(0.02)

@@ -1,0 +1,181 @@
+"""Chrome and Perfetto traces, read back strictly."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import nsightpy
+from nsightpy.frames import Labels
+from nsightpy.render.timeline.chrome_trace import write_chrome_trace
+from nsightpy.results.tracks import CATEGORIES, STREAM, Lane, Place, Timeline, Track
+from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports
+from tests.support.trace_checks import Slice, Trace, check_nesting, read_chrome, read_perfetto
+
+TRAINING = ROOT / "sample_reports" / "training_4rank"
+HOSTILE = ('"},{"ph":"X"', "a\\b\n\x00</script>", "汉字\ud800", "")
+
+
+def have_perfetto() -> bool:
+    try:
+        from perfetto.protos.perfetto.trace import perfetto_trace_pb2  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+needs_perfetto = pytest.mark.skipif(not have_perfetto(), reason="no perfetto package")
+FORMATS = [
+    pytest.param("json", id="chrome"),
+    pytest.param("json.gz", id="chrome-gz"),
+    pytest.param("pftrace", marks=needs_perfetto, id="perfetto"),
+]
+
+
+def trace_of(path: Path) -> Trace:
+    data = path.read_bytes()
+    if path.suffix == ".pftrace":
+        return read_perfetto(data)
+    return read_chrome(gzip.decompress(data) if path.suffix == ".gz" else data)
+
+
+def written(folder: Path, suffix: str, *arguments: str | Path) -> Trace:
+    path = folder / f"t.{suffix}"
+    ask("timeline", *arguments, "-o", path)
+    return trace_of(path)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_the_training_job(tmp_path: Path, suffix: str) -> None:
+    trace = written(tmp_path, suffix, TRAINING)
+    assert [trace.processes[n].split(",")[0] for n in range(1, 5)] == [
+        f"rank {rank} on node{rank // 2}" for rank in range(4)
+    ]
+    assert "GPU 0 stream 7" in trace.threads.values()
+    assert "NVTX, thread 21000" in trace.threads.values()
+    wanted: Counter[str] = Counter()
+    made = nsightpy.timeline(str(TRAINING))
+    zero = made.earliest()
+    events = set()
+    for track in made:
+        for lane in track.lanes:
+            wanted.update(CATEGORIES[c] for c in lane.categories.tolist())
+            events |= {
+                (start - zero, end - zero, lane.names[row])
+                for row, (start, end) in enumerate(
+                    zip(lane.starts.tolist(), lane.ends.tolist(), strict=True)
+                )
+            }
+    assert trace.categories == wanted
+    assert {(one.start, one.end, one.name) for one in trace.slices} == events
+    assert len(trace.launches) == 4 * (1344 + 32)
+    assert all(call.name.startswith("cu") for call, _ in trace.launches)
+    assert all(call.start <= work.start for call, work in trace.launches)
+    assert all(call.thread[0] == work.thread[0] for call, work in trace.launches)
+    assert len(trace.collectives) > 300
+    for parts in trace.collectives:
+        assert len({one.thread[0] for one in parts}) == len(parts) in (2, 4)
+        assert {one.category for one in parts} == {"communication"}
+        assert max(one.end for one in parts) - min(one.end for one in parts) < 5_000
+    assert any(one.details.startswith("grid ") for one in trace.slices)
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_without_calls_nothing_dangles(tmp_path: Path, suffix: str) -> None:
+    trace = written(tmp_path, suffix, TRAINING / "train_rank0.sqlite", "--no-calls")
+    assert trace.categories["api"] == 0
+    assert trace.launches == []
+    assert trace.collectives == []
+
+
+@pytest.mark.parametrize("suffix", FORMATS)
+def test_a_window_keeps_flows_whole(tmp_path: Path, suffix: str) -> None:
+    trace = written(tmp_path, suffix, TRAINING, "--from", "560ms", "--to", "562ms", "--rank", "1-2")
+    assert len(trace.processes) == 2
+    assert trace.slices
+    assert all(len(parts) >= 2 for parts in trace.collectives)
+
+
+def crossing_timeline() -> Timeline:
+    """One stream whose kernels cross, hold and touch each other, with hostile names."""
+    starts = np.asarray([5, 10, 12, 30, 30, 40], dtype=np.int64)
+    ends = np.asarray([20, 25, 14, 40, 40, 40], dtype=np.int64)
+    levels = np.asarray([0, 1, 2, 0, 1, 0], dtype=np.int16)
+    names = Labels.of([*HOSTILE, "plain", "plain"])
+    kinds = np.zeros(6, dtype=np.uint8)
+    lane = Lane(STREAM, "stream 7", 7, starts, ends, names, levels, kinds, details=names)
+    place = Place("r.sqlite", 'host"<', 1, None, 0)
+    track = Track(place, (lane,))
+    return Timeline((place,), 5, 40, "clock", lambda: iter([track]), lambda: 5, ("r.sqlite",))
+
+
+@pytest.mark.parametrize("suffix", [FORMATS[0], FORMATS[2]])
+def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"t.{suffix}"
+    with path.open("wb") as file:
+        if suffix == "json":
+            write_chrome_trace(crossing_timeline(), file)
+        else:
+            from nsightpy.render.timeline.perfetto import write_perfetto
+
+            write_perfetto(crossing_timeline(), file)
+    trace = trace_of(path)
+    assert len(trace.slices) == 6
+    assert sorted(trace.threads.values()) == [
+        "GPU 0 stream 7",
+        "GPU 0 stream 7, beside (2)",
+        "GPU 0 stream 7, beside (3)",
+    ]
+    names = {one.name for one in trace.slices}
+    assert {HOSTILE[0], HOSTILE[1], ""} <= names
+    assert sum(one.end == one.start for one in trace.slices) == 1
+
+
+def test_the_checker_finds_crossing_slices() -> None:
+    with pytest.raises(AssertionError, match="crosses"):
+        check_nesting([Slice((1, 1), 0, 10, "", "", ""), Slice((1, 1), 5, 15, "", "", "")])
+    with pytest.raises(AssertionError, match="before"):
+        check_nesting([Slice((1, 1), 9, 10, "", "", ""), Slice((1, 1), 5, 6, "", "", "")])
+
+
+def test_nanoseconds_survive(tmp_path: Path) -> None:
+    ask("timeline", TRAINING, "-o", tmp_path / "t.json")
+    text = (tmp_path / "t.json").read_text()
+    zero = json.loads(text)["otherData"]["zero_ns"]
+    report = nsightpy.open_report(TRAINING / "train_rank0.sqlite")
+    first = int(report.kernels["start_ns"].min()) - zero
+    assert f'"ts":{first // 1000}.{first % 1000:03d},' in text
+
+
+def test_without_the_package_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "perfetto.protos.perfetto.trace", None)
+    answer = ask("timeline", TRAINING, "-o", tmp_path / "t.pftrace", expect=1)
+    assert "nsightpy[perfetto]" in answer.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@exports
+@needs_reports
+@pytest.mark.parametrize("suffix", [FORMATS[0], FORMATS[2]])
+def test_every_real_export(path: Path, tmp_path: Path, suffix: str) -> None:
+    if path.stem.startswith("no_kernels"):
+        pytest.skip("nothing to draw")
+    trace = written(tmp_path, suffix, path)
+    assert trace.slices
+
+
+@needs_reports
+def test_launches_of_the_real_two_rank_capture(tmp_path: Path) -> None:
+    trace = written(tmp_path, "json", NSYS / "ddp_2rank_nccl_rtx3090_2026.3.sqlite")
+    kinds = ("compute", "communication")
+    kernels = [work for _, work in trace.launches if work.category in kinds]
+    assert len(kernels) == 4652
+    assert len(trace.collectives) > 100

@@ -1,0 +1,272 @@
+"""Workers of `--jobs`: copies of the command line, else new processes; gone at the end."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from multiprocessing.process import BaseProcess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nsightpy.errors import ReportError
+from nsightpy.rank_set import open_ranks
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.workers import processes
+from nsightpy.workers.outcomes import Done
+from nsightpy.workers.processes import ProcessWorkers, may_fork
+from tests.support.ranked_reports import write
+from tests.support.reports import ask
+
+HERE = Path(__file__).parent
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux only")
+POSIX = pytest.mark.skipif(os.name != "posix", reason="signals")
+COPIES = pytest.param("ForkProcess", marks=LINUX)
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[BaseProcess]:
+    """Every worker process that is started."""
+    every: list[BaseProcess] = []
+    make = processes._Noting.Process
+
+    def noted(self: Any, *arguments: Any, **options: Any) -> BaseProcess:
+        every.append(make(self, *arguments, **options))
+        return every[-1]
+
+    monkeypatch.setattr(processes._Noting, "Process", noted)
+    return every
+
+
+@pytest.fixture(params=["LokyProcess", COPIES])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What workers are."""
+    monkeypatch.setattr(processes, "may_fork", lambda: request.param == "ForkProcess")
+    return str(request.param)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    for rank in (0, 1, 2):
+        write(tmp_path / f"rank{rank}.sqlite", took=100 + rank)
+    return tmp_path
+
+
+def test_they_answer_as_one_process_does(job: Path, kind: str, started: list[BaseProcess]) -> None:
+    command = ("kernels", job, "--by", "rank", "--format", "csv")
+    alone = ask(*command, "--jobs", "1").text
+    assert started == []
+    assert ask(*command, "--jobs", "8").text == alone
+    assert [type(process).__name__ for process in started] == [kind] * 3
+    assert not any(process.is_alive() for process in started)
+
+
+@pytest.mark.parametrize("jobs", ["1", "4"])
+def test_one_report_needs_none(job: Path, jobs: str, started: list[BaseProcess]) -> None:
+    ask("kernels", job / "rank0.sqlite", "--jobs", jobs)
+    assert started == []
+
+
+@LINUX
+def test_threads_and_other_programs_are_not_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen: str | None = None
+    monkeypatch.setattr(multiprocessing, "get_start_method", lambda allow_none: chosen)
+    monkeypatch.setattr(threading, "active_count", lambda: 1)
+    assert not may_fork()
+    chosen = "spawn"
+    assert not may_fork()
+    chosen = "fork"
+    assert may_fork()
+    monkeypatch.setattr(threading, "active_count", lambda: 2)
+    assert not may_fork()
+
+
+@LINUX
+def test_the_command_line_copies_itself(job: Path) -> None:
+    code = (
+        "import sys; from nsightpy.workers import processes as p\n"
+        "from nsightpy.cli.main import main\n"
+        "make = p._Noting.Process\n"
+        "def noted(*a, **k):\n"
+        "    made = make(*a, **k); print(type(made), file=sys.stderr); return made\n"
+        "p._Noting.Process = noted; main(sys.argv[1:])"
+    )
+    argv = [sys.executable, "-c", code, "kernels", str(job), "--jobs", "2"]
+    ran = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stderr.count("ForkProcess") == 2
+    assert "Total Time" in ran.stdout
+
+
+def test_a_script_needs_no_guard(job: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import sys, nsightpy\n"
+        "print('once', len(nsightpy.kernels(sys.argv[1], by='rank', jobs=2).rows))\n"
+    )
+    argv = [sys.executable, str(script), str(job)]
+    ran = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
+    assert ran.stdout == "once 3\n"
+
+
+def name_of(report: NsysReport) -> str:
+    return report.path.name
+
+
+def interrupted(report: NsysReport) -> str:
+    """Ctrl-C while a report is read."""
+    signal.raise_signal(signal.SIGINT)
+    return report.path.name
+
+
+def killed(report: NsysReport) -> str:
+    """What a system out of memory does."""
+    if "rank1" in report.path.name:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return report.path.name
+
+
+def killed_once(report: NsysReport) -> str:
+    """What it does while several reports are read at a time."""
+    mark = report.path.with_suffix(".tried")
+    if "rank1" in report.path.name and not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return report.path.name
+
+
+def printing(report: NsysReport) -> str:
+    """What a library may do."""
+    os.write(1, b"not an answer")
+    return report.path.name
+
+
+def threads_of(report: NsysReport) -> int | None:
+    return report.threads
+
+
+def sleeping(report: NsysReport) -> None:
+    """Says who reads, and takes its time."""
+    report.path.with_suffix(".pid").write_text(str(os.getpid()))
+    time.sleep(60)
+
+
+@POSIX
+def test_an_interrupt_ends_what_is_read_and_no_waiting_worker(
+    job: Path, kind: str, started: list[BaseProcess]
+) -> None:
+    reports = open_ranks(job).reports
+    with ProcessWorkers(1) as workers:
+        names = [outcome for _, outcome in workers.run(name_of, reports)]
+        assert len(names) == 3
+        os.kill(started[0].pid or 0, signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            list(workers.run(interrupted, reports[:1]))
+        assert [outcome for _, outcome in workers.run(name_of, reports)] == names
+    assert [type(process).__name__ for process in started] == [kind]
+
+
+@POSIX
+def test_one_that_dies_is_named_and_replaced(
+    job: Path, kind: str, started: list[BaseProcess]
+) -> None:
+    with ProcessWorkers(2) as workers:
+        outcomes = {
+            report.path.name: outcome
+            for report, outcome in workers.run(killed, open_ranks(job).reports)
+        }
+    lost = outcomes.pop("rank1.sqlite")
+    assert isinstance(lost, ReportError)
+    assert "exit code -9" in lost.problem
+    assert sorted(outcomes) == ["rank0.sqlite", "rank2.sqlite"]
+    assert all(isinstance(outcome, Done) for outcome in outcomes.values())
+    assert not any(process.is_alive() for process in started)
+
+
+@POSIX
+def test_what_died_beside_others_is_tried_again_alone(job: Path, kind: str) -> None:
+    mapped = open_ranks(job, jobs=2).map(killed_once)
+    assert mapped.values == ["rank0.sqlite", "rank1.sqlite", "rank2.sqlite"]
+    assert not mapped.failures
+
+
+def test_what_is_printed_is_no_answer(
+    job: Path, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert len(open_ranks(job, jobs=2).map(printing).values) == 3
+    assert capfd.readouterr().out == ""
+
+
+def test_readers_share_the_processors(
+    job: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processes, "processors", lambda: 6)
+    assert open_ranks(job, jobs=2).map(threads_of).values == [3, 3, 3]
+    assert open_ranks(job, jobs=3).map(threads_of).values == [2, 2, 2]
+    assert open_ranks(job, jobs=1).map(threads_of).values == [1, 1, 1]
+    assert open_ranks(job).map(threads_of).values == [None, None, None]
+
+
+@pytest.fixture(params=["", pytest.param("processes.choose_fork(); ", marks=LINUX)])
+def reading(
+    job: Path, request: pytest.FixtureRequest
+) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
+    """A program in a process group of its own whose workers read for long, and their pids."""
+    code = (
+        "import sys; from test_worker_processes import *; "
+        f"{request.param}open_ranks(sys.argv[1], jobs=2).map(sleeping)"
+    )
+    program = subprocess.Popen(
+        [sys.executable, "-c", code, str(job)],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    until(lambda: len([f for f in job.glob("*.pid") if f.read_text()]) == 2)
+    yield program, [int(file.read_text()) for file in job.glob("*.pid")]
+    program.kill()
+    program.communicate()
+
+
+@POSIX
+def test_an_interrupt_ends_all_of_them(reading: tuple[subprocess.Popen[str], list[int]]) -> None:
+    program, workers = reading
+    os.killpg(program.pid, signal.SIGINT)
+    _, said = program.communicate(timeout=30)
+    assert said.rstrip().endswith("KeyboardInterrupt")
+    until(lambda: not any(map(alive, workers)))
+
+
+@POSIX
+def test_they_end_when_nobody_asks_any_more(
+    reading: tuple[subprocess.Popen[str], list[int]],
+) -> None:
+    program, workers = reading
+    program.kill()
+    program.wait()
+    until(lambda: not any(map(alive, workers)))
+
+
+def until(true: Callable[[], bool]) -> None:
+    """Wait for something to become true."""
+    began = time.monotonic()
+    while not true():
+        assert time.monotonic() - began < 40
+        time.sleep(0.05)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that nobody has waited for does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    status = Path(f"/proc/{pid}/stat")
+    return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
