@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
-from reports import NSYS, ROOT, exports
 
 import nsightpy
 from nsightpy.frames import SCHEMAS, ColumnData, Labels
@@ -20,6 +19,7 @@ from nsightpy.readers import sqlite
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.reports import owned_frames
 from nsightpy.reports.nsys import NsysReport
+from tests.support.reports import NSYS, ROOT, exports
 
 SAMPLES = sorted((ROOT / "sample_reports").rglob("*.sqlite"))
 SINGLE = ROOT / "sample_reports" / "single_process.sqlite"

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from reports import NSYS, REPORTS, needs_reports
 
 from nsightpy import iterations
+from tests.support.reports import NSYS, REPORTS, needs_reports
 
 VERDICTS = Path(str(REPORTS)).parent / "reference" / "verdicts.json"
 WITHIN = 0.1

@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reports import NSYS, ask, needs_reports
 
-SAMPLES = Path(__file__).parent.parent / "sample_reports"
+from tests.support.reports import NSYS, ask, needs_reports
+
+SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
 JOB = SAMPLES / "training_4rank"
 
 

@@ -6,13 +6,13 @@ import random
 
 import numpy as np
 import pytest
-from programs import ADD, GEMM, MUL, SUM, Program, backward, forward, layer, optimizer
 
 from nsightpy.analysis.intervals import NOTHING, union
 from nsightpy.analysis.iterations.candidates import Cause
 from nsightpy.analysis.iterations.outside import no_steady_state, outside_of
 from nsightpy.analysis.iterations.steady import EDGE, STEADY, WARM_UP, steady_state
 from nsightpy.analysis.time_budget import Activity
+from tests.support.programs import ADD, GEMM, MUL, SUM, Program, backward, forward, layer, optimizer
 
 
 @pytest.mark.parametrize("named", [False, True])
