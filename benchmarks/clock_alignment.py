@@ -16,17 +16,15 @@ import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "scripts")]
+import numpy as np
+from simulator.collective_logs import CollectiveJob, simulate_logs
 
-import numpy as np  # noqa: E402
-from simulator.collective_logs import CollectiveJob, simulate_logs  # noqa: E402
-
-from nsightpy.analysis.clock_alignment.alignment import Alignment, align  # noqa: E402
+from nsightpy.analysis.clock_alignment.alignment import Alignment, align
 
 BASE = CollectiveJob(iterations=8)
-LAYOUTS = {
+LAYOUTS: dict[str, dict[str, Any]] = {
     "pairs in hosts": {"tensor": 2, "data": 4},
     "pairs across hosts": {"tensor": 2, "data": 4, "order": "edtp"},
     "16 ranks": {"tensor": 2, "data": 8},
@@ -37,7 +35,7 @@ LAYOUTS = {
     "data alone": {"tensor": 1, "data": 8},
     "32 ranks, pipeline": {"tensor": 8, "data": 2, "pipeline": 2},
 }
-PROGRAMS = {
+PROGRAMS: dict[str, dict[str, Any]] = {
     "": {},
     "sharded": {"sharded": 3, "layers": 2},
     "data mostly": {"layers": 1, "buckets": 1, "iterations": 15, "microbatches": 1, "sharded": 6},

@@ -223,14 +223,14 @@ class CollectiveLogs:
         errors = []
         for fit, clock, offset in zip(fits, self.clocks, self.offsets_ns, strict=True):
             here = np.asarray([self.middle_ns], dtype=np.int64)
-            shown = here + UTC_NS - (clock.utc_ns - clock.shift_ns) + offset
+            shown = here + UTC_NS - ((clock.utc_ns or 0) - clock.shift_ns) + offset
             errors.append(int(fit.to_aligned(shown)[0]) - UTC_NS - self.middle_ns)
         return np.asarray(errors, dtype=np.float64)
 
     def errors_ns(self, fits: Sequence[ClockFit]) -> np.ndarray:
         """The size of the errors against the first clock's."""
         found = self.signed(fits)
-        return np.abs(found - found[0])
+        return np.asarray(np.abs(found - found[0]))
 
 
 def simulate_logs(job: CollectiveJob) -> CollectiveLogs:
@@ -259,7 +259,7 @@ def simulate_logs(job: CollectiveJob) -> CollectiveLogs:
 
         def shown(times: np.ndarray, one: int = one, shift: int = shift) -> np.ndarray:
             off = error[one] + drift[one] * (times - middle)
-            return np.rint(times + off).astype(np.int64) + shift
+            return np.asarray(np.rint(times + off).astype(np.int64) + shift)
 
         present, codes = np.unique(code[own], return_inverse=True)
         kinds = tuple(_kind(job, run.groups, one, names[place]) for place in present.tolist())
