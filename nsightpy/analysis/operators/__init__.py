@@ -1,0 +1,1 @@
+"""Operators of a framework: host time, the device time they launched, FLOP by shapes."""

@@ -1,0 +1,194 @@
+"""FLOP of operators by the shapes of their inputs: the model's, not the hardware's.
+
+A multiplication and an addition count as two. Formulas: torch/utils/flop_counter.py of PyTorch
+(mm, addmm, bmm, baddbmm, convolution, scaled dot product attention, and their backward passes; a
+mask does not reduce attention). The backward of a convolution counts a forward for each gradient
+of its output_mask. An operator under one that counts does not count again.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from nsightpy.frames import Floats, Frame
+
+Shape: TypeAlias = Sequence[int]
+Formula: TypeAlias = Callable[[list[Any], list[Any]], float]
+
+
+class _UnknownError(Exception):
+    """The shapes do not tell."""
+
+
+def operator_flop(operators: Frame) -> Floats:
+    """FLOP of each operator that has a formula (columns name, shapes, inputs, parent, depth).
+
+    NaN for others, and where shapes were not recorded.
+    """
+    names, shapes, inputs = (operators.labels(n) for n in ("name", "shapes", "inputs"))
+    formulas = [FORMULAS.get(name) for name in names.values]
+    has = np.asarray([formula is not None for formula in formulas], dtype=np.bool_)
+    flop = np.full(operators.rows, np.nan)
+    rows = np.flatnonzero(has[names.codes]) if len(has) else np.empty(0, dtype=np.int64)
+    known: dict[tuple[int, int, int], float] = {}
+    for row in rows.tolist():
+        key = int(names.codes[row]), int(shapes.codes[row]), int(inputs.codes[row])
+        if key not in known:
+            known[key] = _count(formulas[key[0]], shapes.values[key[1]], inputs.values[key[2]])
+        flop[row] = known[key]
+    flop[_under_counted(operators, ~np.isnan(flop))] = np.nan
+    return flop
+
+
+def _under_counted(operators: Frame, counted: np.ndarray) -> np.ndarray:
+    """Which operators have one above them that counts."""
+    parent, depth = operators.ints("parent"), operators.ints("depth")
+    above = np.zeros(operators.rows, dtype=np.bool_)
+    for level in range(1, int(depth.max(initial=0)) + 1):
+        rows = np.flatnonzero(depth == level)
+        above[rows] = above[parent[rows]] | counted[parent[rows]]
+    return above
+
+
+def _count(formula: Formula | None, shapes: str, inputs: str) -> float:
+    try:
+        found = formula(_list(shapes), _list(inputs)) if formula else math.nan
+    except (_UnknownError, ValueError, TypeError, IndexError, KeyError, OverflowError):
+        return math.nan
+    return float(found) if found >= 0 else math.nan
+
+
+def _list(text: str) -> list[Any]:
+    found = json.loads(text) if text else []
+    return found if isinstance(found, list) else []
+
+
+def _product(sizes: Shape) -> int:
+    return math.prod(int(size) for size in sizes)
+
+
+def _sized(shape: Any, least: int, most: int | None = None) -> Shape:
+    """A shape with so many dimensions."""
+    if not isinstance(shape, list) or not least <= len(shape) <= (most or least):
+        raise _UnknownError
+    return shape
+
+
+def _matmul(first: int) -> Formula:
+    """Two matrices, or as many pairs of them, from that input on."""
+
+    def count(shapes: list[Any], _: list[Any]) -> float:
+        left, right = (_sized(shape, 2, 3) for shape in shapes[first : first + 2])
+        if len(left) != len(right) or left[-1] != right[-2]:
+            raise _UnknownError
+        return 2.0 * _product(left) * right[-1]
+
+    return count
+
+
+def _convolution(shapes: list[Any], inputs: list[Any]) -> float:
+    """input, weight, bias, stride, padding, dilation, transposed, ..."""
+    x, weight = _sized(shapes[0], 3, 5), _sized(shapes[1], 3, 5)
+    if str(inputs[6]).lower() == "true":
+        # every element of the input meets the whole filter
+        return 2.0 * x[0] * _product(x[2:]) * _product(weight)
+    stride, padding, dilation = (_numbers(inputs[i], len(x) - 2) for i in (3, 4, 5))
+    output = [
+        (size + 2 * pad - spread * (kernel - 1) - 1) // step + 1
+        for size, kernel, step, pad, spread in zip(
+            x[2:], weight[2:], stride, padding, dilation, strict=True
+        )
+    ]
+    return 2.0 * x[0] * _product(output) * _product(weight)
+
+
+def _convolution_backward(shapes: list[Any], inputs: list[Any]) -> float:
+    """grad_output, input, weight, bias sizes, stride, padding, dilation, transposed, ..., mask."""
+    gradient, x, weight = (_sized(shape, 3, 5) for shape in shapes[:3])
+    moved = x if str(inputs[7]).lower() == "true" else gradient
+    wanted = str(inputs[10]).lower().strip("[]").split(",")[:2]
+    passes = sum(one.strip() == "true" for one in wanted)
+    return 2.0 * passes * moved[0] * _product(moved[2:]) * _product(weight)
+
+
+def _numbers(text: Any, count: int) -> Shape:
+    """[1, 1], or the one number that stands for all, as the profiler writes plain inputs."""
+    found = json.loads(text) if isinstance(text, str) else text
+    found = found if isinstance(found, list) else [found]
+    return found * count if len(found) == 1 else found
+
+
+def _attention(first: int, with_key: int, with_value: int) -> Formula:
+    """Query, key, value (batch, head, length, size) from that input on.
+
+    So many products of the scores' size with the key's size, and with the value's.
+    """
+
+    def count(shapes: list[Any], _: list[Any]) -> float:
+        query, key, value = (_sized(shape, 4) for shape in shapes[first : first + 3])
+        if key[2] != value[2] or query[3] != key[3]:
+            raise _UnknownError
+        scores = 2.0 * query[0] * query[1] * query[2] * key[2]
+        return scores * (with_key * query[3] + with_value * value[3])
+
+    return count
+
+
+_ATTENTIONS = ("flash_attention", "efficient_attention", "cudnn_attention")
+FORMULAS: dict[str, Formula] = {
+    "aten::mm": _matmul(0),
+    "aten::bmm": _matmul(0),
+    "aten::_scaled_mm": _matmul(0),
+    "aten::addmm": _matmul(1),
+    "aten::addmm_": _matmul(1),
+    "aten::_addmm_activation": _matmul(1),
+    "aten::baddbmm": _matmul(1),
+    "aten::baddbmm_": _matmul(1),
+    "aten::convolution": _convolution,
+    "aten::convolution_backward": _convolution_backward,
+    **{f"aten::_scaled_dot_product_{kind}": _attention(0, 1, 1) for kind in _ATTENTIONS},
+    **{f"aten::_scaled_dot_product_{kind}_backward": _attention(1, 3, 2) for kind in _ATTENTIONS},
+}
+
+# Dense peaks of tensor cores in FLOP/s with 16 bits a number, from the vendors' data sheets
+# (without sparsity), by a piece of the product's name; the first that fits counts.
+_PEAKS_16_BIT = (
+    ("GB200", 2.5e15),
+    ("B200", 2.25e15),
+    ("GH200", 989.4e12),
+    ("H200", 989.4e12),
+    ("H100 PCIe", 756e12),
+    ("H100 NVL", 835e12),
+    ("H100", 989.4e12),
+    ("A100", 312e12),
+    ("A30", 165e12),
+    ("A40", 149.7e12),
+    ("A10", 125e12),
+    ("L40S", 362.05e12),
+    ("L40", 181.05e12),
+    ("L4", 121e12),
+    ("V100", 125e12),
+    ("T4", 65e12),
+    ("MI300X", 1307.4e12),
+    ("MI325X", 1307.4e12),
+    ("MI300A", 980.6e12),
+)
+_16_BIT = frozenset({"c10::bfloat16", "c10::half"})
+
+
+def peak_flop_per_s(gpu: str, types: str) -> float | None:
+    """The peak that an operator with these input types can reach on a GPU; None: not known.
+
+    Only for 16 bits a number: of float nothing tells whether TF32 was allowed.
+    """
+    kinds = {kind.lower() for kind in _list(types) if isinstance(kind, str)}
+    floating = {kind for kind in kinds if kind.startswith(("c10::", "float", "double"))}
+    if not floating or not floating <= _16_BIT:
+        return None
+    return next((peak for part, peak in _PEAKS_16_BIT if re.search(rf"\b{part}\b", gpu)), None)

@@ -1,0 +1,28 @@
+"""nsightpy operators"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from nsightpy.cli.options import common_of, common_options, show, top_option
+
+
+@click.command("operators")
+@common_options
+@click.option("--by", metavar="LIST", default="", help="Split by shape, thread, rank.")
+@top_option
+def command(**options: Any) -> None:
+    """Operators of PyTorch traces: host and device time as torch's key_averages tells them.
+
+    Own device time is that of kernels, copies and sets launched under the operator itself; the
+    total adds all that it called. Where shapes were recorded, the FLOP that matrix products,
+    convolutions and attention ask for by their shapes.
+    """
+    from nsightpy.commands.operators import operators
+
+    table = operators(
+        options["reports"], by=options["by"], top=options["top"], **common_of(options)
+    )
+    show(table, options)

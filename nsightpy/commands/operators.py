@@ -1,0 +1,228 @@
+"""operators: where a framework's operators spent host and device time, as key_averages tells it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.operators.device_time import (
+    CALL_COLUMNS,
+    OPERATOR_COLUMNS,
+    WORK_COLUMNS,
+    operator_times,
+    with_callees,
+)
+from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
+from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
+from nsightpy.analysis.tally import Key
+from nsightpy.errors import MissingDataError, UsageError
+from nsightpy.frames import Floats, Frame, Labels
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.rank_set import Paths
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Table, Value
+from nsightpy.units import format_time
+
+_SPLITS = {"shape": ("shapes", "text"), "thread": ("tid", "id"), "rank": ("pid", "id")}
+FIELDS = (
+    Field("operator", "text"),
+    Field("calls"),
+    Field("host_total_ns", "ns"),
+    Field("host_self_ns", "ns"),
+    Field("device_total_ns", "ns"),
+    Field("device_self_ns", "ns"),
+    Field("model_flop_by_shapes", "count", 0),
+    Field("model_flop_per_s", "count", 0),
+    Field("mfu", "ratio", 4),
+)
+GPU_FRAMES = ("kernels", "memory_operations")
+_SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
+_MORE = ("name", "shapes", "types", "inputs")
+NO_OPERATORS = (
+    "holds no operators",
+    "they are in traces of PyTorch's profiler; of Nsight Systems reports `nsightpy nvtx` tells "
+    "about ranges.",
+)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The sums of one report by key, and what must be said about it."""
+
+    rows: dict[Key, tuple[int, ...]]
+    flop: dict[Key, tuple[float, float]]
+    steps: StepFlop
+    unlaunched_ns: int
+    outside_ns: int
+    recorded: bool
+
+
+def operators(
+    reports: Paths,
+    *,
+    by: str | Iterable[str] = (),
+    top: int | None = None,
+    **common: Unpack[Common],
+) -> Table:
+    """Operators by their own device time, then by their own host time; split by shape, thread, rank.
+
+    Times are those of torch's `key_averages`; device totals add what ran on several streams.
+    model_flop_by_shapes is what the shapes of matrix products, convolutions and attention in and
+    under the operator ask for, whatever the kernels did. Raises UsageError for an unknown split,
+    MissingDataError where no report has operators.
+    """
+    splits = parse_splits(by)
+    request = Request.of(reports, **common)
+    work = partial(_sums, splits=splits, scope=request.scope)
+    parts = request.map(work, ranked="rank" in splits).values
+    if not any(part.recorded for part in parts):
+        raise MissingDataError(request.ranks.inputs[0], *NO_OPERATORS)
+    rows = _rows(parts)
+    fields = (*(Field(split, _SPLITS[split][1]) for split in splits), *FIELDS)
+    return request.finish(Table("operators", fields, tuple(rows[:top])), *_notes(parts))
+
+
+def parse_splits(by: str | Iterable[str]) -> tuple[str, ...]:
+    """The wanted splits, each once, in the order given. Raises UsageError for unknown ones."""
+    given = by.split(",") if isinstance(by, str) else list(by)
+    splits = tuple(dict.fromkeys(split.strip() for split in given if split.strip()))
+    unknown = [split for split in splits if split not in _SPLITS]
+    if unknown:
+        raise UsageError(f"cannot split by {', '.join(unknown)}; there are {', '.join(_SPLITS)}")
+    return splits
+
+
+def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part:
+    frame = report.frame("operators", (*OPERATOR_COLUMNS, *_MORE))
+    calls = report.frame("api_calls", CALL_COLUMNS)
+    devices = Scope(devices=scope.devices)
+    work = [
+        devices.narrow(report, report.frame(name, (*WORK_COLUMNS, "device"))) for name in GPU_FRAMES
+    ]
+    times = operator_times(frame, calls, work)
+    flop = operator_flop(frame)
+    ideal_s = flop / _peaks(frame, _gpu(report, work))
+    parent, depth = frame.ints("parent"), frame.ints("depth")
+    counted = (~np.isnan(flop)).astype(np.int64)
+    whole = Frame(
+        {
+            **frame,
+            "calls": np.ones(frame.rows, dtype=np.int64),
+            **{name: getattr(times, name) for name in _SUMS[1:]},
+            "flop": with_callees(np.nan_to_num(flop), parent, depth),
+            "counted": with_callees(counted, parent, depth),
+            # not known where any counted operator under it has no known peak
+            "ideal_s": with_callees(np.where(counted > 0, ideal_s, 0.0), parent, depth),
+        }
+    )
+    shown = scope.narrow(report, whole)
+    rows, flops = _by_key(shown, report, splits)
+    steps = step_flop(
+        frame, flop, ideal_s, report.frame("nvtx_ranges", ("start_ns", "end_ns", "name"))
+    )
+    return _Part(rows, flops, steps, times.unlaunched_ns, times.outside_ns, recorded=frame.rows > 0)
+
+
+def _by_key(
+    frame: Frame, report: SystemReport, splits: Sequence[str]
+) -> tuple[dict[Key, tuple[int, ...]], dict[Key, tuple[float, float]]]:
+    columns = [_SPLITS[split][0] for split in splits]
+    groups = group_by(frame, (*columns, "name"))
+    sums = []
+    for name in _SUMS:
+        total = np.zeros(len(groups.keys), dtype=np.int64)
+        np.add.at(total, groups.codes, frame.ints(name))
+        sums.append(total.tolist())
+    flop, ideal = (
+        np.bincount(groups.codes, frame[name], len(groups.keys)).tolist()
+        for name in ("flop", "ideal_s")
+    )
+    counted = np.bincount(groups.codes, frame.ints("counted"), len(groups.keys))
+    keys = [_shown(key, report, splits) for key in groups.keys]
+    present = sums[0]
+    rows = {key: figures for key, *figures in zip(keys, *sums, strict=True)}
+    return (
+        {key: tuple(figures) for key, figures in rows.items() if figures[0]},
+        {keys[i]: (flop[i], ideal[i]) for i in np.flatnonzero(counted).tolist() if present[i]},
+    )
+
+
+def _shown(key: Key, report: SystemReport, splits: Sequence[str]) -> Key:
+    parts = list(key)
+    for place, split in enumerate(splits):
+        pid = parts[place]
+        if split == "rank" and isinstance(pid, int):
+            parts[place] = report.rank_of(pid)[0]
+    return tuple(parts)
+
+
+def _gpu(report: SystemReport, work: Sequence[Frame]) -> str:
+    """The one product that did the work; empty where there are several, or nothing tells."""
+    used = {device for frame in work for device in np.unique(frame.ints("device")).tolist()}
+    frame = report.frame("devices")
+    named = zip(frame.ints("device").tolist(), frame.labels("name").codes.tolist(), strict=True)
+    names = {frame.labels("name").values[code] for device, code in named if device in used}
+    return names.pop() if len(names) == 1 else ""
+
+
+def _peaks(frame: Frame, gpu: str) -> Floats:
+    """The peak of each operator's input types in FLOP/s; NaN where not known."""
+    types: Labels = frame.labels("types")
+    known = [peak_flop_per_s(gpu, text) for text in types.values]
+    peaks = np.asarray([np.nan if peak is None else peak for peak in known], dtype=np.float64)
+    return peaks[types.codes] if len(peaks) else np.full(frame.rows, np.nan)
+
+
+def _rows(parts: Sequence[_Part]) -> list[tuple[Value, ...]]:
+    sums: dict[Key, list[int]] = {}
+    flops: dict[Key, list[float]] = {}
+    for part in parts:
+        for key, figures in part.rows.items():
+            known = sums.setdefault(key, [0] * len(figures))
+            sums[key] = [a + b for a, b in zip(known, figures, strict=True)]
+        for key, figure in part.flop.items():
+            before = flops.setdefault(key, [0.0, 0.0])
+            flops[key] = [a + b for a, b in zip(before, figure, strict=True)]
+    rows = [(*key, *figures, *_rates(flops.get(key), figures[3])) for key, figures in sums.items()]
+    return sorted(rows, key=_order)
+
+
+def _rates(flop: list[float] | None, device_ns: int) -> tuple[Value, Value, Value]:
+    """FLOP, FLOP/s and MFU; None where nothing counts, nothing ran, or no peak is known."""
+    if flop is None:
+        return None, None, None
+    if not device_ns:
+        return round(flop[0]), None, None
+    seconds = device_ns * 1e-9
+    return round(flop[0]), flop[0] / seconds, None if np.isnan(flop[1]) else flop[1] / seconds
+
+
+def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
+    *key, _, _, host, _, device = row[:-3]
+    return (-int(device or 0), -int(host or 0), tuple(map(str, key)))
+
+
+def _notes(parts: Sequence[_Part]) -> list[str]:
+    notes = step_notes([part.steps for part in parts])
+    silent = sum(not part.recorded for part in parts)
+    if silent:
+        notes.append(f"{silent} of {len(parts)} reports hold no operators.")
+    outside = sum(part.outside_ns for part in parts)
+    if outside:
+        notes.append(
+            f"{format_time(outside)} of device work were launched under no operator: they are in "
+            "no row."
+        )
+    unlaunched = sum(part.unlaunched_ns for part in parts)
+    if unlaunched:
+        notes.append(
+            f"{format_time(unlaunched)} of device work have no recorded launch call: they are in "
+            "no row."
+        )
+    return notes
