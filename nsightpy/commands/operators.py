@@ -37,17 +37,16 @@ FIELDS = (
     Field("host_self_ns", "ns"),
     Field("device_total_ns", "ns"),
     Field("device_self_ns", "ns"),
-    Field("model_flop_by_shapes", "count", 0),
-    Field("model_flop_per_s", "count", 0),
+    Field("model_flop_by_shapes", "flops"),
+    Field("model_flop_per_s", "flops/s"),
     Field("mfu", "ratio", 4),
 )
 GPU_FRAMES = ("kernels", "memory_operations")
 _SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
 _MORE = ("name", "shapes", "types", "inputs")
 NO_OPERATORS = (
-    "holds no operators",
     "they are in traces of PyTorch's profiler; of Nsight Systems reports `nsightpy nvtx` tells "
-    "about ranges.",
+    "about ranges."
 )
 
 
@@ -70,7 +69,7 @@ def operators(
     top: int | None = None,
     **common: Unpack[Common],
 ) -> Table:
-    """Operators by their own device time, then by their own host time; split by shape, thread, rank.
+    """Operators by their own device time, then host time; split by shape, thread, rank.
 
     Times are those of torch's `key_averages`; device totals add what ran on several streams.
     model_flop_by_shapes is what the shapes of matrix products, convolutions and attention in and
@@ -82,7 +81,7 @@ def operators(
     work = partial(_sums, splits=splits, scope=request.scope)
     parts = request.map(work, ranked="rank" in splits).values
     if not any(part.recorded for part in parts):
-        raise MissingDataError(request.ranks.inputs[0], *NO_OPERATORS)
+        raise MissingDataError(request.ranks.inputs[0], "holds no operators", NO_OPERATORS)
     rows = _rows(parts)
     fields = (*(Field(split, _SPLITS[split][1]) for split in splits), *FIELDS)
     return request.finish(Table("operators", fields, tuple(rows[:top])), *_notes(parts))
@@ -123,9 +122,8 @@ def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part
     )
     shown = scope.narrow(report, whole)
     rows, flops = _by_key(shown, report, splits)
-    steps = step_flop(
-        frame, flop, ideal_s, report.frame("nvtx_ranges", ("start_ns", "end_ns", "name"))
-    )
+    ranges = report.frame("nvtx_ranges", ("start_ns", "end_ns", "name"))
+    steps = step_flop(frame, flop, ideal_s, ranges)
     return _Part(rows, flops, steps, times.unlaunched_ns, times.outside_ns, recorded=frame.rows > 0)
 
 
@@ -140,7 +138,7 @@ def _by_key(
         np.add.at(total, groups.codes, frame.ints(name))
         sums.append(total.tolist())
     flop, ideal = (
-        np.bincount(groups.codes, frame[name], len(groups.keys)).tolist()
+        np.bincount(groups.codes, frame.floats(name), len(groups.keys)).tolist()
         for name in ("flop", "ideal_s")
     )
     counted = np.bincount(groups.codes, frame.ints("counted"), len(groups.keys))

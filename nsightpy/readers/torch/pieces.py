@@ -12,15 +12,16 @@ import io
 import re
 import zlib
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from nsightpy.errors import ReportError
 
 PIECE_BYTES = 8 * 2**20
 LONGEST_EVENT_BYTES = 64 * 2**20
+_SMALL_PIECE = 256
 GZIP_MAGIC = b"\x1f\x8b"
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[\s*')
 _ARRAY = re.compile(rb"\s*\[\s*(?=\{)")
@@ -184,17 +185,27 @@ class _Unpacked(io.RawIOBase):
                 if not rest:
                     self._failed = EOFError("the compressed data end too early")
                     return b""
+            before = self._inflate.copy()
             try:
                 found = self._inflate.decompress(rest, wanted)
             except zlib.error as error:
                 self._failed = error
-                return b""
+                return unpacked_before_damage(before, rest)
             if found:
                 return found
 
     def close(self) -> None:
         self._file.close()
         super().close()
+
+
+def unpacked_before_damage(inflate: Any, data: bytes) -> bytes:
+    """What can be unpacked of damaged data, piece by piece up to the damage."""
+    parts = []
+    with suppress(zlib.error):
+        for place in range(0, len(data), _SMALL_PIECE):
+            parts.append(inflate.decompress(data[place : place + _SMALL_PIECE]))
+    return b"".join(parts)
 
 
 def _last(boundary: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | None:

@@ -6,7 +6,7 @@ import re
 import zlib
 from pathlib import Path
 
-from nsightpy.readers.torch.pieces import GZIP_MAGIC
+from nsightpy.readers.torch.pieces import GZIP_MAGIC, unpacked_before_damage
 
 LOOK_BYTES = 256 * 1024
 TRACE_SUFFIXES = (".json", ".json.gz")
@@ -41,8 +41,12 @@ def _beginning(path: Path) -> bytes:
     except OSError:
         return b""
     if start.startswith(GZIP_MAGIC):
-        try:
-            start = zlib.decompressobj(31).decompress(start, LOOK_BYTES)
-        except zlib.error:
-            return b""
+        start = _unpacked(start)
     return start.removeprefix(b"\xef\xbb\xbf")
+
+
+def _unpacked(start: bytes) -> bytes:
+    try:
+        return zlib.decompressobj(31).decompress(start, LOOK_BYTES)
+    except zlib.error:
+        return unpacked_before_damage(zlib.decompressobj(31), start)

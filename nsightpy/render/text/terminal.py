@@ -102,6 +102,10 @@ def shown_column(field: Field, values: Sequence[Value]) -> Shown:
         times = [v for v in values if isinstance(v, int | float)]
         unit, scale = time_unit_for(times)
         heading = renamed(field.name, unit)
+    if field.unit in ("flops", "flops/s"):
+        largest = max((abs(v) for v in values if isinstance(v, int | float)), default=0)
+        prefix, scale = ("T", 10**12) if largest >= 1e11 else ("G", 10**9)
+        heading = f"{heading} ({prefix}{field.unit.replace('flops', 'FLOP')})"
     return Shown(heading, tuple(number(value, field, scale) for value in values), False)
 
 

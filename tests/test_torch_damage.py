@@ -1,0 +1,270 @@
+"""PyTorch traces of every age, in every state: exact times, and one clear word about damage."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from reports import refused
+
+import nsightpy
+from nsightpy.errors import ReportError
+from nsightpy.readers.torch.cache import cached
+from nsightpy.readers.torch.sniff import is_torch_trace
+from nsightpy.reports.torch import TorchTrace
+
+BASE = 1_711_929_600_000_000_000
+# 80 days after the base: as far as a base of three months can be, where float64 times are coarse
+LATE_US = 80 * 86_400 * 1_000_000
+
+
+def kernel(start: str, duration: str, number: int = 1, **more: Any) -> str:
+    args = {"device": 0, "stream": 7, "correlation": number, "grid": [1, 2, 3], "block": [32, 1, 1]}
+    rest = json.dumps(args | more)
+    return (
+        f'{{"ph": "X", "cat": "kernel", "name": "kernel_{number}", "pid": 0, "tid": 7, '
+        f'"ts": {start}, "dur": {duration}, "args": {rest}}}'
+    )
+
+
+def call(start: str, duration: str, number: int = 1) -> str:
+    return (
+        '{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 41, "tid": 41, '
+        f'"ts": {start}, "dur": {duration}, "args": {{"correlation": {number}}}}}'
+    )
+
+
+def trace_of(*events: str, before: str = '"schemaVersion": 1,', after: str = "") -> str:
+    return f'{{{before} "traceEvents": [\n{", ".join(events)}\n]{after}}}'
+
+
+def steps(count: int) -> list[str]:
+    return [
+        one
+        for number in range(1, count + 1)
+        for one in (
+            call(f"{100 * number}.250", "5.125", number),
+            kernel(f"{100 * number}.500", "9", number),
+        )
+    ]
+
+
+def written(folder: Path, text: str | bytes, name: str = "trace.json") -> Path:
+    path = folder / name
+    data = text.encode() if isinstance(text, str) else text
+    path.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    return path
+
+
+def opened(path: Path) -> TorchTrace:
+    report = nsightpy.open_report(path, use_cache=False)
+    assert isinstance(report, TorchTrace)
+    return report
+
+
+@pytest.mark.parametrize(
+    ("start", "header", "utc_ns"),
+    [
+        ("1711964646123456", "", 1_711_964_646_123_456_000),
+        ("1711964646123456.789", "", 1_711_964_646_123_456_789),
+        ("1711964646123456.7", "", 1_711_964_646_123_456_700),
+        ("35046123456.789", f', "baseTimeNanoseconds": {BASE}', BASE + 35_046_123_456_789),
+        (f"{LATE_US}.001", f', "baseTimeNanoseconds": {BASE}', BASE + 1000 * LATE_US + 1),
+        (f"{LATE_US}.999", f', "baseTimeNanoseconds": {BASE}', BASE + 1000 * LATE_US + 999),
+    ],
+)
+def test_times_are_exact_in_every_age(tmp_path: Path, start: str, header: str, utc_ns: int) -> None:
+    report = opened(written(tmp_path, trace_of(call(start, "7.001"), after=header)))
+    assert report.session.utc_ns == utc_ns
+    calls = report.frame("api_calls")
+    assert calls.ints("start_ns").tolist() == [0]
+    assert calls.ints("end_ns").tolist() == [7001]
+
+
+@pytest.mark.parametrize("first", [1_711_964_646_000_000, LATE_US, 4_398_046_511_104 - 500])
+def test_every_nanosecond_survives(tmp_path: Path, first: int) -> None:
+    base = "" if first > 1e15 else f', "baseTimeNanoseconds": {BASE}'
+    texts = [f"{first + ns // 1000}.{ns % 1000:03}" for ns in range(0, 1_000_000, 997)]
+    text = trace_of(*(call(one, "1", n + 1) for n, one in enumerate(texts)), after=base)
+    found = opened(written(tmp_path, text)).frame("api_calls").ints("start_ns")
+    assert found.tolist() == list(range(0, 1_000_000, 997))
+
+
+def test_header_may_stand_on_either_side_and_repeat(tmp_path: Path) -> None:
+    after = (
+        ', "distributedInfo": {"backend": "nccl", "rank": "3", "ranks": "[0, 1, 2, 3]"}, '
+        '"distributedInfo": {"world_size": 4}, "deviceProperties": [{"id": 0, "name": "A GPU"}]'
+    )
+    report = opened(written(tmp_path, trace_of(*steps(2), after=after)))
+    assert report.rank_of(41) == (3, "distributedInfo")
+    assert report.frame("devices").labels("name").values == ("A GPU",)
+    assert report.notes == []
+
+
+def test_events_may_begin_with_any_key(tmp_path: Path) -> None:
+    events = [json.loads(one) for one in steps(3)]
+    swapped = [
+        json.dumps(dict(sorted(one.items(), reverse=place % 2 == 0)))
+        for place, one in enumerate(events)
+    ]
+    report = opened(written(tmp_path, trace_of(*swapped)))
+    assert (report.frame("kernels").rows, report.frame("api_calls").rows) == (3, 3)
+    alone = opened(written(tmp_path, f"[{','.join(steps(3))}]"))
+    assert alone.frame("kernels").rows == 3
+
+
+@pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
+def test_of_a_cut_off_file_everything_before_the_cut_is_read(tmp_path: Path, name: str) -> None:
+    text = trace_of(*steps(400)).encode()
+    whole = text if name.endswith("json") else gzip.compress(text)
+    for share in (0.3, 0.6, 0.9):
+        path = tmp_path / name
+        path.write_bytes(whole[: int(len(whole) * share)])
+        report = opened(path)
+        kept = report.frame("kernels").rows
+        assert 0 < kept < 400
+        assert report.frame("kernels").ints("correlation_id").tolist() == list(range(1, kept + 1))
+        assert any("cut off" in note for note in report.notes)
+
+
+def test_a_lost_header_is_said(tmp_path: Path) -> None:
+    text = trace_of(*steps(5), after=f', "baseTimeNanoseconds": {BASE}')
+    report = opened(written(tmp_path, text[: text.rindex("]")]))
+    assert report.frame("kernels").rows == 5
+    assert report.session.utc_ns is None
+
+
+MENDED: dict[str, Callable[[str], str | bytes]] = {
+    "unescaped quotes": lambda one: one.replace("kernel_2", 'say "hi" there'),
+    "nan": lambda one: one.replace('"stream": 7', '"stream": 7, "x": nan, "y": -inf'),
+    "control": lambda one: one.replace("kernel_2", "kernel\x01_2"),
+    "bytes": lambda one: one.encode().replace(b"kernel_2", b"kernel_\xff\xfe"),
+}
+
+
+@pytest.mark.parametrize("how", MENDED)
+def test_what_is_no_json_is_mended(tmp_path: Path, how: str) -> None:
+    made = MENDED[how](trace_of(*steps(3)))
+    report = opened(written(tmp_path, made))
+    assert report.frame("kernels").rows == 3
+    assert any("mended" in note for note in report.notes)
+
+
+TYPES = {
+    "list for a number": ('"correlation": 2,', '"correlation": [2, 3],'),
+    "object for a stream": ('"stream": 7', '"stream": {"id": 7}'),
+    "text for numbers": ('"stream": 7', '"stream": "stream 7"'),
+    "beyond 64 bits": ('"stream": 7', f'"stream": {2**80}'),
+    "arguments are a text": ('"args": {"device": 0', '"args": "none", "more": {"device": 0'),
+    "a text for a time": ('"dur": 9', '"dur": "9"'),
+}
+
+
+@pytest.mark.parametrize("how", TYPES)
+def test_values_of_other_types_cost_no_event(tmp_path: Path, how: str) -> None:
+    report = opened(written(tmp_path, trace_of(*steps(3)).replace(*TYPES[how])))
+    assert report.frame("kernels").rows == 3
+    assert report.frame("kernels").ints("end_ns").tolist()[0] == 9250
+    for name in ("kernels", "memory_operations", "collectives", "processes", "operators"):
+        report.frame(name).to_pandas()
+
+
+def test_an_event_that_cannot_be_read_is_left_out_and_counted(tmp_path: Path) -> None:
+    text = trace_of(*steps(3)).replace('"name": "kernel_2"', '"name": kernel_2 {{')
+    report = opened(written(tmp_path, text))
+    assert report.frame("kernels").ints("correlation_id").tolist() == [1, 3]
+    (note,) = report.notes
+    assert "1 damaged events are left out" in note
+    assert f"byte {text.index('kernel_2 {{') - 46:,}"[:4] in note
+
+
+HOPELESS = {
+    "empty object": "{}",
+    "no events": trace_of(),
+    "cut before the events": '{"schemaVersion": 1, "traceEvents": [ {"ph": "X", "ca',
+    "nested": '{"traceEvents": ' + "[" * 200_000,
+    "nested event": '{"traceEvents": [{"ph": ' + '{"a":' * 100_000 + "}]}",
+    "other chrome trace": '{"traceEvents": [{"ph": "X", "cat": "v8", "name": "a", "ts": 1}]}',
+    "nonsense": '{"traceEvents": [{"ph" "X" ]}',
+    "times that are none": trace_of(kernel('"never"', "1"), kernel("1e300", "1")),
+}
+
+
+@pytest.mark.parametrize("how", HOPELESS)
+def test_what_is_no_trace_is_one_error(tmp_path: Path, how: str) -> None:
+    path = written(tmp_path, HOPELESS[how])
+    with pytest.raises(ReportError) as caught:
+        TorchTrace(path, use_cache=False).frame("kernels")
+    assert caught.value.path == str(path)
+    assert caught.value.advice
+
+
+def test_a_damaged_gzip_is_no_crash(tmp_path: Path) -> None:
+    data = bytearray(gzip.compress(trace_of(*steps(500)).encode()))
+    data[len(data) // 2] ^= 0xFF
+    path = tmp_path / "trace.json.gz"
+    path.write_bytes(bytes(data))
+    try:
+        notes = opened(path).notes
+    except ReportError as error:
+        notes = [error.problem]
+    assert notes
+
+
+def test_files_are_known_by_what_they_hold(tmp_path: Path) -> None:
+    text = trace_of(*steps(1))
+    for name in ("a", "b.sqlite", "c.txt", "d.json.gz"):
+        assert is_torch_trace(written(tmp_path, text, name)), name
+    for name, other in (("e.json", '{"schema": "nsightpy.kernels/1"}'), ("f.json", "[1, 2]")):
+        assert not is_torch_trace(written(tmp_path, other, name)), name
+    assert not is_torch_trace(tmp_path)
+    assert not is_torch_trace(tmp_path / "missing.json")
+
+
+def test_perfetto_traces_are_recognised(tmp_path: Path) -> None:
+    path = written(tmp_path, b"\x0a\x10abcdefghijklmnop", "trace.pftrace")
+    with pytest.raises(ReportError, match="Perfetto"):
+        nsightpy.open_report(path)
+
+
+def test_traces_and_exports_are_not_mixed(tmp_path: Path) -> None:
+    written(tmp_path, trace_of(*steps(1)), "rank0.json")
+    sample = Path(__file__).parent.parent / "sample_reports" / "single_process.sqlite"
+    (tmp_path / "rank1.sqlite").write_bytes(sample.read_bytes())
+    said = refused("kernels", tmp_path / "rank0.json", tmp_path / "rank1.sqlite")
+    assert "one rank set holds reports of one tool" in said
+
+
+def test_columns_are_kept_only_where_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(tmp_path / "cache"))
+    info = ', "traceName": "/home/somebody/secret_job", "INFO": {"user": "somebody"}'
+    path = written(tmp_path, trace_of(*steps(2000), after=info), "secret_host_41.1.pt.trace.json")
+    opened(path).frame("kernels")
+    assert not (tmp_path / "cache").exists()
+    first = TorchTrace(path)
+    whole = {name: first.frame(name).to_pandas() for name in ("kernels", "api_calls", "operators")}
+    (entry,) = (tmp_path / "cache" / "exports").glob("*.columns")
+    assert stat.S_IMODE(entry.stat().st_mode) == 0o600
+    assert not any(word in entry.read_bytes() for word in (b"somebody", b"secret"))
+    assert "secret" not in entry.name
+    assert cached(path) is not None
+    again = TorchTrace(path)
+    for name, frame in whole.items():
+        assert again.frame(name).to_pandas().equals(frame), name
+    assert (
+        again.frame("kernels", ("name", "start_ns"))
+        .to_pandas()
+        .equals(whole["kernels"][["name", "start_ns"]])
+    )
+    assert again.session == first.session
+    entry.write_bytes(entry.read_bytes()[:-1000])
+    assert TorchTrace(path).frame("kernels").to_pandas().equals(whole["kernels"])
+    path.write_text(trace_of(*steps(1999)), encoding="utf-8")
+    assert TorchTrace(path).frame("kernels").rows == 1999
