@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import zipfile
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -231,6 +232,21 @@ class TorchTrace(SystemReport):
     def has_memory_usage(self) -> bool:
         """Whether allocations were recorded (profile_memory)."""
         return self.frame("memory_usage", ("start_ns",)).rows > 0
+
+    def _repr_html_(self) -> str:
+        facts = {
+            "trace": str(self.path),
+            "GPU": ", ".join(sorted(set(self.frame("devices").labels("name").values))),
+            "tool": self.tool_version,
+            "kernels": f"{self.extent.kernels:,}",
+            "notes": " ".join(self.notes),
+        }
+        cells = "".join(
+            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
+            for key, value in facts.items()
+            if value
+        )
+        return f"<table>{cells}</table>"
 
 
 _SPAN = ("start_ns", "end_ns")
