@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any, TypeAlias
 
 import msgspec
@@ -79,26 +80,25 @@ class Texts:
     """Texts as codes, each distinct one kept once for all pieces of a trace."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, int] = {}
+        self._codes: dict[object, int] = {}
 
-    def codes(self, values: Iterable[object]) -> Labels:
-        """The codes of more texts; the values are filled in by `labels`."""
-        seen = self._seen
-        codes = [
-            seen.setdefault(value if isinstance(value, str) else _text(value), len(seen))
-            for value in values
-        ]
-        return Labels(np.asarray(codes, dtype=np.int32), ())
+    def codes(self, values: Sequence[object]) -> Labels:
+        """The codes of more texts (or bytes, or nothing); `labels` fills the values in."""
+        known = self._codes
+        for value in dict.fromkeys(values):
+            known.setdefault(value, len(known))
+        return Labels(np.asarray(list(map(known.__getitem__, values)), dtype=np.int32), ())
 
     def labels(self, parts: Sequence[Labels]) -> Labels:
         """All texts of a column."""
         codes = [part.codes for part in parts]
-        return Labels(np.concatenate(codes) if codes else np.empty(0, np.int32), tuple(self._seen))
+        values = tuple(map(_text, self._codes))
+        return Labels(np.concatenate(codes) if codes else np.empty(0, np.int32), values).merged()
 
 
 def _text(value: object) -> str:
-    if isinstance(value, msgspec.Raw):
-        return bytes(value).decode("utf-8", "replace")
+    if isinstance(value, bytes):
+        return value.decode("utf-8", "replace")
     return "" if value is None else str(value)
 
 
@@ -247,9 +247,9 @@ class TraceTables:
 
     def _arguments(self, kind: str, arguments: Sequence[Any]) -> dict[str, ColumnData]:
         return {
-            name: self._text(kind, name).codes([getattr(one, field) for one in arguments])
+            name: self._text(kind, name).codes(_hashable(list(map(attrgetter(field), arguments))))
             if missing is None
-            else integers([getattr(one, field) for one in arguments], missing)
+            else integers(list(map(attrgetter(field), arguments)), missing)
             for name, (field, missing) in _COLUMNS[kind].items()
         }
 
@@ -279,6 +279,11 @@ class TraceTables:
 
     def _text(self, kind: str, name: str) -> Texts:
         return self._texts.setdefault((kind, name), Texts())
+
+
+def _hashable(values: list[Any]) -> list[Any]:
+    """Texts as they are, raw pieces of JSON as bytes."""
+    return list(map(bytes, values)) if values and isinstance(values[0], msgspec.Raw) else values
 
 
 def _threads(tids: Ints) -> Ints:
