@@ -11,7 +11,7 @@ from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Frame
 from nsightpy.rank_frames import ProcessClock, aligned, ranked_frame
 from nsightpy.readers.nsys.identity import GUESS, decide_ranks, evidence_for, rank_expression
-from nsightpy.report_files import find_reports, first_hand, natural
+from nsightpy.report_files import first_hand, natural, reports_behind
 from nsightpy.report_set import FailureHandling, Mapped, Progress, ReportSet
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
@@ -164,7 +164,9 @@ def open_ranks(
         rank_expression(rank_regex)
     given = [paths] if isinstance(paths, str | Path | SystemReport) else list(paths)
     opened = [item for item in given if isinstance(item, SystemReport)]
-    files = [p for item in given if isinstance(item, str | Path) for p in find_reports(item)]
+    files: dict[Path, int] = {}
+    for item in given:
+        files |= reports_behind(item) if isinstance(item, str | Path) else {}
     for path in first_hand(files, NSYS_SUFFIXES):
         report = open_report(
             path,
@@ -179,6 +181,9 @@ def open_ranks(
         if isinstance(report, MemorySnapshot):
             problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
             raise ReportError(path, problem, f"`nsightpy memory-usage {path.name}` reads it.")
+        if files[path]:
+            earlier = f"{files[path]} earlier cycle{'s' if files[path] > 1 else ''}"
+            report.add_note(f"{earlier} of this process left out: name the file to read one.")
         opened.append(report)
     reports: dict[Path, SystemReport] = {}
     for one in opened:

@@ -8,17 +8,25 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace
+from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace, latest_cycles
 from nsightpy.reports.ncu import NCU_SUFFIXES, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
 
 
 def find_reports(given: str | Path) -> list[Path]:
-    """The reports of a whole system behind one path; of a report and its export, the report."""
+    """The reports of a whole system behind one path; of a report and its export, the report.
+
+    Of the traces that one process wrote one after the other, the last one.
+    """
+    return list(reports_behind(given))
+
+
+def reports_behind(given: str | Path) -> dict[Path, int]:
+    """The same reports, and how many earlier traces of its process each leaves out."""
     path = Path(given)
     files = files_of(given)
     if files is None:
-        return [path]
+        return {path: 0}
     if path.is_dir():
         files = [p for p in files if is_system_report(p)]
         if not files:
@@ -28,7 +36,7 @@ def find_reports(given: str | Path) -> list[Path]:
             raise ReportError(path, "holds no Nsight Systems report and no PyTorch trace", advice)
     elif not files:
         raise ReportError(path, "matches no file", "check the pattern.")
-    return in_order(first_hand(files, NSYS_SUFFIXES))
+    return latest_cycles(in_order(first_hand(files, NSYS_SUFFIXES)))
 
 
 def find_ncu_reports(given: str | Path) -> list[Path]:

@@ -13,7 +13,9 @@ from typing import Any
 
 from simulator import ncu, training_memory
 from simulator.allocator import write_snapshot
-from simulator.presets import SINGLE_PROCESS, TRAINING_4RANK
+from simulator.kineto import write_traces
+from simulator.presets import SINGLE_PROCESS, TORCH_2RANK, TRAINING_4RANK
+from simulator.truth import truth as job_truth
 
 HERE = Path(__file__).resolve().parent.parent / "sample_reports"
 LIMIT_BYTES = 4_000_000
@@ -67,6 +69,15 @@ What `ncu --set full --csv --page raw` (Nsight Compute 2025) would print about {
 one H100 PCIe at its base clock: a copy, GEMMs in bf16, tf32 and fp32, a reduction, a strided and an
 L2-resident kernel, and a small one. Simulated, too; work, traffic and durations are in
 `kernels_h100.truth.json`. `nsightpy roofline sample_reports/kernels_h100.ncu.csv` reads it.
+
+## torch_2rank/
+
+Traces of PyTorch's profiler of two ranks that train the same kind of model, one trace a rank, as
+`export_chrome_trace` writes them (`train_rank0.pt.trace.json.gz`), truth in `truth.json`. Rank 1
+is the slower one. NCCL's calls are arguments of its kernels; ranges are `record_function`'s:
+
+    nsightpy summarize sample_reports/torch_2rank
+    nsightpy operators sample_reports/torch_2rank
 
 ## training_4rank.ncu.csv
 
@@ -125,6 +136,7 @@ def _write(output: Path) -> int:
     written = [*paths, training / "truth.json", report, output / "single_process.truth.json"]
     written += _write_kernels(output)
     written += _write_memory(output)
+    written += _write_traces(output)
     size = sum(path.stat().st_size for path in written)
     if size > LIMIT_BYTES:
         print(f"samples take {size} bytes, over the limit of {LIMIT_BYTES}", file=sys.stderr)
@@ -147,6 +159,15 @@ def _write_memory(output: Path) -> list[Path]:
     truth = output / "training_memory.truth.json"
     _write_json(truth, training_memory.truth(memory))
     return [snapshot, truth]
+
+
+def _write_traces(output: Path) -> list[Path]:
+    """The same kind of job as PyTorch's profiler records it."""
+    run = TORCH_2RANK.run()
+    folder = output / "torch_2rank"
+    traces = write_traces(run, folder)
+    _write_json(folder / "truth.json", job_truth(run))
+    return [*traces, folder / "truth.json"]
 
 
 def _write_json(path: Path, truth: Mapping[str, object]) -> None:

@@ -34,8 +34,21 @@ SINGLE_PROCESS = TrainingJob(
     evidence=("plain",),
 )
 SMALL = TrainingJob(name="small", seed=3, tensor=2, iterations=3, warmup=1, layers=1, buckets=1)
+TORCH_2RANK = TrainingJob(
+    name="train",
+    seed=11,
+    tensor=2,
+    iterations=6,
+    layers=2,
+    buckets=2,
+    straggler=1,
+    straggler_slowdown=1.09,
+    utc_error_ns=(0, 1_700_000),
+    gpu_error_ns=(200, -300),
+)
 
 PRESETS: dict[str, TrainingJob] = {
+    "torch_2rank": TORCH_2RANK,
     "training_4rank": TRAINING_4RANK,
     "single_process": SINGLE_PROCESS,
     "small": SMALL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from nsightpy.readers.torch.pieces import GZIP_MAGIC, unpacked_before_damage
@@ -16,6 +17,8 @@ _KEYS = re.compile(
     rb'|displayTimeUnit|baseTimeNanoseconds)"\s*:|\[\s*\{.*?"(?:ph|cat|ts)"\s*:)',
     re.DOTALL,
 )
+# HOST_PID.TIME.pt.trace.json, as tensorboard_trace_handler names each cycle of each process.
+_CYCLE = re.compile(r"(.+_\d+)\.(\d{10,20})\.pt\.trace\.json(?:\.gz)?")
 # A Perfetto trace is a protocol buffer whose field 1 repeats; packets begin with their length.
 _PACKET = 0x0A
 
@@ -29,6 +32,26 @@ def is_perfetto_trace(path: Path) -> bool:
     """Whether a file is one of Perfetto's, by its name and its first byte."""
     name = path.name.removesuffix(".gz")
     return name.endswith(PERFETTO_SUFFIXES) and _beginning(path)[:1] == bytes([_PACKET])
+
+
+def latest_cycles(paths: Iterable[Path]) -> dict[Path, int]:
+    """The files without all but the last cycle of each process in each folder, and how many
+    earlier ones that left out."""
+    kept: dict[object, Path] = {}
+    count: dict[object, int] = {}
+    for path in paths:
+        match = _CYCLE.fullmatch(path.name)
+        key = (path.parent, match[1]) if match else path
+        known = kept.setdefault(key, path)
+        count[key] = count.get(key, 0) + (known != path)
+        if match and known != path and int(match[2]) > _time_of(known):
+            kept[key] = path
+    return {path: count[key] for key, path in kept.items()}
+
+
+def _time_of(path: Path) -> int:
+    match = _CYCLE.fullmatch(path.name)
+    return int(match[2]) if match else 0
 
 
 def _beginning(path: Path) -> bytes:

@@ -1,0 +1,110 @@
+"""One simulated job, as Nsight Systems exports and as PyTorch traces: the answers are the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from simulator.emit import write_reports
+from simulator.kineto import operator_name, write_traces
+from simulator.presets import PRESETS
+from simulator.run import Run
+from simulator.truth import truth
+
+import nsightpy
+
+# What the two kinds of files cannot have in common: names, hosts, the zero of their times.
+OWN = {"report", "host", "rank_source", "start_ns", "queue_max_at_ns", "next_command"}
+
+
+@dataclass(frozen=True)
+class Twice:
+    """The job, its exports and its traces."""
+
+    run: Run
+    exports: Path
+    traces: Path
+
+
+@pytest.fixture(scope="module", params=["ranks_2", "ranks_8", "pipeline_4"])
+def job(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Twice:
+    folder = tmp_path_factory.mktemp(request.param)
+    run = PRESETS[request.param].run()
+    made = Twice(run, folder / "exports", folder / "traces")
+    write_reports(run, made.exports)
+    write_traces(run, made.traces, packed=request.param != "ranks_8")
+    return made
+
+
+def answers(command: str, folder: Path, **options: Any) -> list[dict[str, Any]]:
+    table = getattr(nsightpy, command)(folder, use_cache=False, **options)
+    return [{k: v for k, v in row.items() if k not in OWN} for row in table.records()]
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["breakdown", "ranks", "collectives", "imbalance", "memory", "iterations", "findings"],
+)
+def test_exports_and_traces_give_the_same_answers(job: Twice, command: str) -> None:
+    found = answers(command, job.traces)
+    assert found == answers(command, job.exports)
+    assert found
+
+
+def test_kernels_and_their_queues_are_the_same(job: Twice) -> None:
+    for options in ({"by": "rank,stream"}, {"name": "base"}, {"by": "grid,block"}):
+        assert answers("kernels", job.traces, **options) == answers(
+            "kernels", job.exports, **options
+        )
+    assert answers("launch_queues", job.traces) == answers("launch_queues", job.exports)
+    assert answers("sync_waits", job.traces) == answers("sync_waits", job.exports)
+
+
+def test_budgets_are_the_true_ones(job: Twice) -> None:
+    known = {one["rank"]: one["budget"] for one in truth(job.run)["ranks"]}  # type: ignore[index]
+    rows = nsightpy.breakdown(job.traces, use_cache=False).records()
+    assert {row["rank"] for row in rows} == set(known)
+    for row in rows:
+        for name in ("window_ns", "busy_ns", "compute_ns", "communication_ns", "idle_ns"):
+            assert row[name] == pytest.approx(known[row["rank"]][name], rel=1e-6), name
+
+
+def test_collectives_carry_their_arguments(job: Twice) -> None:
+    trace = sorted(job.traces.iterdir())[0]
+    frame = nsightpy.open_report(trace, use_cache=False).collectives
+    assert set(frame.evidence) == {"arguments"}
+    groups = {f"{n}{list(g.ranks)}".replace(" ", "") for n, g in enumerate(job.run.groups)}
+    assert set(frame.communicator) <= groups
+    assert (frame.bytes > 0).all()
+
+
+def test_operators_hold_what_they_launched(job: Twice) -> None:
+    rows = nsightpy.operators(job.traces, use_cache=False, by="rank").records()
+    found = {(row["rank"], row["operator"]): row for row in rows}
+    for rank in job.run.ranks:
+        launched = {call.correlation for call in rank.calls}
+        own: Counter[str] = Counter()
+        for op in rank.operations:
+            if op.correlation in launched:
+                own[operator_name(op)] += op.end - op.start
+        for name, total in own.items():
+            row = found[rank.index, name]
+            # the clock of a trace drifts by parts per million
+            assert row["device_self_ns"] == pytest.approx(total, rel=1e-3)
+            assert row["device_total_ns"] == row["device_self_ns"]
+
+
+def test_a_folder_of_a_tensorboard_is_one_set(tmp_path: Path) -> None:
+    run = PRESETS["ranks_2"].run()
+    for number, path in enumerate(write_traces(run, tmp_path / "made", packed=False)):
+        for cycle in (1_700_000_000_000, 1_700_000_900_000):
+            name = f"node7_{410 + number}.{cycle}.pt.trace.json"
+            (tmp_path / name).write_bytes(path.read_bytes())
+    ranks = nsightpy.open_ranks(tmp_path, use_cache=False)
+    assert [report.path.name for report in ranks] == [
+        f"node7_{410 + number}.1700000900000.pt.trace.json" for number in (0, 1)
+    ]
+    assert any("1 earlier cycle" in note for note in ranks.notes)
