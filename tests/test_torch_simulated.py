@@ -51,7 +51,7 @@ def answers(command: str, folder: Path, **options: Any) -> list[dict[str, Any]]:
 def test_exports_and_traces_give_the_same_answers(job: Twice, command: str) -> None:
     found = answers(command, job.traces)
     assert found == answers(command, job.exports)
-    assert found
+    assert found or command == "iterations"
 
 
 def test_kernels_and_their_queues_are_the_same(job: Twice) -> None:
