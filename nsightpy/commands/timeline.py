@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, Unpack
 
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.analysis.timeline.lanes import call_lanes, range_lanes, stream_lanes
+from nsightpy.analysis.timeline.lanes import call_lanes, operator_lanes, range_lanes, stream_lanes
 from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.request import Common, Request
@@ -26,6 +26,7 @@ _STREAM = (*_PLACED, "stream", "correlation_id")
 _SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 _BYTES = ("bytes", "source_memory", "target_memory")
 _CALL = (*_SPAN, "pid", "tid", "correlation_id", "name", "event_class")
+_OPERATOR = (*_SPAN, "pid", "tid", "name")
 _RANGE = (*_SPAN, "pid", "tid", "name", "domain")
 
 
@@ -240,4 +241,6 @@ def _lanes(
         wanted.communication,
     )
     hosts = range_lanes(host_frame("nvtx_ranges", _RANGE))
+    if full:
+        hosts += operator_lanes(host_frame("operators", _OPERATOR))
     return streams, hosts + (call_lanes(calls, streams) if calls is not None else [])

@@ -78,6 +78,20 @@ def range_lanes(ranges: Frame) -> list[tuple[int, Lane]]:
     ]
 
 
+def operator_lanes(operators: Frame) -> list[tuple[int, Lane]]:
+    """One lane of a framework's operators per (pid, thread), with its pid."""
+    events = Frame(
+        {
+            **{name: operators[name] for name in ("start_ns", "end_ns", "pid", "tid", "name")},
+            "category": np.full(operators.rows, RANGE, dtype=np.int64),
+        }
+    )
+    return [
+        (_int(pid), _lane(part, RANGES, f"operators, thread {tid}", _int(tid)))
+        for (pid, tid), part in _parts(events, {}, ("pid", "tid"))
+    ]
+
+
 def call_lanes(
     calls: Frame, streams: Sequence[tuple[int, int, Lane]] = ()
 ) -> list[tuple[int, Lane]]:

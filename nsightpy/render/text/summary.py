@@ -93,7 +93,7 @@ def _header(summary: Summary, width: int) -> list[object]:
                 for part in (
                     format_time(duration) if isinstance(duration, int | float) else "",
                     f"{when} UTC" if when else "",
-                    f"nsys {head['tool_version']}" if head["tool_version"] else "",
+                    _tool(str(head["tool_version"] or "")),
                 )
                 if part
             )
@@ -102,6 +102,11 @@ def _header(summary: Summary, width: int) -> list[object]:
         ("Kernels", format_count(kernels if isinstance(kernels, int) else None)),
     ]
     return [f"  {label:<9}{shorten(printable(str(value)), width - 11)}" for label, value in parts]
+
+
+def _tool(version: str) -> str:
+    """A bare number is a version of nsys."""
+    return f"nsys {version}" if version[:1].isdigit() else version
 
 
 def _ran(head: Mapping[str, Value]) -> str:
