@@ -23,6 +23,7 @@ from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, R
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints
+from nsightpy.query.capture_advice import for_kind
 from nsightpy.reports.system import SystemReport
 
 GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
@@ -97,7 +98,8 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     meant = named(text, ranges)
     if meant is None:
-        raise MissingDataError(report.path, f"has no NVTX range {text!r}", _advice(text, ranges))
+        advice = for_kind(_advice(text, ranges), report.kind)
+        raise MissingDataError(report.path, f"has no NVTX range {text!r}", advice)
     chosen = ranges.take(meant.matches(ranges))
     own = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
     if not own.rows:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
+from nsightpy.query.capture_advice import for_kind
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths, RankSet, counted, open_ranks
 from nsightpy.report_set import Mapped, Progress
@@ -131,7 +132,16 @@ class Request:
 
     def finish(self, table: AnyTable, *notes: str) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
+<<<<<<< HEAD
         return with_notes(table, self.ranks.inputs, [*notes, *self.notes])
+=======
+        said = [*map(self.worded, notes), *self.ranks.notes, *self.scope.notes]
+        return with_notes(table, self.ranks.inputs, said)
+>>>>>>> 501db6f (Notes on traces say how PyTorch's profiler records what is missing; select says what a trace cannot tell ncu)
+
+    def worded(self, note: str) -> str:
+        """A note in the words of the tool that made these reports."""
+        return for_kind(note, self.ranks.reports[0].kind)
 
 
 def running_options(common: Common) -> Running:

@@ -14,7 +14,7 @@ from nsightpy import frames
 from nsightpy.frames import Frame, Labels
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
-from nsightpy.readers.nsys.capture_start import CaptureStart
+from nsightpy.readers.nsys.capture_start import TORCH_PROFILER, CaptureStart
 from nsightpy.readers.nsys.identity import (
     Evidence,
     decide_ranks,
@@ -113,8 +113,8 @@ class TorchTrace(SystemReport):
 
     @property
     def capture_start(self) -> CaptureStart:
-        """A trace does not tell how long its program had run."""
-        return CaptureStart()
+        """The profiler; a trace does not tell how long its program had run."""
+        return CaptureStart(TORCH_PROFILER)
 
     @property
     def tool_version(self) -> str:

@@ -9,7 +9,7 @@ from nsightpy.commands.select.plan import Plan, starts_a_job
 from nsightpy.names import brief
 from nsightpy.ncu_command import APPLICATION
 from nsightpy.query.steady_state import steady_notes
-from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API, NVTX_RANGE
+from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API, NVTX_RANGE, TORCH_PROFILER
 from nsightpy.units import counted, format_time
 
 # From this share on, graphs that nobody could look into come before everything else.
@@ -56,6 +56,15 @@ def _start(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
                 "The capture began when the program called cudaProfilerStart. Skips count from "
                 "there, and so does ncu: --profile-from-start off."
             )
+        return
+    if any(start.trigger == TORCH_PROFILER for start in starts):
+        yield (
+            "A PyTorch trace has demangled kernel names only (--form function or demangled), and "
+            "no launches from before its profiler began. ncu counts those, too: if there were "
+            "any, the skips are too small. torch.cuda.profiler.start() where the profiler begins, "
+            "and --capture-range cudaProfilerApi, make both count the same. record_function makes "
+            "no NVTX ranges: ncu cannot filter by them."
+        )
         return
     late = max((start.late_ns for start in starts), default=0)
     by_range = any(start.trigger == NVTX_RANGE for start in starts)

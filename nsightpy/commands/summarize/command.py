@@ -69,7 +69,7 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
         sections=sections,
         findings=found,
         next_steps=_next_steps(found, sections, facts),
-        notes=tuple(dict.fromkeys(notes)),
+        notes=tuple(dict.fromkeys(map(request.worded, notes))),
     )
 
 

@@ -8,6 +8,7 @@ from nsightpy.frames import Frame
 from nsightpy.readers.nsys.tables import NsysExport
 
 CUDA_PROFILER_API, NVTX_RANGE = "cudaProfilerApi", "nvtx"
+TORCH_PROFILER = "torch.profiler"
 _TRIGGERS = (
     ("Profiling started due to cudaProfilerStart", CUDA_PROFILER_API),
     ("Starting the profiling session using NVTX trigger", NVTX_RANGE),
@@ -19,7 +20,7 @@ _AT_ONCE_NS = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class CaptureStart:
-    """What began a capture (cudaProfilerApi, nvtx; empty: nothing is known) and how late that was.
+    """What began a capture (cudaProfilerApi, nvtx, torch.profiler; empty: not known), how late.
 
     `late_ns`: from the launch of the program to time 0 of the report; 0 where it was captured from
     its start, or where the export does not tell.
