@@ -19,10 +19,6 @@ _OF_TRACES = (
         "sizes are arguments of NCCL's kernels (PyTorch 2.3 on), which these traces lack.",
     ),
     (
-        "`nsys profile --cuda-memory-usage=true` records them.",
-        "torch.profiler records them with profile_memory=True.",
-    ),
-    (
         "`nsys profile --gpu-metrics-devices=all` samples them.",
         "traces of PyTorch never do; `nsys profile --gpu-metrics-devices=all` samples them.",
     ),
