@@ -11,7 +11,7 @@ from nsightpy.cli.options import common_of, common_options, show, top_option
 
 @click.command("operators")
 @common_options
-@click.option("--by", metavar="LIST", default="", help="Split by shape, thread, rank.")
+@click.option("--by", metavar="LIST", default="", help="Split by shape, thread, rank, module.")
 @top_option
 def command(**options: Any) -> None:
     """Operators of PyTorch traces: host and device time as torch's key_averages tells them.

@@ -10,6 +10,7 @@ from typing import Unpack
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import (
     CALL_COLUMNS,
     OPERATOR_COLUMNS,
@@ -18,6 +19,15 @@ from nsightpy.analysis.operators.device_time import (
     with_callees,
 )
 from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
+from nsightpy.analysis.operators.inference import (
+    GraphLaunches,
+    Step,
+    graph_launches,
+    graph_lines,
+    inference_steps,
+    step_lines,
+)
+from nsightpy.analysis.operators.modules import module_paths
 from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
 from nsightpy.analysis.tally import Key
 from nsightpy.errors import MissingDataError, UsageError
@@ -29,7 +39,12 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_time
 
-_SPLITS = {"shape": ("shapes", "text"), "thread": ("tid", "id"), "rank": ("pid", "id")}
+_SPLITS = {
+    "shape": ("shapes", "text"),
+    "thread": ("tid", "id"),
+    "rank": ("pid", "id"),
+    "module": ("module", "text"),
+}
 FIELDS = (
     Field("operator", "text"),
     Field("calls"),
@@ -43,6 +58,7 @@ FIELDS = (
 )
 GPU_FRAMES = ("kernels", "memory_operations")
 _SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
+_FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
 _MORE = ("name", "shapes", "types", "inputs")
 NO_OPERATORS = (
     "they are in traces of PyTorch's profiler; of Nsight Systems reports `nsightpy nvtx` tells "
@@ -60,6 +76,8 @@ class _Part:
     unlaunched_ns: int
     outside_ns: int
     recorded: bool
+    serving: list[Step]
+    graphs: GraphLaunches | None
 
 
 def operators(
@@ -69,12 +87,13 @@ def operators(
     top: int | None = None,
     **common: Unpack[Common],
 ) -> Table:
-    """Operators by their own device time, then host time; split by shape, thread, rank.
+    """Operators by their own device time, then host time; split by shape, thread, rank, module.
 
     Times are those of torch's `key_averages`; device totals add what ran on several streams.
     model_flop_by_shapes is what the shapes of matrix products, convolutions and attention in and
-    under the operator ask for, whatever the kernels did. Raises UsageError for an unknown split,
-    MissingDataError where no report has operators.
+    under the operator ask for, whatever the kernels did. Notes tell of the steps of inference
+    engines and of CUDA-graph launches. Raises UsageError for an unknown split, MissingDataError
+    where no report has operators.
     """
     splits = parse_splits(by)
     request = Request.of(reports, **common)
@@ -99,7 +118,10 @@ def parse_splits(by: str | Iterable[str]) -> tuple[str, ...]:
 
 def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part:
     frame = report.frame("operators", (*OPERATOR_COLUMNS, *_MORE))
-    calls = report.frame("api_calls", CALL_COLUMNS)
+    if "module" in splits:
+        functions = report.frame("python_functions", _FUNCTION)
+        frame = Frame({**frame, "module": module_paths(frame, functions)})
+    calls = report.frame("api_calls", (*CALL_COLUMNS, "name"))
     devices = Scope(devices=scope.devices)
     work = [
         devices.narrow(report, report.frame(name, (*WORK_COLUMNS, "device"))) for name in GPU_FRAMES
@@ -122,9 +144,18 @@ def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part
     )
     shown = scope.narrow(report, whole)
     rows, flops = _by_key(shown, report, splits)
-    ranges = report.frame("nvtx_ranges", ("start_ns", "end_ns", "name"))
-    steps = step_flop(frame, flop, ideal_s, ranges)
-    return _Part(rows, flops, steps, times.unlaunched_ns, times.outside_ns, recorded=frame.rows > 0)
+    ranges = scope.within(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
+    ran = Frame.concatenate(work)
+    return _Part(
+        rows,
+        flops,
+        step_flop(frame, flop, ideal_s, ranges),
+        times.unlaunched_ns,
+        times.outside_ns,
+        recorded=frame.rows > 0,
+        serving=inference_steps(ranges, ran, calls),
+        graphs=graph_launches(ran, calls),
+    )
 
 
 def _by_key(
@@ -208,6 +239,8 @@ def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
 
 def _notes(parts: Sequence[_Part]) -> list[str]:
     notes = step_notes([part.steps for part in parts])
+    notes += step_lines([step for part in parts for step in part.serving])
+    notes += graph_lines([part.graphs for part in parts if part.graphs is not None])
     silent = sum(not part.recorded for part in parts)
     if silent:
         notes.append(f"{silent} of {len(parts)} reports hold no operators.")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.frames import Floats, Frame, Ints
+from nsightpy.units import counted
 
 STEP = "ProfilerStep#"
 
@@ -50,7 +51,7 @@ def step_notes(parts: Sequence[StepFlop]) -> list[str]:
     rate = float(np.median(flop[some] / length[some])) * 1e-12
     use = float(np.median(ideal[some] / length[some]))
     text = (
-        f"Model FLOP by shapes, median of {np.count_nonzero(some)} steps: "
+        f"Model FLOP by shapes, median of {counted(int(np.count_nonzero(some)), 'step')}: "
         f"{float(np.median(flop[some])) * 1e-12:.4g} TFLOP a step, {rate:.4g} TFLOP/s"
     )
     return [text + ("." if np.isnan(use) else f", MFU {100 * use:.1f} %.")]
