@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import common_of, common_options, show, top_option
+from nsightpy.cli.options import asked, common_options, show, top_option
 
 
 @click.command("operators")
@@ -22,7 +22,4 @@ def command(**options: Any) -> None:
     """
     from nsightpy.commands.operators import operators
 
-    table = operators(
-        options["reports"], by=options["by"], top=options["top"], **common_of(options)
-    )
-    show(table, options)
+    show(asked(operators, options), options)
