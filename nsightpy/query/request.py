@@ -132,12 +132,7 @@ class Request:
 
     def finish(self, table: AnyTable, *notes: str) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
-<<<<<<< HEAD
-        return with_notes(table, self.ranks.inputs, [*notes, *self.notes])
-=======
-        said = [*map(self.worded, notes), *self.ranks.notes, *self.scope.notes]
-        return with_notes(table, self.ranks.inputs, said)
->>>>>>> 501db6f (Notes on traces say how PyTorch's profiler records what is missing; select says what a trace cannot tell ncu)
+        return with_notes(table, self.ranks.inputs, [*map(self.worded, notes), *self.notes])
 
     def worded(self, note: str) -> str:
         """A note in the words of the tool that made these reports."""
