@@ -181,9 +181,8 @@ def open_ranks(
         if isinstance(report, MemorySnapshot):
             problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
             raise ReportError(path, problem, f"`nsightpy memory-usage {path.name}` reads it.")
-        if files[path]:
-            earlier = f"{files[path]} earlier cycle{'s' if files[path] > 1 else ''}"
-            report.add_note(f"{earlier} of this process left out: name the file to read one.")
+        if isinstance(report, TorchTrace):
+            report.earlier_cycles = files[path]
         opened.append(report)
     reports: dict[Path, SystemReport] = {}
     for one in opened:

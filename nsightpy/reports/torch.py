@@ -29,6 +29,7 @@ from nsightpy.readers.torch.host_calls import TraceCalls
 from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
 from nsightpy.reports.owned_frames import OwnedFrames
 from nsightpy.reports.system import Progress, ReportFacts, SystemReport
+from nsightpy.units import counted
 
 DISTRIBUTED_INFO = "distributedInfo"
 PROFILER = "PyTorch profiler"
@@ -60,6 +61,7 @@ class TorchTrace(SystemReport):
         self.ranks: dict[int, tuple[int | None, str]] = {}
         self._progress = progress
         self._owned = OwnedFrames()
+        self.earlier_cycles = 0
         self._said: dict[str, None] = {}
         self._adopted_notes: list[str] | None = None
 
@@ -69,7 +71,7 @@ class TorchTrace(SystemReport):
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to open the same trace: no frames."""
         fresh = TorchTrace(self.path, use_cache=self.use_cache, rank_regex=self.rank_regex)
-        return {**fresh.__dict__, "ranks": self.ranks}
+        return {**fresh.__dict__, "ranks": self.ranks, "earlier_cycles": self.earlier_cycles}
 
     def close(self) -> None:
         """Let go of the frames; what is asked next reads them again."""
@@ -155,7 +157,14 @@ class TorchTrace(SystemReport):
         """What a reader of any figure of this trace must know."""
         if self._adopted_notes is not None:
             return list(self._adopted_notes)
-        return [*self._facts.notes, *self._said]
+        return [*self._facts.notes, *self._said, *self._cycle_notes]
+
+    @property
+    def _cycle_notes(self) -> list[str]:
+        if not self.earlier_cycles:
+            return []
+        earlier = counted(self.earlier_cycles, "earlier cycle")
+        return [f"{earlier} of this process left out: name the file to read one."]
 
     @property
     def reading_bytes(self) -> int:
