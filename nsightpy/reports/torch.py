@@ -34,6 +34,7 @@ from nsightpy.units import counted
 DISTRIBUTED_INFO = "distributedInfo"
 PROFILER = "PyTorch profiler"
 GPU_FRAMES = ("kernels", "memory_operations")
+_SCHEMAS = {**frames.SCHEMAS, frames.COLLECTIVES.name: frames.COLLECTIVES}
 HOST_FRAMES = ("api_calls", "nvtx_ranges", "operators")
 
 
@@ -176,9 +177,10 @@ class TorchTrace(SystemReport):
         if name == "processes":
             whole = self._processes()
             return whole if columns is None else whole.select(columns)
-        if name not in frames.SCHEMAS:
-            raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SCHEMAS)}")
-        return self._owned.read(frames.SCHEMAS[name], partial(self._made, name), columns, None)
+        schema = _SCHEMAS.get(name)
+        if schema is None:
+            raise KeyError(f"no frame {name!r}; there are {', '.join(_SCHEMAS)}")
+        return self._owned.read(schema, partial(self._made, name), columns, None)
 
     def _made(self, name: str, columns: Sequence[str]) -> Frame:
         try:
@@ -262,4 +264,4 @@ _SPAN = ("start_ns", "end_ns")
 
 
 def _empty(name: str, columns: Sequence[str] | None) -> Frame:
-    return Frame.empty(frames.SCHEMAS[name], columns)
+    return Frame.empty(_SCHEMAS[name], columns)

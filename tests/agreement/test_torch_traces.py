@@ -12,13 +12,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from plain_trace import CALLS, GPU, KINETO, TRACES, Event, key_averages, load, of, union
-from reports import needs_reports
 
 import nsightpy
 from nsightpy import frames
 from nsightpy.commands.breakdown import breakdown
 from nsightpy.reports.torch import TorchTrace
+from tests.support.plain_trace import (
+    CALLS,
+    GPU,
+    KINETO,
+    TRACES,
+    Event,
+    key_averages,
+    load,
+    of,
+    union,
+)
+from tests.support.reports import needs_reports
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from reports import REPORTS
+from tests.support.reports import REPORTS
 
 KINETO = REPORTS / "kineto"
 TRACES = sorted(KINETO.glob("*.json.gz"))

@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reports import refused
 
 import nsightpy
 from nsightpy.errors import ReportError
 from nsightpy.readers.torch.cache import cached
 from nsightpy.readers.torch.sniff import is_torch_trace
 from nsightpy.reports.torch import TorchTrace
+from tests.support.reports import ROOT, refused
 
 BASE = 1_711_929_600_000_000_000
 # 80 days after the base: as far as a base of three months can be, where float64 times are coarse
@@ -234,7 +234,7 @@ def test_perfetto_traces_are_recognised(tmp_path: Path) -> None:
 
 def test_traces_and_exports_are_not_mixed(tmp_path: Path) -> None:
     written(tmp_path, trace_of(*steps(1)), "rank0.json")
-    sample = Path(__file__).parent.parent / "sample_reports" / "single_process.sqlite"
+    sample = ROOT / "sample_reports" / "single_process.sqlite"
     (tmp_path / "rank1.sqlite").write_bytes(sample.read_bytes())
     said = refused("kernels", tmp_path / "rank0.json", tmp_path / "rank1.sqlite")
     assert "one rank set holds reports of one tool" in said

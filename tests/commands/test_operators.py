@@ -6,14 +6,14 @@ import json
 
 import numpy as np
 import pytest
-from plain_trace import KINETO, load, of
-from reports import needs_reports
 
 import nsightpy
 from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
 from nsightpy.analysis.operators.inference import Batch, batch_of
 from nsightpy.errors import MissingDataError, UsageError
 from nsightpy.frames import Frame, Labels
+from tests.support.plain_trace import KINETO, load, of
+from tests.support.reports import needs_reports
 
 
 def one_operator(name: str, shapes: object, inputs: object = ()) -> Frame:
