@@ -82,15 +82,16 @@ def key_averages(events: Sequence[Event]) -> dict[str, Sums]:
     owner = _owners(operators, of(events, *CALLS))
     own = [0] * len(operators)
     for event in of(events, *GPU):
-        row = owner.get(event.args.get("correlation"))
+        row = owner.get(event.args.get("correlation", -1))
         if row is not None:
             own[row] += event.duration
     total, host = list(own), [event.duration for event in operators]
     # the called ones begin later: the last first
     for row in sorted(range(len(operators)), key=lambda i: _key(operators[i]), reverse=True):
-        if parent[row] is not None:
-            total[parent[row]] += total[row]
-            host[parent[row]] -= operators[row].duration
+        caller = parent[row]
+        if caller is not None:
+            total[caller] += total[row]
+            host[caller] -= operators[row].duration
     found: dict[str, Sums] = defaultdict(Sums)
     for row, event in enumerate(operators):
         sums = found[event.name]
