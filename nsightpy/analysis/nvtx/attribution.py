@@ -1,0 +1,103 @@
+"""Launches that a range caused on another thread, attributed to it by time.
+
+A framework's backward pass is launched by a thread of its own while the thread of the range waits.
+A launch is attributed to the innermost range that was open on another thread of its process, when
+that thread launched nothing itself between the launches before and after it on the launching thread
+(as far as these lie in the range; up to the next one only for the first in it). Of several such threads the one whose range opened last counts,
+so that one operation never belongs to two ranges that do not contain each other.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from nsightpy.analysis.nvtx.nesting import PUSH_POP, ROOT, nest
+from nsightpy.frames import Frame, Ints, Labels
+
+NO_THREAD = -1
+
+
+def waiting_threads(calls: Frame, ranges: Frame) -> Ints:
+    """For each launching call (start_ns, pid, tid) the thread that waited for it; -1 for none.
+
+    `ranges` are NVTX ranges with start_ns, end_ns, pid, tid, end_tid, domain and style.
+    """
+    waiting = np.full(calls.rows, NO_THREAD, dtype=np.int64)
+    opened = np.full(calls.rows, np.iinfo(np.int64).min)
+    stays = ranges.ints("tid") == ranges.ints("end_tid")
+    ranges = ranges.take(stays)
+    for pid in np.unique(ranges.ints("pid")).tolist():
+        rows = np.flatnonzero(calls.ints("pid") == pid)
+        mine = ranges.take(ranges.ints("pid") == pid)
+        _of_process(calls.take(rows), mine, rows, waiting, opened)
+    return waiting
+
+
+def as_launched_by(calls: Frame, threads: Ints) -> Frame:
+    """The calls for which some thread waited, as if that thread had made them; by start."""
+    known = threads != NO_THREAD
+    return Frame({**calls.take(known), "tid": threads[known]})
+
+
+def _of_process(calls: Frame, ranges: Frame, rows: Ints, waiting: Ints, opened: Ints) -> None:
+    start, tid = calls.ints("start_ns"), calls.ints("tid")
+    launching = np.unique(tid)
+    holding = np.unique(ranges.ints("tid"))
+    if not len(rows) or (len(launching) < 2 and np.array_equal(launching, holding)):
+        return
+    before, after = _neighbours(start, tid)
+    for thread in holding.tolist():
+        own = ranges.take(ranges.ints("tid") == thread)
+        others = np.flatnonzero(tid != thread)
+        row = _innermost(own, start[others])
+        inside = row != ROOT
+        others, row = others[inside], row[inside]
+        # before its first launch in the range, the other thread waits for the range's own work
+        first = before[others] < own.ints("start_ns")[row]
+        low = np.where(first, start[others], before[others])
+        high = np.minimum(after[others], own.ints("end_ns")[row])
+        made = np.sort(start[tid == thread])
+        idle = np.searchsorted(made, low, side="left") == np.searchsorted(made, high, side="right")
+        others, began = others[idle], own.ints("start_ns")[row][idle]
+        later = began > opened[rows[others]]
+        chosen = rows[others[later]]
+        waiting[chosen], opened[chosen] = thread, began[later]
+
+
+def _neighbours(start: Ints, tid: Ints) -> tuple[Ints, Ints]:
+    """When the calls before and after each one on its own thread began."""
+    order = np.lexsort((start, tid))
+    before, after = np.empty_like(start), np.empty_like(start)
+    low, high = np.iinfo(np.int64).min, np.iinfo(np.int64).max
+    sorted_start, sorted_tid = start[order], tid[order]
+    same = sorted_tid[1:] == sorted_tid[:-1]
+    before[order] = np.concatenate([[low], np.where(same, sorted_start[:-1], low)])
+    after[order] = np.concatenate([np.where(same, sorted_start[1:], high), [high]])
+    return before, after
+
+
+def _innermost(ranges: Frame, times: Ints) -> Ints:
+    """The row of the innermost range of one thread that is open at each time; ROOT for none.
+
+    Domains are looked at together: of ranges open in several the one that opened last counts.
+    """
+    order = np.argsort(ranges.ints("start_ns"), kind="stable")
+    start, end = ranges.ints("start_ns")[order], ranges.ints("end_ns")[order]
+    parent = _open_before(ranges.take(order))
+    row = np.searchsorted(start, times, side="right") - 1
+    closed = np.flatnonzero(row >= 0)
+    closed = closed[end[row[closed]] < times[closed]]
+    while len(closed):
+        row[closed] = parent[row[closed]]
+        closed = closed[row[closed] >= 0]
+        closed = closed[end[row[closed]] < times[closed]]
+    return np.where(row >= 0, order[np.maximum(row, 0)], ROOT)
+
+
+def _open_before(ranges: Frame) -> Ints:
+    """The range that was open when each began (rows by start), whatever its domain."""
+    same = np.zeros(ranges.rows, dtype=np.int32)
+    everywhere = Frame(
+        {**ranges, "domain": Labels(same, ("",)), "style": Labels(same, (PUSH_POP,))}
+    )
+    return nest(everywhere).parent
