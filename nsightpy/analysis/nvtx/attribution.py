@@ -2,9 +2,10 @@
 
 A framework's backward pass is launched by a thread of its own while the thread of the range waits.
 A launch is attributed to the innermost range that was open on another thread of its process, when
-that thread launched nothing itself between the launches before and after it on the launching thread
-(as far as these lie in the range; up to the next one only for the first in it). Of several such threads the one whose range opened last counts,
-so that one operation never belongs to two ranges that do not contain each other.
+that thread launched nothing itself between the launches before and after it on the launching
+thread (for the first one in the range: until the next). Of several such threads the one whose
+range opened last counts, so that one operation never belongs to two ranges that do not contain
+each other.
 """
 
 from __future__ import annotations
