@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from reports import NSYS, needs_reports
+from tests.support.reports import NSYS, needs_reports
 
 from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched
