@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
 
+from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
+from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.nesting import SEPARATOR
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
     RANGE_COLUMNS,
-    Launched,
     launched,
 )
 from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
@@ -23,6 +26,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
+from nsightpy.units import format_time
 
 FIELDS = (
     Field("range", "text"),
@@ -34,6 +38,8 @@ FIELDS = (
     Field("projected_med_ns", "ns", 1),
     Field("gpu_ops"),
     Field("share_of_busy", "ratio", 4),
+    Field("attributed_ns", "ns"),
+    Field("attributed_ops"),
 )
 NO_CALLS = Frame.empty(API_CALLS, CALL_COLUMNS)
 GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
@@ -49,29 +55,67 @@ def nvtx(
     instance's projected interval is [first start, last end] of its operations (nsys
     nvtx_gpu_proj_sum). share_of_busy: for how long any operation of the range ran, of the time
     in which any operation ran. With `tree` a range is its path a/b/c, outer ranges first.
+
+    attributed: what other threads launched while the range's own thread waited, a framework's
+    backward pass for instance, and for how long any of it ran; it is in no other column.
     """
     request = Request.of(reports, **common)
     work = partial(_tallies, tree=tree, scope=request.scope)
     parts = request.map(work).values
-    found = merged([part for part, _ in parts])
-    known = any(calls for _, calls in parts)
-    rows = _rows(found, known)
+    own = merged([part.own for part in parts])
+    attributed = merged([part.attributed for part in parts])
+    known = any(part.known for part in parts)
+    rows = _rows(own, attributed, known)
     ordered = _by_tree(rows) if tree else sorted(rows.items(), key=_by_gpu_time)
     shown = tuple((key[0].replace(SEPARATOR, "/"), *key[1:], *row) for key, row in ordered[:top])
-    return request.finish(Table("nvtx", FIELDS, shown), *_notes(found, known))
+    outside = _outside_note(parts) if known else []
+    return request.finish(Table("nvtx", FIELDS, shown), *_notes(own, known), *outside)
 
 
-def _tallies(report: SystemReport, *, tree: bool, scope: Scope) -> tuple[RangeTallies, bool]:
+@dataclass(frozen=True)
+class _Part:
+    """What one report contributes; work is the sum of its operations' durations, in ns."""
+
+    own: RangeTallies
+    attributed: RangeTallies
+    known: bool
+    outside_ns: int
+    work_ns: int
+
+
+def _tallies(report: SystemReport, *, tree: bool, scope: Scope) -> _Part:
     # what reads the ranges waits for SQLite while what joins the launches computes
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(report.frame, "nvtx_ranges", RANGE_COLUMNS)
         frames = [report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
         operations = _together([scope.narrow(report, frame) for frame in frames])
-        done = launches_of(report, operations)
-        ranges = scope.narrow(report, reading.result())
-    known = done is not None or not operations.rows
-    done = done or launched(operations, NO_CALLS)
-    return range_tallies(ranges, operations, done, tree=tree), known
+        calls = launching_calls(report, operations)
+        whole = reading.result()
+        ranges = scope.narrow(report, whole)
+    known = calls is not None or not operations.rows
+    calls = NO_CALLS if calls is None else calls
+    waiting = waiting_threads(calls, whole)
+    own, attributed = (
+        range_tallies(ranges, operations, launched(operations, made), tree=tree)
+        for made in (calls, as_launched_by(calls, waiting))
+    )
+    outside = calls.take((waiting == NO_THREAD) & ~inside(calls, ranges))
+    lengths = operations.ints("end_ns") - operations.ints("start_ns")
+    beyond = launched(operations, outside).rows
+    return _Part(own, attributed, known, int(lengths[beyond].sum()), int(lengths.sum()))
+
+
+def _outside_note(parts: Sequence[_Part]) -> list[str]:
+    """How much of the work was launched inside no range."""
+    outside, work = sum(part.outside_ns for part in parts), sum(part.work_ns for part in parts)
+    if not outside:
+        return []
+    share = 100 * outside / work
+    text = (
+        f"{format_time(outside)} of {format_time(work)} of GPU work ({share:.3g} %) was launched "
+        "inside no range and is attributed to none."
+    )
+    return [text]
 
 
 def _together(frames: list[Frame]) -> Frame:
@@ -79,8 +123,8 @@ def _together(frames: list[Frame]) -> Frame:
     return Frame.concatenate(filled)
 
 
-def launches_of(report: SystemReport, operations: Frame) -> Launched | None:
-    """The calls that launched the operations (OPERATION_COLUMNS); None without any recorded call.
+def launching_calls(report: SystemReport, operations: Frame) -> Frame | None:
+    """The calls among which are those that launched the operations; None without any recorded.
 
     Calls that usually launch something are read first, the others only where that is not enough.
     """
@@ -88,15 +132,15 @@ def launches_of(report: SystemReport, operations: Frame) -> Launched | None:
         return None
     alone = report.calls.only_process()
     calls = report.calls.launching(alone, ends=True, threads=True)
-    done = launched(operations, calls)
-    if len(done.rows) == operations.rows:
-        return done
+    if len(launched(operations, calls).rows) == operations.rows:
+        return calls
     others = report.calls.launching(alone, others=True, ends=True, threads=True)
-    calls = Frame.concatenate([calls, others.select(calls)])
-    return launched(operations, calls.ordered())
+    return Frame.concatenate([calls, others.select(calls)]).ordered()
 
 
-def _rows(found: RangeTallies, known: bool) -> dict[tuple[str, str, str], tuple[Value, ...]]:
+def _rows(
+    found: RangeTallies, attributed: RangeTallies, known: bool
+) -> dict[tuple[str, str, str], tuple[Value, ...]]:
     """The figures by (range, domain, style); None where no calls tell what a range launched."""
     projected = found.projected.statistics()
     times: dict[Key, tuple[int, float]] = {
@@ -112,15 +156,21 @@ def _rows(found: RangeTallies, known: bool) -> dict[tuple[str, str, str], tuple[
         share = busy / whole if whole else None
         name, domain, style = map(str, key)
         host = (int(ranges.instances[group]), int(ranges.total[group]))
-        rows[name, domain, style] = (*host, *(gpu if known else (None,) * 3), share)
+        waited = (attributed.busy_ns[key], attributed.operations[key])
+        rows[name, domain, style] = (
+            *host,
+            *(gpu if known else (None,) * 3),
+            share,
+            *(waited if known else (None,) * 2),
+        )
     return rows
 
 
 def _by_gpu_time(
     item: tuple[tuple[str, str, str], tuple[Value, ...]],
 ) -> tuple[int, int, tuple[str, str, str]]:
-    key, (_, host, gpu, *_) = item
-    return (-int(gpu or 0), -int(host or 0), key)
+    key, (_, host, gpu, *_, attributed, _) = item
+    return (-int(gpu or 0) - int(attributed or 0), -int(host or 0), key)
 
 
 def _by_tree(

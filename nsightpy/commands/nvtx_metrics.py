@@ -12,10 +12,15 @@ import numpy as np
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.metric_samples import MetricSummary, summaries
-from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, project
+from nsightpy.analysis.nvtx.projection import (
+    OPERATION_COLUMNS,
+    RANGE_COLUMNS,
+    launched,
+    project,
+)
 from nsightpy.analysis.nvtx.ranges import BY, folded
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.commands.nvtx import GPU_FRAMES, launches_of
+from nsightpy.commands.nvtx import GPU_FRAMES, launching_calls
 from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -123,10 +128,10 @@ def _windows(
     for pid, device in places_of(operations):
         mine = (operations.ints("pid") == pid) & (operations.ints("device") == device)
         own = operations.take(mine)
-        done = launches_of(report, own)
-        if done is None:
+        calls = launching_calls(report, own)
+        if calls is None:
             return {}
-        projected = project(ranges, done)
+        projected = project(ranges, launched(own, calls))
         for code in np.unique(groups.codes[projected.found]).tolist():
             rows = projected.found & (groups.codes == code)
             window = union(projected.start[rows], projected.end[rows])

@@ -10,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, union, union_of
+from nsightpy.analysis.nvtx.attribution import as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.membership import (
     Place,
     belongs,
     call_keys,
-    calls_beside,
     inside,
+    launch_key,
     named,
     windows,
 )
@@ -49,23 +50,41 @@ class NamedRanges:
     @cached_property
     def keys(self) -> Ints:
         """The API calls inside the ranges, by process and correlation id."""
-        found = call_keys(self.calls, self.ranges)
-        beside = calls_beside(self.calls, self.ranges)
-        if beside > len(found):
+        return call_keys(self.calls, self.ranges)
+
+    @cached_property
+    def attributed(self) -> Frame:
+        """Launching calls of other threads that the ranges' threads waited for, as if their own.
+
+        Looked for among all ranges of the report, so that no call counts for two of them.
+        """
+        made = self.report.calls.launching(None, ends=True, threads=True)
+        ranges = self.report.frame("nvtx_ranges", RANGE_COLUMNS)
+        waited = as_launched_by(made, waiting_threads(made, ranges))
+        return waited.take(inside(waited, self.ranges))
+
+    @cached_property
+    def launches(self) -> Ints:
+        """The calls whose operations belong to the ranges: made inside them, or attributed."""
+        attributed = np.unique(launch_key(self.attributed))
+        if len(attributed):
             self._say(
-                f"while they were open, their own threads made {len(found):,} API calls and other "
-                f"threads {beside:,}. What those launched is not theirs: frameworks run the "
-                "backward pass on a thread of its own."
+                f"{len(self.keys):,} API calls on their own threads, and {len(attributed):,} "
+                "launches of other threads while theirs waited for them (attributed by time)."
             )
-        return found
+        return np.union1d(self.keys, attributed)
 
     @cached_property
     def windows(self) -> dict[Place, Spans]:
         """Per process and device the union of the ranges' projected intervals, in ns."""
-        frames = [self.report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
-        found = windows(self.ranges, Frame.concatenate(frames), self.calls)
+        operations = Frame.concatenate(
+            [self.report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
+        )
+        found = windows(self.ranges, operations, self.calls)
+        for place, spans in windows(self.ranges, operations, self.attributed).items():
+            found[place] = spans | found[place] if place in found else spans
         if not found:
-            self._say("no GPU operation was launched inside one on its own thread.")
+            self._say("no GPU operation was launched inside one.")
         return found
 
     def mask(self, frame: Frame) -> NDArray[np.bool_]:
@@ -74,7 +93,7 @@ class NamedRanges:
         Rows that tell neither launch nor thread belong when they overlap the ranges' time.
         """
         if "correlation_id" in frame and "pid" in frame:
-            return belongs(frame, self.keys)
+            return belongs(frame, self.keys if "tid" in frame else self.launches)
         if {"pid", "tid"} <= set(frame):
             return inside(frame, self.ranges)
         if "device" in frame:

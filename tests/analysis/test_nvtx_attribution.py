@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
-from tests.support.reports import NSYS, needs_reports
 
 from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched
 from nsightpy.analysis.nvtx.ranges import range_tallies
 from nsightpy.frames import Frame, Labels
 from nsightpy.reports.nsys import NsysReport
+from tests.support.reports import NSYS, needs_reports
 
 MAIN, AUTOGRAD, WORKER = 1, 2, 3
 
@@ -80,10 +82,7 @@ def test_of_several_waiting_threads_the_last_range_counts() -> None:
 def test_siblings_never_share_an_operation() -> None:
     rng = np.random.default_rng(5)
     cuts = np.sort(rng.choice(10_000, 40, replace=False)).tolist()
-    siblings = [
-        (low, high, MAIN, f"part {i}")
-        for i, (low, high) in enumerate(zip(cuts, cuts[1:], strict=False))
-    ]
+    siblings = [(low, high, MAIN, f"part {i}") for i, (low, high) in enumerate(pairwise(cuts))]
     calls = calls_of(
         *(
             (int(at), int(tid))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.intervals import Spans, measure_before, union
+from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.nvtx.projection import launched, project, thread_key
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.frames import Frame, Ints, Labels, distinct
@@ -79,18 +79,6 @@ def call_keys(calls: Frame, ranges: Frame) -> Ints:
     """The calls inside the ranges as sorted keys (process and correlation id as one number)."""
     mine = calls.take(inside(calls, ranges) & (calls.ints("correlation_id") > 0))
     return np.unique(launch_key(mine))
-
-
-def calls_beside(calls: Frame, ranges: Frame) -> int:
-    """How many calls other threads of the same processes made while one of the ranges was open."""
-    count = 0
-    for pid in np.unique(ranges.ints("pid")).tolist():
-        mine = ranges.ints("pid") == pid
-        time = union(ranges.ints("start_ns")[mine], ranges.ints("end_ns")[mine])
-        others = ~np.isin(calls.ints("tid"), ranges.ints("tid")[mine]) & (calls.ints("pid") == pid)
-        start, end = calls.ints("start_ns")[others], calls.ints("end_ns")[others]
-        count += int(np.count_nonzero(measure_before(time, end) > measure_before(time, start)))
-    return count
 
 
 def launch_key(frame: Frame) -> Ints:
