@@ -22,6 +22,7 @@ from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Frame, Ints
 from nsightpy.names import function_name
+from nsightpy.query.common_clock import CommonClock, common_clock
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -83,13 +84,17 @@ def iterations(
     unless the one before it is still running then. Sources: analysis.iterations. `nvtx` names the
     range whose instances are the iterations; where it has one instance only, iterations are
     looked for inside it. phase: warm-up, steady, or edge (cut off where the profiler began or
-    stopped). Notes say the spread and what grew in slow iterations.
+    stopped). Starts are moments on the clock that all ranks share. Notes say the spread and what
+    grew in slow iterations.
     """
     request = Request.of(reports, **common)
     work = partial(_find, communication=tuple(communication), scope=request.scope)
-    parts = request.map(work, ranked=True).values
-    devices = sorted((one for part in parts for one in part.devices), key=_order)
-    rows = tuple(row for one in devices for row in _rows(one))
+    results = request.map(work, ranked=True).results
+    clock = common_clock(request.ranks)
+    placed = [(str(report.path), one) for report, part in results for one in part.devices]
+    placed.sort(key=lambda pair: _order(pair[1]))
+    parts, devices = [part for _, part in results], [one for _, one in placed]
+    rows = tuple(row for path, one in placed for row in _rows(one, path, clock))
     notes = [*_spread_notes(devices), *_slow_notes(devices)]
     why = [pair for part in parts for pair in part.why]
     said = dict.fromkeys(text for one in devices for text in one.found.notes)
@@ -127,9 +132,9 @@ def _order(one: DeviceIterations) -> tuple[bool, int, int, int]:
     return (one.rank is None, one.rank or 0, one.pid, one.device)
 
 
-def _rows(one: DeviceIterations) -> Iterable[tuple[Value, ...]]:
+def _rows(one: DeviceIterations, report: str, clock: CommonClock) -> Iterable[tuple[Value, ...]]:
     figures = (
-        one.found.start,
+        clock.aligned(report, one.pid, one.found.start),
         one.found.duration,
         one.budgets.busy,
         one.budgets.compute,

@@ -104,8 +104,9 @@ def _metrics(report: SystemReport, *, top: int, scope: Scope) -> list[_Found]:
     operations = Frame.concatenate(frames)
     ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
     time = samples.ints("time_ns")
-    low = int(time.min()) if scope.from_ns is None else scope.from_ns
-    high = int(time.max()) + 1 if scope.to_ns is None else scope.to_ns
+    start, end = scope.bounds(report)
+    low = int(time.min()) if start is None else start
+    high = int(time.max()) + 1 if end is None else end
     everything = Spans.of(low, high)
     seen = dict.fromkeys(np.unique(samples.ints("gpu_id")).tolist(), everything)
     found = [_Found(WHOLE, 0, tuple(summaries(samples, seen)))]

@@ -66,7 +66,7 @@ def timeline(
     is that of the `iteration`s, as nsightpy.iterations counts them. `detail` adds grids, sizes
     and launches, `calls` the API calls. Raises MissingDataError when nothing happened.
     """
-    request = Request.of(reports, **common)
+    request = Request.of(reports, on_common_clock=False, **common)
     chosen = request.scope.iteration
     # the window is cut out of the picture, so that what crosses its edges is drawn, too
     scope = replace(request.scope, iteration=None)

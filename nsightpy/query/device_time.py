@@ -53,13 +53,14 @@ def rank_budgets(
 
     `windows` by process and device replace those of the scope.
     """
+    low, high = scope.bounds(report)
     found = device_budgets(
         kernels,
         operations,
         graphs,
         communication=communication,
-        start_ns=scope.from_ns,
-        end_ns=scope.to_ns,
+        start_ns=low,
+        end_ns=high,
         windows=scope.windows(report) if windows is None else windows,
     )
     return [

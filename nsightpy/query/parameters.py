@@ -35,7 +35,12 @@ class Parameter:
 SCOPE = (
     Parameter("rank", "--rank", "SPEC", "Only these ranks: 0,2-5."),
     Parameter("device", "--device", "SPEC", "Only these CUDA devices: 0,2-5."),
-    Parameter("from_time", "--from", "TIME", "From this time on: 1.5s, 200ms, ns."),
+    Parameter(
+        "from_time",
+        "--from",
+        "TIME",
+        "From this time on, on the clock of all ranks: 1.5s, 200ms, ns.",
+    ),
     Parameter("to_time", "--to", "TIME", "Up to this time."),
     Parameter(
         "nvtx",

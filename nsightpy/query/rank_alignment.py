@@ -57,13 +57,14 @@ def rank_part(
             report,
             report.frame("graph_launches", tuple(dict.fromkeys((*PLACED, *everybody.columns)))),
         )
+        low, high = scope.bounds(report)
         budgets = device_budgets(
             kernels,
             Frame.empty(MEMORY_OPERATIONS, PLACED),
             graphs,
             communication=communication,
-            start_ns=scope.from_ns,
-            end_ns=scope.to_ns,
+            start_ns=low,
+            end_ns=high,
         )
         found = tuple((one.pid, one.device, one.budget.compute_ns) for one in budgets)
     return RankPart(tuple(_clocks(report)), log_of(collectives, shown), found)

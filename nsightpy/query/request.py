@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import for_kind
+from nsightpy.query.common_clock import common_clock
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths, RankSet, counted, open_ranks
 from nsightpy.report_set import Mapped, Progress
@@ -76,8 +77,14 @@ class Request:
     said: list[str] = field(default_factory=list)
 
     @classmethod
-    def of(cls, reports: Paths, **common: Unpack[Common]) -> Request:
-        """Open the reports; raises UsageError and ReportError, TypeError for what no verb knows."""
+    def of(
+        cls, reports: Paths, *, on_common_clock: bool = True, **common: Unpack[Common]
+    ) -> Request:
+        """Open the reports; raises UsageError and ReportError, TypeError for what is unknown.
+
+        The stretch of time of several reports is found in each one's own time, unless the caller
+        puts them on the common clock itself.
+        """
         if unknown := sorted(common.keys() - Common.__annotations__.keys()):
             raise TypeError(f"unexpected keyword argument {unknown[0]!r}")
         scope = Scope.of(
@@ -90,6 +97,8 @@ class Request:
         )
         use_cache = common.get("use_cache", True)
         ranks = open_ranks(reports, use_cache=use_cache, **reading_options(common))
+        if on_common_clock and (scope.from_ns, scope.to_ns) != (None, None):
+            scope = _in_own_times(scope, ranks)
         return cls(ranks, scope, _typed_options(common))
 
     def map(
@@ -137,6 +146,15 @@ class Request:
     def worded(self, note: str) -> str:
         """A note in the words of the tool that made these reports."""
         return for_kind(note, self.ranks.reports[0].kind)
+
+
+def _in_own_times(scope: Scope, ranks: RankSet) -> Scope:
+    """The scope with its stretch of time in the own time of each of several reports."""
+    clock = common_clock(ranks)
+    low, high = (0 if ns is None else ns for ns in (scope.from_ns, scope.to_ns))
+    paths = dict.fromkeys(path for path, _ in clock.fits)
+    own = {path: (clock.own(path, low), clock.own(path, high)) for path in paths}
+    return replace(scope, own_bounds=own)
 
 
 def running_options(common: Common) -> Running:

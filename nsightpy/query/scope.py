@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -20,7 +21,10 @@ MOST_NUMBERS = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Ranks and devices (None: all), a stretch of the reports' own time in ns, an NVTX range.
+    """Ranks and devices (None: all), a stretch of time in ns, an NVTX range.
+
+    `from_ns` and `to_ns` are moments on the clock that all reports share; `own_bounds` are the same
+    in the own time of each report (by path) whose clock differs.
 
     `iteration` (numbers, or "steady") leaves what began in those iterations of each process, and
     for budgets of time their windows.
@@ -34,6 +38,7 @@ class Scope:
     to_ns: int | None = None
     nvtx: str | None = None
     iteration: Chosen | None = None
+    own_bounds: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -57,6 +62,11 @@ class Scope:
         if scope.from_ns is not None and scope.to_ns is not None and scope.to_ns <= scope.from_ns:
             raise UsageError("--to must be later than --from")
         return scope
+
+    def bounds(self, report: SystemReport) -> tuple[int | None, int | None]:
+        """From when to when, in a report's own time; None where nothing was said."""
+        low, high = self.own_bounds.get(str(report.path), (self.from_ns, self.to_ns))
+        return None if self.from_ns is None else low, None if self.to_ns is None else high
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -104,18 +114,20 @@ class Scope:
 
             chosen = chosen_iterations(report, self.iteration).by_place()
         if ranges is None or chosen is None:
-            return self._clipped(chosen if ranges is None else ranges)
+            return self._clipped(report, chosen if ranges is None else ranges)
         both = ranges.keys() & chosen.keys()
-        return self._clipped({place: ranges[place] & chosen[place] for place in sorted(both)})
+        return self._clipped(
+            report, {place: ranges[place] & chosen[place] for place in sorted(both)}
+        )
 
     def _clipped(
-        self, found: dict[tuple[int, int], Spans] | None
+        self, report: SystemReport, found: dict[tuple[int, int], Spans] | None
     ) -> dict[tuple[int, int], Spans] | None:
         """The same between --from and --to."""
         if found is None:
             return None
-        low = -(2**62) if self.from_ns is None else self.from_ns
-        high = 2**62 if self.to_ns is None else self.to_ns
+        start, end = self.bounds(report)
+        low, high = -(2**62) if start is None else start, 2**62 if end is None else end
         return {place: clip(spans, low, high) for place, spans in found.items()}
 
     def _range_windows(self, report: SystemReport) -> dict[tuple[int, int], Spans] | None:
@@ -133,10 +145,11 @@ class Scope:
             keep &= np.isin(frame.ints("pid"), pids)
         if self.devices is not None and "device" in frame:
             keep &= np.isin(frame.ints("device"), sorted(self.devices))
-        if self.from_ns is not None:
-            keep &= frame.ints("end_ns") > self.from_ns
-        if self.to_ns is not None:
-            keep &= frame.ints("start_ns") < self.to_ns
+        low, high = self.bounds(report)
+        if low is not None:
+            keep &= frame.ints("end_ns") > low
+        if high is not None:
+            keep &= frame.ints("start_ns") < high
         return frame if keep.all() else frame.take(keep)
 
     def notes_on(self, report: SystemReport) -> tuple[str, ...]:

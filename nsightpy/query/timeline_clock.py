@@ -18,6 +18,7 @@ from nsightpy.analysis.clock_alignment.clocks import (
     ClockFit,
 )
 from nsightpy.frames import Ints
+from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.rank_set import RankSet
 from nsightpy.results.tracks import COMMUNICATION, NO_COLLECTIVE, Lane, Place
@@ -69,8 +70,8 @@ class Clocks:
 
 
 def clocks_of(ranks: RankSet, places: Sequence[Place]) -> Clocks:
-    """The clocks of the places' processes; a device on its own keeps its own."""
-    if len(places) == 1:
+    """The clocks of the places' processes; one report on its own keeps its own."""
+    if len(ranks) == 1 and len(places) == 1:
         return Clocks("the report's own clock")
     units = dict.fromkeys((place.report, place.pid) for place in places)
     alignment = alignment_of(ranks)
@@ -78,8 +79,7 @@ def clocks_of(ranks: RankSet, places: Sequence[Place]) -> Clocks:
     fits = {unit: by_unit[unit] for unit in units if unit in by_unit}
     if not fits:
         return Clocks(_UNCORRECTED[UNKNOWN])
-    first = next(iter(fits.values()))
-    zero = int(first.to_aligned(np.zeros(1, dtype=np.int64))[0])
+    zero = CommonClock.of(alignment).zero_ns
     missing = [f"pid {pid} of {report}" for report, pid in units if (report, pid) not in fits]
     notes = list(alignment.notes)
     if missing:

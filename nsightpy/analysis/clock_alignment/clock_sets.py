@@ -63,7 +63,7 @@ def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) ->
     sets = [np.flatnonzero(tied & (models.components == one)) for one in _sets(models, tied)]
     by_wall_clock = 0
     by_machine: dict[str, list[int]] = {}
-    if not tied[0]:
+    if len(tied) and not tied[0]:
         by_wall_clock += 1
         by_machine[machines[0]] = [0]
     for members, joined in _in_order(sets, machines, by_machine):

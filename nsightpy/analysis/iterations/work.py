@@ -116,9 +116,7 @@ def units_of(work: Work, marks: Ints) -> Units:
     if not alike.any():
         return Units(edges, alike, 0.0, 0.0)
     same = same_share(work, edges[:-1], edges[1:], np.flatnonzero(alike))
-    done = np.add.reduceat(work.lengths, edges[:-1])
-    if edges[-1] < len(work):
-        done[-1] -= int(work.lengths[edges[-1] :].sum())
+    done = np.add.reduceat(work.lengths[: edges[-1]], edges[:-1])
     begin = work.start[np.minimum(edges, len(work) - 1)]
     begin[-1] = int(work.end[: edges[-1]].max())
     time = np.maximum(np.diff(begin), 0)

@@ -75,8 +75,9 @@ def _windows(
     for pid, device in places_of(done):
         mine = (done.ints("pid") == pid) & (done.ints("device") == device)
         start, end = done.ints("start_ns")[mine], done.ints("end_ns")[mine]
-        low = int(start.min()) if scope.from_ns is None else scope.from_ns
-        high = int(end.max()) if scope.to_ns is None else scope.to_ns
+        first, last = scope.bounds(report)
+        low = int(start.min()) if first is None else first
+        high = int(end.max()) if last is None else last
         if pid in states:
             low, high = states[pid].start_ns, states[pid].end_ns
         whole = union(start[:1] * 0 + low, end[:1] * 0 + max(low, high))

@@ -1,0 +1,59 @@
+"""One clock: --from and --to are the same moment on every rank, in every command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import nsightpy
+from nsightpy.query.common_clock import CommonClock, common_clock
+from nsightpy.rank_set import open_ranks
+from nsightpy.units import format_time
+
+SAMPLES = Path(__file__).parents[2] / "sample_reports"
+TRAINING = SAMPLES / "training_4rank"
+SINGLE = SAMPLES / "single_process.sqlite"
+
+
+@pytest.fixture(scope="module")
+def clock() -> CommonClock:
+    return common_clock(open_ranks(TRAINING))
+
+
+def test_own_times_and_moments_are_inverse(clock: CommonClock) -> None:
+    assert len(clock.fits) == 4
+    for path, pid in clock.fits:
+        for moment in (-1_000_000_000, 0, 579_174_000, 10_000_000_000):
+            assert abs(clock.moment(path, pid, clock.own(path, moment)) - moment) <= 1
+
+
+def test_the_first_rank_keeps_its_own_time(clock: CommonClock) -> None:
+    path, pid = next(iter(clock.fits))
+    assert path.endswith("train_rank0.sqlite")
+    assert clock.moment(path, pid, 123_456_789) == 123_456_789
+
+
+def test_one_report_keeps_its_own_clock() -> None:
+    assert common_clock(open_ranks(SINGLE)).fits == {}
+
+
+def test_a_step_of_all_ranks_is_cut_out_of_all_ranks() -> None:
+    """Where each rank's own time is cut instead, ranks seem to do different amounts of work."""
+    table = nsightpy.iterations(TRAINING)
+    steps = [row for row in table.records() if row["iteration"] == 5]
+    start = min(row["start_ns"] for row in steps)
+    end = max(row["start_ns"] + row["duration_ns"] for row in steps)
+    assert max(row["start_ns"] for row in steps) - start < 0.2 * (end - start)
+    budget = nsightpy.breakdown(TRAINING, from_time=start, to_time=end)
+    compute = dict(zip(budget.column("rank"), budget.column("compute_ns"), strict=True))
+    wanted = {row["rank"]: row["compute_ns"] for row in steps}
+    for rank, ns in wanted.items():
+        assert abs(compute[rank] - ns) < 0.1 * ns, (rank, format_time(compute[rank]))
+
+
+def test_a_stretch_of_one_report_is_in_its_own_time() -> None:
+    extent = nsightpy.open_report(SINGLE).extent
+    middle = (extent.start_ns + extent.end_ns) // 2
+    budget = nsightpy.breakdown(SINGLE, from_time=extent.start_ns, to_time=middle)
+    assert budget.column("window_ns") == [middle - extent.start_ns]
