@@ -64,6 +64,7 @@ _TABLE = (
         figure="breakdown_figure",
     ),
     Command("findings", "What stands out, and what it could give back at most.", folder=True),
+    Command("gaps", "The longest idle intervals: cause, host activity, operations around."),
     Command("ranks", "Every rank on one clock: offsets, waits, the straggler."),
     Command("collectives", "Collectives by size and group: bandwidth, wait, who is late."),
     Command("imbalance", "Kernels whose time differs between ranks, and the slowest rank."),

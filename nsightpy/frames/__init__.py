@@ -19,6 +19,7 @@ from nsightpy.frames.frame import (
 from nsightpy.frames.schema import (
     API_CALLS,
     COLLECTIVES,
+    CPU_SAMPLES,
     CUDA_EVENTS,
     DEVICES,
     DIAGNOSTICS,
@@ -54,6 +55,7 @@ __all__ = [
     "ALLOCATOR_EVENTS",
     "API_CALLS",
     "COLLECTIVES",
+    "CPU_SAMPLES",
     "CUDA_EVENTS",
     "DEVICES",
     "DIAGNOSTICS",

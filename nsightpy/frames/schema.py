@@ -250,6 +250,17 @@ OS_CALLS = Schema(
         _int("nesting_level", "", "0 = not called by another traced one"),
     ),
 )
+CPU_SAMPLES = Schema(
+    "cpu_samples",
+    "CPU samples of threads, one row per sample",
+    (
+        _int("time_ns", "ns", "time of the sample, in the report's own time"),
+        _int("pid", "", "process"),
+        _int("tid", "", "thread"),
+        _label("name", "function on top of the stack; where it was not resolved, its address"),
+        _label("module", "file of that function"),
+    ),
+)
 GPU_METRICS = Schema(
     "gpu_metrics",
     "hardware metrics of GPUs, sampled at a fixed rate",
@@ -371,6 +382,7 @@ SCHEMAS = {
         MPI_CALLS,
         LIBRARY_CALLS,
         OS_CALLS,
+        CPU_SAMPLES,
         GPU_METRICS,
         PROCESSES,
         DEVICES,

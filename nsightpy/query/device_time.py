@@ -97,13 +97,15 @@ def attributed(
     ], idle
 
 
-def read_work(report: SystemReport, scope: Scope, more: tuple[str, ...] = ()) -> Work:
+def read_work(
+    report: SystemReport, scope: Scope, more: tuple[str, ...] = (), shapes: tuple[str, ...] = ()
+) -> Work:
     """The GPU work of the ranks and devices in scope, at all times.
 
-    `more` are further columns of the memory operations.
+    `more` are further columns of the memory operations, `shapes` of the kernels.
     """
     everywhen = replace(scope, from_ns=None, to_ns=None, nvtx=None, iteration=None)
-    columns = (KERNEL_COLUMNS, (*OPERATION_COLUMNS, *more), WORK_COLUMNS)
+    columns = ((*KERNEL_COLUMNS, *shapes), (*OPERATION_COLUMNS, *more), WORK_COLUMNS)
     names = ("kernels", "memory_operations", "graph_launches")
     return Work(
         *(

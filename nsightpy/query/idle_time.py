@@ -26,7 +26,7 @@ from nsightpy.analysis.idle.event_waits import (
     event_waits,
 )
 from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
-from nsightpy.analysis.idle.launch_waits import LONG_CALL_NS
+from nsightpy.analysis.idle.idle_gaps import LONG_CALL_NS
 from nsightpy.analysis.intervals import Spans, overlap_total, spans_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
@@ -146,11 +146,11 @@ class LaunchReader:
         source = self.report.calls
         alone, calls = source.only_process(), self.usual()
         if alone != self.process:
-            calls = source.launching(alone, ORDERING, ends=self.ends)
+            calls = source.launching(alone, ORDERING, ends=self.ends, threads=self.ends)
         work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
         if not (work.launch == NO_TIME).any():
             return work, calls
-        others = source.launching(alone, ORDERING, others=True, ends=self.ends)
+        others = source.launching(alone, ORDERING, others=True, ends=self.ends, threads=self.ends)
         calls = Frame.concatenate([calls, others]).ordered()
         work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
         return work, calls
@@ -162,7 +162,8 @@ def launches_of(
 ) -> Iterator[LaunchReader | None]:
     """The report's launch calls, read while the caller does something else; None without any.
 
-    With their `ends` where their length matters, and the calls in which the host may be `waiting`.
+    With their `ends` and threads where these matter, and the calls
+    in which the host may be `waiting`.
     """
     calls = report.calls
     if not calls.recorded:
@@ -170,7 +171,7 @@ def launches_of(
         return
     alone = calls.only_process(likely=True)
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(calls.launching, alone, ORDERING, ends=ends)
+        reading = pool.submit(calls.launching, alone, ORDERING, ends=ends, threads=ends)
         waits = pool.submit(_waiting_calls, calls).result if waiting else None
         yield LaunchReader(report, reading.result, alone, ends, waits)
 

@@ -15,7 +15,15 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.readers.extent import Extent
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nccl.collectives import collectives
-from nsightpy.readers.nsys import events, gpu_metrics, host_tables, memory_usage, nvtx, streams
+from nsightpy.readers.nsys import (
+    cpu_samples,
+    events,
+    gpu_metrics,
+    host_tables,
+    memory_usage,
+    nvtx,
+    streams,
+)
 from nsightpy.readers.nsys.capture_notes import capture_notes
 from nsightpy.readers.nsys.capture_start import CaptureStart, capture_start
 from nsightpy.readers.nsys.extent import HOST_TABLES, bounds, extent_of
@@ -54,6 +62,7 @@ _READERS: Mapping[str, tuple[_Reader, str | None]] = {
     "library_calls": (host_tables.library_calls, "start_ns"),
     "os_calls": (host_tables.os_calls, "start_ns"),
     "gpu_metrics": (gpu_metrics.gpu_metrics, "time_ns"),
+    "cpu_samples": (cpu_samples.cpu_samples, "time_ns"),
 }
 # Small frames about the capture itself, kept as long as the report.
 _FACTS: Mapping[str, Callable[[NsysExport], Frame]] = {

@@ -79,6 +79,11 @@ class SystemFrames(ABC):
         return self.frame("os_calls").to_pandas()
 
     @property
+    def cpu_samples(self) -> pd.DataFrame:
+        """CPU samples of threads (schema: frames.CPU_SAMPLES)."""
+        return self.frame("cpu_samples").to_pandas()
+
+    @property
     def gpu_metrics(self) -> pd.DataFrame:
         """Sampled GPU metrics (schema: frames.GPU_METRICS)."""
         return self.frame("gpu_metrics").to_pandas()

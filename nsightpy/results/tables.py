@@ -155,7 +155,12 @@ class QueueLengths(Table):
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing worth knowing: what, how bad, on which figures, and what to type next."""
+    """One thing worth knowing: what, how bad, on which figures, where, and what to type next.
+
+    `share` is its part of the device's window; `recoverable_share` is that where removing the cause
+    would give the time back. `id` is one of the stable names in docs/findings.md, `window` what
+    the figures are about (whole or steady), start and duration the worst place, in ns.
+    """
 
     name: str
     severity: str
@@ -165,6 +170,11 @@ class Finding:
     recoverable_ns: int | None = None
     recoverable_share: float | None = None
     next_command: str = ""
+    id: str = ""
+    window: str = "whole"
+    start_ns: int | None = None
+    duration_ns: int | None = None
+    share: float | None = None
     evidence: Mapping[str, Value] = field(default_factory=dict)
 
 
@@ -200,6 +210,10 @@ def finding_record(finding: Finding) -> dict[str, Any]:
         "recoverable_ns": finding.recoverable_ns,
         "recoverable_share": finding.recoverable_share,
         "next_command": finding.next_command,
+        "id": finding.id,
+        "window": finding.window,
+        "start_ns": finding.start_ns,
+        "duration_ns": finding.duration_ns,
     }
 
 

@@ -24,8 +24,8 @@ TRAINING = ROOT / "sample_reports" / "training_4rank"
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
-def by_name(reports: Path, **options: Any) -> dict[str, dict[str, Any]]:
-    return {str(row["finding"]): row for row in findings(reports, **options).records()}
+def by_id(reports: Path, **options: Any) -> dict[str, dict[str, Any]]:
+    return {str(row["id"]): row for row in findings(reports, **options).records()}
 
 
 @pytest.mark.parametrize(("straggler", "named"), [(1, 1), (None, None)])
@@ -36,7 +36,7 @@ def test_a_straggler_is_named_or_nobody(
         PRESETS["ranks_2"], iterations=8, straggler=straggler, straggler_slowdown=1.3, layers=3
     )
     made = simulate(job, tmp_path)
-    rows = by_name(tmp_path, from_time=0)
+    rows = by_id(tmp_path, from_time=0)
     if named is None:
         assert "straggler" not in rows
         return
@@ -56,10 +56,10 @@ def test_long_captures_are_judged_by_a_sample(
 ) -> None:
     job = replace(PRESETS["ranks_2"], iterations=24, straggler=1, straggler_slowdown=1.3, layers=3)
     simulate(job, tmp_path)
-    before = by_name(tmp_path)["straggler"]
+    before = by_id(tmp_path)["straggler"]
     assert not findings(tmp_path).notes
     monkeypatch.setattr(rank_facts, "ENOUGH", 150)
-    after = by_name(tmp_path)["straggler"]
+    after = by_id(tmp_path)["straggler"]
     assert after["rank"] == before["rank"] == 1
     assert after["recoverable_ns"] == pytest.approx(before["recoverable_ns"], rel=0.1)
     (note,) = findings(tmp_path).notes
@@ -68,7 +68,7 @@ def test_long_captures_are_judged_by_a_sample(
 
 
 def test_findings_and_ranks_tell_the_same_straggler() -> None:
-    rows = by_name(TRAINING)
+    rows = by_id(TRAINING)
     table = ranks(TRAINING)
     (late,) = [row for row in table.records() if row["straggler"]]
     finding = rows["straggler"]
@@ -76,15 +76,15 @@ def test_findings_and_ranks_tell_the_same_straggler() -> None:
     told = "comes last to 98 % of the collectives in which ranks wait"
     assert told in finding["evidence"]
     assert any(told in note for note in table.notes)
-    assert rows["communication exposed"]["next_command"].startswith("nsightpy collectives ")
+    assert rows["exposed-communication"]["next_command"].startswith("nsightpy collectives ")
     # the waits of the others are part of what they communicate alone
-    assert list(rows).index("straggler") < list(rows).index("communication exposed")
+    assert list(rows).index("straggler") < list(rows).index("exposed-communication")
 
 
 @needs_reports
 def test_one_collective_has_one_duration_everywhere() -> None:
     """132 ms on rank 0, as its kernel row says; rank 1 came that much later."""
-    told = by_name(NSYS / DDP)["communication abnormally long"]["evidence"]
+    told = by_id(NSYS / DDP)["slow-collectives"]["evidence"]
     note = next(note for note in collectives(NSYS / DDP).notes if note.startswith("abnormal"))
     assert "Broadcast of 1.18 MB in 0-1 took 132 ms, 1470 times its median" in told
     assert "Broadcast of 1.18 MB in 0-1 once took 132 ms, 1470 times its median" in note
@@ -95,12 +95,12 @@ def test_one_collective_has_one_duration_everywhere() -> None:
 def test_unbalanced_devices(tmp_path: Path, *, slow: bool) -> None:
     job = replace(PRESETS["ranks_2"], straggler=0 if slow else None, straggler_slowdown=2.0)
     simulate(job, tmp_path)
-    found = by_name(tmp_path, from_time=0)
-    assert ("unbalanced devices" in found) == slow
+    found = by_id(tmp_path, from_time=0)
+    assert ("imbalance" in found) == slow
     if slow:
         work = [int(str(row["compute_ns"])) for row in breakdown(tmp_path).records()]
         lost = int(max(work) - sum(work) / 2)
-        assert found["unbalanced devices"]["recoverable_ns"] == lost
+        assert found["imbalance"]["recoverable_ns"] == lost
 
 
 def test_reports_that_are_missing_or_twice_are_problems_of_the_capture(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_reports_that_are_missing_or_twice_are_problems_of_the_capture(tmp_path:
         (tmp_path / "broken.sqlite").write_bytes(b"")
 
     simulate(replace(PRESETS["ranks_8"], straggler=None), tmp_path, lose)
-    said = by_name(tmp_path, from_time=0)["capture problems"]["evidence"]
+    said = by_id(tmp_path, from_time=0)["capture-incomplete"]["evidence"]
     assert "broken.sqlite: is empty" in said
     assert "repeats the capture of" in said
     assert "ranks without a report here: 1" in said
@@ -171,7 +171,7 @@ def ask_rows(reports: Path, *options: str) -> list[dict[str, Any]]:
 @needs_reports
 def test_a_capture_without_gpu_work_is_blind() -> None:
     (row,) = findings(NSYS / "no_kernels_a100_2026.2.sqlite").records()
-    assert (row["finding"], row["severity"]) == ("capture problems", "error")
+    assert (row["id"], row["severity"]) == ("no-gpu-work", "error")
     assert str(row["evidence"]).startswith("The capture holds no GPU work: no kernel, copy")
 
 

@@ -10,38 +10,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from nsightpy.analysis.findings.capture import CAPTURE_CHECKS, healthy
 from nsightpy.analysis.findings.copies import COPY_CHECKS
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts
+from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.host import HOST_CHECKS
+from nsightpy.analysis.findings.kernels import KERNEL_CHECKS
 from nsightpy.analysis.findings.ranks import RANK_CHECKS
-from nsightpy.analysis.findings.work import WORK_CHECKS
 from nsightpy.results import Finding
 
 LEAST_SHARE = 0.01
 CHECKS: tuple[Callable[[Facts], list[Finding]], ...] = (
+    *CAPTURE_CHECKS,
     *HOST_CHECKS,
     *RANK_CHECKS,
     *COPY_CHECKS,
-    *WORK_CHECKS,
+    *KERNEL_CHECKS,
 )
 
 
 def findings(facts: Facts) -> list[Finding]:
-    """What makes the others blind, then the largest possible share of a window, then the rest."""
+    """What makes the others blind, then the largest share of a window, then the rest."""
     found = [finding for check in CHECKS for finding in check(facts)]
-    told = [one for one in found if one.recoverable_share is None or _is_material(one)]
-    return sorted(told, key=_order)
+    said = [one for one in found if one.share is None or one.share >= LEAST_SHARE]
+    return sorted([*said, *healthy(facts, said)], key=_order)
 
 
-def _is_material(one: Finding) -> bool:
-    return (one.recoverable_share or 0.0) >= LEAST_SHARE
-
-
-def _order(one: Finding) -> tuple[bool, float, bool]:
+def _order(one: Finding) -> tuple[bool, bool, float]:
     # a ceiling beyond the window itself cannot be had: such findings rank together at the top.
     # Equal ones stay in the order of the checks, in which causes come before what they cause.
-    share = -round(min(one.recoverable_share or 0.0, 1.0), 3)
-    return (one.severity != "error", share, one.severity == "info")
-
-
-__all__ = ["CHECKS", "DeviceFacts", "Facts", "findings"]
+    share = 1.0 if one.share is None and one.severity == "warning" else one.share or 0.0
+    return (one.severity != "error", one.severity == "info", -round(min(share, 1.0), 3))

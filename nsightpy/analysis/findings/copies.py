@@ -1,75 +1,112 @@
-"""Checks on copies: what no kernel hides, pageable memory, pages that migrate."""
+"""Checks on copies: what no kernel hides, pageable memory, small copies, pages that migrate."""
 
 from __future__ import annotations
 
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts
-from nsightpy.analysis.findings.worst import worst
-from nsightpy.analysis.memory.copies import CopyTime
+from nsightpy.analysis.findings.copy_use import SMALL_BYTES, CopyUse
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
+from nsightpy.analysis.findings.worst import counted, worst
 from nsightpy.results import Finding
 from nsightpy.units import format_bytes, format_count, significant
 
-# Of copies smaller than this, a few microseconds of latency are the larger part.
-SMALL_BYTES = 16_384
 _BY_MEMORY = "--by memory"
-
-
-def input_copies(facts: Facts) -> list[Finding]:
-    """Host-to-device copies that nothing hides: the data loader's part of the critical path."""
-
-    def lost(one: DeviceFacts) -> int:
-        return one.input_copies.exposed_ns if one.input_copies else 0
-
-    def text(one: DeviceFacts) -> str:
-        size = one.input_copies.bytes if one.input_copies else 0
-        return (
-            f"host-to-device copies ({format_bytes(size)} in all) ran with no kernel beside them "
-            "for {time}, {share} of {place}: prefetch on a stream of their own"
-        )
-
-    return worst(facts, "input copies not overlapped", lost, text, "memory", more=_BY_MEMORY)
+MANY = 100
+_TOWARDS = {
+    "h2d": ("from host to device", "keep the data on the device, or copy ahead on another stream"),
+    "d2h": ("from device to host", "copy less, or copy on another stream while kernels run"),
+    "d2d": ("within or between devices", "write results where they are needed"),
+}
 
 
 def exposed_copies(facts: Facts) -> list[Finding]:
-    """Copies of any direction with no kernel beside them, but for input copies."""
+    """Copies with no kernel beside them, by direction; what the driver stages counts with them."""
+    return [finding for direction in _TOWARDS for finding in _exposed(facts, direction)]
+
+
+def _exposed(facts: Facts, direction: str) -> list[Finding]:
+    way, advice = _TOWARDS[direction]
+
+    def use(one: DeviceFacts) -> CopyUse:
+        found: CopyUse = CopyUse() if one.copies is None else getattr(one.copies, direction)
+        return found
 
     def lost(one: DeviceFacts) -> int:
-        mine = one.input_copies.exposed_ns if one.input_copies else 0
-        return max(one.budget.copy_only_ns - mine, 0)
+        return use(one).exposed_ns + _staging(one, use(one))
 
-    def text(_: DeviceFacts) -> str:
+    def text(one: DeviceFacts) -> str:
+        copies = use(one)
+        memory = ", pageable memory" if copies.pageable_ns > copies.busy_ns / 2 else ""
+        once = "" if one.iterations else "; where they happen once, they matter once"
         return (
-            "copies other than from host to device ran with no kernel beside them for {time}, "
-            "{share} of {place}"
+            f"{counted(copies.count, 'copy', 'copies')} {way} ({format_bytes(copies.bytes)}"
+            f"{memory}) ran with no kernel beside them: {{time}}, {{share}} of {{place}}; "
+            f"{advice}{once}"
         )
 
-    return worst(facts, "copies not overlapped", lost, text, "memory", more=_BY_MEMORY)
+    return worst(
+        facts,
+        f"exposed-{direction}",
+        f"copies not overlapped: {way}",
+        lost,
+        text,
+        "memory",
+        more=_BY_MEMORY,
+        place=lambda one: _place(use(one)),
+    )
 
 
 def pageable_copies(facts: Facts) -> list[Finding]:
-    """Copies from or to pageable memory: slow, and never asynchronous."""
+    """Large copies from or to pageable memory; their time is that of the exposed copies."""
 
     def lost(one: DeviceFacts) -> int:
-        return one.pageable.busy_ns if one.pageable else 0
+        return 0 if one.copies is None else one.copies.pageable.exposed_ns
 
     def text(one: DeviceFacts) -> str:
-        return "" if one.pageable is None else _pageable(one.pageable)
+        copies = CopyUse() if one.copies is None else one.copies.pageable
+        rate = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
+        return (
+            f"{format_bytes(copies.bytes)} in {counted(copies.count, 'copy', 'copies')} came from "
+            f"or went to pageable memory{rate}, {{share}} of {{place}} (the same time as "
+            "above): pinned memory copies faster, and beside kernels"
+        )
 
-    return worst(facts, "pageable copies", lost, text, "memory", more=_BY_MEMORY)
+    return worst(
+        facts,
+        "pageable-copies",
+        "pageable copies",
+        lost,
+        text,
+        "memory",
+        more=_BY_MEMORY,
+        recoverable=False,
+        place=lambda one: None if one.copies is None else _place(one.copies.pageable),
+    )
 
 
-def _pageable(copies: CopyTime) -> str:
-    size = format_bytes(copies.bytes)
-    if copies.bytes < SMALL_BYTES * copies.count:
+def many_small_copies(facts: Facts) -> list[Finding]:
+    """Copies whose number costs, not their bytes."""
+
+    def lost(one: DeviceFacts) -> int:
+        copies = one.copies
+        return 0 if copies is None or copies.small.count < MANY else copies.small.exposed_ns
+
+    def text(one: DeviceFacts) -> str:
+        copies = CopyUse() if one.copies is None else one.copies.small
         each = format_bytes(copies.bytes / max(copies.count, 1))
         return (
-            f"{format_count(copies.count)} copies of {each} each on average, from or to pageable "
-            "memory, took {time}, {share} of {place}: fewer or none of them would help, they are "
-            "too small for their speed to matter"
+            f"{format_count(copies.count)} copies under {format_bytes(SMALL_BYTES)} ({each} on "
+            "average) took {time}, {share} of {place}, and each may hold up the host: copy once, "
+            "or decide on the device"
         )
-    rate = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
-    return (
-        f"{size} were copied from or to pageable memory in {{time}}{rate}, {{share}} of {{place}}; "
-        "pinned memory copies faster and overlaps"
+
+    return worst(
+        facts,
+        "many-small-copies",
+        "many small copies",
+        lost,
+        text,
+        "memory",
+        more=_BY_MEMORY,
+        place=lambda one: None if one.copies is None else _place(one.copies.small),
     )
 
 
@@ -77,16 +114,37 @@ def unified_memory(facts: Facts) -> list[Finding]:
     """Pages of unified memory that migrate while kernels wait for them."""
 
     def lost(one: DeviceFacts) -> int:
-        return one.unified.busy_ns if one.unified else 0
+        return 0 if one.copies is None else one.copies.unified.busy_ns
 
     def text(one: DeviceFacts) -> str:
-        size = format_bytes(one.unified.bytes if one.unified else 0)
+        size = format_bytes(0 if one.copies is None else one.copies.unified.bytes)
         return (
             f"{size} of unified memory migrated in {{time}}, {{share}} of {{place}}; "
-            "prefetching avoids page faults"
+            "cudaMemPrefetchAsync or explicit copies avoid page faults"
         )
 
-    return worst(facts, "unified memory migrates", lost, text, "memory", more=_BY_MEMORY)
+    return worst(
+        facts,
+        "unified-memory",
+        "unified memory migrates",
+        lost,
+        text,
+        "memory",
+        more=_BY_MEMORY,
+        place=lambda one: None if one.copies is None else _place(one.copies.unified),
+    )
 
 
-COPY_CHECKS = (input_copies, exposed_copies, pageable_copies, unified_memory)
+def _staging(one: DeviceFacts, copies: CopyUse) -> int:
+    """Idle time inside copying calls, where these copies are the pageable ones that cost most."""
+    if one.copies is None or not copies.pageable_ns:
+        return 0
+    most = max(use.pageable_ns for use in (one.copies.h2d, one.copies.d2h, one.copies.d2d))
+    return one.caused_ns("staging") if copies.pageable_ns == most else 0
+
+
+def _place(copies: CopyUse) -> Place | None:
+    return Place(copies.start_ns, copies.duration_ns) if copies.count else None
+
+
+COPY_CHECKS = (exposed_copies, pageable_copies, many_small_copies, unified_memory)

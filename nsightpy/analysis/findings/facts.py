@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from nsightpy.analysis.idle.causes import IdleCauses
-from nsightpy.analysis.idle.launch_waits import LongLaunches
-from nsightpy.analysis.idle.starvation import Starvation
-from nsightpy.analysis.memory.copies import CopyTime
-from nsightpy.analysis.tally import Statistics
+from nsightpy.analysis.findings.copy_use import CopyUses
+from nsightpy.analysis.findings.kernel_use import Gpu, KernelUse
 from nsightpy.analysis.time_budget import TimeBudget
 
 # A device that was busy for less than this part of the busiest one is not used.
 UNUSED = 0.01
-
-
-@dataclass(frozen=True, slots=True)
-class TinyKernels:
-    """Compute kernels of a few microseconds, and what they cost a device at most, in ns.
-
-    `lost_ns` is their own time where nothing else ran, and the launch latency before them.
-    """
-
-    kernels: int
-    of: int
-    lost_ns: int
+# A GPU window this short after the first API call is one of a start-up.
+SHORT_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,38 +32,99 @@ class SlowCollectives:
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
-    """The rank that the others wait for: how often it came last, what that cost them, in ns."""
+    """The rank that the others wait for: how often it came last, what that cost them, in ns.
+
+    `times`: it came late so many times only; 0 where it is late as a rule.
+    """
 
     last_share: float
     caused_ns: int
+    times: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class DeviceFacts:
-    """One device of one rank: its budget, and why it was idle where the capture tells.
+class Place:
+    """Where to look: start in the report's own time and length, in ns."""
 
-    `iterations` is how many the window holds, None where they are not known. Times in ns.
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True)
+class IdleFacts:
+    """Why a device was idle, in ns by cause (idle_gaps.CAUSES), and where each cause is worst.
+
+    `run_ahead_lost_ns`: launch-bound time brought about by blocking calls. `mpi_ns`: the part of
+    host-gap inside MPI calls, `compiling_ns` inside ranges that compile; both are left out of it.
+    `host` says for people what the host did in host gaps, `calls` which call each cause is
+    mostly in. `blocked_by` is the blocking call in which most of the host gaps opened, if any did.
     """
+
+    causes: Mapping[str, int]
+    worst: Mapping[str, Place]
+    run_ahead_lost_ns: int = 0
+    drained: int = 0
+    mpi_ns: int = 0
+    compiling_ns: int = 0
+    longest: Place | None = None
+    host: str = ""
+    calls: Mapping[str, str] = field(default_factory=dict)
+    blocked_by: str = ""
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """What is known of a device's iterations: how many steady ones, of what, and what is outside.
+
+    `lead_ns` is the time from the process's first API call to the first operation on the device,
+    `loading_ns` the part of it in calls that load or compile code, mostly in `loading_call`;
+    `whole_ns` is the time from the first to the last operation.
+    """
+
+    iterations: int | None = None
+    source: str = ""
+    outside: str = ""
+    lead_ns: int = 0
+    loading_ns: int = 0
+    loading_call: str = ""
+    whole_ns: int = 0
+
+
+@dataclass(frozen=True)
+class DeviceFacts:
+    """One device of one rank: its budget in the window that is looked at, and why it was idle."""
 
     rank: int | None
     device: int
     budget: TimeBudget
-    causes: IdleCauses | None = None
-    starvation: Starvation | None = None
-    launch_bound_kernels: int = 0
-    launch_bound_idle_ns: int = 0
-    long_launches: LongLaunches | None = None
-    tiny: TinyKernels | None = None
-    input_copies: CopyTime | None = None
-    pageable: CopyTime | None = None
-    unified: CopyTime | None = None
+    gpu: Gpu = field(default_factory=Gpu)
+    idle: IdleFacts | None = None
+    kernels: KernelUse | None = None
+    short_cost_ns: int = 0
+    copies: CopyUses | None = None
+    repetition: Repetition = field(default_factory=Repetition)
     slow_collectives: SlowCollectives | None = None
     straggler: Straggler | None = None
-    iterations: int | None = None
+
+    @property
+    def iterations(self) -> int | None:
+        """The steady iterations that the window holds; None where they are not known."""
+        return self.repetition.iterations
 
     @property
     def name(self) -> str:
         return f"device {self.device}" if self.rank is None else f"rank {self.rank}"
+
+    @property
+    def window(self) -> str:
+        """What the budget covers, in a word: steady or whole."""
+        return "whole" if self.iterations is None else "steady"
+
+    @property
+    def short(self) -> bool:
+        """Whether the device worked for a moment only, after a long start-up."""
+        window = self.budget.window_ns
+        return self.iterations is None and window < SHORT_SHARE * (window + self.repetition.lead_ns)
 
     @property
     def span(self) -> str:
@@ -87,6 +135,10 @@ class DeviceFacts:
             return f"{self.name}'s steady iteration"
         return f"{self.name}'s {self.iterations:,} steady iterations"
 
+    def caused_ns(self, cause: str) -> int:
+        """The idle time of one cause, in ns; 0 where causes are not known."""
+        return 0 if self.idle is None else self.idle.causes.get(cause, 0)
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -96,14 +148,15 @@ class Facts:
     """
 
     devices: Sequence[DeviceFacts]
-    kernels: Statistics
     report: str = "REPORT"
     problems: Sequence[str] = field(default_factory=tuple)
+    kernels: int = 0
     unlaunched: int = 0
     options: str = ""
     has_ranges: bool = True
     has_collectives: bool = False
     notes: tuple[str, ...] = ()
+    has_calls: bool = True
 
     @property
     def window_ns(self) -> int:
@@ -115,9 +168,9 @@ class Facts:
         least = UNUSED * max((one.budget.busy_ns for one in self.devices), default=0)
         return [one for one in self.devices if one.budget.window_ns and one.budget.busy_ns > least]
 
-    def command(self, verb: str, one: DeviceFacts | None = None, *, more: str = "") -> str:
-        """The command line of a verb about these reports, or about one device among several."""
-        parts = ["nsightpy", verb, self.report, more, self.options, self._only(one)]
+    def command(self, command: str, one: DeviceFacts | None = None, *, more: str = "") -> str:
+        """The command line of a command about these reports, or about one device of several."""
+        parts = ["nsightpy", command, self.report, more, self.options, self._only(one)]
         return " ".join(part for part in parts if part)
 
     def _only(self, one: DeviceFacts | None) -> str:

@@ -27,12 +27,18 @@ def straggler(facts: Facts) -> list[Finding]:
         if lost <= 0:
             continue
         share = percent_text(lost / one.budget.window_ns)
-        text = (
-            f"the other ranks wait for {one.name}, which comes last to "
-            f"{percent_text(one.straggler.last_share)} of the collectives in which ranks wait: "
-            f"up to {format_time(lost)}, {share} of {one.span}{_slower(one, others, lost)}"
+        times = one.straggler.times
+        how = (
+            f"came late {times:,} time{'s' if times > 1 else ''}, not as a rule"
+            if times
+            else f"comes last to {percent_text(one.straggler.last_share)} of the collectives in "
+            "which ranks wait"
         )
-        return [finding_of("straggler", one, lost, text, facts.command("ranks"))]
+        text = (
+            f"the other ranks wait for {one.name}, which {how}: up to {format_time(lost)}, "
+            f"{share} of {one.span}{_slower(one, others, lost)}"
+        )
+        return [finding_of("straggler", "straggler", one, lost, text, facts.command("ranks"))]
     return []
 
 
@@ -50,13 +56,20 @@ def _slower(one: DeviceFacts, others: Sequence[DeviceFacts], lost: int) -> str:
 def exposed_communication(facts: Facts) -> list[Finding]:
     """Communication with nothing beside it."""
 
-    def text(_: DeviceFacts) -> str:
+    def text(one: DeviceFacts) -> str:
+        mpi = one.idle.mpi_ns if one.idle else 0
+        if mpi > one.budget.exposed_communication_ns:
+            return (
+                "the launching thread waited in MPI calls with nothing on the GPU for {time}, "
+                "{share} of {place}"
+            )
         return "communication ran alone for {time}, {share} of {place}"
 
     return worst(
         facts,
+        "exposed-communication",
         "communication exposed",
-        lambda one: one.budget.exposed_communication_ns,
+        lambda one: one.budget.exposed_communication_ns + (one.idle.mpi_ns if one.idle else 0),
         text,
         "collectives" if facts.has_collectives else "breakdown",
         alone=False,
@@ -81,7 +94,15 @@ def slow_communication(facts: Facts) -> list[Finding]:
             f"{slow.cause}"
         )
 
-    return worst(facts, "communication abnormally long", lost, text, "collectives", alone=False)
+    return worst(
+        facts,
+        "slow-collectives",
+        "communication abnormally long",
+        lost,
+        text,
+        "collectives",
+        alone=False,
+    )
 
 
 def unbalanced(facts: Facts) -> list[Finding]:
@@ -102,7 +123,9 @@ def unbalanced(facts: Facts) -> list[Finding]:
         f"{one.name} computes {format_time(work[place] * count)}, "
         f"{significant(work[place] / mean)} times the mean of {len(work)} devices"
     )
-    return [finding_of("unbalanced devices", one, lost, text, facts.command("breakdown"))]
+    return [
+        finding_of("imbalance", "unbalanced devices", one, lost, text, facts.command("breakdown"))
+    ]
 
 
 RANK_CHECKS = (straggler, exposed_communication, slow_communication, unbalanced)

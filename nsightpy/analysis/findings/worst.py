@@ -4,27 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.results import Finding, Value
-from nsightpy.units import format_time
+from nsightpy.units import format_count, format_time
 
 WARNING_SHARE = 0.03
 
 
 def worst(
     facts: Facts,
+    identifier: str,
     name: str,
     lost: Callable[[DeviceFacts], int],
     text: Callable[[DeviceFacts], str],
-    verb: str,
+    command: str,
     *,
     more: str = "",
     alone: bool = True,
+    place: Callable[[DeviceFacts], Place | None] = lambda _: None,
+    recoverable: bool = True,
+    most: Callable[[DeviceFacts], str] = lambda _: "warning",
 ) -> list[Finding]:
     """The finding about the device that lost the largest share of its window; none for none.
 
-    In a text {time}, {share} and {place} stand for what was lost, of what. The next command is the
-    verb with `more`, about that device alone or about all.
+    In a text {time}, {share} and {place} stand for what was lost, of what. The next command is
+    about that device `alone` or about all. `recoverable` is False where removing the cause would
+    not give that time back, `most` the highest severity.
     """
     if not facts.used:
         return []
@@ -33,12 +38,35 @@ def worst(
     if time <= 0:
         return []
     share = percent_text(time / one.budget.window_ns)
-    told = text(one).replace("{time}", format_time(time)).replace("{share}", share)
-    command = facts.command(verb, one if alone else None, more=more)
-    return [finding_of(name, one, time, told.replace("{place}", one.span), command)]
+    said = text(one).replace("{time}", format_time(time)).replace("{share}", share)
+    next_command = facts.command(command, one if alone else None, more=more)
+    return [
+        finding_of(
+            identifier,
+            name,
+            one,
+            time,
+            said.replace("{place}", one.span),
+            next_command,
+            place=place(one),
+            recoverable=recoverable,
+            most=most(one),
+        )
+    ]
 
 
-def finding_of(name: str, one: DeviceFacts, lost: int, text: str, command: str) -> Finding:
+def finding_of(
+    identifier: str,
+    name: str,
+    one: DeviceFacts,
+    lost: int,
+    text: str,
+    command: str,
+    *,
+    place: Place | None = None,
+    recoverable: bool = True,
+    most: str = "warning",
+) -> Finding:
     """A finding about one device: what it lost, in its window and per iteration."""
     count = one.iterations or 1
     share = lost / max(one.budget.window_ns, 1)
@@ -48,17 +76,34 @@ def finding_of(name: str, one: DeviceFacts, lost: int, text: str, command: str) 
         text += f" ({format_time(lost / count)} per iteration)"
     return Finding(
         name,
-        "warning" if share >= WARNING_SHARE else "info",
+        most if share >= WARNING_SHARE else "info",
         text,
         rank=one.rank,
         device=one.device,
-        recoverable_ns=round(lost / count),
-        recoverable_share=share,
+        recoverable_ns=round(lost / count) if recoverable else None,
+        recoverable_share=share if recoverable else None,
         next_command=command,
+        id=identifier,
+        window=one.window,
+        start_ns=None if place is None else place.start_ns,
+        duration_ns=None if place is None else place.duration_ns,
+        share=share,
         evidence=evidence,
     )
 
 
+def at_most_told(one: DeviceFacts) -> str:
+    """The severity of how kernels use a GPU: info where it worked for a moment only."""
+    return "info" if one.short else "warning"
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """A number of things, as it is said to people: 1 copy, 1,200 copies."""
+    return f"{format_count(count)} {one if count == 1 else many}"
+
+
 def percent_text(share: float) -> str:
-    """A share of a window, as it is said to people: 12 %, 3.4 %."""
+    """A share of a window, as it is said to people: 12 %, 3.4 %; never 100 % of what is less."""
+    if 0.995 <= share < 1:
+        return f"{100 * share:.1f} %"
     return f"{100 * share:.0f} %" if share >= 0.095 else f"{100 * share:.1f} %"

@@ -11,9 +11,7 @@ from typing import Unpack
 
 from nsightpy.analysis.findings.checks import findings as checked
 from nsightpy.analysis.findings.facts import Facts
-from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.analysis.ranking import tally_durations
-from nsightpy.analysis.tally import Tally, merge
+from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.commands.findings.device_facts import Gathered, gather
 from nsightpy.commands.findings.rank_facts import with_waits
 from nsightpy.errors import ReportError
@@ -36,8 +34,12 @@ FIELDS = (
     Field("recoverable_ns", "ns"),
     Field("recoverable_share", "ratio", 4),
     Field("next_command", "text"),
+    Field("id", "text"),
+    Field("window", "text"),
+    Field("start_ns", "ns"),
+    Field("duration_ns", "ns"),
 )
-HOST_COLUMNS = ("start_ns", "end_ns", "pid", "name")
+RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 _PROBLEMS = (
@@ -62,27 +64,25 @@ def findings(
     request = Request.of(reports, **common)
     work = partial(_gathered, communication=tuple(communication), scope=request.scope)
     results = request.map(work, ranked=True).results
-    gathered = [(report, part) for report, (part, _) in results]
-    facts = facts_of(request, gathered, [kernels for _, (_, kernels) in results])
+    facts = facts_of(request, results)
     found = checked(facts)
     nothing = [NOTHING] if facts.devices and not found else []
     return request.finish(findings_table(found[:top]), *nothing, *facts.notes)
 
 
-def facts_of(
-    request: Request, gathered: Sequence[tuple[SystemReport, Gathered]], kernels: Sequence[Tally]
-) -> Facts:
+def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]) -> Facts:
     """The facts of all reports together."""
     evidence = [(report, one.ranks) for report, one in gathered]
     devices, notes = with_waits(request.ranks, evidence)
     return Facts(
         devices=list(devices.values()),
-        kernels=merge(kernels).statistics(),
+        kernels=sum(one.kernels for _, one in gathered),
         report=typed_again(request.ranks.inputs),
         problems=[n for n in request.ranks.notes if any(mark in n for mark in _PROBLEMS)],
         unlaunched=sum(one.unlaunched for _, one in gathered),
         options=request.options,
         has_ranges=any(one.has_ranges for _, one in gathered),
+        has_calls=any(one.has_calls for _, one in gathered),
         has_collectives=any(len(one.ranks.part.log) for _, one in gathered),
         notes=notes,
     )
@@ -121,13 +121,9 @@ def _finds(given: str, inputs: Sequence[str]) -> bool:
     return {path.resolve() for path in found} == {Path(path).resolve() for path in inputs}
 
 
-def _gathered(
-    report: SystemReport, *, communication: tuple[str, ...], scope: Scope
-) -> tuple[Gathered, Tally]:
+def _gathered(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> Gathered:
     with launches_of(report, ends=True, waiting=True) as launches:
-        work = read_work(report, scope, MEMORY_COLUMNS)
-        kernels = tally_durations(scope.narrow(report, work.kernels), ["name"])
-        columns = HOST_COLUMNS if scope.is_part else RANGE_COLUMNS
-        ranges = report.frame("nvtx_ranges", columns)
+        work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
+        ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
         known = attributed(report, scope, work, launches, communication)
-        return gather(report, scope, work, launches, known, ranges, communication), kernels
+        return gather(report, scope, work, launches, known, ranges, communication)

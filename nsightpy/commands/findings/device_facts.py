@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,35 +10,32 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.findings.facts import DeviceFacts, TinyKernels
-from nsightpy.analysis.findings.tiny import is_tiny, tiny_kernels
-from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.launch_waits import launch_latency, long_launches
-from nsightpy.analysis.idle.queues import launch_bound
-from nsightpy.analysis.idle.starvation import starvation
-from nsightpy.analysis.intervals import NOTHING, Spans, difference, overlap_total, spans_of
-from nsightpy.analysis.launches import NO_TIME, launch_lengths
-from nsightpy.analysis.memory.copies import (
-    INPUT,
-    PAGEABLE,
-    UNIFIED,
-    CopyTime,
-    copy_time,
-    host_memory,
-)
+from nsightpy.analysis.findings.copy_use import copy_uses
+from nsightpy.analysis.findings.facts import DeviceFacts, IdleFacts, Place, Repetition
+from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
+from nsightpy.analysis.findings.kernel_use import Gpu, kernel_use, short_cost_ns
+from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described, most_in
+from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, IdleGaps
+from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
+from nsightpy.analysis.launches import NO_TIME
+from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.rank_facts import RankEvidence
-from nsightpy.frames import API_CALLS, Frame, Ints
-from nsightpy.names import function_name
+from nsightpy.frames import API_CALLS, Frame
+from nsightpy.query.device_gaps import gaps_of, host_events
 from nsightpy.query.device_time import RankedBudget, attributed
 from nsightpy.query.idle_time import LaunchReader, ReportIdle, Work
 from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, rank_part
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import steady_places
-from nsightpy.readers.nsys.sync_calls import COLUMNS as SYNC_COLUMNS
+from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
+from nsightpy.units import format_time
 
 NO_PART = RankPart((), NO_LOG)
+CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
+KERNEL_COLUMNS = SHAPE_COLUMNS
+# What the host did is looked at from this part of a window on.
+LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -46,23 +43,25 @@ class Gathered:
     """What one report contributes to the facts."""
 
     ranks: RankEvidence
+    kernels: int = 0
     unlaunched: int = 0
     has_ranges: bool = False
+    has_calls: bool = False
 
 
 @dataclass(frozen=True)
 class _Source:
-    """One report's work, idle time and host events."""
+    """One report's work, idle time and host events, by place where that is meant."""
 
     report: SystemReport
     work: Work
     communicates: NDArray[np.bool_]
     idle: ReportIdle
-    syncs: Frame
-    calls: Frame
+    waiting: Frame
     ranges: Frame | None
-    call_ns: Ints
-    kinds: NDArray[np.int32]
+    gaps: Mapping[tuple[int, int], IdleGaps]
+    gpus: Mapping[tuple[int, int], Gpu]
+    steady: Mapping[tuple[int, int], Steady]
 
 
 def gather(
@@ -76,120 +75,233 @@ def gather(
 ) -> Gathered:
     """The facts about each device: over its steady iterations, or else over its whole window.
 
-    `work` has names and kinds of memory, `launches` the ends of calls; `known` are the budgets
-    and the idle time of the whole windows, `ranges` the NVTX ranges.
+    `work` has names, kinds of memory and shapes, `launches` the ends and threads of calls;
+    `known` are the budgets and the idle time of the whole windows, `ranges` the NVTX ranges.
     """
     rows, idle = known
-    waiting = launches.waiting() if launches is not None and launches.waiting is not None else None
+    waits = None if launches is None or launches.waiting is None else launches.waiting()
     calls = None
-    if idle.followed is not None and waiting is not None:
-        calls = calls_of(report, idle.followed.calls, waiting[0])
-    steady = steady_places(report, scope, work, calls)
-    if steady is not None:
+    if idle.followed is not None and waits is not None:
+        calls = calls_of(report, idle.followed.calls, waits[0])
+    steady = steady_places(report, scope, work, calls) or {}
+    if steady:
         windows = {place: one.window for place, one in steady.items()}
         rows, idle = attributed(
             report, scope, work, launches, communication, windows, followed=idle.followed
         )
-    syncs = long = Frame.empty(API_CALLS, SYNC_COLUMNS)
-    if idle.gaps and waiting is not None:
-        syncs, long = waiting
+    waiting = Frame.empty(API_CALLS, CALL_COLUMNS)
+    if waits is not None:
+        waiting = Frame.concatenate(waits).ordered()
+    windows = {(row.pid, row.device): row.budget.window for row in rows}
     communicates = is_communication(work.kernels.labels("name"), communication)
-    lengths, kinds = _call_lengths(work, idle), group_by(work.kernels, ("pid", "name")).codes
-    source = _Source(report, work, communicates, idle, syncs, long, ranges, lengths, kinds)
+    source = _Source(
+        report,
+        work,
+        communicates,
+        idle,
+        waiting,
+        ranges,
+        gaps_of(work, idle, waiting, windows),
+        _gpus(report),
+        steady,
+    )
     unlaunched = 0
     if idle.followed is not None:
         launched = idle.followed.work.launch[: work.kernels.rows]
         unlaunched = int(np.count_nonzero(launched == NO_TIME))
-    devices = {(row.pid, row.device): _device(source, row) for row in rows}
-    if steady is not None:
-        devices = {
-            place: replace(one, iterations=steady[place].count) for place, one in devices.items()
-        }
+    devices = _devices(source, rows)
     part = NO_PART
     if communicates.any():
         part = rank_part(report, scope=scope, communication=communication)
-    return Gathered(RankEvidence(part, devices), unlaunched, ranges is not None and ranges.rows > 0)
+    return Gathered(
+        RankEvidence(part, devices),
+        work.kernels.rows,
+        unlaunched,
+        ranges is not None and ranges.rows > 0,
+        launches is not None,
+    )
 
 
-def _call_lengths(work: Work, idle: ReportIdle) -> Ints:
-    """How long the call took that launched each row of the idle time's work, ns; 0 if unknown."""
-    if idle.followed is None:
-        return np.empty(0, dtype=np.int64)
-    lengths = np.zeros(len(idle.followed.work), dtype=np.int64)
-    lengths[: work.kernels.rows] = launch_lengths(work.kernels, idle.followed.calls)
-    return lengths
+def _gpus(report: SystemReport) -> dict[tuple[int, int], Gpu]:
+    """The GPU behind each place; by the device alone where processes are not told apart."""
+    devices = report.frame("devices")
+    columns = (devices.ints(name).tolist() for name in ("pid", "device", "sm_count"))
+    majors = devices.ints("compute_major").tolist()
+    return {
+        (pid, device): Gpu(sms, major, devices.labels("name")[row])
+        for row, (pid, device, sms, major) in enumerate(zip(*columns, majors, strict=True))
+    }
 
 
-def _device(source: _Source, row: RankedBudget) -> DeviceFacts:
-    window = row.budget.window
-    mine = Work(*(frame.at(pid=row.pid, device=row.device) for frame in source.work))
-    kernels = spans_of(mine.kernels) | spans_of(mine.graphs)
-    memory = host_memory(mine.operations)
-    names = mine.operations.labels("operation")
+def _devices(source: _Source, rows: Sequence[RankedBudget]) -> dict[tuple[int, int], DeviceFacts]:
+    lost = any(
+        gaps.causes[:, HOST_GAP].sum() >= LEAST_SHARE * row.budget.window_ns
+        for row in rows
+        if (gaps := source.gaps.get((row.pid, row.device))) is not None
+    )
+    events = host_events(source.report, source.ranges) if lost else {}
+    return {(row.pid, row.device): _device(source, row, events.get(row.pid)) for row in rows}
 
-    def copies(keep: Callable[[], np.ndarray]) -> CopyTime | None:
-        chosen = mine.operations.take(keep())
-        return copy_time(chosen, kernels, window) if chosen.rows else None
 
-    facts = DeviceFacts(
+def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> DeviceFacts:
+    place, window = (row.pid, row.device), row.budget.window
+    gpu = source.gpus.get(place) or source.gpus.get((0, row.device)) or Gpu()
+    rows = _rows_of_place(source.work.kernels, place)
+    kernels, communicates = source.work.kernels, source.communicates
+    mine = kernels if rows is None else kernels.take(rows)
+    mask = communicates if rows is None else communicates[rows]
+    gaps = source.gaps.get(place)
+    # the union of kernels that nothing can be copied beside
+    graphs = source.work.graphs.at(pid=place[0], device=place[1])
+    kernel_time = spans_of(mine) | spans_of(graphs)
+    short = 0
+    if gaps is not None:
+        # rows of the gaps are those of all kernels
+        elsewhere = np.ones(kernels.rows, dtype=np.bool_) if rows is not None else communicates
+        if rows is not None:
+            elsewhere[rows] = communicates[rows]
+        short = short_cost_ns(kernels, elsewhere, window, gaps)
+    return DeviceFacts(
         row.rank,
         row.device,
         row.budget,
-        causes=row.idle.causes,
-        input_copies=copies(lambda: names.equals(INPUT)),
-        pageable=copies(lambda: memory.equals([PAGEABLE])),
-        unified=copies(lambda: names.equals([n for n in names.values if n.startswith(UNIFIED)])),
-    )
-    return _with_idleness(
-        source, row, facts, difference(window, kernels | spans_of(mine.operations))
-    )
-
-
-def _with_idleness(
-    source: _Source, row: RankedBudget, facts: DeviceFacts, nothing: Spans
-) -> DeviceFacts:
-    """The facts with what the host did while the device did `nothing`, where that is known."""
-    place, window, idle = (row.pid, row.device), row.budget.window, source.idle
-    tiny = is_tiny(source.work.kernels, source.communicates)
-    if place not in idle.gaps or idle.followed is None:
-        return replace(facts, tiny=_tiny(source, place, tiny, NOTHING, window))
-    gaps, ranges, work = idle.gaps[place], source.ranges, idle.followed.work
-    bound = launch_bound(work, work.places.index(place), source.call_ns)
-    long = long_launches(work, gaps, source.call_ns, source.kinds, nothing)
-    if long is not None:
-        long = replace(long, kernel=function_name(source.work.kernels.labels("name")[long.row]))
-    starved = starvation(
-        gaps,
-        window,
-        nothing,
-        bound.stretches,
-        source.syncs.at(pid=row.pid),
-        None if ranges is None else ranges.at(pid=row.pid),
-        source.calls.at(pid=row.pid),
-        NOTHING if long is None else long.lost,
-    )
-    every = np.zeros(len(work), dtype=np.bool_)
-    every[: len(tiny)] = tiny
-    latency = launch_latency(gaps, every) & nothing
-    return replace(
-        facts,
-        starvation=starved,
-        launch_bound_kernels=bound.kernels,
-        launch_bound_idle_ns=overlap_total(bound.stretches, nothing),
-        long_launches=long,
-        tiny=_tiny(source, place, tiny, latency if long is None else latency - long.lost, window),
+        gpu=gpu,
+        idle=None if gaps is None else _idle_facts(source, place, gaps, window, events),
+        kernels=kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else None,
+        short_cost_ns=short,
+        copies=copy_uses(
+            source.work.operations.at(pid=place[0], device=place[1]), kernel_time, window
+        ),
+        repetition=_repetition(source, place, window),
     )
 
 
-def _tiny(
+def _idle_facts(
     source: _Source,
     place: tuple[int, int],
-    tiny: NDArray[np.bool_],
-    latency: Spans,
+    gaps: IdleGaps,
     window: Spans,
-) -> TinyKernels | None:
-    kernels = source.work.kernels
-    mine = (kernels.ints("pid") == place[0]) & (kernels.ints("device") == place[1])
-    others = spans_of(source.work.operations.at(pid=place[0], device=place[1]))
-    own = kernels if mine.all() else kernels.take(mine)
-    return tiny_kernels(own, tiny[mine], others, latency, window)
+    events: HostEvents | None,
+) -> IdleFacts:
+    causes = dict(gaps.totals)
+    worst = {}
+    for number, cause in enumerate(CAUSES):
+        if len(gaps) and gaps.causes[:, number].any():
+            row = int(np.argmax(gaps.causes[:, number]))
+            worst[cause] = Place(int(gaps.opened[row]), int(gaps.length[row]))
+    facts = IdleFacts(
+        causes,
+        worst,
+        run_ahead_lost_ns=gaps.run_ahead_lost_ns,
+        drained=int(np.count_nonzero(gaps.drained)),
+        longest=_longest(gaps),
+        calls=_calls(source, place, gaps),
+        blocked_by=_blocked_by(source, place, gaps),
+    )
+    if events is None or not causes["host-gap"]:
+        return facts
+    return _with_host(facts, gaps, window, events)
+
+
+def _with_host(facts: IdleFacts, gaps: IdleGaps, window: Spans, events: HostEvents) -> IdleFacts:
+    """The facts with what the threads did in host gaps; MPI and compilation counted apart."""
+    lost = gaps.causes[:, HOST_GAP] > 0
+    texts, mpi, compiled = [], 0, 0
+    for tid in np.unique(gaps.thread[lost]).tolist():
+        own = lost & (gaps.thread == tid)
+        time = union(gaps.opened[own], gaps.closed[own])
+        thread = events.of_thread(tid)
+        calls = union(thread.mpi_calls.ints("start_ns"), thread.mpi_calls.ints("end_ns"))
+        mpi += overlap_total(calls, time)
+        compiled += overlap_total(compiling(thread.ranges) - calls, time)
+        texts.append((time.total, described(time, thread, window)))
+    causes = dict(facts.causes)
+    mpi = min(mpi, causes["host-gap"])
+    compiled = min(compiled, causes["host-gap"] - mpi)
+    causes["host-gap"] -= mpi + compiled
+    return replace(
+        facts, causes=causes, mpi_ns=mpi, compiling_ns=compiled, host=max(texts)[1] if texts else ""
+    )
+
+
+def _longest(gaps: IdleGaps) -> Place | None:
+    if not len(gaps):
+        return None
+    row = int(np.argmax(gaps.length))
+    return Place(int(gaps.opened[row]), int(gaps.length[row]))
+
+
+def _calls(source: _Source, place: tuple[int, int], gaps: IdleGaps) -> dict[str, str]:
+    """The function that most of the time of a cause was spent in, where one stands out."""
+    found = {}
+    calls = source.waiting.at(pid=place[0])
+    for cause in ("sync-drain", "allocation", "first-launch"):
+        rows = gaps.causes[:, CAUSES.index(cause)] > 0
+        time = union(gaps.opened[rows], gaps.closed[rows])
+        name, share = most_in(time, calls)
+        if share > 0:
+            found[cause] = name
+    return found
+
+
+def _blocked_by(source: _Source, place: tuple[int, int], gaps: IdleGaps) -> str:
+    """The blocking call in which most of the host gaps opened; empty where most did not."""
+    lost = gaps.causes[:, HOST_GAP]
+    drained = gaps.drained & (lost > 0)
+    if 2 * lost[drained].sum() <= lost.sum():
+        return ""
+    calls = source.waiting.at(pid=place[0])
+    opened = gaps.opened[drained]
+    return most_in(union(opened - 1, opened), calls)[0]
+
+
+def _repetition(source: _Source, place: tuple[int, int], window: Spans) -> Repetition:
+    frames = [frame.at(pid=place[0], device=place[1]) for frame in source.work]
+    starts = [int(f.ints("start_ns").min()) for f in frames if f.rows]
+    ends = [int(f.ints("end_ns").max()) for f in frames if f.rows]
+    if not starts:
+        return Repetition()
+    first, last = min(starts), max(ends)
+    called = [
+        int(calls.ints("start_ns")[mine].min())
+        for calls in (_launch_calls(source.idle), source.waiting)
+        if calls is not None and (mine := calls.ints("pid") == place[0]).any()
+    ]
+    lead = max(first - min(called), 0) if called else 0
+    steady = source.steady.get(place)
+    if steady is None:
+        return Repetition(lead_ns=lead, whole_ns=last - first)
+    return Repetition(
+        steady.count, outside=_outside(frames, window), lead_ns=lead, whole_ns=last - first
+    )
+
+
+def _launch_calls(idle: ReportIdle) -> Frame | None:
+    return None if idle.followed is None else idle.followed.calls
+
+
+def _outside(frames: Sequence[Frame], window: Spans) -> str:
+    """What a device did before its steady state, for people; empty where that is little."""
+    if not len(window):
+        return ""
+    before = int(window.starts[0])
+
+    def time(frame: Frame, keep: Callable[[Frame], NDArray[np.bool_]]) -> int:
+        early = (frame.ints("start_ns") < before) & keep(frame)
+        return union(frame.ints("start_ns")[early], frame.ints("end_ns")[early]).total
+
+    kernels = time(frames[0], lambda frame: np.ones(frame.rows, dtype=np.bool_))
+    copies = time(frames[1], lambda frame: np.ones(frame.rows, dtype=np.bool_))
+    parts = [
+        f"{format_time(length)} of {what}"
+        for length, what in ((copies, "one-off copies"), (kernels, "kernels"))
+        if length > LEAST_SHARE * window.total
+    ]
+    return f"before it: {' and '.join(parts)}" if parts else ""
+
+
+def _rows_of_place(frame: Frame, place: tuple[int, int]) -> NDArray[np.int64] | None:
+    """The rows of one place; None for all of them."""
+    if frame.rows and places_of(frame) == [place]:
+        return None
+    return np.flatnonzero((frame.ints("pid") == place[0]) & (frame.ints("device") == place[1]))

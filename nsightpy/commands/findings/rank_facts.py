@@ -15,7 +15,7 @@ from nsightpy.analysis.findings.outliers import SlowInstances, slow_by_unit
 from nsightpy.analysis.intervals import measure_before
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import grouped_collectives
-from nsightpy.analysis.ranks.stragglers import straggler_of
+from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives import called, cause_of
 from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned_sample, once
 from nsightpy.rank_set import RankSet
@@ -67,6 +67,11 @@ def with_waits(
         saved = round(late.saved[inside[arrivals.rows]].sum() / sample.share)
         waited_for = StragglerFacts(late.last_share, saved)
         facts[place] = replace(facts[place], straggler=waited_for)
+    if late is None:
+        for once_late in late_once(alignment, arrivals)[:1]:
+            if (place := places[once_late.unit]) in facts:
+                came = StragglerFacts(0.0, once_late.cost_ns, once_late.times)
+                facts[place] = replace(facts[place], straggler=came)
     return facts, (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
 
 

@@ -42,7 +42,7 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     budgets = sorted((row for part in parts for row in part.budgets), key=budget_order)
     kernel_statistics = merge([part.kernels for part in parts]).statistics()
     gathered = [(report, part.gathered) for report, part in mapped.results]
-    facts = facts_of(request, gathered, [part.kernels for part in parts])
+    facts = facts_of(request, gathered)
     found = tuple(checked(facts))
     doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
     sections = {

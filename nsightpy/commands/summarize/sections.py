@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
+from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.memory.rates import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
@@ -32,7 +33,7 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 TOP_RANGES = 4
-HOST_COLUMNS = ("start_ns", "end_ns", "pid", "name", "domain", "style")
+HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain", "style")
 COLLECTIVE_FIELDS = (
     Field("operation", "text"),
     Field("group", "text"),
@@ -79,7 +80,7 @@ class Part:
 def read_part(report: SystemReport, *, scope: Scope) -> Part:
     """Everything that the summary needs of one report."""
     with launches_of(report, ends=True, waiting=True) as launches:
-        work = read_work(report, scope, MEMORY_COLUMNS)
+        work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
         extent = extent_of_frames(work.kernels.rows, work)
         kernels = scope.narrow(report, work.kernels)
         operations = scope.narrow(report, work.operations)

@@ -1,0 +1,183 @@
+"""Checks on the capture itself: what it does not tell, and whether its totals may be quoted."""
+
+from __future__ import annotations
+
+import re
+
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts
+from nsightpy.analysis.findings.worst import percent_text
+from nsightpy.results import Finding, Value
+from nsightpy.units import format_count, format_time
+
+OPAQUE_SHARE = 0.01
+# From here on the rest of the findings is about the smaller part of what ran.
+BLIND_SHARE = 0.10
+MOST_PROBLEMS = 3
+HEALTHY_SHARE = 0.95
+# A steady state that is less than this part of the GPU's window is not what totals are about.
+LEAST_STEADY = 0.25
+# Without one: work that comes this late.
+LATE_SHARE = 0.5
+# From this part of a window on idle time must be explained.
+LEAST_UNEXPLAINED = 0.03
+NO_WORK = "holds no GPU work"
+# What a capture says that makes figures wrong: not stock warnings about drivers and versions.
+_LOSS = re.compile(
+    r"^nsys error|^nsys warning.*\b(?:lost|dropped|overflow|truncated)|No CUDA API calls"
+    r"|left out: |repeats? the capture|is claimed|ranks without a report"
+)
+_AGREES_WITH_HEALTH = {
+    "dominating-kernel",
+    "fp32-gemm",
+    "tiny-blocks",
+    "small-grid",
+    "unfused-elementwise",
+    "opaque-graphs",
+    "startup-dominates",
+    "no-steady-state",
+}
+
+
+def no_gpu_work(facts: Facts) -> list[Finding]:
+    """Captures in which no GPU operation was recorded."""
+    problems = [problem for problem in facts.problems if NO_WORK in problem]
+    if not problems:
+        return []
+    text = "; ".join(problem.removesuffix(".") for problem in problems[:MOST_PROBLEMS])
+    return [_plain("no-gpu-work", "no GPU work", "error", text, facts.command("info"))]
+
+
+def opaque_graphs(facts: Facts) -> list[Finding]:
+    """Graph launches whose kernels are not recorded."""
+    opaque = sum(one.budget.opaque_graph_ns for one in facts.devices)
+    if not facts.window_ns or opaque < OPAQUE_SHARE * facts.window_ns:
+        return []
+    share = opaque / facts.window_ns
+    text = (
+        f"{format_time(opaque)}, {percent_text(share)} of the window, ran in CUDA graphs traced as "
+        "a whole: their kernels are in no ranking; `nsys profile --cuda-graph-trace=node` opens "
+        "them"
+    )
+    severity = "error" if share >= BLIND_SHARE else "info"
+    command = facts.command("breakdown")
+    evidence: dict[str, Value] = {"opaque_ns": opaque, "window_ns": facts.window_ns}
+    return [_plain("opaque-graphs", "opaque CUDA graphs", severity, text, command, evidence)]
+
+
+def capture_incomplete(facts: Facts) -> list[Finding]:
+    """Losses that change a conclusion: errors of the profiler, launches that are missing."""
+    problems = [p.removesuffix(".") for p in facts.problems if _LOSS.search(p)]
+    if facts.unlaunched >= BLIND_SHARE * max(facts.kernels, 1):
+        problems.append(
+            f"{format_count(facts.unlaunched)} of {format_count(facts.kernels)} kernels have no "
+            "recorded launch: what they waited for is not known"
+        )
+    problems += [_unexplained(one) for one in facts.used if one.idle is None and _idles(one)][:1]
+    if not problems:
+        return []
+    more = len(problems) - MOST_PROBLEMS
+    text = "; ".join(problems[:MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
+    return [
+        _plain("capture-incomplete", "incomplete capture", "warning", text, facts.command("info"))
+    ]
+
+
+def _idles(one: DeviceFacts) -> bool:
+    return one.budget.idle_ns >= LEAST_UNEXPLAINED * one.budget.window_ns
+
+
+def _unexplained(one: DeviceFacts) -> str:
+    idle, share = one.budget.idle_ns, one.budget.idle_ns / one.budget.window_ns
+    return (
+        f"why {one.name} was idle for {format_time(idle)}, {percent_text(share)} of its window, is "
+        "not known"
+    )
+
+
+def startup_dominates(facts: Facts) -> list[Finding]:
+    """Most of what was captured is start-up, warm-up or one-off upload."""
+    reasons = [reason for one in facts.used if (reason := _startup(one))]
+    # one rank that starts late does not make the capture one of a start-up
+    if not reasons or len(reasons) < len(facts.used):
+        return []
+    text = f"{reasons[0]}: totals over the capture mislead"
+    repeats = any(one.iterations is not None for one in facts.used)
+    command = facts.command("iterations" if repeats else "api" if facts.has_calls else "kernels")
+    return [_plain("startup-dominates", "start-up dominates", "warning", text, command)]
+
+
+def _startup(one: DeviceFacts) -> str:
+    """Why most of a device's capture is no steady work; empty where it is."""
+    repetition, window = one.repetition, one.budget.window_ns
+    if one.iterations is not None:
+        share = window / max(repetition.whole_ns, 1)
+        if share >= LEAST_STEADY:
+            return ""
+        outside = f" ({repetition.outside})" if repetition.outside else ""
+        return (
+            f"the steady state is {percent_text(share)} of the {format_time(repetition.whole_ns)} "
+            f"between {one.name}'s first and last operation{outside}"
+        )
+    before = repetition.lead_ns
+    if one.short:
+        return (
+            f"{one.name} worked within {format_time(window)}, after {format_time(before)} of "
+            "start-up"
+        )
+    late = 0 if one.kernels is None else one.kernels.first_tenth_ns
+    if late >= LATE_SHARE * window:
+        return (
+            f"{format_time(late)}, {percent_text(late / window)} of {one.span}, pass before a "
+            "tenth of its kernels' work is done, and nothing repeats afterwards"
+        )
+    return ""
+
+
+def no_steady_state(facts: Facts) -> list[Finding]:
+    """Nothing repeats."""
+    if not facts.used or any(one.iterations is not None for one in facts.used):
+        return []
+    why = next((one.repetition.outside for one in facts.used if one.repetition.outside), "")
+    text = "no steps that repeat were found, so no step time may be quoted" + (
+        f" ({why})" if why else ""
+    )
+    command = facts.command("nvtx" if facts.has_ranges else "kernels")
+    return [_plain("no-steady-state", "no steady state", "info", text, command)]
+
+
+def healthy(facts: Facts, found: list[Finding]) -> list[Finding]:
+    """The GPU is busy, and nothing at this level stands against it: go on with ncu."""
+    against = [one for one in found if one.severity != "info"]
+    if not facts.used or any(one.id not in _AGREES_WITH_HEALTH for one in against):
+        return []
+    least = min(facts.used, key=lambda one: one.budget.busy_ns / one.budget.window_ns)
+    share = least.budget.busy_ns / least.budget.window_ns
+    if share < HEALTHY_SHARE or any(_startup(one) for one in facts.used):
+        return []
+    text = (
+        f"the GPU is busy for {percent_text(share)} of {least.span}, the least of all: only the "
+        "kernels themselves can become faster"
+    )
+    return [_plain("healthy", "GPU busy", "info", text, facts.command("select"))]
+
+
+def _plain(
+    identifier: str,
+    name: str,
+    severity: str,
+    text: str,
+    command: str,
+    evidence: dict[str, Value] | None = None,
+) -> Finding:
+    return Finding(
+        name, severity, text, next_command=command, id=identifier, evidence=evidence or {}
+    )
+
+
+CAPTURE_CHECKS = (
+    no_gpu_work,
+    opaque_graphs,
+    capture_incomplete,
+    startup_dominates,
+    no_steady_state,
+)

@@ -1,0 +1,109 @@
+"""What the copies of one device cost in a window, by direction; unified memory apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.intervals import Spans, measure_before, union
+from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
+from nsightpy.frames import Frame
+
+# Below this, latency is the larger part of a copy on any link.
+SMALL_BYTES = 16_384
+DIRECTIONS = {
+    "h2d": ("[CUDA memcpy Host-to-Device]", "[CUDA memcpy Host-to-Array]"),
+    "d2h": ("[CUDA memcpy Device-to-Host]", "[CUDA memcpy Array-to-Host]"),
+    "d2d": (
+        "[CUDA memcpy Device-to-Device]",
+        "[CUDA memcpy Peer-to-Peer]",
+        "[CUDA memcpy Device-to-Array]",
+        "[CUDA memcpy Array-to-Device]",
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CopyUse:
+    """Some copies that touch a window: united time in it, and the part without kernels, in ns.
+
+    `bytes` and `copying_ns` are of the whole copies, for their rate; start and duration are those
+    of the one that was exposed longest.
+    """
+
+    busy_ns: int = 0
+    exposed_ns: int = 0
+    copying_ns: int = 0
+    bytes: int = 0
+    count: int = 0
+    pageable_ns: int = 0
+    start_ns: int = 0
+    duration_ns: int = 0
+
+    @property
+    def gb_per_s(self) -> float | None:
+        """Achieved rate while copying, in decimal GB/s; overlapping copies count together."""
+        return self.bytes / self.copying_ns if self.copying_ns else None
+
+
+@dataclass(frozen=True, slots=True)
+class CopyUses:
+    """The copies of a device by direction, the small ones of all directions, and migrations."""
+
+    h2d: CopyUse
+    d2h: CopyUse
+    d2d: CopyUse
+    small: CopyUse
+    unified: CopyUse
+    pageable: CopyUse
+
+
+def copy_uses(operations: Frame, kernels: Spans, window: Spans) -> CopyUses:
+    """The uses of one device's memory operations; copies under 16 KiB count as small only."""
+    names = operations.labels("operation")
+    size = operations.ints("bytes")
+    start, end = operations.ints("start_ns"), operations.ints("end_ns")
+    inside = measure_before(window, end) > measure_before(window, start)
+    unified = names.equals([name for name in names.values if name.startswith(UNIFIED)])
+    copies = names.equals([name for names in DIRECTIONS.values() for name in names])
+    small = inside & copies & (size < SMALL_BYTES)
+    pageable = host_memory(operations).equals([PAGEABLE])
+
+    def use(mask: NDArray[np.bool_]) -> CopyUse:
+        return _use(operations, mask, pageable, kernels, window)
+
+    h2d, d2h, d2d = (use(inside & ~small & names.equals(wanted)) for wanted in DIRECTIONS.values())
+    return CopyUses(
+        h2d, d2h, d2d, use(small), use(inside & unified), use(inside & ~small & pageable)
+    )
+
+
+def _use(
+    operations: Frame,
+    mask: NDArray[np.bool_],
+    pageable: NDArray[np.bool_],
+    kernels: Spans,
+    window: Spans,
+) -> CopyUse:
+    rows = np.flatnonzero(mask)
+    if not len(rows):
+        return CopyUse()
+    start, end = operations.ints("start_ns")[rows], operations.ints("end_ns")[rows]
+    copying = union(start, end)
+    busy = copying & window
+    alone = busy - kernels
+    cost = measure_before(alone, end) - measure_before(alone, start)
+    worst = int(np.argmax(cost))
+    from_pageable = pageable[rows]
+    return CopyUse(
+        busy_ns=busy.total,
+        exposed_ns=alone.total,
+        copying_ns=copying.total,
+        bytes=int(operations.ints("bytes")[rows].sum()),
+        count=len(rows),
+        pageable_ns=(union(start[from_pageable], end[from_pageable]) & window).total,
+        start_ns=int(start[worst]),
+        duration_ns=int(end[worst] - start[worst]),
+    )

@@ -1,0 +1,185 @@
+"""What the compute kernels of one device say in a window: which dominate, and how they fill it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.idle.idle_gaps import LAUNCH_BOUND, SYNC_DRAIN, IdleGaps
+from nsightpy.analysis.intervals import Spans, measure_before, union
+from nsightpy.frames import Frame, Ints, Labels
+
+SHORT_NS = 10_000
+WARP = 32
+# Matrix products and convolutions in FP32 on the SIMT units: cuBLAS, cuDNN and CUTLASS names.
+_FP32_GEMM = re.compile(r"sgemm|scudnn|_ffma|simt_s?gemm", re.IGNORECASE)
+# Kernels that read and write every element for one small step: PyTorch's own, and copies.
+_ELEMENTWISE = re.compile(
+    r"elementwise|reduce_kernel|CatArrayBatchedCopy|multi_tensor_apply|softmax_warp|layer_norm"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """What must be known of a GPU; 0 where the capture does not tell."""
+
+    sm_count: int = 0
+    compute_major: int = 0
+    name: str = ""
+
+    @property
+    def has_tensor_cores(self) -> bool:
+        """Compute capability 7.0 on, but for the GTX 16 series, which has none."""
+        return self.compute_major >= 7 and "GTX 16" not in self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Kernels that share a trait: their time in the window as a union and as work, in ns.
+
+    `name` is the kernel of them with the most work, `launches` how many they are.
+    """
+
+    busy_ns: int = 0
+    work_ns: int = 0
+    launches: int = 0
+    name: str = ""
+    detail: str = ""
+    start_ns: int = 0
+    duration_ns: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelUse:
+    """The compute kernels of one device inside a window.
+
+    `short` are those under 10 us; `short_cost_ns` is their time and the idle time before them in
+    which the host launched or a drained queue filled again. `first_tenth_ns` is when a tenth of the
+    work was done, from the window's begin.
+    """
+
+    work_ns: int
+    launches: int
+    names: int
+    top: Part
+    short: Part
+    small_grid: Part
+    tiny_block: Part
+    fp32_gemm: Part
+    elementwise: Part
+    serial_streams: int
+    first_tenth_ns: int
+
+
+COLUMNS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+
+
+def kernel_use(
+    kernels: Frame, communicates: NDArray[np.bool_], window: Spans, gpu: Gpu
+) -> KernelUse | None:
+    """The use of one device's kernels (names, times, stream, COLUMNS); None without any.
+
+    `communicates` marks those that are communication; they are left out.
+    """
+    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
+    work = measure_before(window, end) - measure_before(window, start)
+    mine = (work > 0) & ~communicates
+    if not mine.any():
+        return None
+    kernels, work = (kernels, work) if mine.all() else (kernels.take(mine), work[mine])
+    names = kernels.labels("name").merged()
+    by_name = np.bincount(names.codes, weights=work, minlength=len(names.values))
+    top = int(np.argmax(by_name))
+    blocks, threads = _product(kernels, "grid"), _product(kernels, "block")
+    short = kernels.ints("end_ns") - kernels.ints("start_ns") < SHORT_NS
+    small = (blocks > 0) & (blocks < gpu.sm_count)
+    tiny = (threads > 0) & (threads <= WARP)
+    gemm = _matching(names, _FP32_GEMM) if gpu.has_tensor_cores else _matching(names, None)
+    done = np.cumsum(work)
+    tenth = int(np.searchsorted(done, done[-1] / 10))
+
+    def part(mask: NDArray[np.bool_], detail: Ints | None = None) -> Part:
+        return _part(kernels, names, work, mask, window, detail)
+
+    return KernelUse(
+        work_ns=int(work.sum()),
+        launches=kernels.rows,
+        names=int(np.count_nonzero(by_name)),
+        top=part(names.codes == top),
+        short=part(short),
+        small_grid=part(small, blocks),
+        tiny_block=part(tiny, threads),
+        fp32_gemm=part(gemm),
+        elementwise=part(_matching(names, _ELEMENTWISE)),
+        serial_streams=_serial_streams(kernels, small, window),
+        first_tenth_ns=int(kernels.ints("start_ns")[tenth] - window.starts[0]),
+    )
+
+
+def short_cost_ns(
+    kernels: Frame, communicates: NDArray[np.bool_], window: Spans, gaps: IdleGaps
+) -> int:
+    """The time of kernels under 10 us in a window, and the launch and refill time before them.
+
+    `gaps.after` are rows of the work whose first rows are those of `kernels`.
+    """
+    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
+    short = (end - start < SHORT_NS) & ~communicates
+    run = union(start[short], end[short]) & window
+    before = (gaps.after >= 0) & (gaps.after < kernels.rows)
+    before[before] = short[gaps.after[before]]
+    causes = gaps.causes[before]
+    return run.total + int(causes[:, LAUNCH_BOUND].sum() + causes[:, SYNC_DRAIN].sum())
+
+
+def _product(kernels: Frame, what: str) -> Ints:
+    x, y, z = (kernels.ints(f"{what}_{axis}") for axis in "xyz")
+    return x * y * z
+
+
+def _matching(names: Labels, pattern: re.Pattern[str] | None) -> NDArray[np.bool_]:
+    hits = [pattern is not None and bool(pattern.search(name)) for name in names.values]
+    return np.asarray(hits, dtype=np.bool_)[names.codes]
+
+
+def _part(
+    kernels: Frame,
+    names: Labels,
+    work: Ints,
+    mask: NDArray[np.bool_],
+    window: Spans,
+    detail: Ints | None,
+) -> Part:
+    rows = np.flatnonzero(mask)
+    if not len(rows):
+        return Part()
+    start, end = kernels.ints("start_ns")[rows], kernels.ints("end_ns")[rows]
+    weights = np.bincount(names.codes[rows], weights=work[rows], minlength=len(names.values))
+    best = int(np.argmax(weights))
+    longest = rows[int(np.argmax(np.where(names.codes[rows] == best, work[rows], -1)))]
+    return Part(
+        busy_ns=(union(start, end) & window).total,
+        work_ns=int(work[rows].sum()),
+        launches=len(rows),
+        name=names.values[best],
+        detail="" if detail is None else f"{int(detail[longest]):,}",
+        start_ns=int(kernels.ints("start_ns")[longest]),
+        duration_ns=int(kernels.ints("end_ns")[longest] - kernels.ints("start_ns")[longest]),
+    )
+
+
+def _serial_streams(kernels: Frame, small: NDArray[np.bool_], window: Spans) -> int:
+    """On how many streams kernels that leave most of the GPU free ran, never two at a time.
+
+    0 where fewer than three streams have any, or where some overlapped.
+    """
+    rows = np.flatnonzero(small)
+    streams = np.unique(kernels.ints("stream")[rows]) if len(rows) else rows
+    if len(streams) < 3:
+        return 0
+    start, end = kernels.ints("start_ns")[rows], kernels.ints("end_ns")[rows]
+    together = union(start, end).total
+    return len(streams) if int((end - start).sum()) <= together else 0

@@ -1,0 +1,225 @@
+"""Checks on the kernels that ran: how large, how well they fill the GPU, which of them matter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
+from nsightpy.analysis.findings.kernel_use import SHORT_NS, WARP, KernelUse, Part
+from nsightpy.analysis.findings.worst import (
+    at_most_told,
+    counted,
+    finding_of,
+    percent_text,
+    worst,
+)
+from nsightpy.names import function_name
+from nsightpy.results import Finding
+from nsightpy.units import format_count, format_time
+
+MANY = 100
+DOMINANT_SHARE = 0.25
+ELEMENTWISE_SHARE = 0.20
+# Below this part of a window nothing is said of how kernels fill the GPU.
+LEAST_SHARE = 0.01
+
+
+def small_kernels(facts: Facts) -> list[Finding]:
+    """Many kernels so short that launching them costs about as much as running them."""
+
+    def lost(one: DeviceFacts) -> int:
+        use = one.kernels
+        few = use is None or use.short.launches < max(MANY, use.launches / 2)
+        return 0 if few else one.short_cost_ns
+
+    def text(one: DeviceFacts) -> str:
+        use = one.kernels
+        if use is None:
+            return ""
+        return (
+            f"{format_count(use.short.launches)} of {format_count(use.launches)} kernels ran for "
+            f"less than {format_time(SHORT_NS)}; they and the waits for their launches took up to "
+            "{time}, {share} of {place}: fuse them, or launch them as a CUDA graph"
+        )
+
+    return worst(
+        facts, "small-kernels", "small kernels", lost, text, "launches", place=_where("short")
+    )
+
+
+def small_grid(facts: Facts) -> list[Finding]:
+    """Kernels with fewer blocks than the GPU has multiprocessors."""
+
+    def text(one: DeviceFacts) -> str:
+        part = _part(one, "small_grid")
+        return (
+            f"{counted(part.launches, 'kernel', 'kernels')} with fewer blocks than the "
+            f"{one.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; most of "
+            f"it {function_name(part.name)} with {part.detail} block(s): more, smaller blocks, or "
+            "independent kernels side by side, would use the rest of the GPU"
+        )
+
+    return _of_kernels(facts, "small-grid", "small grids", "small_grid", text)
+
+
+def tiny_blocks(facts: Facts) -> list[Finding]:
+    """Blocks of at most a warp in kernels that matter."""
+
+    def text(one: DeviceFacts) -> str:
+        part = _part(one, "tiny_block")
+        return (
+            f"{counted(part.launches, 'kernel', 'kernels')} with blocks of at most {WARP} threads "
+            f"ran for {{time}}, {{share}} of {{place}}; most of it {function_name(part.name)} with "
+            f"{part.detail} threads a block: the blocks that fit on a multiprocessor at a time do "
+            "not fill it"
+        )
+
+    return _of_kernels(facts, "tiny-blocks", "tiny blocks", "tiny_block", text)
+
+
+def fp32_gemm(facts: Facts) -> list[Finding]:
+    """Matrix products in FP32 on a GPU with tensor cores."""
+
+    def text(one: DeviceFacts) -> str:
+        part = _part(one, "fp32_gemm")
+        share = percent_text(part.work_ns / one.kernels.work_ns) if one.kernels else ""
+        precision = "TF32 or BF16" if one.gpu.compute_major >= 8 else "FP16"
+        return (
+            f"matrix products ran in FP32 without tensor cores ({function_name(part.name)}, "
+            f"{share} of the kernels' time): {{time}}, {{share}} of {{place}}; {precision} would "
+            "use them, where its precision is enough"
+        )
+
+    return _of_kernels(facts, "fp32-gemm", "FP32 matrix products", "fp32_gemm", text)
+
+
+def unfused_elementwise(facts: Facts) -> list[Finding]:
+    """A large part of the kernels' time in single elementwise steps and reductions."""
+
+    def lost(one: DeviceFacts) -> int:
+        use = one.kernels
+        if use is None or use.elementwise.work_ns < ELEMENTWISE_SHARE * use.work_ns:
+            return 0
+        return use.elementwise.busy_ns
+
+    def text(one: DeviceFacts) -> str:
+        use = one.kernels
+        share = percent_text(use.elementwise.work_ns / use.work_ns) if use else ""
+        return (
+            f"elementwise and reduction kernels have {share} of the kernels' time: {{time}}, "
+            "{share} of {place}; fused (torch.compile, fused norms and optimisers) they would read "
+            "and write memory less often"
+        ).replace("{share} of the kernels", f"{share} of the kernels")
+
+    return worst(
+        facts,
+        "unfused-elementwise",
+        "unfused elementwise kernels",
+        lost,
+        text,
+        "kernels",
+        place=_where("elementwise"),
+    )
+
+
+def dominating_kernel(facts: Facts) -> list[Finding]:
+    """One kernel that decides how long the window takes."""
+    found = []
+    for one in facts.used:
+        use = one.kernels
+        if use is None or use.names < 2:
+            continue
+        if use.top.busy_ns >= DOMINANT_SHARE * one.budget.window_ns:
+            found.append((use.top.busy_ns / one.budget.window_ns, one, use))
+    if not found:
+        return []
+    share, one, use = max(found, key=lambda case: case[0])
+    text = (
+        f"one kernel ran for {format_time(use.top.busy_ns)}, {percent_text(share)} of {one.span}: "
+        f"{function_name(use.top.name)}, {counted(use.top.launches, 'launch', 'launches')}, "
+        f"{percent_text(use.top.work_ns / use.work_ns)} of the kernels' time; ncu says how much of "
+        "it could be saved"
+    )
+    place = Place(use.top.start_ns, use.top.duration_ns)
+    finding = finding_of(
+        "dominating-kernel",
+        "dominating kernel",
+        one,
+        use.top.busy_ns,
+        text,
+        facts.command("select"),
+        place=place,
+        recoverable=False,
+        most=at_most_told(one),
+    )
+    return [finding]
+
+
+def serialised_streams(facts: Facts) -> list[Finding]:
+    """Kernels on several streams that could have run side by side and never did."""
+
+    def lost(one: DeviceFacts) -> int:
+        use = one.kernels
+        return 0 if use is None or not use.serial_streams else use.small_grid.busy_ns
+
+    def text(one: DeviceFacts) -> str:
+        streams = one.kernels.serial_streams if one.kernels else 0
+        return (
+            f"kernels that leave most of the GPU free ran on {streams} streams and never two at a "
+            "time: {time}, {share} of {place}"
+        )
+
+    return worst(
+        facts,
+        "serialised-streams",
+        "streams without overlap",
+        lost,
+        text,
+        "timeline",
+        more="-o timeline.html",
+        place=_where("small_grid"),
+        recoverable=False,
+        most=lambda _: "info",
+    )
+
+
+def _of_kernels(
+    facts: Facts, identifier: str, name: str, trait: str, text: Callable[[DeviceFacts], str]
+) -> list[Finding]:
+    return worst(
+        facts,
+        identifier,
+        name,
+        lambda one: _part(one, trait).busy_ns,
+        text,
+        "kernels",
+        more="--by grid" if trait in ("small_grid", "tiny_block") else "",
+        place=_where(trait),
+        recoverable=False,
+        most=at_most_told,
+    )
+
+
+def _part(one: DeviceFacts, trait: str) -> Part:
+    use: KernelUse | None = one.kernels
+    found: Part = Part() if use is None else getattr(use, trait)
+    return found
+
+
+def _where(trait: str) -> Callable[[DeviceFacts], Place | None]:
+    def place(one: DeviceFacts) -> Place | None:
+        part = _part(one, trait)
+        return Place(part.start_ns, part.duration_ns) if part.launches else None
+
+    return place
+
+
+KERNEL_CHECKS = (
+    fp32_gemm,
+    small_kernels,
+    small_grid,
+    tiny_blocks,
+    unfused_elementwise,
+    dominating_kernel,
+    serialised_streams,
+)

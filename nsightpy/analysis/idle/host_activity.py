@@ -1,0 +1,120 @@
+"""What a thread did in a set of time, as far as ranges, OS calls and CPU samples tell."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
+from nsightpy.frames import Frame, Ints, Labels
+
+_NUMBER = re.compile(r"\d+")
+# A kind of range, a function of the OS or a sampled function is named from this share on.
+LEAST_COVERED = 0.5
+LEAST_OS = 0.25
+LEAST_SAMPLES = 5
+# Ranges that cover most of the whole window tell nothing.
+MOST_LASTED = 0.9
+COMPILING = re.compile(r"compil|nvrtc|\bjit\b|autotun|inductor|dynamo", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class HostEvents:
+    """Events of one process that say what its threads did; a frame may have no rows.
+
+    ranges, os_calls and mpi_calls have start_ns, end_ns, tid and name; samples time_ns, tid,
+    name (the function on top of the stack) and module.
+    """
+
+    ranges: Frame
+    os_calls: Frame
+    mpi_calls: Frame
+    samples: Frame
+
+    def of_thread(self, tid: int) -> HostEvents:
+        """The events of one thread."""
+        return HostEvents(
+            *(
+                frame.take(frame.ints("tid") == tid)
+                for frame in (self.ranges, self.os_calls, self.mpi_calls, self.samples)
+            )
+        )
+
+
+def described(time: Spans, events: HostEvents, window: Spans) -> str:
+    """What a thread did in a set of time, for people; empty where nothing tells.
+
+    `events` are those of that thread, `window` is what the time is part of.
+    """
+    parts = []
+    name, share = covering_range(time, events.ranges, window)
+    if name:
+        parts.append(f"{_percent(share)} inside NVTX range {name!r}")
+    for frame, where in ((events.mpi_calls, "in"), (events.os_calls, "in the OS call")):
+        call, share = most_in(time, frame)
+        if share >= LEAST_OS:
+            parts.append(f"{_percent(share)} {where} {call}")
+    if sampled := most_sampled(time, events.samples):
+        parts.append(f"CPU samples: {sampled}")
+    return ", ".join(parts)
+
+
+def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, float]:
+    """The shortest kind of range that covers at least half of a set of time, if any."""
+    if not time.total or not ranges.rows:
+        return "", 0.0
+    start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
+    names = ranges.labels("name")
+    # ranges that differ in a number only, step 1 and step 2, are of one kind, step *
+    names = Labels(names.codes, tuple(_NUMBER.sub("*", name) for name in names.values)).merged()
+    covered = (measure_before(time, end) - measure_before(time, start)).astype(np.float64)
+    count = len(names.values)
+    by_name = np.bincount(names.codes, weights=covered, minlength=count)
+    lasted = np.bincount(names.codes, weights=(end - start).astype(np.float64), minlength=count)
+    tells = (by_name >= LEAST_COVERED * time.total) & (lasted <= MOST_LASTED * window.total)
+    enough = np.flatnonzero(tells)
+    if not len(enough):
+        return "", 0.0
+    best = int(enough[np.argmin(lasted[enough])])
+    return names.values[best], min(float(by_name[best]) / time.total, 1.0)
+
+
+def most_in(time: Spans, calls: Frame) -> tuple[str, float]:
+    """The function that took the most of a set of time, and the share of all calls in it."""
+    if not time.total or not calls.rows:
+        return "", 0.0
+    start, end = calls.ints("start_ns"), calls.ints("end_ns")
+    covered = measure_before(time, end) - measure_before(time, start)
+    names = calls.labels("name")
+    by_name = np.bincount(names.codes, weights=covered, minlength=len(names.values))
+    share = overlap_total(union(start, end), time) / time.total
+    return names.values[int(np.argmax(by_name))], share
+
+
+def most_sampled(time: Spans, samples: Frame) -> str:
+    """The functions that were on top of the stack most often in a set of time; two at most."""
+    if not samples.rows or not time.total:
+        return ""
+    at: Ints = samples.ints("time_ns")
+    rows = np.flatnonzero(measure_before(time, at + 1) > measure_before(time, at))
+    if len(rows) < LEAST_SAMPLES:
+        return ""
+    names, modules = samples.labels("name"), samples.labels("module")
+    kinds = [f"{names[row]} [{modules[row]}]" for row in rows.tolist()]
+    labels = Labels.of(kinds)
+    counts = np.bincount(labels.codes)
+    order = np.argsort(-counts, kind="stable")[:2]
+    return ", ".join(f"{labels.values[i]} {_percent(counts[i] / len(rows))}" for i in order)
+
+
+def compiling(ranges: Frame) -> Spans:
+    """The time inside ranges whose names say that code is compiled or tuned."""
+    names = ranges.labels("name")
+    mine = names.equals([name for name in names.values if COMPILING.search(name)])
+    return union(ranges.ints("start_ns")[mine], ranges.ints("end_ns")[mine])
+
+
+def _percent(share: float) -> str:
+    return f"{100 * min(share, 1.0):.0f} %"

@@ -1,0 +1,38 @@
+"""What an API call does to the thread that makes it: launch, copy, wait, allocate, load code."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.frames import Labels
+
+LAUNCH, COPY, WAIT, ALLOCATION, MODULE, OTHER = range(6)
+
+# First that fits. CUDA runtime (cuda*), CUDA driver (cu*) and HIP (hip*) names.
+_KINDS = (
+    (WAIT, re.compile(r"^(?:cuda|cu|hip)\w*Synchronize|^cuEventSynchronize")),
+    (MODULE, re.compile(r"Module|Library|FuncLoad|FuncGet|FuncSet|Kernel(?:Get|Set)|Link|^cuInit")),
+    (MODULE, re.compile(r"Ctx(?:Create|Set)|Primary|cudaSetDevice$|GetExportTable|GetProcAddress")),
+    (
+        ALLOCATION,
+        re.compile(
+            r"Malloc|Free|MemAlloc|HostAlloc|HostRegister|HostUnregister|HostGetDevicePointer"
+            r"|MemCreate|MemMap|MemUnmap|MemRelease|MemAddress|MemSetAccess|MemPool"
+        ),
+    ),
+    (COPY, re.compile(r"Mem(?:cpy|set)|MemPrefetch")),
+    (LAUNCH, re.compile(r"Launch")),
+)
+
+
+def kinds_of_calls(names: Labels) -> NDArray[np.int8]:
+    """The kind of each call by its name; an asynchronous free or allocation is one, too."""
+    kinds = np.asarray([_kind(name) for name in names.values], dtype=np.int8)
+    return kinds[names.codes] if len(kinds) else np.empty(0, dtype=np.int8)
+
+
+def _kind(name: str) -> int:
+    return next((kind for kind, pattern in _KINDS if pattern.search(name)), OTHER)

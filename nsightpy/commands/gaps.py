@@ -1,0 +1,185 @@
+"""gaps: the longest idle intervals of each device, their cause, and what the host did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis.idle.host_activity import HostEvents, described
+from nsightpy.analysis.idle.idle_gaps import CAUSES, NO_ROW, IdleGaps
+from nsightpy.analysis.intervals import Spans, union
+from nsightpy.frames import Frame, Labels
+from nsightpy.names import function_name
+from nsightpy.query.device_gaps import gaps_of, host_events
+from nsightpy.query.device_time import attributed, read_work
+from nsightpy.query.idle_time import NO_CALLS, Work, launches_of
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
+from nsightpy.rank_set import Paths
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Table, Value
+from nsightpy.units import format_time
+
+FIELDS = (
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("start_ns", "ns"),
+    Field("duration_ns", "ns"),
+    Field("share_of_window", "ratio", 4),
+    Field("cause", "text"),
+    Field("host_activity", "text"),
+    Field("before", "text"),
+    Field("after", "text"),
+)
+TOP = 20
+# Under these names in the list of causes; others are not ids of findings.
+_SAID = {"staging": "exposed-h2d", "queued": "", "unknown": ""}
+_PARTS = (
+    ("outside", "outside CUDA"),
+    ("waiting", "in blocking calls"),
+    ("allocating", "allocating"),
+    ("loading", "loading code"),
+    ("in_call", "in the launching call"),
+    ("queued", "launched, not begun"),
+)
+LEAST_PART = 0.05
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one report contributes: rows with their lengths, and how much there is in all."""
+
+    rows: list[tuple[Value, ...]]
+    count: int
+    idle_ns: int
+    notes: tuple[str, ...] = ()
+
+
+@command_function
+def gaps(
+    reports: Paths,
+    *,
+    top: int = TOP,
+    communication: Iterable[str] = (),
+    **common: Unpack[Common],
+) -> Table:
+    """The longest intervals in which a device did nothing, longest first; times in ns.
+
+    cause is the id of the finding that most of the interval counts for (docs/findings.md), empty
+    where nothing is known of it. host_activity: what the thread that launched the next operation
+    did meanwhile. before and after: the operations around it.
+    """
+    request = Request.of(reports, **common)
+    work = partial(_longest, top=top, communication=tuple(communication), scope=request.scope)
+    parts = request.map(work, ranked=True).values
+    rows = sorted((row for part in parts for row in part.rows), key=_order)
+    count = sum(part.count for part in parts)
+    notes = [note for part in parts for note in part.notes]
+    if count > len(rows[:top]):
+        shown = sum(int(row[3] or 0) for row in rows[:top])
+        idle = sum(part.idle_ns for part in parts)
+        notes.append(
+            f"The longest {len(rows[:top]):,} of {count:,} idle intervals: {format_time(shown)} of "
+            f"{format_time(idle)} idle."
+        )
+    return request.finish(Table("gaps", FIELDS, tuple(rows[:top])), *notes)
+
+
+def _order(row: tuple[Value, ...]) -> tuple[int, int, int]:
+    return (-int(row[3] or 0), int(row[2] or 0), int(row[1] or 0))
+
+
+def _longest(
+    report: SystemReport, *, top: int, communication: tuple[str, ...], scope: Scope
+) -> _Part:
+    with launches_of(report, ends=True, waiting=True) as launches:
+        if launches is None or launches.waiting is None:
+            return _Part([], 0, 0, (NO_CALLS,) if report.pids else ())
+        work = read_work(report, scope)
+        budgets, idle = attributed(report, scope, work, launches, communication)
+        waiting = Frame.concatenate(launches.waiting())
+    waiting = waiting.take(np.argsort(waiting.ints("start_ns"), kind="stable"))
+    windows = {(row.pid, row.device): row.budget.window for row in budgets}
+    found = gaps_of(work, idle, waiting, windows)
+    events = host_events(report)
+    names = _operations(work)
+    rows = []
+    for row in budgets:
+        place = (row.pid, row.device)
+        if place in found:
+            mine = found[place]
+            chosen = np.argsort(-mine.length, kind="stable")[:top]
+            rows += _rows(
+                mine, chosen, row.rank, row.device, windows[place], names, events[row.pid]
+            )
+    count = sum(len(one) for one in found.values())
+    return _Part(rows, count, sum(int(one.length.sum()) for one in found.values()))
+
+
+def _operations(work: Work) -> Labels:
+    """The name of each operation, in the rows of the GPU work."""
+    kernels = work.kernels.labels("name")
+    short = Labels(kernels.codes, tuple(map(function_name, kernels.values)))
+    operations = work.operations.labels("operation")
+    codes = np.concatenate(
+        [
+            short.codes,
+            operations.codes + len(short.values),
+            np.full(work.graphs.rows, len(short.values) + len(operations.values), dtype=np.int32),
+        ]
+    )
+    return Labels(codes.astype(np.int32), (*short.values, *operations.values, "CUDA graph"))
+
+
+def _rows(
+    gaps: IdleGaps,
+    chosen: Sequence[int] | np.ndarray,
+    rank: int | None,
+    device: int,
+    window: Spans,
+    names: Labels,
+    events: HostEvents,
+) -> list[tuple[Value, ...]]:
+    rows: list[tuple[Value, ...]] = []
+    for row in np.asarray(chosen).tolist():
+        cause = CAUSES[int(np.argmax(gaps.causes[row]))]
+        before, after = (
+            "" if at == NO_ROW else names[at]
+            for at in (int(gaps.before[row]), int(gaps.after[row]))
+        )
+        length = int(gaps.length[row])
+        rows.append(
+            (
+                rank,
+                device,
+                int(gaps.opened[row]),
+                length,
+                length / window.total,
+                _SAID.get(cause, cause),
+                _activity(gaps, row, window, events),
+                before,
+                after,
+            )
+        )
+    return rows
+
+
+def _activity(gaps: IdleGaps, row: int, window: Spans, events: HostEvents) -> str:
+    """What the launching thread did in one interval, for people."""
+    tid, length = int(gaps.thread[row]), int(gaps.length[row])
+    if tid < 0:
+        return "not known: the next launch was not recorded"
+    parts = [
+        f"{format_time(lasted)} {what}"
+        for name, what in _PARTS
+        if (lasted := int(getattr(gaps, name)[row])) >= LEAST_PART * length
+    ]
+    time = union(gaps.opened[row : row + 1], gaps.closed[row : row + 1])
+    if said := described(time, events.of_thread(tid), window):
+        parts.append(said)
+    return "; ".join(parts)

@@ -1,0 +1,103 @@
+"""The idle intervals of a report's devices, and what its host did in them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
+from nsightpy.analysis.idle.host_activity import HostEvents
+from nsightpy.analysis.idle.idle_gaps import IdleGaps, Launches, idle_gaps
+from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.launches import NO_TIME, matched
+from nsightpy.frames import Frame, Labels
+from nsightpy.query.idle_time import ReportIdle, Work
+from nsightpy.reports.system import SystemReport
+
+HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
+SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
+
+
+def gaps_of(
+    work: Work, idle: ReportIdle, waiting: Frame, windows: Mapping[tuple[int, int], Spans]
+) -> dict[tuple[int, int], IdleGaps]:
+    """The idle intervals of each place inside its window; none where launches are not known.
+
+    `idle.followed.calls` need start_ns, end_ns, pid, tid and correlation_id; `waiting` are the
+    blocking and long calls.
+    """
+    if idle.followed is None:
+        return {}
+    gpu_work = idle.followed.work
+    launches = launches_of_work(work, gpu_work, idle.followed.calls)
+    found = {}
+    for number, place in enumerate(gpu_work.places):
+        if place in windows:
+            mine = waiting.at(pid=place[0])
+            found[place] = idle_gaps(gpu_work, number, windows[place], launches, mine)
+    return found
+
+
+def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
+    """The launching call of each operation, in the rows of the GPU work."""
+    numbers = np.arange(calls.rows, dtype=np.int64)
+    keys = (calls.ints("pid"), calls.ints("correlation_id"))
+    rows = np.concatenate(
+        [
+            matched(keys, numbers, (part.ints("pid"), part.ints("correlation_id")), -1)
+            for part in work
+        ]
+    )
+    known = rows >= 0
+    if not calls.rows:
+        nothing = np.full(len(rows), NO_TIME, dtype=np.int64)
+        return Launches(nothing, nothing, np.full(len(rows), -1), np.zeros(len(rows), np.bool_))
+    start, end, tid = (
+        np.where(known, calls.ints(name)[rows], missing)
+        for name, missing in (("start_ns", NO_TIME), ("end_ns", NO_TIME), ("tid", -1))
+    )
+    return Launches(start, end, tid, _first_launches(work.kernels, gpu_work))
+
+
+def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:
+    """Whether each operation is the first launch of its kernel, or of a graph on its device."""
+    first = np.zeros(len(work), dtype=np.bool_)
+    launch = work.launch[: kernels.rows]
+    if kernels.rows:
+        kinds = group_by(kernels, ("pid", "name")).codes
+        earliest = np.full(int(kinds.max()) + 1, np.iinfo(np.int64).max)
+        known = launch != NO_TIME
+        np.minimum.at(earliest, kinds[known], launch[known])
+        first[: kernels.rows] = launch <= earliest[kinds]
+    graphs = np.flatnonzero(work.kind == GRAPH)
+    for place in np.unique(work.place[graphs]).tolist():
+        first[graphs[work.place[graphs] == place][0]] = True
+    return first
+
+
+def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, HostEvents]:
+    """What each process's threads did beside CUDA, by process."""
+    ranges = report.frame("nvtx_ranges", HOST_COLUMNS) if ranges is None else ranges
+    os_calls = report.frame("os_calls", HOST_COLUMNS)
+    mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
+    samples = _short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))
+    return {
+        pid: HostEvents(
+            *(
+                frame.take(frame.ints("pid") == pid)
+                for frame in (ranges, os_calls, mpi_calls, samples)
+            )
+        )
+        for pid in report.pids
+    }
+
+
+def _short_modules(samples: Frame) -> Frame:
+    """Modules by their file names; paths hold names of users."""
+    modules = samples.labels("module")
+    short = tuple(PurePosixPath(name.replace("\\", "/")).name for name in modules.values)
+    return Frame({**samples, "module": Labels(modules.codes, short).merged()})
