@@ -9,9 +9,10 @@ from typing import Unpack
 
 import numpy as np
 
-from nsightpy.analysis.idle.host_activity import HostEvents, described
+from nsightpy.analysis.idle.gap_activity import activity
+from nsightpy.analysis.idle.host_activity import HostEvents
 from nsightpy.analysis.idle.idle_gaps import CAUSES, NO_ROW, IdleGaps
-from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.intervals import Spans
 from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name
 from nsightpy.query.device_gaps import gaps_of, host_events
@@ -39,15 +40,6 @@ FIELDS = (
 TOP = 20
 # Under these names in the list of causes; others are not ids of findings.
 _SAID = {"staging": "exposed-h2d", "queued": "", "unknown": ""}
-_PARTS = (
-    ("outside", "outside CUDA"),
-    ("waiting", "in blocking calls"),
-    ("allocating", "allocating"),
-    ("loading", "loading code"),
-    ("in_call", "in the launching call"),
-    ("queued", "launched, not begun"),
-)
-LEAST_PART = 0.05
 
 
 @dataclass(frozen=True)
@@ -161,25 +153,9 @@ def _rows(
                 length,
                 length / window.total,
                 _SAID.get(cause, cause),
-                _activity(gaps, row, window, events),
+                activity(gaps, row, window, events),
                 before,
                 after,
             )
         )
     return rows
-
-
-def _activity(gaps: IdleGaps, row: int, window: Spans, events: HostEvents) -> str:
-    """What the launching thread did in one interval, for people."""
-    tid, length = int(gaps.thread[row]), int(gaps.length[row])
-    if tid < 0:
-        return "not known: the next launch was not recorded"
-    parts = [
-        f"{format_time(lasted)} {what}"
-        for name, what in _PARTS
-        if (lasted := int(getattr(gaps, name)[row])) >= LEAST_PART * length
-    ]
-    time = union(gaps.opened[row : row + 1], gaps.closed[row : row + 1])
-    if said := described(time, events.of_thread(tid), window):
-        parts.append(said)
-    return "; ".join(parts)

@@ -84,7 +84,7 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
     ranges = report.frame("nvtx_ranges", HOST_COLUMNS) if ranges is None else ranges
     os_calls = report.frame("os_calls", HOST_COLUMNS)
     mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
-    samples = _short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))
+    samples = short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))
     return {
         pid: HostEvents(
             *(
@@ -96,7 +96,7 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
     }
 
 
-def _short_modules(samples: Frame) -> Frame:
+def short_modules(samples: Frame) -> Frame:
     """Modules by their file names; paths hold names of users."""
     modules = samples.labels("module")
     short = tuple(PurePosixPath(name.replace("\\", "/")).name for name in modules.values)

@@ -25,10 +25,11 @@ from nsightpy.units import format_time
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """The steady iterations of one process: their time, and how many they are."""
+    """The steady iterations of one process: their time, how many, and by what they were found."""
 
     window: Spans
     count: int
+    source: str = ""
 
 
 def steady_places(
@@ -46,11 +47,23 @@ def steady_places(
         if state is None:
             return None
         window = Spans.of(state.start_ns, state.end_ns)
-        found[pid] = Steady(window, state.count)
+        found[pid] = Steady(window, state.count, state.source)
     places = {place for frame in work for place in places_of(frame)}
     if not places <= {place for place in places if place[0] in found}:
         return None
     return {place: found[place[0]] for place in places}
+
+
+def in_steady(frame: Frame, steady: Mapping[tuple[int, int], Steady]) -> Frame:
+    """The operations that began in the steady iterations of their process; all without any."""
+    if not steady:
+        return frame
+    kept = np.zeros(frame.rows, dtype=np.bool_)
+    start, pid, device = (frame.ints(name) for name in ("start_ns", "pid", "device"))
+    for place, one in steady.items():
+        low, high = int(one.window.starts[0]), int(one.window.ends[-1])
+        kept |= (pid == place[0]) & (device == place[1]) & (start >= low) & (start < high)
+    return frame.take(kept)
 
 
 def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:

@@ -44,7 +44,12 @@ def no_gpu_work(facts: Facts) -> list[Finding]:
     if not problems:
         return []
     text = "; ".join(problem.removesuffix(".") for problem in problems[:MOST_PROBLEMS])
-    return [_plain("no-gpu-work", "no GPU work", "error", text, facts.command("info"))]
+    found = [_plain("no-gpu-work", "no GPU work", "error", text, facts.command("info"))]
+    if facts.host:
+        said = f"the CPU worked meanwhile, in {facts.host}"
+        name = "CPU busy, GPU not used"
+        found.append(_plain("host-gap", name, "info", said, facts.command("info")))
+    return found
 
 
 def opaque_graphs(facts: Facts) -> list[Finding]:

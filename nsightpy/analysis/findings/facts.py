@@ -50,6 +50,15 @@ class Place:
     duration_ns: int
 
 
+@dataclass(frozen=True, slots=True)
+class LongestGap:
+    """The longest idle interval of a device: where, its main cause, and what the host did."""
+
+    place: Place
+    cause: str
+    host: str
+
+
 @dataclass(frozen=True)
 class IdleFacts:
     """Why a device was idle, in ns by cause (idle_gaps.CAUSES), and where each cause is worst.
@@ -66,7 +75,7 @@ class IdleFacts:
     drained: int = 0
     mpi_ns: int = 0
     compiling_ns: int = 0
-    longest: Place | None = None
+    longest: LongestGap | None = None
     host: str = ""
     calls: Mapping[str, str] = field(default_factory=dict)
     blocked_by: str = ""
@@ -77,7 +86,7 @@ class Repetition:
     """What is known of a device's iterations: how many steady ones, of what, and what is outside.
 
     `lead_ns` is the time from the process's first API call to the first operation on the device,
-    `loading_ns` the part of it in calls that load or compile code, mostly in `loading_call`;
+    `loading_ns` the part of it since code was first loaded, by `loading_call`;
     `whole_ns` is the time from the first to the last operation.
     """
 
@@ -144,6 +153,7 @@ class DeviceFacts:
 class Facts:
     """What the checks look at. `problems` are those of the captures, each on one line.
 
+    `host` says what the threads of captures without GPU work did, as CPU samples tell.
     `report` and `options` are what a next command is about: files and the part of them.
     """
 
@@ -157,6 +167,7 @@ class Facts:
     has_collectives: bool = False
     notes: tuple[str, ...] = ()
     has_calls: bool = True
+    host: str = ""
 
     @property
     def window_ns(self) -> int:

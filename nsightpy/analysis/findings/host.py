@@ -85,7 +85,24 @@ def first_launch(facts: Facts) -> list[Finding]:
             ": {time}, {share} of {place}; a warm-up keeps it out of what is measured"
         )
 
-    return _idle(facts, "first-launch", "GPU idle: first launches", lost, text)
+    found = _idle(facts, "first-launch", "GPU idle: first launches", lost, text)
+    return found or _loaded_first(facts)
+
+
+def _loaded_first(facts: Facts) -> list[Finding]:
+    """Code that was loaded before the first operation of a device that then worked for a moment."""
+    short = [one for one in facts.used if one.short and one.repetition.loading_ns]
+    if not short:
+        return []
+    one = max(short, key=lambda device: device.repetition.loading_ns)
+    took = format_time(one.repetition.loading_ns)
+    text = (
+        f"{one.name} began to work {took} after code was first loaded "
+        f"({one.repetition.loading_call}): loading, compilation and first use come before it"
+    )
+    command = facts.command("api", one)
+    name = "start-up: first launches"
+    return [Finding(name, "info", text, next_command=command, id="first-launch")]
 
 
 def allocation(facts: Facts) -> list[Finding]:

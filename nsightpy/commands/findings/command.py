@@ -82,6 +82,7 @@ def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]
         unlaunched=sum(one.unlaunched for _, one in gathered),
         options=request.options,
         has_ranges=any(one.has_ranges for _, one in gathered),
+        host="; ".join(one.host for _, one in gathered if one.host),
         has_calls=any(one.has_calls for _, one in gathered),
         has_collectives=any(len(one.ranks.part.log) for _, one in gathered),
         notes=notes,

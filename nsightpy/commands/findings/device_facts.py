@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +11,31 @@ from numpy.typing import NDArray
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.copy_use import copy_uses
-from nsightpy.analysis.findings.facts import DeviceFacts, IdleFacts, Place, Repetition
+from nsightpy.analysis.findings.facts import (
+    DeviceFacts,
+    IdleFacts,
+    LongestGap,
+    Place,
+    Repetition,
+)
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.findings.kernel_use import Gpu, kernel_use, short_cost_ns
-from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described, most_in
+from nsightpy.analysis.idle.gap_activity import activity
+from nsightpy.analysis.idle.host_activity import (
+    HostEvents,
+    compiling,
+    described,
+    most_in,
+    most_sampled,
+)
+from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
 from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, IdleGaps
 from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.frames import API_CALLS, Frame
-from nsightpy.query.device_gaps import gaps_of, host_events
+from nsightpy.query.device_gaps import SAMPLE_COLUMNS, gaps_of, host_events, short_modules
 from nsightpy.query.device_time import RankedBudget, attributed
 from nsightpy.query.idle_time import LaunchReader, ReportIdle, Work
 from nsightpy.query.iteration_search import calls_of
@@ -43,10 +57,13 @@ class Gathered:
     """What one report contributes to the facts."""
 
     ranks: RankEvidence
+    budgets: Sequence[RankedBudget] = ()
+    steady: Mapping[tuple[int, int], Steady] = field(default_factory=dict)
     kernels: int = 0
     unlaunched: int = 0
     has_ranges: bool = False
     has_calls: bool = False
+    host: str = ""
 
 
 @dataclass(frozen=True)
@@ -115,10 +132,13 @@ def gather(
         part = rank_part(report, scope=scope, communication=communication)
     return Gathered(
         RankEvidence(part, devices),
+        rows,
+        steady,
         work.kernels.rows,
         unlaunched,
         ranges is not None and ranges.rows > 0,
         launches is not None,
+        "" if rows else _sampled(report),
     )
 
 
@@ -194,7 +214,7 @@ def _idle_facts(
         worst,
         run_ahead_lost_ns=gaps.run_ahead_lost_ns,
         drained=int(np.count_nonzero(gaps.drained)),
-        longest=_longest(gaps),
+        longest=_longest(gaps, window, events),
         calls=_calls(source, place, gaps),
         blocked_by=_blocked_by(source, place, gaps),
     )
@@ -224,11 +244,13 @@ def _with_host(facts: IdleFacts, gaps: IdleGaps, window: Spans, events: HostEven
     )
 
 
-def _longest(gaps: IdleGaps) -> Place | None:
+def _longest(gaps: IdleGaps, window: Spans, events: HostEvents | None) -> LongestGap | None:
     if not len(gaps):
         return None
     row = int(np.argmax(gaps.length))
-    return Place(int(gaps.opened[row]), int(gaps.length[row]))
+    cause = CAUSES[int(np.argmax(gaps.causes[row]))]
+    place = Place(int(gaps.opened[row]), int(gaps.length[row]))
+    return LongestGap(place, cause, activity(gaps, row, window, events))
 
 
 def _calls(source: _Source, place: tuple[int, int], gaps: IdleGaps) -> dict[str, str]:
@@ -270,10 +292,30 @@ def _repetition(source: _Source, place: tuple[int, int], window: Spans) -> Repet
     lead = max(first - min(called), 0) if called else 0
     steady = source.steady.get(place)
     if steady is None:
-        return Repetition(lead_ns=lead, whole_ns=last - first)
+        loading, call = _loading(source.waiting.at(pid=place[0]), first)
+        return Repetition(
+            lead_ns=lead, loading_ns=loading, loading_call=call, whole_ns=last - first
+        )
     return Repetition(
         steady.count, outside=_outside(frames, window), lead_ns=lead, whole_ns=last - first
     )
+
+
+def _loading(calls: Frame, before: int) -> tuple[int, str]:
+    """How long before a moment code was first loaded or the context made, and by which call."""
+    loads = calls.take(kinds_of_calls(calls.labels("name")) == MODULE).ordered()
+    if not loads.rows or loads.ints("start_ns")[0] >= before:
+        return 0, ""
+    return before - int(loads.ints("start_ns")[0]), loads.labels("name")[0]
+
+
+def _sampled(report: SystemReport) -> str:
+    """The functions in which a report's CPU samples were taken most often."""
+    samples = short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))
+    if not samples.rows:
+        return ""
+    at = samples.ints("time_ns")
+    return most_sampled(Spans.of(int(at.min()), int(at.max()) + 1), samples)
 
 
 def _launch_calls(idle: ReportIdle) -> Frame | None:

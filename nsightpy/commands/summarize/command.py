@@ -15,11 +15,15 @@ from nsightpy.commands.breakdown import budget_row, suspect_note
 from nsightpy.commands.findings.command import facts_of, findings_table
 from nsightpy.commands.summarize.sections import (
     collectives_section,
+    gap_section,
     header_of,
+    idle_section,
     memory_section,
+    outside_text,
     ranges_section,
     ranks_section,
     read_part,
+    steady_text,
 )
 from nsightpy.query.device_time import budget_order
 from nsightpy.query.request import Common, Request
@@ -34,7 +38,8 @@ TOP_KERNELS = 5
 def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Summary:
     """Everything that matters first, in sections; times in ns, sizes in bytes.
 
-    Sections: header, ranks, breakdown, kernels, collectives, memory, nvtx, findings, next_steps.
+    Sections: header, ranks, breakdown, kernels, collectives, memory, nvtx, idle, gaps, findings,
+    next_steps. Where a steady state is known, all but header and nvtx are about it.
     """
     request = Request.of(reports, **common)
     mapped = request.map(partial(read_part, scope=request.scope), ranked=True)
@@ -52,6 +57,8 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
         "collectives": collectives_section([part.collectives for part in parts]),
         "memory": memory_section(parts),
         "nvtx": ranges_section([part.ranges for part in parts]),
+        "idle": idle_section(facts),
+        "gaps": gap_section(facts),
     }
     idle = (note for part in parts for note in part.idle_notes)
     notes = [
@@ -65,7 +72,11 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     ]
     return Summary(
         inputs=request.ranks.inputs,
-        header=header_of(request, parts),
+        header={
+            **header_of(request, parts),
+            "steady": steady_text(facts, parts),
+            "before": outside_text(facts),
+        },
         sections=sections,
         findings=found,
         next_steps=_next_steps(found, sections, facts),

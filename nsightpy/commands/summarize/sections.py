@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
+from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.idle.idle_gaps import CAUSES
 from nsightpy.analysis.memory.rates import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
@@ -28,6 +30,7 @@ from nsightpy.query.device_time import (
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import in_steady
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -51,6 +54,25 @@ NVTX_FIELDS = (
     Field("total_range_ns", "ns"),
     Field("range_med_ns", "ns", 1),
 )
+IDLE_FIELDS = (
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("idle_ns", "ns"),
+    *(Field(f"{cause.replace('-', '_')}_ns", "ns") for cause in CAUSES),
+    Field("mpi_ns", "ns"),
+    Field("compiling_ns", "ns"),
+)
+GAP_FIELDS = (
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("start_ns", "ns"),
+    Field("duration_ns", "ns"),
+    Field("share_of_window", "ratio", 4),
+    Field("cause", "text"),
+    Field("host_activity", "text"),
+)
+# From this part of a device's window on its longest idle interval matters.
+LEAST_GAP = 0.05
 RANK_FIELDS = (
     Field("rank", "id"),
     Field("report", "text"),
@@ -86,12 +108,15 @@ def read_part(report: SystemReport, *, scope: Scope) -> Part:
         operations = scope.narrow(report, work.operations)
         columns = RANGE_COLUMNS
         ranges = scope.narrow(report, report.frame("nvtx_ranges", columns))
-        budgets, idle = known = attributed(report, scope, work, launches)
+        _, idle = known = attributed(report, scope, work, launches)
         gathered = gather(report, scope, work, launches, known, ranges)
+        # one window for one answer: that of the findings
+        kernels = in_steady(kernels, gathered.steady)
+        operations = in_steady(operations, gathered.steady)
     return Part(
         info=report_info(report, extent),
         extent=extent,
-        budgets=budgets,
+        budgets=list(gathered.budgets),
         kernels=ranking.tally_durations(kernels, ["name"]),
         memory=(
             ranking.tally_durations(operations, ["operation"]),
@@ -171,6 +196,57 @@ def ranges_section(tallies: Sequence[Tally]) -> Table:
     ]
     rows.sort(key=lambda row: (-int(row[4] or 0), str(row[0]), str(row[1])))
     return Table("nvtx", NVTX_FIELDS, tuple(rows[:TOP_RANGES]))
+
+
+def idle_section(facts: Facts) -> Table:
+    """Why each device was idle; the causes add up to idle_ns. None where that is not known."""
+    rows: list[tuple[Value, ...]] = []
+    for one in facts.devices:
+        idle = one.idle
+        if idle is not None:
+            causes = [idle.causes.get(cause, 0) for cause in CAUSES]
+            parts = (*causes, idle.mpi_ns, idle.compiling_ns)
+            rows.append((one.rank, one.device, one.budget.idle_ns, *parts))
+    return Table("idle", IDLE_FIELDS, tuple(rows))
+
+
+def gap_section(facts: Facts) -> Table:
+    """The longest idle interval of all devices, where it is 5 % of its device's window or more."""
+    found = [
+        (one.idle.longest.place.duration_ns / one.budget.window_ns, number, one, one.idle.longest)
+        for number, one in enumerate(facts.used)
+        if one.idle is not None and one.idle.longest is not None
+    ]
+    rows: list[tuple[Value, ...]] = []
+    if found:
+        share, _, one, gap = max(found, key=lambda case: (case[0], -case[1]))
+        if share >= LEAST_GAP:
+            place = (gap.place.start_ns, gap.place.duration_ns)
+            rows.append((one.rank, one.device, *place, share, gap.cause, gap.host))
+    return Table("gaps", GAP_FIELDS, tuple(rows))
+
+
+def steady_text(facts: Facts, parts: Sequence[Part]) -> str | None:
+    """Which steady iterations all sections are about, for people; None: the whole capture."""
+    counts = sorted({one.iterations for one in facts.devices if one.iterations is not None})
+    if not counts:
+        return None
+    sources = {one.source for part in parts for one in part.gathered.steady.values()}
+    count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
+    plural = "" if counts == [1] else "s"
+    partly = any(one.iterations is None for one in facts.devices)
+    by = f" by {', '.join(sorted(sources))}" if any(sources) else ""
+    return f"{count} steady iteration{plural}{by}{', where there are some' if partly else ''}"
+
+
+def outside_text(facts: Facts) -> str | None:
+    """What lies before the steady state of the device where that is longest, for people."""
+    cases = [
+        (one.repetition.whole_ns - one.budget.window_ns, one.repetition.outside)
+        for one in facts.devices
+        if one.iterations is not None and one.repetition.outside
+    ]
+    return max(cases)[1] if cases else None
 
 
 def header_of(request: Request, parts: Sequence[Part]) -> dict[str, Value]:

@@ -7,8 +7,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy.render.escape import printable
 from nsightpy.render.text.layout import UNLIMITED, Shown, lines, shorten
-from nsightpy.render.text.summary_bars import device_bars, ns_of, opaque_text, outside_capture
-from nsightpy.results import Finding, Summary, Table, Value
+from nsightpy.render.text.summary_bars import (
+    device_bars,
+    idle_causes,
+    longest_gap,
+    ns_of,
+    opaque_text,
+    outside_capture,
+    outside_steady,
+)
+from nsightpy.results import Summary, Table, Value
 from nsightpy.units import (
     format_bytes,
     format_count,
@@ -53,15 +61,26 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
     for name, build in builders:
         table = summary.sections[name]
         if table.rows:
-            more = outside_capture(summary.header) if name == "breakdown" else []
+            more = _around_bars(summary, width) if name == "breakdown" else []
             opaque = opaque_text(summary.sections["breakdown"]) if name == "kernels" else ""
-            yield _SECTION_TITLES[name] + opaque, [*build(table, width), *more]
-    if _telling(summary):
+            title = _SECTION_TITLES[name] + opaque
+            if name == "nvtx" and summary.header.get("steady"):
+                title += ", whole capture"
+            yield title, [*build(table, width), *more]
+    if summary.findings:
         yield "What stands out", _findings(summary, width)
     if summary.notes:
         yield "About this capture", _notes(summary, width)
     if summary.next_steps:
         yield "Next", [f"  {printable(command)}" for command, _ in summary.next_steps]
+
+
+def _around_bars(summary: Summary, width: int) -> list[object]:
+    """What the bars do not show: why devices were idle, the longest gap, what lies outside."""
+    told = [*idle_causes(summary.sections["idle"]), *longest_gap(summary.sections["gaps"])]
+    indent = " " * 11
+    wrapped = [line for text in told for line in _wrapped(text, width, indent, f"{indent}  ")]
+    return [*wrapped, *outside_steady(summary.header), *outside_capture(summary.header)]
 
 
 _SECTION_TITLES = {
@@ -223,14 +242,9 @@ def _figure(heading: str, key: str, values: Sequence[Value]) -> Shown:
 def _findings(summary: Summary, width: int) -> list[object]:
     return [
         line
-        for one in _telling(summary)[:MOST_FINDINGS]
+        for one in summary.findings[:MOST_FINDINGS]
         for line in _wrapped(f"{printable(one.name)}: {printable(one.text)}", width, "  ! ", "    ")
     ]
-
-
-def _telling(summary: Summary) -> list[Finding]:
-    """The findings but for problems of the capture, which have a section of their own."""
-    return [one for one in summary.findings if one.name != "capture problems"]
 
 
 def _notes(summary: Summary, width: int) -> list[object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+from nsightpy.render.escape import printable
 from nsightpy.results import Table, Value
 from nsightpy.units import format_time, percent, significant
 
@@ -83,6 +84,53 @@ def opaque_text(budgets: Table) -> str:
     if (percent(graphs, whole) or 0.0) < LEAST_OPAQUE:
         return ""
     return f", without {format_time(graphs)} in CUDA graphs traced as a whole"
+
+
+# Less of the idle time than this is not named, in per cent.
+LEAST_CAUSE = 5.0
+MOST_CAUSES = 4
+_CAUSES = {"mpi_ns": "MPI", "compiling_ns": "compiling", "unknown_ns": "not known"}
+
+
+def idle_causes(table: Table) -> list[str]:
+    """Why the device that idled longest was idle, the most first; one line, or none."""
+    records = [record for record in table.records() if ns_of(record, "idle_ns")]
+    if not records:
+        return []
+    worst = max(records, key=lambda record: ns_of(record, "idle_ns"))
+    idle = ns_of(worst, "idle_ns")
+    causes = [
+        (ns_of(worst, name), _CAUSES.get(name) or name.removesuffix("_ns").replace("_", "-"))
+        for name in table.columns[3:]
+    ]
+    said = sorted((one for one in causes if 100 * one[0] >= LEAST_CAUSE * idle), reverse=True)
+    parts = [f"{name} {format_time(lost)}" for lost, name in said[:MOST_CAUSES]]
+    rest = idle - sum(lost for lost, _ in said[:MOST_CAUSES])
+    parts += [f"other {format_time(rest)}"] if rest > 0 else []
+    where = f" of {_place(worst)}" if len(table) > 1 else ""
+    return [f"idle{where}: {format_time(idle)} = {', '.join(parts)}"]
+
+
+def longest_gap(table: Table) -> list[str]:
+    """The longest idle interval; one line, or none."""
+    found = []
+    for record in table.records():
+        length, start = ns_of(record, "duration_ns"), ns_of(record, "start_ns")
+        share = f"{100 * float(record['share_of_window'] or 0):.0f} %"
+        cause = f" ({record['cause']})" if record["cause"] not in ("", "queued", "unknown") else ""
+        found.append(
+            f"longest gap: {format_time(length)}, {share} of {_place(record)}'s window, at "
+            f"{format_time(start)}{cause}: {printable(str(record['host_activity']))}"
+        )
+    return found
+
+
+def outside_steady(header: Mapping[str, Value]) -> list[object]:
+    """What the bars are about, and what happened before it."""
+    from rich.text import Text
+
+    told = [str(header[name]) for name in ("steady", "before") if header.get(name)]
+    return [Text(f"  {'':<9}{'; '.join(map(printable, told))}", style="dim")] if told else []
 
 
 def outside_capture(header: Mapping[str, Value]) -> list[object]:
