@@ -56,7 +56,7 @@ class Part:
 class KernelUse:
     """The compute kernels of one device inside a window.
 
-    `short` are those under 10 us; `short_cost_ns` is their time and the idle time before them in
+    `top_three_ns` is the work of the three kernels with the most. `short` are those under 10 us; `short_cost_ns` is their time and the idle time before them in
     which the host launched or a drained queue filled again. `first_tenth_ns` is when a tenth of the
     work was done, from the window's begin.
     """
@@ -65,6 +65,7 @@ class KernelUse:
     launches: int
     names: int
     top: Part
+    top_three_ns: int
     short: Part
     small_grid: Part
     tiny_block: Part
@@ -109,6 +110,7 @@ def kernel_use(
         launches=kernels.rows,
         names=int(np.count_nonzero(by_name)),
         top=part(names.codes == top),
+        top_three_ns=int(np.sort(by_name)[-3:].sum()),
         short=part(short),
         small_grid=part(small, blocks),
         tiny_block=part(tiny, threads),

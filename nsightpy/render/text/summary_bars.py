@@ -125,12 +125,10 @@ def longest_gap(table: Table) -> list[str]:
     return found
 
 
-def outside_steady(header: Mapping[str, Value]) -> list[object]:
-    """What the bars are about, and what happened before it."""
-    from rich.text import Text
-
-    told = [str(header[name]) for name in ("steady", "before") if header.get(name)]
-    return [Text(f"  {'':<9}{'; '.join(map(printable, told))}", style="dim")] if told else []
+def outside_steady(header: Mapping[str, Value]) -> list[str]:
+    """What the bars are about, and what happened before it; one line, or none."""
+    told = [printable(str(header[name])) for name in ("steady", "before") if header.get(name)]
+    return ["; ".join(told)] if told else []
 
 
 def outside_capture(header: Mapping[str, Value]) -> list[object]:
