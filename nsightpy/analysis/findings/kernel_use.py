@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,9 @@ from nsightpy.frames import Frame, Ints, Labels
 
 SHORT_NS = 10_000
 WARP = 32
+# The function that a kernel's lambda was written in, where its body is an argument of a template:
+# par_ranged2d_kernel<advec_mom_kernel(int, ...)::[lambda(int) (instance 1)]>(...)
+_LAMBDA = re.compile(r"<(?:\w+::)*(\w+)\(.*\)(?: const)?::.*lambda")
 # Matrix products and convolutions in FP32 on the SIMT units: cuBLAS, cuDNN and CUTLASS names.
 _FP32_GEMM = re.compile(r"sgemm|scudnn|_ffma|simt_s?gemm", re.IGNORECASE)
 # Kernels that read and write every element for one small step: PyTorch's own, and copies.
@@ -56,16 +61,15 @@ class Part:
 class KernelUse:
     """The compute kernels of one device inside a window.
 
-    `top_three_ns` is the work of the three kernels with the most. `short` are those under 10 us; `short_cost_ns` is their time and the idle time before them in
-    which the host launched or a drained queue filled again. `first_tenth_ns` is when a tenth of the
-    work was done, from the window's begin.
+    `family` are the kernels made of one function's lambdas. `short` are those under 10 us.
+    `first_tenth_ns` is when a tenth of the work was done, from the window's begin.
     """
 
     work_ns: int
     launches: int
     names: int
     top: Part
-    top_three_ns: int
+    family: Part
     short: Part
     small_grid: Part
     tiny_block: Part
@@ -110,7 +114,7 @@ def kernel_use(
         launches=kernels.rows,
         names=int(np.count_nonzero(by_name)),
         top=part(names.codes == top),
-        top_three_ns=int(np.sort(by_name)[-3:].sum()),
+        family=_family(part, names, by_name),
         short=part(short),
         small_grid=part(small, blocks),
         tiny_block=part(tiny, threads),
@@ -135,6 +139,23 @@ def short_cost_ns(
     before[before] = short[gaps.after[before]]
     causes = gaps.causes[before]
     return run.total + int(causes[:, LAUNCH_BOUND].sum() + causes[:, SYNC_DRAIN].sum())
+
+
+def _family(
+    part: Callable[[NDArray[np.bool_]], Part], names: Labels, by_name: NDArray[Any]
+) -> Part:
+    """The kernels made of the lambdas of one function that have the most work; its name."""
+    families = {
+        code: found[1] for code, name in enumerate(names.values) if (found := _LAMBDA.search(name))
+    }
+    work: dict[str, float] = {}
+    for code, family in families.items():
+        work[family] = work.get(family, 0.0) + float(by_name[code])
+    if not work:
+        return Part()
+    best = max(work, key=lambda family: (work[family], family))
+    chosen = np.asarray([families.get(code) == best for code in range(len(names.values))])
+    return replace(part(chosen[names.codes]), name=best)
 
 
 def _product(kernels: Frame, what: str) -> Ints:

@@ -19,9 +19,6 @@ from nsightpy.units import format_count, format_time
 
 MANY = 100
 DOMINANT_SHARE = 0.25
-# The kernels decide how long a GPU this busy takes: three of them from this part of a window on.
-FEW_BUSY = 0.8
-FEW_SHARE = 0.5
 ELEMENTWISE_SHARE = 0.20
 # Below this part of a window nothing is said of how kernels fill the GPU.
 LEAST_SHARE = 0.01
@@ -135,7 +132,7 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
         if use.top.busy_ns >= DOMINANT_SHARE * one.budget.window_ns:
             found.append((use.top.busy_ns / one.budget.window_ns, one, use))
     if not found:
-        return _few_kernels(facts)
+        return _family(facts)
     share, one, use = max(found, key=lambda case: case[0])
     text = (
         f"one kernel ran for {format_time(use.top.busy_ns)}, {percent_text(share)} of {one.span}: "
@@ -158,32 +155,32 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
     return [finding]
 
 
-def _few_kernels(facts: Facts) -> list[Finding]:
-    """Three kernels that decide how long the window of a busy GPU takes, where no one does."""
+def _family(facts: Facts) -> list[Finding]:
+    """Kernels of one function that decide how long the window takes, where no one kernel does."""
     for one in facts.used:
         use, window = one.kernels, one.budget.window_ns
-        if use is None or use.names <= 3 or one.budget.busy_ns < FEW_BUSY * window:
+        if use is None or use.family.busy_ns < DOMINANT_SHARE * window:
             continue
-        if use.top_three_ns < FEW_SHARE * window:
-            continue
+        family = use.family
         text = (
-            f"three of {use.names:,} kernels have {percent_text(use.top_three_ns / use.work_ns)} "
-            f"of the kernels' time, most of it {function_name(use.top.name)}; "
-            f"{one.span}: {percent_text(one.budget.busy_ns / window)} busy, so they decide how "
-            "long it takes; ncu says how much of it could be saved"
+            f"the kernels made in {family.name} ran for {format_time(family.busy_ns)}, "
+            f"{percent_text(family.busy_ns / window)} of {one.span}: "
+            f"{counted(family.launches, 'launch', 'launches')}, "
+            f"{percent_text(family.work_ns / use.work_ns)} of the kernels' time; ncu says how much "
+            "of it could be saved"
         )
-        place = Place(use.top.start_ns, use.top.duration_ns)
+        place = Place(family.start_ns, family.duration_ns)
         return [
             finding_of(
                 "dominating-kernel",
                 "dominating kernels",
                 one,
-                min(use.top_three_ns, window),
+                family.busy_ns,
                 text,
                 facts.command("select"),
                 place=place,
                 recoverable=False,
-                most="info",
+                most=at_most_told(one),
             )
         ]
     return []
