@@ -1,0 +1,92 @@
+"""Each cause of lost time planted with a known cost, alone and beside each other one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from simulator import Export
+
+from nsightpy.commands.findings.command import findings
+
+US, MS = 1_000, 1_000_000
+# Adds its cause at a moment at which the device runs dry; gives back when it ends, and the cost.
+Plant = Callable[[Export, int], tuple[int, int]]
+
+
+def host_gap(export: Export, at: int) -> tuple[int, int]:
+    launch = (at + 5 * MS, at + 5 * MS + 5 * US)
+    export.kernel(launch[1] + 5 * US, launch[1] + MS, f"late_{at}", launch=launch)
+    return launch[1] + MS, 5 * MS
+
+
+def sync_drain(export: Export, at: int) -> tuple[int, int]:
+    export.api(at - MS, at + 20 * US, "cudaStreamSynchronize_v3020")
+    launch = (at + 700 * US, at + 705 * US)
+    export.kernel(at + 710 * US, at + MS, f"drained_{at}", launch=launch)
+    return at + MS, 710 * US
+
+
+def launch_bound(export: Export, at: int) -> tuple[int, int]:
+    for number in range(200):
+        start = at + number * 25 * US
+        launch = (start + 15 * US, start + 20 * US)
+        export.kernel(start + 22 * US, start + 25 * US, f"small_{number % 9}", launch=launch)
+    return at + 200 * 25 * US, 200 * 22 * US
+
+
+def first_launch(export: Export, at: int) -> tuple[int, int]:
+    launch = (at + US, at + 4 * MS)
+    export.kernel(at + 4 * MS, at + 5 * MS, f"new_{at}", launch=launch)
+    return at + 5 * MS, 4 * MS
+
+
+def allocation(export: Export, at: int) -> tuple[int, int]:
+    export.api(at + US, at + 4 * MS, "cudaMalloc_v3020")
+    launch = (at + 4 * MS + 2 * US, at + 4 * MS + 7 * US)
+    export.kernel(at + 4 * MS + 10 * US, at + 5 * MS, f"allocated_{at}", launch=launch)
+    return at + 5 * MS, 4 * MS
+
+
+def exposed_h2d(export: Export, at: int) -> tuple[int, int]:
+    launch = (at - 300 * US, at - 295 * US)
+    export.memcpy(at, at + 4 * MS, 80_000_000, "HtoD", source="Pinned", launch=launch)
+    return at + 4 * MS, 4 * MS
+
+
+PLANTS: dict[str, Plant] = {
+    "host-gap": host_gap,
+    "sync-drain": sync_drain,
+    "launch-bound": launch_bound,
+    "first-launch": first_launch,
+    "allocation": allocation,
+    "exposed-h2d": exposed_h2d,
+}
+# What the planted kernels are, too.
+BESIDE = {"small-kernels", "no-steady-state", "dominating-kernel", "healthy"}
+
+
+@pytest.mark.parametrize(
+    "planted", [*((one,) for one in PLANTS), *combinations(PLANTS, 2)], ids="+".join
+)
+def test_planted_causes_cost_what_they_cost(planted: tuple[str, ...], tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    cost = dict.fromkeys(planted, 0)
+    at = 2 * MS
+    for round_ in range(4):
+        for cause in planted:
+            # a kernel that was launched in time, then the cause
+            ahead = (at - 400 * US + US * round_, at - 395 * US + US * round_)
+            export.kernel(at, at + 3 * MS, f"busy_{at}", launch=ahead)
+            at, lost = PLANTS[cause](export, at + 3 * MS)
+            cost[cause] += lost
+    export.kernel(at, at + 3 * MS, "last", launch=(at - 400 * US, at - 395 * US))
+    rows = {
+        str(row["id"]): row for row in findings(str(export.write()), from_time=2 * MS).records()
+    }
+    for cause in planted:
+        assert rows[cause]["recoverable_ns"] == pytest.approx(cost[cause], rel=0.1), cause
+    warned = {name for name, row in rows.items() if row["severity"] != "info"}
+    assert warned - BESIDE <= set(planted)
