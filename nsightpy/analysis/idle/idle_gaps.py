@@ -78,8 +78,7 @@ class IdleGaps:
     not known). The parts are disjoint and add up to the interval: `in_call` in the launching
     call, `queued` after it, `waiting`, `allocating` and `loading` in calls before it, `outside`
     in none of them. `drained` marks those that opened while the thread was held by a blocking
-    call, `held` for how long that was; `led` those before which the last operation had been
-    launched long before it began.
+    call, `held` for how long that was.
     """
 
     opened: Ints
@@ -96,7 +95,6 @@ class IdleGaps:
     held: Ints
     copies: NDArray[np.bool_]
     first: NDArray[np.bool_]
-    led: NDArray[np.bool_]
 
     def __len__(self) -> int:
         return len(self.opened)
@@ -142,14 +140,13 @@ class IdleGaps:
 
         A call that returns when nothing is queued costs the host its lead. Without it the host
         would have been ahead by as long as it was held; so of the launch-bound time up to the
-        next such call, or until it was ahead again, at most that much.
+        next such call at most that much.
         """
         if not self.drained.any():
             return 0
-        begins = self.drained | self.led
-        episode = np.cumsum(begins)
+        episode = np.cumsum(self.drained)
         bound = np.bincount(episode, weights=self.causes[:, LAUNCH_BOUND])
-        held = np.concatenate([[0], self.held[begins]])
+        held = np.concatenate([[0], self.held[self.drained]])
         return int(np.minimum(bound, held).sum())
 
 
@@ -196,15 +193,7 @@ def idle_gaps(
         held=held,
         copies=there & ((kind == COPY_WORK) | (kind == SET_WORK)),
         first=there & known & launches.first[after],
-        led=(before >= 0) & _led(work, launches)[before],
     )
-
-
-def _led(work: GpuWork, launches: Launches) -> NDArray[np.bool_]:
-    """Whether each operation had waited for so long after its launch that the host was ahead."""
-    known = launches.start != NO_TIME
-    ahead: NDArray[np.bool_] = known & (work.start - launches.end >= LONG_CALL_NS)
-    return ahead
 
 
 def _idle(work: GpuWork, rows: Ints, window: Spans) -> Spans:
