@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.cache import cache as cache
     from nsightpy.commands.collectives import collectives as collectives
     from nsightpy.commands.findings.command import findings as findings
+    from nsightpy.commands.gaps import gaps as gaps
     from nsightpy.commands.headroom.command import headroom as headroom
     from nsightpy.commands.imbalance import imbalance as imbalance
     from nsightpy.commands.info.command import info as info

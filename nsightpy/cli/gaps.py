@@ -6,22 +6,15 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, communication_option, show
+from nsightpy.cli.options import asked, common_options, communication_option, show, top_option
 
 
 @click.command("gaps")
 @common_options
 @communication_option
-@click.option(
-    "--top",
-    metavar="N",
-    type=click.IntRange(min=1),
-    default=20,
-    show_default=True,
-    help="The N longest.",
-)
+@top_option
 def command(**options: Any) -> None:
-    """List the longest intervals in which a device did nothing, longest first.
+    """List the longest intervals in which a device did nothing, longest first: 20, or --top N.
 
     cause is the id of the finding that most of the interval counts for. host_activity says what
     the thread did that launched the next operation: CUDA calls, NVTX ranges, OS and MPI calls,

@@ -56,16 +56,17 @@ class _Part:
 def gaps(
     reports: Paths,
     *,
-    top: int = TOP,
+    top: int | None = None,
     communication: Iterable[str] = (),
     **common: Unpack[Common],
 ) -> Table:
-    """The longest intervals in which a device did nothing, longest first; times in ns.
+    """The longest intervals in which a device did nothing, longest first: 20, or `top`; in ns.
 
     cause is the id of the finding that most of the interval counts for (docs/findings.md), empty
     where nothing is known of it. host_activity: what the thread that launched the next operation
     did meanwhile. before and after: the operations around it.
     """
+    top = top or TOP
     request = Request.of(reports, **common)
     work = partial(_longest, top=top, communication=tuple(communication), scope=request.scope)
     parts = request.map(work, ranked=True).values

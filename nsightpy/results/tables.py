@@ -178,6 +178,10 @@ class Finding:
     evidence: Mapping[str, Value] = field(default_factory=dict)
 
 
+# Sections are added at the end of the document.
+ADDED_SECTIONS = ("idle", "gaps")
+
+
 @dataclass(frozen=True)
 class Summary:
     """One screen about one or more reports: sections by name."""
@@ -191,11 +195,14 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """The sections by name, as plain JSON values."""
+        every = {name: table.records() for name, table in self.sections.items()}
+        later = {name: every.pop(name) for name in ADDED_SECTIONS if name in every}
         return {
             "header": dict(self.header),
-            **{name: table.records() for name, table in self.sections.items()},
+            **every,
             "findings": [finding_record(finding) for finding in self.findings],
             "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
+            **later,
         }
 
 

@@ -85,7 +85,7 @@ def test_summary_json_has_its_sections(capsysbinary: pytest.CaptureFixture[bytes
     document = json.loads(output(capsysbinary, "summarize", TRAINING, "--format", "json"))
     sections = [
         "header", "ranks", "breakdown", "kernels", "collectives", "memory", "nvtx", "findings",
-        "next_steps",
+        "next_steps", "idle", "gaps",
     ]  # fmt: skip
     assert list(document) == ["schema", "inputs", *sections, "notes"]
     assert document["header"]["kernels"] == 5376

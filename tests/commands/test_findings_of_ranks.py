@@ -170,9 +170,12 @@ def ask_rows(reports: Path, *options: str) -> list[dict[str, Any]]:
 
 @needs_reports
 def test_a_capture_without_gpu_work_is_blind() -> None:
-    (row,) = findings(NSYS / "no_kernels_a100_2026.2.sqlite").records()
+    row, host = findings(NSYS / "no_kernels_a100_2026.2.sqlite").records()
     assert (row["id"], row["severity"]) == ("no-gpu-work", "error")
     assert str(row["evidence"]).startswith("The capture holds no GPU work: no kernel, copy")
+    # 5,094 CPU samples, most of them of Julia's garbage collection
+    assert (host["id"], host["severity"]) == ("host-gap", "info")
+    assert "gc_mark" in str(host["evidence"])
 
 
 @exports

@@ -38,8 +38,8 @@ TOP_KERNELS = 5
 def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Summary:
     """Everything that matters first, in sections; times in ns, sizes in bytes.
 
-    Sections: header, ranks, breakdown, kernels, collectives, memory, nvtx, idle, gaps, findings,
-    next_steps. Where a steady state is known, all but header and nvtx are about it.
+    Sections: header, ranks, breakdown, kernels, collectives, memory, nvtx, findings,
+    next_steps, idle, gaps. Where a steady state is known, all but header and nvtx are about it.
     """
     request = Request.of(reports, **common)
     mapped = request.map(partial(read_part, scope=request.scope), ranked=True)
