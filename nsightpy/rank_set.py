@@ -20,12 +20,15 @@ from nsightpy.reports.opening import open_report
 from nsightpy.reports.system import SystemReport
 from nsightpy.reports.system_frames import SystemFrames
 from nsightpy.reports.torch import TorchTrace
+from nsightpy.units import format_time
 from nsightpy.workers.outcomes import Run, here
 
 T = TypeVar("T")
 Paths: TypeAlias = "str | Path | SystemReport | RankSet | Iterable[str | Path | SystemReport]"
 
 # So many captures that come twice are named, the others counted.
+# Clocks of hosts may be this far apart.
+CLOCKS_APART_NS = 60_000_000_000
 MOST_REPEATED = 3
 MOST_MISSING = 8
 
@@ -114,12 +117,29 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
                 repeated[report.path] = first[key]
         return repeated
 
+    def _other_times(self) -> list[str]:
+        """Two captures that were over before the other one began: they are not one job's."""
+        timed = [
+            (session.utc_ns, session.utc_ns + session.duration_ns, report.path)
+            for report in self.readable
+            if (session := report.session).utc_ns is not None and session.duration_ns is not None
+        ]
+        if len(timed) < 2:
+            return []
+        ended, first = min((end, path) for _, end, path in timed)
+        began, last = max((begin, path) for begin, _, path in timed)
+        if began <= ended + CLOCKS_APART_NS:
+            return []
+        apart = format_time(began - ended)
+        return [f"{first} and {last} cannot be one job: the second began {apart} after the first"]
+
     def _rank_notes(self) -> list[str]:
         """Captures that come twice, ranks that several reports claim, ranks that are missing."""
         if not self._ranked or len(self.reports) < 2:
             return []
         repeated = self.repeated
-        notes = [f"{again} repeats the capture of {first}" for again, first in repeated.items()]
+        notes = self._other_times()
+        notes += [f"{again} repeats the capture of {first}" for again, first in repeated.items()]
         if (many := len(notes) - MOST_REPEATED) > 1:
             notes[MOST_REPEATED:] = [f"{many} more reports repeat the capture of an earlier one"]
         owners: dict[int, list[str]] = {}

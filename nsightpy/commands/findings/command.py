@@ -44,7 +44,13 @@ MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 _PROBLEMS = (
     *("holds no GPU work", "nsys warning", "nsys error", "No CUDA API calls", "left out: "),
-    *("repeats the capture", "repeat the capture", "is claimed", "ranks without a report"),
+    *(
+        "repeats the capture",
+        "repeat the capture",
+        "is claimed",
+        "cannot be one job",
+        "ranks without a report",
+    ),
 )
 
 
