@@ -131,7 +131,9 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         if began <= ended + CLOCKS_APART_NS:
             return []
         apart = format_time(began - ended)
-        return [f"{first} and {last} cannot be one job: the second began {apart} after the first"]
+        return [
+            f"{first} and {last} cannot be one job: the second began {apart} after the first ended"
+        ]
 
     def _rank_notes(self) -> list[str]:
         """Captures that come twice, ranks that several reports claim, ranks that are missing."""

@@ -116,6 +116,17 @@ def test_reports_that_are_missing_or_twice_are_problems_of_the_capture(tmp_path:
     assert "ranks without a report here: 1" in said
 
 
+@needs_reports
+def test_captures_of_other_times_are_no_job() -> None:
+    """Both of one host and GPU, eleven minutes apart."""
+    names = ("gpt2.7b_a100_2024.6.sqlite", "cudagraph_a100_2024.6.sqlite")
+    rows = findings([NSYS / name for name in names]).records()
+    told = str(next(row for row in rows if row["id"] == "capture-incomplete")["evidence"])
+    assert "cannot be one job: the second began 663 s after the first ended" in told
+    assert "cannot be one job" in ask("summarize", *(NSYS / name for name in names)).text
+    assert not any("one job" in str(row["evidence"]) for row in findings(TRAINING).records())
+
+
 # The next command
 
 
