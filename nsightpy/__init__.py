@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.memory_usage.command import memory_usage as memory_usage
     from nsightpy.commands.nvtx import nvtx as nvtx
     from nsightpy.commands.nvtx_metrics import nvtx_metrics as nvtx_metrics
+    from nsightpy.commands.operators import operators as operators
     from nsightpy.commands.ranks import ranks as ranks
     from nsightpy.commands.roofline.command import roofline as roofline
     from nsightpy.commands.select.command import select as select

@@ -15,6 +15,7 @@ from nsightpy.analysis.idle.idle_gaps import CAUSES, NO_ROW, IdleGaps
 from nsightpy.analysis.intervals import Spans
 from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name
+from nsightpy.query.common_clock import common_clock
 from nsightpy.query.device_gaps import gaps_of, host_events
 from nsightpy.query.device_time import attributed, read_work
 from nsightpy.query.idle_time import NO_CALLS, Work, launches_of
@@ -44,9 +45,9 @@ _SAID = {"staging": "exposed-h2d", "queued": "", "unknown": ""}
 
 @dataclass(frozen=True)
 class _Part:
-    """What one report contributes: rows with their lengths, and how much there is in all."""
+    """What one report contributes: rows in its own time by process, how much there is in all."""
 
-    rows: list[tuple[Value, ...]]
+    rows: list[tuple[int, tuple[Value, ...]]]
     count: int
     idle_ns: int
     notes: tuple[str, ...] = ()
@@ -62,15 +63,23 @@ def gaps(
 ) -> Table:
     """The longest intervals in which a device did nothing, longest first: 20, or `top`; in ns.
 
-    cause is the id of the finding that most of the interval counts for (docs/findings.md), empty
-    where nothing is known of it. host_activity: what the thread that launched the next operation
-    did meanwhile. before and after: the operations around it.
+    Starts are moments on the clock that all ranks share. cause is the id of the finding that most
+    of the interval counts for (docs/findings.md), empty where nothing is known. host_activity: what
+    the thread that launched the next operation did meanwhile. before and after: the operations
+    around it.
     """
     top = top or TOP
     request = Request.of(reports, **common)
     work = partial(_longest, top=top, communication=tuple(communication), scope=request.scope)
-    parts = request.map(work, ranked=True).values
-    rows = sorted((row for part in parts for row in part.rows), key=_order)
+    results = request.map(work, ranked=True).results
+    clock = common_clock(request.ranks)
+    parts = [part for _, part in results]
+    placed = [
+        (clock.moment(str(report.path), pid, int(row[2] or 0)), row)
+        for report, part in results
+        for pid, row in part.rows
+    ]
+    rows = sorted(((*row[:2], start, *row[3:]) for start, row in placed), key=_order)
     count = sum(part.count for part in parts)
     notes = [note for part in parts for note in part.notes]
     if count > len(rows[:top]):
@@ -101,15 +110,14 @@ def _longest(
     found = gaps_of(work, idle, waiting, windows)
     events = host_events(report)
     names = _operations(work)
-    rows = []
+    rows: list[tuple[int, tuple[Value, ...]]] = []
     for row in budgets:
         place = (row.pid, row.device)
         if place in found:
             mine = found[place]
             chosen = np.argsort(-mine.length, kind="stable")[:top]
-            rows += _rows(
-                mine, chosen, row.rank, row.device, windows[place], names, events[row.pid]
-            )
+            about = (row.rank, row.device, windows[place], names, events[row.pid])
+            rows += [(row.pid, one) for one in _rows(mine, chosen, *about)]
     count = sum(len(one) for one in found.values())
     return _Part(rows, count, sum(int(one.length.sum()) for one in found.values()))
 

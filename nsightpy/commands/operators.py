@@ -34,6 +34,7 @@ from nsightpy.errors import MissingDataError, UsageError
 from nsightpy.frames import Floats, Frame, Labels
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -80,6 +81,7 @@ class _Part:
     graphs: GraphLaunches | None
 
 
+@command_function
 def operators(
     reports: Paths,
     *,
@@ -87,13 +89,13 @@ def operators(
     top: int | None = None,
     **common: Unpack[Common],
 ) -> Table:
-    """Operators by their own device time, then host time; split by shape, thread, rank, module.
+    """Operators by their own device time, then host time.
 
-    Times are those of torch's `key_averages`; device totals add what ran on several streams.
-    model_flop_by_shapes is what the shapes of matrix products, convolutions and attention in and
-    under the operator ask for, whatever the kernels did. Notes tell of the steps of inference
-    engines and of CUDA-graph launches. Raises UsageError for an unknown split, MissingDataError
-    where no report has operators.
+    `by` splits them: shape, thread, rank, module. Times are those of torch's `key_averages`;
+    device totals add what ran on several streams. model_flop_by_shapes is what the shapes of matrix
+    products, convolutions and attention in and under the operator ask for, whatever the kernels
+    did. Notes tell of the steps of inference engines and of CUDA-graph launches. Raises UsageError
+    for an unknown split, MissingDataError where no report has operators.
     """
     splits = parse_splits(by)
     request = Request.of(reports, **common)

@@ -67,7 +67,7 @@ def rank_part(
             end_ns=high,
         )
         found = tuple((one.pid, one.device, one.budget.compute_ns) for one in budgets)
-    return RankPart(tuple(_clocks(report)), log_of(collectives, shown), found)
+    return RankPart(tuple(clocks_in(report)), log_of(collectives, shown), found)
 
 
 def aligned(results: Iterable[tuple[SystemReport, RankPart]]) -> Alignment:
@@ -123,7 +123,8 @@ def collective_part(report: SystemReport) -> RankPart:
     return rank_part(report, scope=Scope())
 
 
-def _clocks(report: SystemReport) -> list[Clock]:
+def clocks_in(report: SystemReport) -> list[Clock]:
+    """What each process of a report says of its clock."""
     session = report.session
     return [
         Clock(

@@ -57,3 +57,14 @@ def test_a_stretch_of_one_report_is_in_its_own_time() -> None:
     middle = (extent.start_ns + extent.end_ns) // 2
     budget = nsightpy.breakdown(SINGLE, from_time=extent.start_ns, to_time=middle)
     assert budget.column("window_ns") == [middle - extent.start_ns]
+
+
+def test_findings_and_gaps_lie_on_the_same_clock() -> None:
+    """A place that gaps names is there with --from, whatever the rank's own clock says."""
+    longest = nsightpy.gaps(TRAINING, top=8).records()
+    assert {row["rank"] for row in longest} != {0}
+    for row in longest:
+        start, end = row["start_ns"], row["start_ns"] + row["duration_ns"]
+        again = nsightpy.gaps(TRAINING, rank=row["rank"], from_time=start, to_time=end).records()
+        assert abs(again[0]["start_ns"] - start) <= 1
+        assert abs(again[0]["duration_ns"] - row["duration_ns"]) <= 2

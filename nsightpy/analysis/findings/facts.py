@@ -101,7 +101,10 @@ class Repetition:
 
 @dataclass(frozen=True)
 class DeviceFacts:
-    """One device of one rank: its budget in the window that is looked at, and why it was idle."""
+    """One device of one rank: its budget in the window that is looked at, and why it was idle.
+
+    Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks.
+    """
 
     rank: int | None
     device: int
@@ -114,6 +117,7 @@ class DeviceFacts:
     repetition: Repetition = field(default_factory=Repetition)
     slow_collectives: SlowCollectives | None = None
     straggler: Straggler | None = None
+    ahead_ns: int = 0
 
     @property
     def iterations(self) -> int | None:

@@ -85,7 +85,7 @@ def finding_of(
         next_command=command,
         id=identifier,
         window=one.window,
-        start_ns=None if place is None else place.start_ns,
+        start_ns=None if place is None else place.start_ns + one.ahead_ns,
         duration_ns=None if place is None else place.duration_ns,
         share=share,
         evidence=evidence,

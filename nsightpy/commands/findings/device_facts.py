@@ -39,13 +39,12 @@ from nsightpy.query.device_gaps import SAMPLE_COLUMNS, gaps_of, host_events, sho
 from nsightpy.query.device_time import RankedBudget, attributed
 from nsightpy.query.idle_time import LaunchReader, ReportIdle, Work
 from nsightpy.query.iteration_search import calls_of
-from nsightpy.query.rank_alignment import RankPart, rank_part
+from nsightpy.query.rank_alignment import RankPart, clocks_in, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time
 
-NO_PART = RankPart((), NO_LOG)
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 KERNEL_COLUMNS = SHAPE_COLUMNS
 # What the host did is looked at from this part of a window on.
@@ -127,7 +126,7 @@ def gather(
         launched = idle.followed.work.launch[: work.kernels.rows]
         unlaunched = int(np.count_nonzero(launched == NO_TIME))
     devices = _devices(source, rows)
-    part = NO_PART
+    part = RankPart(tuple(clocks_in(report)), NO_LOG)
     if communicates.any():
         part = rank_part(report, scope=scope, communication=communication)
     return Gathered(

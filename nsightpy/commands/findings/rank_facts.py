@@ -17,6 +17,7 @@ from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import grouped_collectives
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives import called, cause_of
+from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned_sample, once
 from nsightpy.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
@@ -50,9 +51,14 @@ def with_waits(
         for place, one in evidence.devices.items()
     }
     parts = once(rank_set, [(report, one.part) for report, one in results])
-    if not any(len(part.log) for _, part in parts):
+    communicate = any(len(part.log) for _, part in parts)
+    if len(rank_set) < 2 and not communicate:
         return facts, ()
     alignment, sample = aligned_sample(parts, ENOUGH)
+    if len(rank_set) > 1:
+        facts = _on_common_clock(facts, CommonClock.of(alignment))
+    if not communicate:
+        return facts, ()
     arrivals = arrivals_of(alignment)
     places = [_place(alignment, unit) for unit in range(len(alignment.ledger.units))]
     inside = _inside(alignment, [facts.get(place) for place in places])
@@ -73,6 +79,19 @@ def with_waits(
                 came = StragglerFacts(0.0, once_late.cost_ns, once_late.times)
                 facts[place] = replace(facts[place], straggler=came)
     return facts, (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
+
+
+def _on_common_clock(
+    facts: Mapping[Place, DeviceFacts], clock: CommonClock
+) -> dict[Place, DeviceFacts]:
+    """The facts with how far each device's own time is from the clock of all ranks."""
+    return {
+        (path, pid, device): replace(
+            one,
+            ahead_ns=clock.moment(path, pid, one.budget.start_ns) - one.budget.start_ns,
+        )
+        for (path, pid, device), one in facts.items()
+    }
 
 
 def _place(alignment: Alignment, unit: int) -> Place:

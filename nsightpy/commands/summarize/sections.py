@@ -221,7 +221,7 @@ def gap_section(facts: Facts) -> Table:
     if found:
         share, _, one, gap = max(found, key=lambda case: (case[0], -case[1]))
         if share >= LEAST_GAP:
-            place = (gap.place.start_ns, gap.place.duration_ns)
+            place = (gap.place.start_ns + one.ahead_ns, gap.place.duration_ns)
             rows.append((one.rank, one.device, *place, share, gap.cause, gap.host))
     return Table("gaps", GAP_FIELDS, tuple(rows))
 
