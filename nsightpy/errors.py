@@ -37,6 +37,21 @@ class ReportError(NsightpyError):
         return type(self), (self.path, self.problem, self.advice)
 
 
+def unforeseen(path: object, error: BaseException) -> ReportError:
+    """The error for an exception that no check of a report foresaw: its data make no sense."""
+    if isinstance(error, MemoryError):
+        problem = "needs more memory than there is"
+        return ReportError(path, problem, "ask for less: --from and --to, or use fewer --jobs.")
+    text = " ".join(str(error).split())[:200]
+    what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return ReportError(
+        path,
+        f"holds data that contradict each other ({what})",
+        "it may be damaged: copy or export it again. If it is whole, this is a fault of nsightpy: "
+        "-v shows where it happened.",
+    )
+
+
 class ToolNotFoundError(ReportError):
     """A report needs an NVIDIA tool that is not on this machine."""
 

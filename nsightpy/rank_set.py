@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Frame
 from nsightpy.rank_frames import ProcessClock, aligned, ranked_frame
 from nsightpy.readers.nsys.identity import GUESS, decide_ranks, evidence_for, rank_expression
+from nsightpy.readers.tools.file_check import resolved
 from nsightpy.report_files import first_hand, natural, reports_behind
 from nsightpy.report_set import FailureHandling, Mapped, Progress, ReportSet
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
-from nsightpy.reports.nsys import NSYS_SUFFIXES
+from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
 from nsightpy.reports.opening import open_report
 from nsightpy.reports.system import SystemReport
 from nsightpy.reports.system_frames import SystemFrames
@@ -155,12 +156,8 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
             if len(names) > 1:
                 shown = ", ".join(dict.fromkeys(names))
                 notes.append(f"rank {rank} is claimed {len(names)} times: {shown}")
-        missing = sorted(set(range(max(owners, default=-1) + 1)) - set(owners))
-        if missing and not guessed:
-            many = len(missing) - MOST_MISSING
-            more = f" and {many} more" if many > 0 else ""
-            shown = ", ".join(map(str, missing[:MOST_MISSING]))
-            notes.append(f"ranks without a report here: {shown}{more}")
+        if owners and not guessed:
+            notes += _missing_note(owners)
         return notes
 
 
@@ -189,14 +186,22 @@ def open_ranks(
     files: dict[Path, int] = {}
     for item in given:
         files |= reports_behind(item) if isinstance(item, str | Path) else {}
-    for path in first_hand(files, NSYS_SUFFIXES):
-        report = open_report(
-            path,
-            use_cache=use_cache,
-            rank_regex=rank_regex,
-            progress=progress,
-            threads=1 if jobs == 1 else None,
-        )
+    chosen = first_hand(files, NSYS_SUFFIXES)
+    named = {Path(item) for item in given if isinstance(item, str | Path)}
+    for path in chosen:
+        settings: dict[str, Any] = {
+            "use_cache": use_cache,
+            "rank_regex": rank_regex,
+            "progress": progress,
+            "threads": 1 if jobs == 1 else None,
+        }
+        try:
+            report = open_report(path, **settings)
+        except ReportError:
+            if len(chosen) == 1 or path in named:
+                raise
+            # it fails again when it is read, and is left out then as any damaged report
+            report = NsysReport(path, **settings)
         if isinstance(report, NcuReport):
             problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
             raise ReportError(path, problem, f"`nsightpy roofline {path.name}` reads it.")
@@ -208,7 +213,7 @@ def open_ranks(
         opened.append(report)
     reports: dict[Path, SystemReport] = {}
     for one in opened:
-        reports.setdefault(one.path.resolve(), one)
+        reports.setdefault(resolved(one.path), one)
     if not reports:
         raise UsageError("no reports given")
     ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
@@ -225,6 +230,18 @@ def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
         problem = f"is a PyTorch trace, and {others[0].path} is a report of Nsight Systems"
         advice = "one rank set holds reports of one tool: give the files of one of them."
         raise ReportError(traces[0].path, problem, advice)
+
+
+def _missing_note(ranks: Collection[int]) -> list[str]:
+    """The note of ranks below the greatest that no report has: some named, the others counted."""
+    missing = max(ranks) + 1 - len(ranks)
+    if not missing:
+        return []
+    # the first gaps are among so many numbers
+    first = range(min(max(ranks), len(ranks) + MOST_MISSING) + 1)
+    shown = [rank for rank in first if rank not in ranks][:MOST_MISSING]
+    more = f" and {missing - len(shown):,} more" if missing > len(shown) else ""
+    return [f"ranks without a report here: {', '.join(map(str, shown))}{more}"]
 
 
 def assign_ranks(reports: Sequence[SystemReport]) -> None:

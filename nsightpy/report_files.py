@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nsightpy.errors import ReportError
+from nsightpy.readers.tools.file_check import file_errors, is_regular
 from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace, latest_cycles
 from nsightpy.reports.ncu import NCU_SUFFIXES, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
@@ -30,9 +31,9 @@ def reports_behind(given: str | Path) -> dict[Path, int]:
     if path.is_dir():
         files = [p for p in files if is_system_report(p)]
         if not files:
-            deeper = sorted(p.parent for p in path.rglob("*") if is_system_report(p))
+            deeper = _deeper(path)
             export = "give a .nsys-rep file, or what `nsys export --type sqlite REPORT` writes."
-            advice = f"{deeper[0]} does." if deeper else export
+            advice = f"{deeper} does." if deeper else export
             raise ReportError(path, "holds no Nsight Systems report and no PyTorch trace", advice)
     elif not files:
         raise ReportError(path, "matches no file", "check the pattern.")
@@ -48,7 +49,7 @@ def find_ncu_reports(given: str | Path) -> list[Path]:
             advice = f"`nsightpy summarize {path.name}` reads it."
             raise ReportError(path, "is no Nsight Compute report", advice)
         return [path]
-    files = [p for p in files if p.is_file() and is_ncu_file(p)]
+    files = [p for p in files if is_regular(p) and is_ncu_file(p)]
     if not files:
         advice = "give a .ncu-rep file, or what `ncu --csv --page raw` printed."
         raise ReportError(path, "holds no Nsight Compute report", advice)
@@ -58,12 +59,21 @@ def find_ncu_reports(given: str | Path) -> list[Path]:
 def files_of(given: str | Path) -> list[Path] | None:
     """What a folder holds, or the files that a glob matches; None for the path of one file."""
     path = Path(given)
-    if path.is_dir():
-        return list(path.iterdir())
-    if not path.exists() and glob.has_magic(str(given)):
-        names = glob.glob(str(given), recursive=True)  # noqa: PTH207
-        return [Path(name) for name in names if Path(name).is_file()]
+    with file_errors(path):
+        if path.is_dir():
+            return list(path.iterdir())
+        if glob.has_magic(str(given)) and not path.exists():
+            names = glob.glob(str(given), recursive=True)  # noqa: PTH207
+            return [Path(name) for name in names if is_regular(Path(name))]
     return None
+
+
+def _deeper(folder: Path) -> Path | None:
+    """The first folder below one that holds a report; what cannot be looked into is passed by."""
+    try:
+        return min((p.parent for p in folder.rglob("*") if is_system_report(p)), default=None)
+    except (OSError, RuntimeError):
+        return None
 
 
 def first_hand(paths: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:

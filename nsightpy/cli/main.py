@@ -5,13 +5,17 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import warnings
 from typing import Any
 
 import click
 
 from nsightpy import __version__
+from nsightpy.cli.options import REPORTS
+from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries, signals_raise
 from nsightpy.command_table import COMMANDS
-from nsightpy.errors import NsightpyError, UsageError
+from nsightpy.errors import NsightpyError, UsageError, unforeseen
+from nsightpy.workers.outcomes import LOG
 
 # Columns are written once and read a few times: clearing huge pages for them takes numpy longer
 # than it saves, most of all in virtual machines (13 % of the time of `nvtx`).
@@ -58,6 +62,14 @@ class Commands(click.Group):
             if left.code != 1:
                 raise
             return _reader_left()
+        except (NsightpyError, OSError, MemoryError, click.ClickException, click.exceptions.Exit):
+            raise
+        except click.exceptions.Abort:
+            raise
+        except Exception as error:
+            # the one place for what a report can make a command raise, and nobody foresaw
+            LOG.info("where it happened:", exc_info=error)
+            raise unforeseen(ctx.meta.get(REPORTS, "nsightpy"), error) from error
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -72,7 +84,19 @@ def cli() -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 fine, 1 cannot do it, 2 wrong usage, 3 a gate failed."""
     os.environ.setdefault(*_SMALL_PAGES)
-    sys.exit(run(arguments, own_process=True))
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
+    prepare_streams()
+    quiet_libraries()
+    with signals_raise():
+        code = run(arguments, own_process=True)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        code = code or 1
+    give_up(sys.stdout, sys.stderr)
+    sys.exit(code)
 
 
 def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int:
@@ -97,18 +121,32 @@ def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int
         )
     except BrokenPipeError:
         return _reader_left()
+    except OSError as error:
+        return _said(_of_system(error), 1)
     return result if isinstance(result, int) else 0
 
 
 def _reader_left() -> int:
     """The reader of a pipe has seen enough: what is still to be written goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    give_up(sys.stdout)
     return 0
+
+
+def _of_system(error: OSError) -> str:
+    """What the system said, of a file or of the output."""
+    if error.filename is not None:
+        return f"{os.fsdecode(error.filename)}: {error.strerror or error}"
+    give_up(sys.stdout)
+    return f"the output cannot be written: {error.strerror or error}"
 
 
 def _said(message: str, code: int) -> int:
     from nsightpy.render.escape import printable
 
     first, *rest = message.splitlines() or [""]
-    print(f"nsightpy: {printable(first)}", *map(printable, rest), sep="\n", file=sys.stderr)
+    try:
+        print(f"nsightpy: {printable(first)}", *map(printable, rest), sep="\n", file=sys.stderr)
+        sys.stderr.flush()
+    except OSError:
+        give_up(sys.stderr)
     return code

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
+REPORTS = "nsightpy.reports"
 FORMATS = ("table", "csv", "json", "markdown", "parquet")
 _OUTPUT = (
     click.option(
@@ -95,6 +96,8 @@ def common_of(options: dict[str, Any]) -> Common:
 
         logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stderr)
     context = click.get_current_context(silent=True)
+    if context is not None and (reports := options["reports"]):
+        context.meta[REPORTS] = reports[0] + (", ..." if len(reports) > 1 else "")
     if context is not None and context.obj is True and options["jobs"] != 1:
         from nsightpy.workers.processes import choose_fork
 

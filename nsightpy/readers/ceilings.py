@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from nsightpy.errors import ReportError
+from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 from nsightpy.results.rooflines import LEVELS, SCALAR, Ceiling
 
+MOST_BYTES = 1 << 20
 _PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
 _UNIT = re.compile(r"([kmgtp]?)(?:flops?|flop/s|ops?|ops/s|bytes?/s|b/s)", re.IGNORECASE)
 _ADVICE = (
@@ -23,13 +25,18 @@ _ADVICE = (
 def read_ceilings(path: Path | str) -> tuple[Ceiling, ...]:
     """The ceilings of a file, in FLOP/s and bytes/s. Raises ReportError for anything else."""
     path = Path(path)
+    with file_errors(path):
+        if size_of_regular(path) > MOST_BYTES:
+            raise ReportError(path, "is too large for a list of ceilings", _ADVICE)
+        data = path.read_bytes()
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ReportError(path, "no such file", "check the path.") from None
-    except (OSError, UnicodeDecodeError) as error:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
         raise ReportError(path, f"cannot be read as text: {error}", _ADVICE) from error
-    rows = _json_rows(path, text) if text.lstrip()[:1] in ("{", "[") else _text_rows(text)
+    try:
+        rows = _json_rows(path, text) if text.lstrip()[:1] in ("{", "[") else _text_rows(text)
+    except csv.Error as error:
+        raise ReportError(path, f"has a line that cannot be read: {error}", _ADVICE) from None
     found = tuple(_ceiling(path, row) for row in rows)
     if not found:
         raise ReportError(path, "holds no ceilings", _ADVICE)
@@ -39,7 +46,7 @@ def read_ceilings(path: Path | str) -> tuple[Ceiling, ...]:
 def _json_rows(path: Path, text: str) -> list[list[str]]:
     try:
         content: Any = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ReportError(path, f"is no JSON: {error}", _ADVICE) from None
     if not isinstance(content, dict):
         raise ReportError(path, "is no JSON object of names and values", _ADVICE)

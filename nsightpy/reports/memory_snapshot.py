@@ -13,6 +13,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame
+from nsightpy.readers.tools.file_check import file_errors, is_regular, resolved
 from nsightpy.readers.torch.snapshot import read_snapshot
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.reports.one_file import OneFile, name_ranks
@@ -129,13 +130,14 @@ def _notes(events: Frame) -> list[str]:
 def find_snapshots(given: str | Path) -> list[Path]:
     """The memory snapshots behind one path: itself, those in a directory, or those of a glob."""
     path = Path(given)
-    if path.is_dir():
-        found = [one for one in path.iterdir() if one.is_file()]
-    elif not path.exists() and glob.has_magic(str(given)):
-        found = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
-    else:
-        return [path] if path.is_file() and is_snapshot_file(path) else []
-    snapshots = sorted(one for one in found if one.is_file() and is_snapshot_file(one))
+    with file_errors(path):
+        if path.is_dir():
+            found = [one for one in path.iterdir() if is_regular(one)]
+        elif glob.has_magic(str(given)) and not path.exists():
+            found = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
+        else:
+            return [path] if is_regular(path) and is_snapshot_file(path) else []
+    snapshots = sorted(one for one in found if is_snapshot_file(one))
     return snapshots if not any(one.suffix in REPORT_SUFFIXES for one in found) else []
 
 
@@ -149,9 +151,9 @@ def open_snapshots(
     opened: dict[Path, MemorySnapshot] = {}
     for given in paths:
         if isinstance(given, MemorySnapshot):
-            opened.setdefault(given.path.resolve(), given)
+            opened.setdefault(resolved(given.path), given)
             continue
         for path in find_snapshots(given):
-            opened.setdefault(path.resolve(), MemorySnapshot(path))
+            opened.setdefault(resolved(path), MemorySnapshot(path))
     name_ranks(opened.values(), rank_regex)
     return list(opened.values())

@@ -11,6 +11,7 @@ from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.ncu.file import MAGIC
 from nsightpy.readers.ncu.tables import NcuTables
+from nsightpy.readers.tools.file_check import file_errors, is_regular, size_of_regular
 from nsightpy.reports.one_file import OneFile
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ class NcuReport(OneFile):
     @cached_property
     def tables(self) -> NcuTables:
         """Everything in the file, in nsightpy's own columnar form."""
+        with file_errors(self.path):
+            size_of_regular(self.path)
         if self.path.suffix in NCU_SUFFIXES or _has_magic(self.path):
             from nsightpy.readers.ncu import ncu_rep
 
@@ -103,7 +106,7 @@ def is_ncu_file(path: Path) -> bool:
     if path.suffix in NCU_SUFFIXES:
         return True
     # reading anything but a regular file could wait for ever
-    if not path.is_file():
+    if not is_regular(path):
         return False
     if _has_magic(path):
         return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from nsightpy.errors import ReportError
+from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.readers.torch.sniff import is_perfetto_trace, is_torch_trace
 from nsightpy.reports.memory_snapshot import MemorySnapshot
@@ -29,10 +30,11 @@ def open_report(
     by default up to 4. Raises ReportError when the file is no report that nsightpy reads.
     """
     path = Path(path)
-    if not path.exists():
-        raise ReportError(path, "no such file", "check the path.")
-    if path.is_dir():
-        raise ReportError(path, "is a directory", "nsightpy.open_ranks reads all reports in one.")
+    with file_errors(path):
+        if path.is_dir():
+            problem = "is a directory"
+            raise ReportError(path, problem, "nsightpy.open_ranks reads all reports in one.")
+        size_of_regular(path)
     if is_ncu_file(path):
         return NcuReport(path)
     if is_snapshot_file(path):

@@ -19,6 +19,7 @@ from nsightpy.readers.nsys.identity import (
     Evidence,
     decide_ranks,
     evidence_for,
+    is_rank,
     rank_by_regex,
     rank_in_name,
 )
@@ -137,7 +138,7 @@ class TorchTrace(SystemReport):
             return found
         if self.rank_regex is not None:
             found += rank_by_regex(self.path.name, self.rank_regex)
-        if self._facts.rank is not None:
+        if is_rank(self._facts.rank):
             found.append(Evidence(self._facts.rank, DISTRIBUTED_INFO))
         return [*found, *rank_in_name(self.path.name)]
 

@@ -6,10 +6,11 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
-from nsightpy.errors import ReportError
+from nsightpy.errors import NsightpyError, ReportError, unforeseen
 
 LOG = logging.getLogger("nsightpy")
 
@@ -62,15 +63,33 @@ class Run(Protocol[R]):
 
 
 def attempt(function: Callable[[R], T], report: R) -> Outcome[T]:
-    """The function's outcome for one report; other exceptions than ReportError pass."""
+    """The function's outcome for one report.
+
+    The one place where whatever a damaged report makes nsightpy raise becomes a ReportError. Other
+    NsightpyErrors pass, as do the exceptions of functions that are not nsightpy's own.
+    """
     began = time.perf_counter()
     try:
         return Done(function(report))
     except ReportError as error:
         return error
+    except NsightpyError:
+        raise
+    except Exception as error:
+        if not _is_own(function):
+            raise
+        LOG.info("%s: where it happened:", report.path, exc_info=error)
+        return unforeseen(report.path, error)
     finally:
         report.close()
         LOG.info("%s: %.2f s", report.path, time.perf_counter() - began)
+
+
+def _is_own(function: Callable[..., object]) -> bool:
+    inner: Any = function
+    while isinstance(inner, partial):
+        inner = inner.keywords.get("function", inner.func)
+    return str(getattr(inner, "__module__", "")).split(".")[0] == __name__.split(".")[0]
 
 
 def attempt_elsewhere(
@@ -80,11 +99,16 @@ def attempt_elsewhere(
     report.threads = threads
     try:
         outcome = attempt(function, report)
-        return Done(outcome.value, report.facts) if isinstance(outcome, Done) else outcome
-    except ReportError as error:
-        return error
+        if not isinstance(outcome, Done):
+            return outcome
+        facts = attempt(_facts, report)
+        return Done(outcome.value, facts.value) if isinstance(facts, Done) else facts
     finally:
         report.close()
+
+
+def _facts(report: Report) -> Any:
+    return report.facts
 
 
 def here(function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]:

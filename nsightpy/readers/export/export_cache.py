@@ -20,6 +20,7 @@ from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers.tools.file_lock import acquire, is_locked
 
 DEFAULT_LIMIT_BYTES = 20 * 2**30
+LARGEST_LIMIT_BYTES = 2**62
 GRACE_S = 600.0
 _EDGE_BYTES = 64 * 1024
 _ORPHAN_S = 24 * 3600.0
@@ -61,7 +62,8 @@ def cache_limit() -> int:
     match = _SIZE.fullmatch(text)
     if match is None:
         raise UsageError(f"NSIGHTPY_CACHE_SIZE is {text!r}: give a size such as 50G or 800M")
-    return int(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "))
+    size = float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " ")
+    return int(min(size, LARGEST_LIMIT_BYTES))
 
 
 def entry_name(report: Path, options: str, *, kind: str = SQLITE, stem: str | None = None) -> str:
@@ -98,6 +100,9 @@ def building(entry: Path, waiting: Callable[[], None]) -> Iterator[Path]:
     folder = entry.parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & 0o077:  # its owner's alone
+            with suppress(PermissionError):
+                folder.chmod(0o700)
         lock = acquire(_lock_of(entry), waiting)
     except OSError as error:
         raise unwritable(folder, error) from error

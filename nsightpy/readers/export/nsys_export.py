@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import ReportError, ToolNotFoundError
+from nsightpy.readers.export.environment import remove_environment
 from nsightpy.readers.export.export_cache import (
     building,
     cache_folder,
@@ -166,6 +167,7 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
         if _entry_name(report) != entry.name:
             advice = "Wait until the profiler has finished writing it, then try again."
             raise ReportError(report, "changed while it was being exported", advice)
+        remove_environment(made)
         publish(made, entry)
     tell(1.0, doing)
 

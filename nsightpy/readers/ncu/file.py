@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO, TypeAlias
 
 from nsightpy.errors import ReportError
+from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 
 MAGIC = b"NVR\x00"
 PACKED_SUFFIX = ".ncu-repz"
@@ -49,15 +50,10 @@ def file_facts(path: Path) -> FileFacts:
 
     Raises ReportError when the file is missing, empty, no Nsight Compute report or cut short.
     """
-    try:
-        size = path.stat().st_size
+    with file_errors(path):
+        size = size_of_regular(path)
         with path.open("rb") as file:
             return _facts(path, file, size)
-    except FileNotFoundError:
-        raise ReportError(path, "no such file", "check the path.") from None
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror}"
-        raise ReportError(path, problem, "check its permissions.") from error
 
 
 def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
@@ -74,10 +70,13 @@ def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
         _sized(file, size)
         while file.tell() < size:
             header = _sized(file, size)
+            payload = _number(header, PAYLOAD_SIZE)
+            _skip(file, payload, size)
             results = sum(_number(header, count) for count in RESULT_COUNTS)
+            if results > payload:  # each result takes some bytes
+                raise ValueError("more results than bytes")
             processes += [_process(header)] * results
             version = _version(header) or version
-            _skip(file, _number(header, PAYLOAD_SIZE), size)
     except (EOFError, ValueError):
         problem = f"is cut short or damaged: {size:,} bytes are there, and its blocks want more"
         raise ReportError(path, problem, _COPY) from None

@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from nsightpy.errors import ReportError
@@ -27,6 +27,7 @@ from nsightpy.readers.ncu.tables import (
     rules_frame,
     stable_unit,
 )
+from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 
 HEADER = re.compile(r'"?ID"?,"?Process ID"?,')
 SUMMARY = re.compile(r'"?Process ID"?,"?Process Name"?,')
@@ -73,13 +74,9 @@ def looks_like_csv(path: Path) -> bool:
 
 def read(path: Path) -> NcuTables:
     """The frames of a CSV file. Raises ReportError for what is no such page, or an empty one."""
-    try:
+    with file_errors(path):
+        size_of_regular(path)
         data = path.read_bytes()
-    except FileNotFoundError:
-        raise ReportError(path, "no such file", "check the path.") from None
-    except OSError as error:
-        problem = f"cannot be read: {error.strerror}"
-        raise ReportError(path, problem, "check its permissions.") from error
     if not data:
         raise ReportError(path, "is empty", _RAW)
     return parse(path, _decoded(data))
@@ -95,11 +92,19 @@ def parse(path: Path, text: str) -> NcuTables:
         raise _no_page(path, text)
     if not any(rows for _, rows in pages):
         raise _no_results(path, text)
-    german = is_german(_commas(pages))
+    whole = [(header, [row for row in rows if _is_numbered(row)]) for header, rows in pages]
+    damaged = sum(len(rows) for _, rows in pages) - sum(len(rows) for _, rows in whole)
+    if not any(rows for _, rows in whole):
+        raise ReportError(path, "is damaged: no row begins with a number", _RAW)
+    german = is_german(_commas(whole))
     reader = _Reader(german)
-    for header, rows in pages:
+    for header, rows in whole:
         reader.read(header, rows)
-    return reader.tables()
+    tables = reader.tables()
+    if not damaged:
+        return tables
+    note = f"{damaged:,} damaged lines are left out (a quote is missing there)"
+    return replace(tables, notes=(*tables.notes, note))
 
 
 def _decoded(data: bytes) -> str:
@@ -137,6 +142,18 @@ def _completed(line: str, lines: Iterator[str]) -> str:
 
 def _cells(line: str) -> list[str]:
     return next(csv.reader([line]), [])
+
+
+def _is_numbered(cells: Sequence[str]) -> bool:
+    """Whether a row begins with a result's number, or with nothing, as that of the units does."""
+    first = cells[0] if cells else ""
+    return not first or (first.isascii() and first.isdecimal())
+
+
+def _row(header: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    """The cells of a row by column; rows may be short, and of columns that come twice the first
+    holds."""
+    return dict(reversed(list(zip(header, cells))))  # noqa: B905
 
 
 def _commas(pages: Iterable[tuple[list[str], list[list[str]]]]) -> Iterator[str]:
@@ -204,7 +221,7 @@ class _Reader:
 
     def _read_long(self, header: Sequence[str], rows: Sequence[Sequence[str]], shift: int) -> None:
         for cells in rows:
-            row = dict(zip(header, cells))  # rows may be short  # noqa: B905
+            row = _row(header, cells)
             if not row.get("ID"):
                 continue
             result = self._result(row, int(row["ID"]) + shift)
@@ -222,7 +239,7 @@ class _Reader:
             if name not in _ABOUT and not name.startswith((_PUSH_POP, _START_STOP))
         ]
         for cells in rows:
-            row = dict(zip(header, cells))  # rows may be short  # noqa: B905
+            row = _row(header, cells)
             if not row.get("ID"):
                 units = row
                 continue

@@ -12,26 +12,15 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import sqlalchemy as sa
 
 from nsightpy.errors import UsageError
 from nsightpy.readers.nsys.nvtx import NVTX, events
+from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
 from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of
 
-# In the order of trust: an inner launcher (mpirun in an srun step) knows better than an outer one.
-RANK_KEYS = (
-    "RANK",
-    "OMPI_COMM_WORLD_RANK",
-    "PMIX_RANK",
-    "PMI_RANK",
-    "MV2_COMM_WORLD_RANK",
-    "PALS_RANKID",
-    "FLUX_TASK_RANK",
-    "ALPS_APP_PE",
-    "SLURM_PROCID",
-)
 THREAD_NAME = 39
 GUESS = "guess: order of"
 BY_REGEX = "--rank-regex"
@@ -39,12 +28,13 @@ BY_REGEX = "--rank-regex"
 Unit: TypeAlias = tuple[str, int]
 Decision: TypeAlias = tuple[int | None, str]
 
-# Longer numbers are times and hashes, and need not fit int64.
-_LONGEST_RANK = 9
-_MPI_THREAD = re.compile(r"MPI Rank (\d{1,9})")
-_RANK_WORD = re.compile(r"rank[-_.=]?(\d{1,9})(?!\d)", re.IGNORECASE)
-_RANK_LETTER = re.compile(r"(?:^|[-_.])r(\d{1,9})(?=[-_.]|$)", re.IGNORECASE)
-_ENVIRONMENT = re.compile(r'(?:^|[;\x00])([A-Z0-9_]+)="?(\d{1,9})"?(?=[;\x00]|$)')
+# Longer numbers are dates, times and hashes: no job has a million ranks.
+MOST_RANKS = 1_000_000
+_LONGEST_RANK = 6
+_MPI_THREAD = re.compile(r"MPI Rank (\d{1,6})")
+_RANK_WORD = re.compile(r"rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE)
+# a lone letter says little: six digits behind it may be a date
+_RANK_LETTER = re.compile(r"(?:^|[-_.])r(\d{1,5})(?=[-_.]|$)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +138,18 @@ def rank_in_name(name: str) -> list[Evidence]:
     return [Evidence(int(match[1]), "file name")] if match else []
 
 
+def is_rank(number: object) -> TypeGuard[int]:
+    """Whether what a report gives for a rank can be one."""
+    return isinstance(number, int) and 0 <= number < MOST_RANKS
+
+
 def _mpi_ranks(export: NsysExport) -> list[Evidence]:
     table = export.file.tables.get("MPI_RANKS")
     if table is None or not {"globalTid", "rank"} <= set(table.c.keys()):
         return []
     pid = number(table, "pid", process_of("globalTid"), 0)
     found = export.file.rows(sa.select(pid, number(table, "rank", column("rank"), 0)))
-    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(found)]
+    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(found) if is_rank(rank)]
 
 
 def _mpi_thread_names(export: NsysExport) -> list[Evidence]:
@@ -178,7 +173,7 @@ def _nccl_ranks(export: NsysExport) -> list[Evidence]:
     for pid, _, payload in _nvtx_texts(export, sa.column("textId").in_(ids)):
         fields = _json_object(payload)
         rank, size = fields.get("Rank"), fields.get("No. of ranks")
-        if isinstance(rank, int) and isinstance(size, int):
+        if is_rank(rank) and is_rank(size):
             best[pid] = max(best.get(pid, (0, 0)), (size, rank), key=lambda pair: pair[0])
     return [Evidence(rank, "NCCL communicator", pid) for pid, (_, rank) in sorted(best.items())]
 
@@ -198,9 +193,8 @@ def _environment_ranks(export: NsysExport) -> list[Evidence]:
         texts += [str(row[0]) for row in export.file.rows(query)]
     values: dict[str, int] = {}
     for text in texts:
-        for key, value in _ENVIRONMENT.findall(text):
-            if key in RANK_KEYS:
-                values.setdefault(key, int(value))
+        for key, value in rank_variables(text).items():
+            values.setdefault(key, value)
     return [Evidence(values[key], f"environment {key}") for key in RANK_KEYS if key in values]
 
 
@@ -225,6 +219,6 @@ def _nvtx_texts(
 def _json_object(text: str) -> dict[str, Any]:
     try:
         value = json.loads(text) if text else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from nsightpy.errors import ReportError
@@ -12,18 +14,12 @@ MAGIC = b"SQLite format 3\x00"
 
 def check_file(path: Path) -> None:
     """Raise ReportError unless the path is a whole, readable SQLite file."""
-    try:
+    with file_errors(path):
         if path.is_dir():
             raise ReportError(path, "is a directory, not a report file")
         size = size_of_regular(path)
         with path.open("rb") as file:
             header = file.read(100)
-    except FileNotFoundError:
-        raise ReportError(path, "no such file", "check the path.") from None
-    except OSError as error:
-        raise ReportError(
-            path, f"cannot be read: {error.strerror}", "check its permissions."
-        ) from error
     if size == 0:
         raise ReportError(path, "is empty", "the export may have failed: export it again.")
     if not header.startswith(MAGIC):
@@ -40,6 +36,41 @@ def check_file(path: Path) -> None:
             else "is truncated",
             "copy or export it again; the disk may have been full.",
         )
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """Whatever the system says of a file while it is opened or read becomes a ReportError."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise ReportError(path, "no such file", "check the path.") from None
+    except OSError as error:
+        problem = f"cannot be read: {error.strerror or error}"
+        denied = isinstance(error, PermissionError)
+        advice = "check its permissions." if denied else "check the path."
+        raise ReportError(path, problem, advice) from error
+    except RuntimeError as error:  # what Python before 3.13 says of links that form a loop
+        if "loop" not in str(error):
+            raise
+        problem = "cannot be read: its links form a loop"
+        raise ReportError(path, problem, "check the path.") from error
+
+
+def is_regular(path: Path) -> bool:
+    """Whether a path is a file that can be looked at; False where the system does not tell."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
+def resolved(path: Path) -> Path:
+    """The path without links; as it is where these form a loop."""
+    try:
+        return path.resolve()
+    except (OSError, RuntimeError):
+        return path.absolute()
 
 
 def size_of_regular(path: Path) -> int:

@@ -48,6 +48,8 @@ class Columns:
 def is_snapshot_file(path: Path) -> bool:
     """Whether a file is a pickle that names what snapshots hold, or says so by its suffix."""
     try:
+        if not path.is_file():  # reading anything else could wait for ever
+            return False
         with path.open("rb") as file:
             start = file.read(4096)
     except OSError:

@@ -16,6 +16,7 @@ from nsightpy.render.plots.drawing import (
     SMALL,
     drawing,
     inch_axes,
+    nothing_to_draw,
     reports_name,
 )
 from nsightpy.render.timeline.plot import COLORS
@@ -53,7 +54,7 @@ CAUSES: tuple[Part, ...] = (
 def breakdown_figure(table: Table) -> Figure:
     """Draw the table of `nsightpy.breakdown`. Raises NsightpyError when it has no rows."""
     if not table.rows:
-        raise NsightpyError("there are no devices to draw")
+        raise NsightpyError(nothing_to_draw(table, "devices"))
     from matplotlib.figure import Figure
 
     records, left_out = _shown(table.records())

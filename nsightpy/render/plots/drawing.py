@@ -18,6 +18,7 @@ from nsightpy.errors import UsageError
 from nsightpy.names import readable
 from nsightpy.render.escape import printable
 from nsightpy.render.text.layout import short_names, shorten
+from nsightpy.results import Table
 from nsightpy.units import significant
 
 if TYPE_CHECKING:
@@ -124,6 +125,13 @@ def reports_name(inputs: Sequence[str], width: int) -> str:
     name = inputs[0].replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] if inputs else ""
     more = f" and {len(inputs) - 1} more" if len(inputs) > 1 else ""
     return f"{short_name(name, width)}{more}"
+
+
+def nothing_to_draw(table: Table, what: str) -> str:
+    """The message where a picture would be empty: of which reports, and what their notes say."""
+    named = ", ".join(table.inputs[:3]) + (", ..." if len(table.inputs) > 3 else "")
+    start = f"{named}: " if named else ""
+    return "\n  ".join([f"{start}no {what} to draw", *table.notes])
 
 
 def distinct_names(names: Sequence[str], width: int) -> list[str]:

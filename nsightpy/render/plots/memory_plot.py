@@ -18,6 +18,7 @@ from nsightpy.render.plots.drawing import (
     SMALL,
     drawing,
     inch_axes,
+    nothing_to_draw,
     reports_name,
     short_name,
 )
@@ -38,7 +39,7 @@ STYLES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 def memory_figure(table: MemoryUsage) -> Figure:
     """Draw the result of `nsightpy.memory_usage`. Raises NsightpyError when there is nothing."""
     if not table.series:
-        raise NsightpyError("there is no memory to draw" + "".join(f"\n  {n}" for n in table.notes))
+        raise NsightpyError(nothing_to_draw(table, "memory"))
     from matplotlib.figure import Figure
 
     panels = _panels(table.series)

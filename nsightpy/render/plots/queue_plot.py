@@ -14,6 +14,7 @@ from nsightpy.render.plots.drawing import (
     SMALL,
     drawing,
     inch_axes,
+    nothing_to_draw,
     reports_name,
 )
 from nsightpy.results import QueueLengths, QueueSeries
@@ -32,7 +33,7 @@ STYLES = ("-", (0, (4, 2)), (0, (1, 1.5)), (0, (6, 2, 1, 2)))
 def queue_figure(table: QueueLengths) -> Figure:
     """Draw the result of `nsightpy.launch_queues`. Raises NsightpyError when there is nothing."""
     if not table.series:
-        raise NsightpyError("\n  ".join(["there are no queues to draw", *table.notes]))
+        raise NsightpyError(nothing_to_draw(table, "queues"))
     from matplotlib.figure import Figure
 
     devices: dict[tuple[int | None, int], list[QueueSeries]] = {}

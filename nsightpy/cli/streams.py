@@ -1,0 +1,115 @@
+"""The program's text streams and signals: what goes wrong there is said once, and never twice."""
+
+from __future__ import annotations
+
+import codecs
+import contextlib
+import errno
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from typing import IO, Any
+
+# Signs that reports for people are drawn with, for encodings that lack them.
+_PLAIN = {
+    **dict.fromkeys("█▉▊▋▌▍▎▏▇▆▅▄▃▂▁■▪▓▒░", "#"),
+    **dict.fromkeys("─━┄–—−", "-"),
+    **dict.fromkeys("│┃|", "|"),
+    **dict.fromkeys("…·•", "."),
+    **dict.fromkeys("×✕", "x"),
+    **dict.fromkeys("→▶►", ">"),
+    **dict.fromkeys("←◀◄", "<"),
+    **dict.fromkeys("≥", ">="),
+    **dict.fromkeys("≤", "<="),
+    **dict.fromkeys("µμ", "u"),
+}
+_ERRORS = "nsightpy.plain"
+
+
+def prepare_streams() -> None:
+    """Let stdout and stderr take any text, whatever their encoding; closed ones say so when used.
+
+    File descriptors 0 to 2 are taken, so that no report or output is opened as one of them.
+    """
+    codecs.register_error(_ERRORS, _plain)
+    _take_closed_descriptors()
+    for name in ("stdout", "stderr"):
+        stream: Any = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=_ERRORS)
+
+
+def quiet_libraries() -> None:
+    """Log lines of libraries are not for people who asked for a table."""
+    import logging
+
+    for library in ("matplotlib", "distributed", "numpy", "PIL", "fontTools", "asyncio"):
+        logging.getLogger(library).setLevel(logging.CRITICAL)
+
+
+def give_up(*streams: IO[str]) -> None:
+    """What is still to be written to these streams goes nowhere."""
+    for stream in streams:
+        with contextlib.suppress(OSError, ValueError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, stream.fileno())
+            os.close(nowhere)
+
+
+@contextlib.contextmanager
+def signals_raise() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise SystemExit(128 + signal) in this process, not in forked ones.
+
+    So half-written files go. Only in the main thread, and where the program left these signals
+    at their default; a second signal ends the process at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    owner = os.getpid()
+
+    def leave(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        if os.getpid() != owner:
+            os.kill(os.getpid(), number)
+            return
+        raise SystemExit(128 + number)
+
+    wanted = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    taken = [each for each in wanted if each and signal.getsignal(each) is signal.SIG_DFL]
+    for each in taken:
+        signal.signal(each, leave)
+    try:
+        yield
+    finally:
+        for each in taken:
+            signal.signal(each, signal.SIG_DFL)
+
+
+def _plain(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end]
+    shown = (_PLAIN.get(each) or each.encode("ascii", "backslashreplace").decode() for each in text)
+    return "".join(shown), error.end
+
+
+def _take_closed_descriptors() -> None:
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(descriptor, True)
+    os.close(descriptor)
+
+
+class _Closed(io.RawIOBase):
+    """A stream that was closed before the program began."""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: object) -> int:
+        raise OSError(errno.EBADF, "it is closed")
