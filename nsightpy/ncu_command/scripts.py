@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from nsightpy.ncu_command.filters import as_ranks
 from nsightpy.ncu_command.runs import Options, Run, file_line, response_file, shell_words
-from nsightpy.readers.nsys.identity import RANK_KEYS
+from nsightpy.readers.nsys.rank_keys import RANK_KEYS
 from nsightpy.units import counted
 
 # What launchers set in every process; RANK alone is set by hand and by torchrun.

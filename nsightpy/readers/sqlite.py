@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import sqlite3
 import threading
+import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -26,7 +28,8 @@ from sqlalchemy.pool import StaticPool
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
 from nsightpy.readers.arrow import BATCH_ROWS, Columns, batches
-from nsightpy.readers.tools.file_check import check_file
+from nsightpy.readers.limits import STEPS_BETWEEN, QueryWatch, query_seconds
+from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 SmallQuery: TypeAlias = "Query | sa.CompoundSelect[*tuple[Any, ...]]"
@@ -37,8 +40,18 @@ READING_THREADS = 4
 PROBES = 16
 LOCK_WAIT_S = 1.0
 WAL_FORMAT = 2
+# A text or blob of one row may be so long.
+LONGEST_VALUE = 256 * 2**20
+ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 # The columns of every table; a view, or what is no table that SQLite itself knows, is left out.
-_VIEWS = "SELECT name FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
+_VIEWS = "SELECT name, sql FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
+# Rows of one table without calculations. Others may have no end, or need any amount of memory.
+_SIMPLE_VIEW = re.compile(
+    r"""CREATE\s+VIEW\s+\S+\s+AS\s+SELECT\s+[^();]+?\s+FROM\s+["\[`]?(\w+)["\]`]?"""
+    r"""(?:\s+WHERE\s+[^();]*)?\s*;?\s*""",
+    re.IGNORECASE,
+)
+_WORDS_OF_MORE = re.compile(r"\b(JOIN|UNION|EXCEPT|INTERSECT|WITH|SELECT.*SELECT)\b", re.I | re.S)
 _SCHEMA = (
     "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c "
     "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.rowid, c.cid"
@@ -57,6 +70,9 @@ class SqliteFile:
         self._bounds: dict[str, tuple[int, int] | None] = {}
         # one connection cannot answer two threads at a time
         self._alone = threading.Lock()
+        self._bytes = file_size(path)
+        self._seconds = query_seconds(self._bytes)
+        self._watch = QueryWatch(self._bytes)
         check_file(path)
         with self._errors():
             self._probe_lock()
@@ -67,12 +83,13 @@ class SqliteFile:
         columns: dict[str, list[str]] = {}
         for table, column in self._plain(_SCHEMA):
             columns.setdefault(str(table), []).append(str(column))
-        views = self._plain(_VIEWS)
-        return _Tables(self, columns, [str(row[0]) for row in views])
+        views = {str(name): _is_simple(str(sql), columns) for name, sql in self._plain(_VIEWS)}
+        return _Tables(self, columns, views)
 
     def rows(self, query: SmallQuery) -> list[tuple[Any, ...]]:
         """All rows of a small query; text that is no UTF-8 has its bytes replaced."""
         with self._errors(), self._alone, self._engine.connect() as connection:
+            self._watch.begin()
             return [tuple(row) for row in connection.execute(query)]
 
     def columns_of(self, table: str) -> tuple[str, ...]:
@@ -83,6 +100,7 @@ class SqliteFile:
     def _plain(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a question about the schema."""
         with self._errors(), self._alone, self._engine.connect() as connection:
+            self._watch.begin()
             return [tuple(row) for row in connection.exec_driver_sql(sql)]
 
     def row_bounds(self, *names: str) -> tuple[int, int] | None:
@@ -115,17 +133,33 @@ class SqliteFile:
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
         columns = Columns([column.name for column in selected], texts, rooms)
 
+        stop = threading.Event()
+
         def read(part: int) -> None:
             with batches(self._uri("immutable=1"), compile_sql(queries[part])) as found:
-                columns.fill(part, found)
+                columns.fill(part, self._bounded(found, stop))
 
         with self._errors():
             if len(queries) == 1:
                 read(0)
             else:
                 with ThreadPoolExecutor(len(queries)) as pool:
-                    list(pool.map(read, range(len(queries))))
+                    try:
+                        list(pool.map(read, range(len(queries))))
+                    finally:
+                        stop.set()
         return columns.result()
+
+    def _bounded(self, found: Iterable[Any], stop: threading.Event) -> Iterator[Any]:
+        """The batches of a query until somebody stops; no file has more rows than bytes."""
+        end, rows = time.monotonic() + self._seconds, 0
+        for batch in found:
+            rows += batch.num_rows
+            if stop.is_set():
+                return
+            if rows > self._bytes or time.monotonic() > end:
+                raise _too_much(self.path, f"took longer than {self._seconds:,.0f} s")
+            yield batch
 
     def _split(self, query: Query, table: sa.TableClause | None) -> tuple[list[Query], list[int]]:
         """A query for each row range of a table, and how many rows each can give at most."""
@@ -141,17 +175,17 @@ class SqliteFile:
             return [query], [span]
         edges = [bounds[0] + span * part // workers for part in range(workers + 1)]
         ranges = list(itertools.pairwise(edges))
-        rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
+        rowid = row_number(table)
         queries = [query.where(rowid >= low, rowid < high) for low, high in ranges]
         return queries, [high - low for low, high in ranges]
 
     def _dense(self, table: sa.TableClause, bounds: tuple[int, int]) -> bool:
         """Whether at least half of a table's row numbers are taken, judged by a few of them."""
         low, high = bounds
-        if high - low > self.path.stat().st_size:
+        if high - low > self._bytes:
             return False
         probes = sorted({low + (high - low) * part // PROBES for part in range(PROBES + 1)})
-        rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
+        rowid = row_number(table)
         query = sa.select(sa.func.count()).select_from(table).where(rowid.in_(probes))
         return 2 * int(self.rows(query)[0][0]) >= len(probes)
 
@@ -167,6 +201,9 @@ class SqliteFile:
         def connect() -> sqlite3.Connection:
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
             connection.text_factory = _text
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.set_progress_handler(self._watch, STEPS_BETWEEN)
             return connection
 
         engine = sa.create_engine("sqlite://", creator=connect, poolclass=StaticPool)
@@ -174,14 +211,17 @@ class SqliteFile:
         return engine
 
     def _uri(self, options: str) -> str:
-        return f"file:{quote(os.fsencode(self.path.resolve()))}?mode=ro&{options}"
+        return f"file:{quote(os.fsencode(resolved(self.path)))}?mode=ro&{options}"
 
     def _probe_lock(self) -> None:
         """Fail when a writer holds the file; a WAL file is never opened but as immutable."""
         with self.path.open("rb") as file:
             header = file.read(20)
+        wal = self.path.with_name(self.path.name + "-wal")
+        if header[18] != WAL_FORMAT and header[19] != WAL_FORMAT and wal.exists():
+            # left over from another file; SQLite would make an index of it beside the report
+            return
         if header[18] == WAL_FORMAT or header[19] == WAL_FORMAT:
-            wal = self.path.with_name(self.path.name + "-wal")
             if wal.exists() and wal.stat().st_size:
                 raise ReportError(
                     self.path,
@@ -203,6 +243,10 @@ class SqliteFile:
         try:
             yield
         except (sqlite3.Error, sa.exc.DBAPIError, adbc.Error) as error:
+            if "interrupted" in str(error):
+                if not self._watch.exceeded:
+                    raise self._watch.was_interrupted from None
+                raise _too_much(self.path, self._watch.exceeded) from None
             raise _explained(self.path, error) from error
         except OSError as error:
             raise ReportError(self.path, error.strerror or str(error)) from error
@@ -212,16 +256,21 @@ class _Tables(Mapping[str, sa.TableClause]):
     """Tables by name, with their columns; a view is probed when it is first asked for."""
 
     def __init__(
-        self, file: SqliteFile, columns: Mapping[str, Sequence[str]], views: Sequence[str]
+        self, file: SqliteFile, columns: Mapping[str, Sequence[str]], views: Mapping[str, bool]
     ) -> None:
         self._file = file
         self._columns = columns
         self._names = dict.fromkeys([*columns, *views])
+        self._refused = {name for name, is_simple in views.items() if not is_simple}
         self._known: dict[str, sa.TableClause] = {}
 
     def __getitem__(self, name: str) -> sa.TableClause:
         if name not in self._names:
             raise KeyError(name)
+        if name in self._refused:
+            problem = f"has a view or a virtual table in place of the table {name}"
+            advice = "make it a table (CREATE TABLE ... AS SELECT ...), or export the report again."
+            raise ReportError(self._file.path, problem, advice)
         if name not in self._known:
             names = self._columns.get(name) or self._file.columns_of(name)
             columns: list[sa.ColumnClause[Any]] = [sa.column(column) for column in names]
@@ -240,11 +289,23 @@ class _Tables(Mapping[str, sa.TableClause]):
 
 def _ends(table: sa.TableClause) -> list[sa.ScalarSelect[int]]:
     """The first and the last row number of a table, which its tree tells without a scan."""
-    rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
+    rowid = row_number(table)
     return [
         sa.select(extreme(rowid)).select_from(table).scalar_subquery()
         for extreme in (sa.func.min, sa.func.max)
     ]
+
+
+def row_number(table: sa.TableClause) -> sa.ColumnElement[int]:
+    """The number of a row, by a name that is none of the table's columns."""
+    taken = {column.name.lower() for column in table.c}
+    free = next((name for name in ROW_NUMBERS if name not in taken), "no_row_number")
+    return sa.literal_column(free)
+
+
+def _is_simple(sql: str, tables: Mapping[str, object]) -> bool:
+    match = _SIMPLE_VIEW.fullmatch(sql.strip())
+    return match is not None and match[1] in tables and not _WORDS_OF_MORE.search(sql)
 
 
 def compile_sql(query: Query) -> str:
@@ -253,6 +314,12 @@ def compile_sql(query: Query) -> str:
         dialect=sqlite_dialect.dialect(), compile_kwargs={"literal_binds": True}
     )
     return str(compiled)
+
+
+def _too_much(path: Path, exceeded: str) -> ReportError:
+    problem = f"is damaged or very slow to read: a query {exceeded}"
+    advice = "copy it to a fast local disk, or set NSIGHTPY_QUERY_SECONDS to allow more."
+    return ReportError(path, problem, advice)
 
 
 def _explained(path: Path, error: Exception) -> ReportError:

@@ -12,7 +12,7 @@ from nsightpy.commands.select.plan import Plan, PlannedRun
 from nsightpy.errors import ToolFailedError
 from nsightpy.ncu_command import Options, Run, argv
 from nsightpy.readers.ncu.run import NcuOutcome, available, failure, remedy, run_ncu
-from nsightpy.readers.nsys.identity import RANK_KEYS
+from nsightpy.readers.nsys.rank_keys import RANK_KEYS
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
 from nsightpy.readers.tools.tool_run import run_tool, termination_raises
 from nsightpy.results import Field, Table, Value

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints, Labels, Schema, constant
 from nsightpy.readers.nsys.strings import Strings
-from nsightpy.readers.sqlite import SqliteFile
+from nsightpy.readers.sqlite import SqliteFile, row_number
 
 NO_END = -(2**63)
 # The empty text as SQL; its type says so where a query finds no row to tell it.
@@ -164,7 +164,10 @@ class NsysExport:
         among = sa.true() if among is None else among
         values = self._of_first_rows(source, names, among)
         while values and not self._never(source, sa.and_(among, _differs(source, values))):
-            values = self._still_one(source, values, among)
+            kept = self._still_one(source, values, among)
+            if kept == values:  # a NOT NULL that is not true: SQLite finds no row that differs
+                return {}
+            values = kept
         return values
 
     def _of_first_rows(
@@ -178,9 +181,9 @@ class NsysExport:
         values = dict(zip(asked, first[0], strict=True)) if first else {}
         values = {name: value for name, value in values.items() if isinstance(value, int | None)}
         bounds = self.file.row_bounds(source.name)
-        rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
         if bounds is not None:
-            first_rows = sa.and_(among, rowid < bounds[0] + FEW_ROWS)
+            last = min(bounds[0] + FEW_ROWS, 2**63 - 1)
+            first_rows = sa.and_(among, row_number(source) < last)
             while values and (kept := self._still_one(source, values, first_rows)) != values:
                 values = kept
         return values
