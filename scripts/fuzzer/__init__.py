@@ -1,0 +1,1 @@
+"""A fuzzer: broken reports of every kind, every command, and a judge. `python -m fuzzer -h`."""

@@ -1,0 +1,117 @@
+"""What is wrong with how a command ended."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from fuzzer.child import MOST_BYTES, SECONDS, Ran
+from fuzzer.values import SCRIPT, SECRET
+
+# Control characters but line ends and tabs, and those that reorder text.
+RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+UNFORESEEN = re.compile(r"data that contradict each other \((\w+: [^)]{0,60})")
+State = dict[str, tuple[bytes, int]]
+
+
+def state_of(folder: Path) -> State:
+    """The files below a folder: their bytes and times."""
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def complaints(
+    ran: Ran, words: list[str], folder: Path, before: State, output: str, cache: Path
+) -> Iterator[str]:
+    """Everything that is wrong, each beginning with its kind."""
+    yield from _ending(ran)
+    after = state_of(folder)
+    for name, held in before.items():
+        if after.get(name) != held:
+            yield f"input changed: {name!r}"
+    for name in after.keys() - before.keys() - {output}:
+        yield f"litter: {name!r}"
+    if output and ran.code == 0 and not after.get(output, (b"", 0))[0]:
+        yield "output: is empty or absent, and the exit code is 0"
+    if output and ran.code != 0 and output in after:
+        yield "output: is there, and the exit code is not 0"
+    data = after.get(output, (b"", 0))[0]
+    form = words[words.index("--format") + 1] if "--format" in words else "table"
+    yield from _texts(ran, output, data, form)
+    if SECRET in ran.out + ran.err or SECRET.encode() in data:
+        yield "secret: of the environment, in the output"
+    for path in cache.rglob("*.columns"):
+        if SECRET.encode() in path.read_bytes():
+            yield "secret: in the cache"
+
+
+def _ending(ran: Ran) -> Iterator[str]:
+    if ran.timed_out or ran.seconds > SECONDS:
+        yield f"hang: {ran.seconds:.0f} s at {_place(ran.err)}"
+    elif ran.code not in (0, 1, 2, 3):
+        yield f"exit code: {ran.code}"
+    if "Traceback (most recent call last)" in ran.err and not ran.timed_out:
+        lines = ran.err.strip().splitlines()
+        yield f"traceback: {lines[-1][:120]} at {_place(ran.err)}"
+    if "Exception ignored" in ran.err:
+        yield "traceback: exception ignored"
+    if ran.peak_bytes > MOST_BYTES:
+        yield f"memory: {ran.peak_bytes / 1e9:.1f} GB"
+    if "more memory than there is" in ran.err or "out of memory" in ran.err:
+        yield "memory: refused by the system"
+    if ran.code in (1, 2) and not re.search(r"^(nsightpy: |Error: )", ran.err, re.MULTILINE):
+        yield f"message: none, exit code {ran.code}"
+    if found := UNFORESEEN.search(ran.err):
+        yield f"unforeseen: {found[1]}"
+
+
+def _place(err: str) -> str:
+    """Where in nsightpy a traceback ends; faulthandler's begin with the innermost."""
+    found: list[str] = re.findall(r'File "[^"]*/nsightpy/([^"]+)", line (\d+)', err)
+    if not found:
+        return "?"
+    place = found[0] if "Timeout (" in err else found[-1]
+    return ":".join(place)
+
+
+def _texts(ran: Ran, output: str, data: bytes, form: str) -> Iterator[str]:
+    shown = output.endswith((".html", ".svg", ".json"))
+    texts = [ran.err, ran.out]
+    if shown or (output and form != "parquet" and not output.endswith(".png")):
+        texts.append(data.decode("utf-8", "replace"))
+    for text in texts:
+        if text and (found := RAW.search(text)) and form != "parquet":
+            yield f"raw: {found[0]!r}"
+    is_page = (shown and not output.endswith(".json")) or form == "markdown"
+    if is_page and SCRIPT in texts[-1]:
+        yield "markup: a script of a report is in the page"
+    if form == "csv" and ran.code == 0:
+        for row in csv.reader(io.StringIO(texts[-1] if output else ran.out)):
+            for cell in row:
+                if cell[:1] in ("=", "@") or (cell[:1] in ("+", "-") and not _is_number(cell)):
+                    yield f"formula: {cell[:40]!r}"
+                    return
+    if form == "json" and ran.code == 0 and not shown:
+        try:
+            json.loads(texts[-1] if output else ran.out, parse_constant=_refuse)
+        except (ValueError, RecursionError) as error:
+            yield f"json: {str(error)[:60]}"
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell.replace(",", ""))
+    except ValueError:
+        return cell == "-"
+    return True
+
+
+def _refuse(word: str) -> float:
+    raise ValueError(f"{word} is no JSON")

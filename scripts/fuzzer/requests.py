@@ -1,0 +1,54 @@
+"""What is asked of a report: every command, in every format, with sensible and absurd options."""
+
+from __future__ import annotations
+
+import random
+
+SYSTEM = (
+    *("summarize", "info", "kernels", "api", "memory", "memory-usage", "launches"),
+    *("launch-queues", "sync-waits", "breakdown", "findings", "ranks", "collectives", "imbalance"),
+    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select"),
+)
+COMMANDS = {
+    "nsys": SYSTEM,
+    "torch": SYSTEM,
+    "ncu": ("roofline", "headroom", "info", "summarize"),
+    "snapshot": ("memory-usage", "info", "summarize"),
+}
+PICTURES = {
+    "memory-usage": (".png", ".svg"),
+    "launch-queues": (".svg",),
+    "breakdown": (".svg",),
+    "timeline": (".html", ".json", ".svg", ".html", ".json", ".html"),
+    "iterations": (".svg",),
+    "roofline": (".svg", ".png"),
+    "headroom": (".svg",),
+}
+NUMBERS = ("0", "-1", "1", "1s", "0.001ms", "1e400", "9" * 30, "nan", "1e18", "", "1s2")
+OPTIONS: dict[str, tuple[str, ...]] = {
+    "--from": NUMBERS,
+    "--to": NUMBERS,
+    "--rank": ("0", "0-3", "0-99999999999999999999", "x", "-1", "1," * 1000 + "1"),
+    "--device": ("0", "0-4000000000", ",", "0-"),
+    "--nvtx": ("*", "step", "(" * 200, "[" * 50, "\x1b[0m"),
+    "--rank-regex": (r"(\d+)", "(a+)+$", "(", r"(\d{1000000000})", "x" * 10_000),
+    "--jobs": ("1", "2"),
+    "--top": ("1", "0", "9" * 25),
+    "--name": ("short", "mangled", "none"),
+}
+
+
+def request(kind: str, rng: random.Random) -> tuple[list[str], str]:
+    """A command with options, and the suffix of the file it writes ("" for none)."""
+    command = rng.choice(COMMANDS[kind])
+    words, suffix = [command], ""
+    pictures = PICTURES.get(command, ())
+    if pictures and (command == "timeline" or rng.random() < 0.4):
+        suffix = rng.choice(pictures)
+    elif command != "timeline" and rng.random() < 0.5:
+        words += ["--format", rng.choice(("csv", "json", "markdown", "parquet"))]
+        suffix = ".out" if words[-1] == "parquet" or rng.random() < 0.2 else ""
+    for _ in range(rng.choice((0, 0, 0, 1, 2))):
+        option = rng.choice(list(OPTIONS))
+        words += [option, rng.choice(OPTIONS[option])]
+    return words, suffix

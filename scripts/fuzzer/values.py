@@ -1,0 +1,57 @@
+"""Values that nobody should write into a report, and words that must reach no output raw."""
+
+from __future__ import annotations
+
+import random
+
+SECRET = "hunter2-XYZZY-token"
+SCRIPT = "<script>alert(7)</script>"
+HOSTILE = f"\x1b[31mred\x1b]0;title\x07{SCRIPT}|`*_#\u202eright\r\n'; rm -rf $(HOME)\x9b0m\x00end"
+FORMULA = '=cmd|"/c calc"!A1'
+TEXTS = (
+    "",
+    " ",
+    HOSTILE,
+    FORMULA,
+    "é" * 300,
+    "x" * 100_000,
+    "\ud800".encode("utf-8", "replace").decode(),
+    "%s%n{0}",
+    "NaN",
+)
+INTS = (0, 1, -1, 2**31, -(2**31), 2**53 + 1, 2**62, 2**63 - 1, -(2**63), -(2**63) + 1)
+HUGE_INTS = (2**63, 2**64, 10**30, -(10**30))
+FLOATS = (0.5, -0.0, 1e308, -1e308, float("inf"), float("-inf"), 1e19)
+DEEP = "\ue000deep\ue000"
+
+
+def sql_value(rng: random.Random) -> object:
+    """Anything that SQLite stores."""
+    kind = rng.randrange(6)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return rng.choice(TEXTS)
+    if kind == 2:
+        return rng.choice((b"", b"\x00\xff\xfe", HOSTILE.encode()))
+    if kind == 3:
+        return rng.choice(FLOATS)
+    return rng.choice(INTS)
+
+
+def json_value(rng: random.Random) -> object:
+    """Anything that JSON can say; DEEP stands for data nested without end."""
+    kind = rng.randrange(8)
+    if kind == 0:
+        return None
+    if kind == 1:
+        return rng.choice(TEXTS)
+    if kind == 2:
+        return rng.choice(([], {}, [[]], {"": None}, [1, "a"], True))
+    if kind == 3:
+        return rng.choice((*FLOATS, float("nan")))
+    if kind == 4:
+        return rng.choice((*HUGE_INTS, "12", "1e5", "-3"))
+    if kind == 5:
+        return DEEP
+    return rng.choice(INTS)
