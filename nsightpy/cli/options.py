@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import sys
 from collections.abc import Callable, Sequence
@@ -227,7 +228,8 @@ def say(note: str, options: dict[str, Any]) -> None:
         return
     from nsightpy.render.escape import printable
 
-    print(f"note: {printable(note)}", file=sys.stderr)
+    with contextlib.suppress(OSError):  # a full disk behind stderr changes no answer
+        print(f"note: {printable(note)}", file=sys.stderr)
 
 
 def terminal_progress(stream: IO[str]) -> Callable[[float | None, str], None] | None:

@@ -38,7 +38,9 @@ def prepare_streams() -> None:
     _take_closed_descriptors()
     for name in ("stdout", "stderr"):
         stream: Any = getattr(sys, name)
-        if stream is None:
+        if stream is None and name == "stderr":  # nobody wants to hear anything
+            sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115
+        elif stream is None:
             setattr(sys, name, io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True))
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_ERRORS)

@@ -75,7 +75,7 @@ def json_fields(payload: str) -> Fields:
     """The fields of a payload exported as JSON; empty when there is none or it is no object."""
     try:
         value = json.loads(payload) if payload else {}
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     if not isinstance(value, dict):
         return {}
@@ -159,12 +159,11 @@ def _first(fields: Fields, *names: str) -> Any:
 def _number(value: Any) -> int | None:
     if isinstance(value, bool) or value is None:
         return None
-    if isinstance(value, int):
-        return value
     try:
-        return int(str(value), 0)
+        found = value if isinstance(value, int) else int(str(value), 0)
     except ValueError:
         return None
+    return found if -(2**63) < found < 2**64 else None
 
 
 def _whole(value: Any) -> int:

@@ -1,0 +1,123 @@
+"""What lies around a report: terminals, full disks, permissions, links, pipes, signals."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from nsightpy.errors import ReportError
+from nsightpy.rank_set import open_ranks
+from tests.support.reports import ROOT, ask
+
+SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and signals")
+
+
+def shell(line: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """A line of sh in which "$nsightpy" is the command and "$report" the sample report."""
+    program = f"{sys.executable} -m nsightpy"
+    variables = {**os.environ, "nsightpy": program, "report": str(SAMPLE), **environment}
+    return subprocess.run(["sh", "-c", line], capture_output=True, check=False, env=variables)
+
+
+@LINUX
+@pytest.mark.parametrize("command", ["summarize", "kernels"])
+def test_a_terminal_that_is_not_utf8_gets_what_it_can_show(command: str) -> None:
+    for encoding in ("latin-1", "ascii"):
+        done = shell(f"$nsightpy {command} $report", PYTHONIOENCODING=encoding)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.decode(encoding)
+
+
+@LINUX
+@pytest.mark.parametrize("target", [">/dev/full", ">&-"])
+@pytest.mark.parametrize("form", ["table", "csv"])
+def test_an_output_that_takes_nothing_is_named(target: str, form: str) -> None:
+    done = shell(f"$nsightpy kernels $report --format {form} {target}")
+    assert done.returncode == 1
+    assert b"output cannot be written" in done.stderr
+    assert b"Traceback" not in done.stderr
+    assert b"ignored" not in done.stderr
+
+
+@LINUX
+def test_errors_that_nobody_can_read_change_no_exit_code() -> None:
+    assert shell("$nsightpy kernels /nowhere 2>/dev/full").returncode == 1
+    for closed in ("2>&-", "2>/dev/full"):
+        assert shell(f"$nsightpy kernels $report {closed}").returncode == 0
+
+
+def test_links_that_form_a_loop_and_long_names_are_named(tmp_path: Path) -> None:
+    loop = tmp_path / "loop.sqlite"
+    loop.symlink_to(loop)
+    for path in (loop, tmp_path / ("n" * 300), loop / "deeper.sqlite"):
+        answer = ask("kernels", path, expect=1)
+        assert str(path) in answer.stderr
+
+
+def test_one_that_cannot_be_opened_leaves_the_others(tmp_path: Path) -> None:
+    for name in ("rank0.sqlite", "rank1.sqlite"):
+        shutil.copy(SAMPLE, tmp_path / name)
+    (tmp_path / "rank2.sqlite").symlink_to(tmp_path / "removed.sqlite")
+    os.mkfifo(tmp_path / "rank3.sqlite")
+    ranks = open_ranks(tmp_path)
+    assert len(ranks.map(str).values) == 2 + 2  # nothing was read yet
+    answer = ask("kernels", tmp_path)
+    assert answer.code == 0
+    assert "rank2.sqlite: no such file" in answer.stderr
+    assert "rank3.sqlite: is a pipe" in answer.stderr
+    with pytest.raises(ReportError, match="no such file"):
+        open_ranks([tmp_path, tmp_path / "rank2.sqlite"])
+
+
+@LINUX
+@pytest.mark.parametrize("suffix", [".sqlite", ".ncu-rep", ".csv", ".json", ".json.gz", ".pickle"])
+def test_a_pipe_is_never_waited_for(tmp_path: Path, suffix: str) -> None:
+    pipe = tmp_path / f"a{suffix}"
+    os.mkfifo(pipe)
+    for command in ("kernels", "roofline", "memory-usage"):
+        answer = ask(command, pipe, expect=1)
+        assert "pipe" in answer.stderr or "no " in answer.stderr
+    answer = ask(
+        "roofline", ROOT / "sample_reports/kernels_h100.ncu.csv", "--ceilings", pipe, expect=1
+    )
+    assert "is a pipe" in answer.stderr
+
+
+def test_a_stale_wal_is_left_alone(tmp_path: Path) -> None:
+    report = Path(shutil.copy(SAMPLE, tmp_path / "a.sqlite"))
+    (tmp_path / "a.sqlite-wal").write_bytes(b"stale")
+    assert ask("kernels", report).code == 0
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.sqlite", "a.sqlite-wal"]
+
+
+@LINUX
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_signals_end_a_long_query_and_leave_nothing(tmp_path: Path, number: signal.Signals) -> None:
+    report = Path(shutil.copy(SAMPLE, tmp_path / "a.sqlite"))
+    with closing(sqlite3.connect(report)) as connection:
+        connection.execute(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME "
+            "SELECT a.* FROM CUPTI_ACTIVITY_KIND_RUNTIME a, "
+            "(SELECT 1 FROM CUPTI_ACTIVITY_KIND_RUNTIME LIMIT 500)"
+        )
+        connection.commit()
+    output = tmp_path / "out.svg"
+    command = [sys.executable, "-m", "nsightpy", "timeline", str(report), "-o", str(output)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(0.8)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=20)
+    assert process.returncode in (0, 128 + number)
+    assert "Traceback" not in said
+    if process.returncode:
+        assert [each.name for each in tmp_path.iterdir()] == ["a.sqlite"]

@@ -1,0 +1,167 @@
+"""What the fuzzer found, and its kind: data that contradict what a file says of itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from simulator import Export
+
+from nsightpy.errors import ReportError
+from nsightpy.rank_set import open_ranks
+from nsightpy.readers.export.environment import remove_environment
+from nsightpy.readers.ncu import ncu_csv
+from nsightpy.readers.nsys.identity import rank_in_name
+from nsightpy.readers.sqlite import SqliteFile
+from nsightpy.reports.nsys import NsysReport
+from tests.support.full_export import changed, full
+from tests.support.reports import ROOT, ask
+
+SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
+SAMPLES = ROOT / "sample_reports" / "training_4rank"
+KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
+
+
+@pytest.mark.parametrize(
+    ("name", "rank"),
+    [
+        ("bench_r20240131.sqlite", None),
+        ("bench_r240131.sqlite", None),
+        ("run.rank=99999999.sqlite", None),
+        ("rank_1700000000.sqlite", None),
+        ("rank_3.sqlite", 3),
+        ("train_r12.sqlite", 12),
+        ("rank123456.sqlite", 123456),
+    ],
+)
+def test_dates_are_no_ranks(name: str, rank: int | None) -> None:
+    assert [each.rank for each in rank_in_name(name)] == ([] if rank is None else [rank])
+
+
+def test_missing_ranks_are_counted_not_listed(tmp_path: Path) -> None:
+    for rank in (3, 999_998):
+        shutil.copy(SAMPLES / f"train_rank{rank % 4}.sqlite", tmp_path / f"rank{rank}.sqlite")
+    ranks = open_ranks(tmp_path, rank_regex=r"rank(\d+)")
+    ranks.find_ranks()
+    assert "ranks without a report here: 0, 1, 2, 4, 5, 6, 7, 8 and 999,989 more" in ranks.notes
+
+
+ENDLESS = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT 1 AS start FROM n"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [ENDLESS, f"SELECT a.* FROM real_k a, real_k b, {KERNEL} c", "SELECT zeroblob(9) AS start"],
+)
+def test_views_that_are_not_simple_are_refused(tmp_path: Path, body: str) -> None:
+    statements = [f"ALTER TABLE {KERNEL} RENAME TO real_k", f"CREATE VIEW {KERNEL} AS {body}"]
+    path = changed(full(tmp_path / "full.sqlite").write(), tmp_path / "a.sqlite", statements)
+    answer = ask("kernels", path, expect=1)
+    assert f"has a view or a virtual table in place of the table {KERNEL}" in answer.stderr
+
+
+def test_a_query_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NSIGHTPY_QUERY_SECONDS", "0.2")
+    file = SqliteFile(full(tmp_path / "full.sqlite").write())
+    with pytest.raises(ReportError, match="took longer than"):
+        file._plain(ENDLESS.replace("1 AS start", "max(i)"))
+    answer = ask("kernels", file.path)
+    assert answer.code == 0
+
+
+def test_not_null_that_is_not_true(tmp_path: Path) -> None:
+    path = full(tmp_path / "a.sqlite").write()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        for old, new in ((" NOT NULL", ""), ("globalPid INTEGER", "globalPid INTEGER NOT NULL")):
+            connection.execute("PRAGMA writable_schema = ON")
+            connection.execute("UPDATE sqlite_master SET sql = replace(sql, ?, ?)", (old, new))
+            version = connection.execute("PRAGMA schema_version").fetchone()[0]
+            connection.execute(f"PRAGMA schema_version = {version + 1}")
+            connection.execute("PRAGMA writable_schema = OFF")
+            if not new:
+                connection.execute(f"UPDATE {KERNEL} SET globalPid = NULL")
+    assert ask("kernels", path, expect=None).code in (0, 1)
+
+
+def test_a_column_called_rowid_is_none(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    added = [f"ALTER TABLE {KERNEL} ADD COLUMN rowid TEXT", f"UPDATE {KERNEL} SET rowid = 'x'"]
+    path = changed(whole, tmp_path / "a.sqlite", added)
+    assert NsysReport(path).kernels.equals(NsysReport(whole).kernels)
+
+
+def test_the_environment_is_taken_out(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    export.kernel(1, 9, "k")
+    name = "PROCESS_0:ENVIRONMENT_VARIABLE"
+    for value in ('API_KEY="hunter2"', 'RANK="3"', "HOME=/home/me" + "x" * 9_000):
+        export.add("META_DATA_CAPTURE", {"name": name, "value": value})
+    path = export.write()
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("DROP TABLE IF EXISTS TARGET_INFO_SYSTEM_ENV")
+        connection.execute("CREATE TABLE TARGET_INFO_SYSTEM_ENV (name TEXT, value TEXT)")
+        connection.execute(
+            "INSERT INTO TARGET_INFO_SYSTEM_ENV (name, value) VALUES (?, ?)",
+            ("DeviceEnvironment", "TOKEN=hunter2;SLURM_PROCID=7;PATH=/usr/hunter2"),
+        )
+        connection.commit()
+    assert b"hunter2" in path.read_bytes()
+    remove_environment(path)
+    assert b"hunter2" not in path.read_bytes()
+    assert b"/home/me" not in path.read_bytes()
+    sources = {each.source: each.rank for each in NsysReport(path).evidence}
+    assert sources == {"environment RANK": 3, "environment SLURM_PROCID": 7}
+
+
+def nested(path: Path) -> None:
+    path.write_text('{"traceEvents": ' + "[" * 100_000, encoding="utf-8")
+
+
+def nested_key(path: Path) -> None:
+    event = {"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 1, "pid": 0, "tid": 7}
+    text = json.dumps({"traceEvents": [event], "distributedInfo": 0})
+    path.write_text(text.replace(" 0}", " " + "[" * 100_000 + "}"), encoding="utf-8")
+
+
+@pytest.mark.parametrize("write", [nested, nested_key])
+def test_json_nested_without_end(tmp_path: Path, write: Callable[[Path], None]) -> None:
+    write(tmp_path / "a.json")
+    answer = ask("kernels", tmp_path / "a.json", expect=None)
+    assert answer.code in (0, 1)
+    assert "contradict" not in answer.stderr
+
+
+def test_a_csv_with_a_lost_quote_and_a_second_id(tmp_path: Path) -> None:
+    page = (ROOT / "sample_reports" / "kernels_h100.ncu.csv").read_text(encoding="utf-8")
+    whole = ncu_csv.parse(tmp_path, page)
+    lines = page.splitlines()
+    cut = lines[-1].replace('",', ",", 1)
+    lost = ncu_csv.parse(tmp_path, "\n".join([*lines[:-1], cut]))
+    assert "1 damaged lines are left out (a quote is missing there)" in lost.notes
+    second = [lines[0] + ',"ID"', *(f'{line},"x"' for line in lines[1:])]
+    again = ncu_csv.parse(tmp_path, "\n".join(second))
+    assert again.launches.rows == whole.launches.rows
+
+
+def test_a_damaged_report_leaves_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for rank in (0, 1):
+        shutil.copy(SAMPLE, tmp_path / f"rank{rank}.sqlite")
+
+    def broken(self: NsysReport, name: str, columns: object = None) -> object:
+        if self.path.name == "rank1.sqlite":
+            raise OverflowError("an integer is too large")
+        return whole(self, name, columns)  # type: ignore[arg-type]
+
+    whole = NsysReport.frame
+    monkeypatch.setattr(NsysReport, "frame", broken)
+    answer = ask("kernels", tmp_path, "--jobs", "1")
+    assert answer.code == 0
+    assert "left out" in answer.stderr
+    assert "rank1.sqlite: holds data that contradict each other (OverflowError" in answer.stderr
