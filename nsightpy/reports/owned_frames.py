@@ -117,7 +117,7 @@ class _Columns:
 
     def _telling(self) -> tuple[str, ...]:
         """The columns that tell which rows count, and in which order they are."""
-        wanted = (self._by, "end_ns")
+        wanted = (self._by, "start_ns", "end_ns", "bytes")
         return tuple(name for name in self._schema.names if name in wanted)
 
 

@@ -165,3 +165,63 @@ def test_a_damaged_report_leaves_the_others(
     assert answer.code == 0
     assert "left out" in answer.stderr
     assert "rank1.sqlite: holds data that contradict each other (OverflowError" in answer.stderr
+
+
+def nulls_allowed(table: str) -> list[str]:
+    """The table again, without what its columns declare."""
+    return [f"CREATE TABLE k AS SELECT * FROM {table}", f"DROP TABLE {table}"] + [
+        f"ALTER TABLE k RENAME TO {table}"
+    ]
+
+
+FIRST = f"rowid = (SELECT min(rowid) FROM {KERNEL})"
+
+
+@pytest.mark.parametrize(
+    ("update", "note"),
+    [
+        ("start = NULL", "1 rows of {} have no start and are left out."),
+        ("start = 'soon'", "1 rows of {} have no start and are left out."),
+        ("start = x'00'", "1 rows of {} have no start and are left out."),
+        ('"end" = NULL', "1 rows of {} have no end and are left out."),
+        ('"end" = start - 1', "1 rows of {} have an end before their start and are left out."),
+        ("start = 4611686018427387904", "1 rows of {} have no possible start and are left out."),
+        ('"end" = 9223372036854775807', "1 rows of {} have no possible end and are left out."),
+        ("start = 1e300", "1 rows of {} have no possible start and are left out."),
+    ],
+)
+def test_a_row_that_cannot_be_counted_is_noted(tmp_path: Path, update: str, note: str) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    statements = [*nulls_allowed(KERNEL), f"UPDATE {KERNEL} SET {update} WHERE {FIRST}"]
+    path = changed(whole, tmp_path / "a.sqlite", statements)
+    removed = [*nulls_allowed(KERNEL), f"DELETE FROM {KERNEL} WHERE {FIRST}"]
+    without = changed(whole, tmp_path / "b.sqlite", removed)
+    for command in ("kernels", "breakdown", "launches"):
+        found, expected = (ask(command, each, "--format", "json").json for each in (path, without))
+        assert found["rows"] == expected["rows"], command
+        assert note.format(KERNEL) in found["notes"], command
+
+
+def test_columns_that_kernels_need_are_named(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    for name, said in (("start", "column start"), ("streamId", "no column for the stream")):
+        drop = [*nulls_allowed(KERNEL), f'ALTER TABLE {KERNEL} DROP COLUMN "{name}"']
+        path = changed(whole, tmp_path / "a.sqlite", drop)
+        answer = ask("kernels", path, "--by", "stream", expect=1)
+        assert said in answer.stderr
+
+
+def test_another_column_of_names_does_as_well(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    drop = [*nulls_allowed(KERNEL), f"ALTER TABLE {KERNEL} DROP COLUMN demangledName"]
+    path = changed(whole, tmp_path / "a.sqlite", drop)
+    assert all(row["Name"] for row in ask("kernels", path, "--format", "json").json["rows"])
+
+
+def test_ranges_without_their_kind_are_said_to_be_unknown(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    drop = [*nulls_allowed("NVTX_EVENTS"), "ALTER TABLE NVTX_EVENTS DROP COLUMN eventType"]
+    path = changed(whole, tmp_path / "a.sqlite", drop)
+    report = NsysReport(path)
+    assert report.nvtx_ranges.empty
+    assert any("has no column eventType" in note for note in report.notes)

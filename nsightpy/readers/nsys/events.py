@@ -61,16 +61,17 @@ PLACE: dict[str, Expression] = {
     "stream": column("streamId"),
     "correlation_id": column("correlationId"),
 }
+_SHAPE = {
+    f"{shape}_{axis}": column(f"{shape}{axis.upper()}")
+    for shape in ("grid", "block")
+    for axis in "xyz"
+}
 _KERNELS = Source(
     KERNEL,
     {
         **SPAN,
         **PLACE,
-        **{
-            f"{shape}_{axis}": column(f"{shape}{axis.upper()}")
-            for shape in ("grid", "block")
-            for axis in "xyz"
-        },
+        **_SHAPE,
         "registers_per_thread": column("registersPerThread"),
         "static_shared_bytes": column("staticSharedMemory"),
         "dynamic_shared_bytes": column("dynamicSharedMemory"),
@@ -78,6 +79,11 @@ _KERNELS = Source(
         "graph_node_id": column("graphNodeId"),
     },
     {"name": "demangledName", "base_name": "shortName", "mangled_name": "mangledName"},
+    instead={
+        "name": ("mangledName", "shortName"),
+        "base_name": ("demangledName", "mangledName"),
+    },
+    essential=("device", "stream", "name", *_SHAPE),
 )
 _GRAPH_LAUNCHES = Source(
     GRAPH_TRACE,

@@ -10,7 +10,7 @@ from nsightpy.readers.extent import Extent
 from nsightpy.readers.nsys.events import KERNEL, RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX, STYLES
 from nsightpy.readers.nsys.session import GPU_TABLES
-from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of
+from nsightpy.readers.nsys.tables import GREATEST_TIME, NsysExport, column, number, process_of
 
 HOST_TABLES = (RUNTIME, NVTX)
 
@@ -41,7 +41,7 @@ def bounds(export: NsysExport, names: Iterable[str]) -> tuple[int, int] | None:
         if table is None or not {"start", "end"} <= set(table.c.keys()):
             continue
         query = sa.select(sa.func.min(table.c.start), sa.func.max(table.c.end))
-        query = query.where(table.c.end.is_not(None))
+        query = query.where(_possible(table))
         if name == NVTX and "eventType" in table.c:
             query = query.where(table.c.eventType.in_(tuple(STYLES)))
         low, high = export.file.rows(query)[0]
@@ -50,6 +50,12 @@ def bounds(export: NsysExport, names: Iterable[str]) -> tuple[int, int] | None:
     if not found:
         return None
     return min(low for low, _ in found), max(high for _, high in found)
+
+
+def _possible(table: sa.TableClause) -> sa.ColumnElement[bool]:
+    """Rows whose times can be: the others are in no frame."""
+    start, end = (sa.cast(table.c[name], sa.Integer) for name in ("start", "end"))
+    return sa.and_(start >= -GREATEST_TIME, end <= GREATEST_TIME, end >= start)
 
 
 def _table_extent(
@@ -63,7 +69,8 @@ def _table_extent(
     start_ns, end_ns = (sa.cast(table.c[name], sa.Integer) for name in ("start", "end"))
     ends = (sa.func.min(start_ns), sa.func.max(end_ns))
     rows = export.file.rows
-    low_pid, high_pid, low, high, start, end = rows(sa.select(*extremes, *ends))[0]
+    query = sa.select(*extremes, *ends).where(_possible(table))
+    low_pid, high_pid, low, high, start, end = rows(query)[0]
     if start is None or end is None:
         return set(), []
     alone = (low_pid, low) == (high_pid, high)

@@ -20,6 +20,7 @@ from nsightpy.errors import UsageError
 from nsightpy.readers.nsys.nvtx import NVTX, events
 from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
 from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of
+from nsightpy.readers.tools.time_limit import time_limit
 
 THREAD_NAME = 39
 GUESS = "guess: order of"
@@ -31,6 +32,7 @@ Decision: TypeAlias = tuple[int | None, str]
 # Longer numbers are dates, times and hashes: no job has a million ranks.
 MOST_RANKS = 1_000_000
 _LONGEST_RANK = 6
+EXPRESSION_SECONDS = 2.0
 _MPI_THREAD = re.compile(r"MPI Rank (\d{1,6})")
 _RANK_WORD = re.compile(r"rank[-_.=]?(\d{1,6})(?!\d)", re.IGNORECASE)
 # a lone letter says little: six digits behind it may be a date
@@ -114,7 +116,13 @@ def _indifferent_kinds(told: Iterable[Sequence[Evidence]]) -> set[str]:
 
 def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
     """The rank that the user's expression finds in a file name: its first group, else its match."""
-    match = rank_expression(pattern).search(name)
+    expression = rank_expression(pattern)
+    try:
+        with time_limit(EXPRESSION_SECONDS):
+            match = expression.search(name)
+    except TimeoutError:
+        problem = f"takes more than {EXPRESSION_SECONDS} s on {name}: use a simpler one"
+        raise UsageError(f"--rank-regex {pattern[:80]!r} {problem}") from None
     if match is None:
         return []
     text = match[1] if match.re.groups else match[0]
@@ -126,9 +134,11 @@ def rank_by_regex(name: str, pattern: str) -> list[Evidence]:
 def rank_expression(pattern: str) -> re.Pattern[str]:
     """The user's expression, compiled; raises UsageError when it is none."""
     try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise UsageError(f"--rank-regex {pattern!r} is no regular expression: {error}") from None
+        with time_limit(EXPRESSION_SECONDS):
+            return re.compile(pattern)
+    except (re.error, OverflowError, RecursionError, TimeoutError) as error:
+        shown = pattern if len(pattern) < 80 else f"{pattern[:80]}..."
+        raise UsageError(f"--rank-regex {shown!r} is no regular expression: {error}") from None
 
 
 def rank_in_name(name: str) -> list[Evidence]:

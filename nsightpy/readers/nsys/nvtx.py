@@ -12,8 +12,10 @@ from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct,
 from nsightpy.readers.nsys.tables import (
     SPAN,
     NsysExport,
+    checked_number,
     coded,
     column,
+    needs_care,
     number,
     process_of,
     text,
@@ -45,7 +47,9 @@ def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     """The frame of NVTX ranges, with text, registered text and domain resolved per process."""
     wanted = tuple(columns or frames.NVTX_RANGES.names)
     table = events(export)
-    if table is None:
+    if table is None or not {"start", "end"} <= set(table.c.keys()):
+        for lost in ("eventType", "start", "end"):
+            _note_lost(export, lost)
         return Frame.empty(frames.NVTX_RANGES, wanted)
     raw = _read(export, table, wanted)
     made: dict[str, ColumnData] = {name: raw[name] for name in SPAN if name in wanted}
@@ -58,7 +62,14 @@ def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
         made["domain"] = _domains(export, raw.ints("domain_id"), pid)
     if "style" in wanted:
         made["style"] = coded(raw.ints("event_type"), STYLES)
-    return export.ended(NVTX, Frame({name: made[name] for name in wanted}))
+    return export.countable(NVTX, Frame({name: made[name] for name in wanted}))
+
+
+def _note_lost(export: NsysExport, column: str) -> None:
+    held = export.file.tables.get(NVTX)
+    if held is not None and column not in held.c and export.holds_rows(NVTX):
+        note = f"its table {NVTX} has no column {column}: NVTX ranges are not known."
+        export.notes[note] = None
 
 
 def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> Frame:
@@ -67,7 +78,8 @@ def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> F
     texts = ["text"] if "name" in wanted else []
     asked = [] if export.is_small(NVTX) else [*needed.values(), *texts]
     fixed = export.one_valued(table, asked, _is_range(table)) if asked else {}
-    selected = [number(table, name, SPAN[name], 0) for name in SPAN if name in wanted]
+    times = [name for name in SPAN if name in wanted]
+    selected = [checked_number(export, table, name, SPAN[name]) for name in times]
     for name, own in needed.items():
         if own not in fixed:
             selected.append(number(table, name, column(own), 0))
@@ -77,6 +89,8 @@ def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> F
         selected = [number(table, name, column(own), 0) for name, own in needed.items()]
         fixed = {}
     raw = export.file.arrays(sa.select(*selected).where(_is_range(table)), split=table)
+    if needs_care(export, table, raw):
+        return _read(export, table, wanted)
     rows = len(next(iter(raw.values())))
     same = {name: fixed[own] for name, own in needed.items() if own in fixed}
     return Frame({**raw, **{name: constant(value or 0, rows) for name, value in same.items()}})

@@ -16,11 +16,16 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame, Ints, Labels, Schema, constant
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
 from nsightpy.readers.nsys.strings import Strings
 from nsightpy.readers.sqlite import SqliteFile, row_number
 
 NO_END = -(2**63)
+# What is further away is no time: 73 years in ns, so that differences fit int64 (and no size).
+GREATEST_TIME = 2**61
+CHECKED = ("start_ns", "end_ns", "bytes")
+# -2**63 is no SQLite integer literal
+_NO_END = f"({NO_END + 1} - 1)"
 # The empty text as SQL; its type says so where a query finds no row to tell it.
 _NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
 NO_BYTES: sa.ColumnElement[bytes] = sa.literal_column("x''", sa.LargeBinary)
@@ -58,7 +63,8 @@ class NsysExport:
         self._steady: dict[str, dict[str, int]] = {}
         self._counts: dict[str, int] = {}
         self._found: dict[Callable[[NsysExport], Any], Any] = {}
-        self._ended: dict[str, NDArray[np.bool_] | None] = {}
+        self._countable: dict[str, NDArray[np.bool_] | None] = {}
+        self.careful: set[str] = set()  # tables whose times are not all numbers
         if not any(name.startswith(EXPORT_TABLES) for name in self.file.tables):
             raise ReportError(
                 path,
@@ -226,18 +232,48 @@ class NsysExport:
             found |= {int(row[0] or 0) for row in self.file.rows(sa.union(*few))}
         return found
 
-    def ended(self, table: str, frame: Frame) -> Frame:
-        """The rows of a table's frame that have an end; those that have none make a note.
+    def countable(self, table: str, frame: Frame) -> Frame:
+        """The rows of a table's frame that can be counted; the others make one note.
 
-        Which they are is known from the first frame on, which has end_ns, if any has.
+        Which they are is known from the first frame on, which has the times and sizes.
         """
-        if table not in self._ended and "end_ns" in frame:
-            ended = frame.ints("end_ns") != NO_END
-            self._ended[table] = None if ended.all() else ended
-            if open_rows := int(frame.rows - np.count_nonzero(ended)):
-                self.notes[f"{open_rows:,} rows of {table} have no end and are left out."] = None
-        kept = self._ended.get(table)
+        if table not in self._countable and not {"start_ns", "end_ns"}.isdisjoint(frame):
+            countable, note = _countable(frame)
+            self._countable[table] = None if countable.all() else countable
+            if note:
+                self.notes[f"{note.format(table=table)} left out."] = None
+        kept = self._countable.get(table)
         return frame if kept is None else frame.take(kept)
+
+
+def _countable(frame: Frame) -> tuple[NDArray[np.bool_], str]:
+    """The rows with a time and a size that can be, and why others are left out."""
+    kept = np.ones(frame.rows, dtype=np.bool_)
+    reasons = []
+    given = {name: frame.ints(name) for name in CHECKED if name in frame}
+    for name, values in given.items():
+        ended = values != NO_END
+        possible = (values >= -GREATEST_TIME) & (values <= GREATEST_TIME)
+        if name == "end_ns" and (count := int(np.count_nonzero(kept & ~ended))):
+            reasons.append((count, "no end"))
+        kept &= ended
+        if count := int(np.count_nonzero(kept & ~possible)):
+            reasons.append((count, f"no possible {name.removesuffix('_ns')}"))
+        elif name != "end_ns" and (count := int(np.count_nonzero(~ended))):
+            reasons.append((count, f"no {name.removesuffix('_ns')}"))
+        kept &= possible
+    if {"start_ns", "end_ns"} <= given.keys():
+        backwards = kept & (given["end_ns"] < given["start_ns"])
+        if count := int(np.count_nonzero(backwards)):
+            reasons.append((count, "an end before their start"))
+            kept &= ~backwards
+    if not reasons:
+        return kept, ""
+    if len(reasons) == 1:
+        return kept, f"{reasons[0][0]:,} rows of {{table}} have {reasons[0][1]} and are"
+    parts = ", ".join(f"{reason}: {count:,}" for count, reason in reasons)
+    lost = frame.rows - int(np.count_nonzero(kept))
+    return kept, f"{lost:,} rows of {{table}} cannot be counted ({parts}) and are"
 
 
 def _differs(source: sa.TableClause, values: Mapping[str, int | None]) -> sa.ColumnElement[bool]:
@@ -247,13 +283,19 @@ def _differs(source: sa.TableClause, values: Mapping[str, int | None]) -> sa.Col
 
 @dataclass(frozen=True)
 class Source:
-    """How the columns of a frame are made from one table; `same`: one label for all its rows."""
+    """How the columns of a frame are made from one table.
+
+    `same`: one label for all its rows; `instead`: columns of names that do as well where one is
+    missing; `essential`: columns that no question is answered without, if it asks for them.
+    """
 
     table: str
     numbers: Mapping[str, Expression]
     names: Mapping[str, str] = field(default_factory=dict)
     codes: Mapping[str, tuple[str, Callable[[Ints], Labels]]] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)
+    instead: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    essential: Sequence[str] = ()
     where: Expression | None = None
 
 
@@ -300,18 +342,13 @@ def read(
     if not export.has(source.table):
         return Frame.empty(schema, wanted)
     table = export.file.tables[source.table]
+    if _lacks_times(export, source, table):
+        return Frame.empty(schema, wanted)
     plain = source.where is None and not export.is_small(source.table)
     guessed = export.guessed_steady(source.table) if plain else None
     fixed = _fixed(export, source, wanted, guessed) if plain else {}
-    selected = []
-    for name in wanted:
-        if name in fixed or name in source.same:
-            continue
-        if name in source.numbers:
-            expression = source.numbers[name]
-        else:
-            expression = column(source.names.get(name) or source.codes[name][0])
-        selected.append(number(table, name, expression, schema[name].missing))
+    names = [name for name in wanted if name not in fixed and name not in source.same]
+    selected = [_selected(export, schema, source, name) for name in names]
     query = sa.select(*(selected or [_NOTHING])).select_from(table)
     condition = None if source.where is None else source.where(table)
     if fixed and guessed:
@@ -321,6 +358,8 @@ def read(
     rows = len(next(iter(raw.values())))
     if fixed and guessed and not export.confirm(source.table, guessed, rows):
         export.steady(source.table)
+        return read(export, schema, source, columns)
+    if needs_care(export, table, raw):
         return read(export, schema, source, columns)
     raw |= {name: constant(value, rows) for name, value in fixed.items()}
     raw |= {name: Labels.constant(label, rows) for name, label in source.same.items()}
@@ -333,7 +372,26 @@ def read(
             raw[name] = export.strings.labels(ids)
         elif name in source.codes:
             raw[name] = source.codes[name][1](ids)
-    return export.ended(source.table, Frame({name: raw[name] for name in wanted}))
+    return export.countable(source.table, Frame({name: raw[name] for name in wanted}))
+
+
+def _selected(
+    export: NsysExport, schema: Schema, source: Source, name: str
+) -> sa.ColumnElement[Any]:
+    """A column of a frame as its table has it. Raises ReportError for one that must be there."""
+    table = export.file.tables[source.table]
+    if name in source.numbers:
+        expression = source.numbers[name]
+    else:
+        kept = source.names.get(name) or source.codes[name][0]
+        others = source.instead.get(name, ())
+        expression = column(next((one for one in (kept, *others) if one in table.c), kept))
+    if name in source.essential and expression(table) is None:
+        problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
+        raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
+    if name in CHECKED and name in source.numbers:
+        return checked_number(export, table, name, expression)
+    return number(table, name, expression, schema[name].missing)
 
 
 def _fixed(
@@ -358,9 +416,53 @@ def number(
     if found is None:
         return sa.literal_column(str(absent)).label(name)
     null = NO_END if name == "end_ns" else 0
-    # -2**63 is no SQLite integer literal
-    literal: sa.ColumnElement[Any] = sa.literal_column(f"({NO_END + 1} - 1)" if null else "0")
+    literal: sa.ColumnElement[Any] = sa.literal_column(_NO_END if null else "0")
     return sa.func.coalesce(found, literal).label(name)
+
+
+def checked_number(
+    export: NsysExport, table: sa.TableClause, name: str, expression: Expression
+) -> sa.ColumnElement[Any]:
+    """A time or size; NO_END stands for NULL, and in careful tables for what is no number."""
+    found = expression(table)
+    if found is None:
+        return sa.literal_column("0").label(name)
+    if table.name in export.careful and isinstance(found, sa.Cast):
+        plain = found.clause
+        text = sa.func.trim(sa.cast(plain, sa.Text))
+        kind = sa.func.typeof(plain)
+        is_number = sa.or_(
+            kind.in_(("integer", "real")),
+            sa.and_(kind == "text", text.op("GLOB")("[-0-9]*"), text.op("NOT GLOB")("*[^-0-9.]*")),
+        )
+        found = sa.case((is_number, found), else_=None)
+    return sa.func.coalesce(found, sa.literal_column(_NO_END)).label(name)
+
+
+def needs_care(export: NsysExport, table: sa.TableClause, raw: Mapping[str, ColumnData]) -> bool:
+    """Whether zeros among the times may be texts, and nobody has looked yet: read once more."""
+    if table.name in export.careful:
+        return False
+    times = (raw[name] for name in ("start_ns", "end_ns") if name in raw)
+    if any(not isinstance(values, Labels) and bool((values == 0).any()) for values in times):
+        export.careful.add(table.name)
+        return True
+    return False
+
+
+def _lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:
+    """Whether a table's rows cannot be placed in time: said in a note, of kernels an error."""
+    times = [name for name in ("start_ns", "end_ns") if name in source.numbers]
+    if all(source.numbers[name](table) is not None for name in times):
+        return False
+    if not export.holds_rows(source.table):
+        return True
+    lost = "start" if source.numbers["start_ns"](table) is None else "end"
+    problem = f"its table {source.table} has no column {lost}"
+    if source.table.endswith("_KIND_KERNEL"):
+        raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
+    export.notes[f"{problem} and is left out."] = None
+    return True
 
 
 def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
