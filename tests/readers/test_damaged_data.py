@@ -169,8 +169,10 @@ def test_a_damaged_report_leaves_the_others(
 
 def nulls_allowed(table: str) -> list[str]:
     """The table again, without what its columns declare."""
-    return [f"CREATE TABLE k AS SELECT * FROM {table}", f"DROP TABLE {table}"] + [
-        f"ALTER TABLE k RENAME TO {table}"
+    return [
+        f"CREATE TABLE k AS SELECT * FROM {table}",
+        f"DROP TABLE {table}",
+        f"ALTER TABLE k RENAME TO {table}",
     ]
 
 
