@@ -13,7 +13,7 @@ gaps before kernels without a recorded launch, stay unattributed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -92,18 +92,27 @@ def stream_waits(work: GpuWork, windows: Mapping[int, Spans]) -> dict[int, Strea
     start, launch = work.start[order][1:], work.launch[order][1:]
     previous = work.reached(work.end[order])[:-1]
     host, short = launch > previous, start - previous < KERNEL_WAIT_NS
-    one_place = len(work.places) == 1
-    place = None if one_place else work.place[order][1:]
+    kernel = short & ~host
+    # from one stream to the next there is no gap
+    within = np.ones(len(start), dtype=np.bool_)
+    within[work.bounds[1:-1] - 1] = False
+    rows_of = _by_place(work.place[order][1:], len(work.places))
     waits = {}
     for number, window in windows.items():
-        lost = _inside(previous, start, window)
-        # from one stream to the next there is no gap
-        lost[work.bounds[1:-1] - 1] = 0
-        if place is not None:
-            lost[place != number] = 0
-        on_host, on_kernel = int(lost[host].sum()), int(lost[short & ~host].sum())
+        own = rows_of(number)
+        lost = _inside(previous[own], start[own], window) * within[own]
+        on_host, on_kernel = int(lost[host[own]].sum()), int(lost[kernel[own]].sum())
         waits[number] = StreamWaits(on_host, on_kernel, int(lost.sum()) - on_host - on_kernel)
     return waits
+
+
+def _by_place(place: Ints, places: int) -> Callable[[int], Ints | slice]:
+    """The rows of each place; their order is found once, not once for each."""
+    if places == 1:
+        return lambda _: slice(None)
+    order = np.argsort(place, kind="stable")
+    edges = np.searchsorted(place[order], np.arange(places + 1))
+    return lambda number: order[edges[number] : edges[number + 1]]
 
 
 def compute_gaps(

@@ -61,7 +61,9 @@ def launch_bound(work: GpuWork, place: int, call_ns: Ints, least: int = STRETCH)
     paused between launches for more than 50 us.
     """
     bound = LaunchBound(NOTHING, 0)
-    for stream in range(len(work.streams)):
+    # every stream belongs to one place, that of its operations
+    owners = work.place[work.by_stream[work.bounds[:-1]]] if len(work.streams) else work.place
+    for stream in np.flatnonzero(owners == place).tolist():
         rows = _rows_of(work, stream)
         own = _bound_among(work, rows[work.place[rows] == place], call_ns, least)
         bound = LaunchBound(bound.stretches | own.stretches, bound.kernels + own.kernels)
