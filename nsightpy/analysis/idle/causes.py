@@ -15,8 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.gpu_work import COMPUTE, GpuWork
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
@@ -106,7 +108,7 @@ def stream_waits(work: GpuWork, windows: Mapping[int, Spans]) -> dict[int, Strea
     return waits
 
 
-def _by_place(place: Ints, places: int) -> Callable[[int], Ints | slice]:
+def _by_place(place: NDArray[Any], places: int) -> Callable[[int], Ints | slice]:
     """The rows of each place; their order is found once, not once for each."""
     if places == 1:
         return lambda _: slice(None)
