@@ -55,6 +55,7 @@ def case(name: str, wholes: list[Whole], folder: Path, *, shows: bool) -> list[t
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--cases", type=int, default=sys.maxsize, help="this many at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--case", metavar="SEED:N", help="only this case, and show what it says")
     parser.add_argument("--strict", action="store_true", help="what nobody foresaw fails, too")
@@ -63,7 +64,7 @@ def main() -> int:
     wholes, end = corpus(), time.monotonic() + asked.seconds
     kinds: Counter[str] = Counter()
     number = 0
-    while time.monotonic() < end:
+    while time.monotonic() < end and number < asked.cases:
         name = asked.case or f"{asked.seed}:{number}"
         folder = Path(tempfile.mkdtemp(prefix="nsightpy-fuzz-"))
         try:

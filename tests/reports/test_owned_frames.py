@@ -83,16 +83,29 @@ def test_a_report_travels_without_what_was_read() -> None:
     assert pickle.loads(pickle.dumps(report)).frame("kernels").rows == rows
 
 
+# Without these columns nothing can be said of kernels.
+NEEDED = ", ".join(
+    f"{name} INTEGER DEFAULT 0"
+    for name in (
+        *("deviceId", "contextId", "streamId", "correlationId", "globalPid"),
+        *("gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ"),
+        *("demangledName", "shortName", "mangledName"),
+    )
+)
+
+
 def test_rows_in_no_order_are_put_into_one(tmp_path: Path) -> None:
     """Starts that fall and repeat: rows by start, ties as in the file, for each column alone."""
     path = tmp_path / "mixed.sqlite"
     starts = [50, 10, 30, 10, 20]
     with closing(sqlite3.connect(path)) as file, file:
         file.execute(
-            "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, gridX INTEGER)"
+            f"CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL (start INTEGER, end INTEGER, {NEEDED})"
         )
         rows = [(start, None if start == 30 else start + 5, n) for n, start in enumerate(starts)]
-        file.executemany("INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (?, ?, ?)", rows)
+        file.executemany(
+            "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL (start, end, gridX) VALUES (?, ?, ?)", rows
+        )
     for columns in (("grid_x",), ("grid_x", "start_ns"), None):
         found = NsysReport(path).frame("kernels", columns)
         assert plain(found["grid_x"]) == [1, 3, 4, 0]

@@ -12,6 +12,7 @@ from typing import Unpack
 from nsightpy.analysis.findings.checks import findings as checked
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.commands.findings.device_facts import Gathered, gather
 from nsightpy.commands.findings.rank_facts import with_waits
 from nsightpy.errors import ReportError
@@ -39,7 +40,6 @@ FIELDS = (
     Field("start_ns", "ns"),
     Field("duration_ns", "ns"),
 )
-RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 _PROBLEMS = (
