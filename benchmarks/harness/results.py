@@ -13,7 +13,16 @@ from harness.comparisons import Comparison
 from harness.measure import Round, medians
 from harness.nsys_ai import REQUIREMENTS
 
-PACKAGES = ("numpy", "pandas", "sqlalchemy", "pyarrow", "adbc-driver-sqlite", "click", "rich")
+PACKAGES = (
+    "nsightpy",
+    "numpy",
+    "pandas",
+    "sqlalchemy",
+    "pyarrow",
+    "adbc-driver-sqlite",
+    "click",
+    "rich",
+)
 
 
 @dataclass(frozen=True)
