@@ -25,7 +25,7 @@ class ProcessClock(Protocol):
 
 
 def ranked_frame(report: SystemReport, *, name: str) -> Frame:
-    """A report's frame, before it rank (-1 where nothing tells) and report.
+    """A report's frame, before it rank (-1 where unknown) and report.
 
     What belongs to no process is of the report's rank, where it has only one.
     """

@@ -143,7 +143,7 @@ def clocks_in(report: SystemReport) -> list[Clock]:
 
 @dataclass(frozen=True)
 class UnitNames:
-    """How the units of an alignment are called: by rank where that tells them apart."""
+    """How the units of an alignment are called: by rank where that distinguishes them."""
 
     names: tuple[Value, ...]
 

@@ -110,7 +110,7 @@ class SystemReport(SystemFrames):
 
     @abstractmethod
     def rank_of(self, pid: int) -> tuple[int | None, str]:
-        """The rank of a process and the evidence for it; None where nothing tells."""
+        """The rank of a process and the evidence for it; None where unknown."""
 
     @abstractmethod
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:

@@ -236,7 +236,7 @@ class Roofline(Table):
 
     @property
     def tool_versions(self) -> tuple[str, ...]:
-        """The ncus that profiled, as far as the reports tell."""
+        """The ncus that profiled, as far as the reports show."""
         return tool_versions(self.launches)
 
 

@@ -1,4 +1,4 @@
-"""Groups that end almost together are told apart by whom they wait for, and never for nothing."""
+"""Groups that end almost together are distinguished by whom they wait for, and never for nothing."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_reports_of_one_program_complete_each_other(capsysbinary: CAPTURE) -> No
     """Two reports of the same kernels, one without throughputs: the other one is judged."""
     two = [REPORTS / f"a10g_{name}_2023.1.ncu-rep" for name in ("onesection", "11kernels")]
     out, _ = said(capsysbinary, *two)
-    assert "a10g_onesection_2023.1.ncu-rep" in out, "ids repeat, and no rank tells them apart"
+    assert "a10g_onesection_2023.1.ncu-rep" in out, "ids repeat, and no rank distinguishes them"
     (both,) = (v for v in roofline(two).variants if v.first.base_name == "two_blocktiling")
     measured, bare = both.launches
     assert (measured.told, bare.told) == (2, 0)

@@ -3,7 +3,7 @@
 Two ranks leave a synchronising collective together, and no two intervals between collectives are
 equal to a microsecond: the true offset is the one at which nearly all ends agree that well. It is
 found by vote over the differences of ends, so missing instances, other starts of the capture and
-unequal counts do no harm; what is nearly periodic is told from what fits by how tightly it fits.
+unequal counts do no harm; what is nearly periodic is distinguished from what fits by how tightly it fits.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ class Line:
 
 
 def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line | None:
-    """The line from clock a to clock b; None where the ends do not tell, or not clearly.
+    """The line from clock a to clock b; None where the ends do not say, or not clearly.
 
     A guess (ns) that fits beyond doubt is taken without a search.
     """

@@ -55,7 +55,7 @@ class ClockFit:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """What one process of one report says about its clock; None where it does not tell."""
+    """What one process of one report says about its clock; None where it does not say."""
 
     report: str
     pid: int

@@ -1,7 +1,7 @@
 """Who communicates with whom, where no payload tells: ranks whose collectives end together.
 
 A lane is one unit's collectives of one signature on one stream. Lanes belong together when most of
-their ends agree; groups that work in lockstep are told apart after that. A stream that serves
+their ends agree; groups that work in lockstep are distinguished after that. A stream that serves
 several groups is peeled, group by group.
 """
 

@@ -1,4 +1,4 @@
-"""Groups that work in lockstep, told apart: each ends when its own last member has come.
+"""Groups that work in lockstep, distinguished: each ends when its own last member has come.
 
 Groups whose members wait for each other elsewhere end almost together. A job's ranks form a grid
 (tensor, data, pipeline), and a group is a line along one of its axes: each such layout is tried,
@@ -72,7 +72,7 @@ def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Float
 
 
 def groups_among(starts: Floats, ends: Floats, positions: Ints, world: int) -> Labels:
-    """The group of each lane; all 0 where nothing tells groups apart.
+    """The group of each lane; all 0 where the groups cannot be distinguished.
 
     starts, ends: a row per lane, a column per collective that they seem to share, in ns from any
     moment of that column; NaN where a lane took no part. positions: the lanes' ranks, ascending.

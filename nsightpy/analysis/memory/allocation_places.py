@@ -119,7 +119,7 @@ def _name(frames: Frame, files: list[str], row: int, by: str) -> str:
 
 
 def _short(files: Labels) -> list[str]:
-    """The end of each path: two parts of it, and more where that would not tell files apart."""
+    """The end of each path: two parts of it, and more where that would not distinguish files."""
     split = [[part for part in file.replace("\\", "/").split("/") if part] for file in files.values]
     depth = [2] * len(split)
     while True:

@@ -18,7 +18,7 @@ def believable(table: Table, fastest: int) -> Table:
     """The ranking of memory operations without rates beyond `fastest`, and notes on those.
 
     Every operation reads or writes device memory at least once, so none is faster than the
-    fastest memory among the devices, in bytes per second; 0 where the capture does not tell.
+    fastest memory among the devices, in bytes per second; 0 where the capture does not say.
     """
     limit = fastest or BEYOND_ANY
     place = table.columns.index(_RATE)

@@ -17,7 +17,7 @@ from nsightpy.frames import Frame, Labels
 
 BY = ("name", "domain", "style")
 
-# What PyTorch (emit_nvtx) appends to tell instances of one operator apart:
+# What PyTorch (emit_nvtx) appends to distinguish instances of one operator:
 # "aten::mm, seq = 12, op_id = 7, sizes = [[2, 3]], input_op_ids = [(5,0)]".
 _SUFFIX = re.compile(
     r",\s*(?:(?:stashed )?seq ?= ?-?\d+|op_id = \d+|sizes = \[|input_op_ids = \[|thread = \d+)"
@@ -25,7 +25,7 @@ _SUFFIX = re.compile(
 
 
 def plain_name(name: str) -> str:
-    """A range's name without what frameworks append to tell its instances apart."""
+    """A range's name without what frameworks append to distinguish its instances."""
     found = _SUFFIX.search(name)
     return name[: found.start()] if found else name
 

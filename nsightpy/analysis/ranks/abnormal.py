@@ -26,7 +26,7 @@ class Abnormal:
     """One instance far beyond the median of its kind; times in ns of the common clock.
 
     `rows` are its places in the ledger; `late_unit` is whom it waited for, None for nobody.
-    `whole` is False where no second rank was captured, so that waiting cannot be told.
+    `whole` is False where no second rank was captured, so that waiting cannot be known.
     """
 
     start_ns: int

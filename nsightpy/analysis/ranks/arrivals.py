@@ -23,7 +23,7 @@ class Arrivals:
     """The matched rows of a ledger, by instance (0, 1, ... `first` is each instance's first row).
 
     `rows` are places in the ledger; waits, durations in ns; `last` marks who arrived last, nobody
-    where clocks do not tell.
+    where clocks do not say.
     """
 
     rows: Ints

@@ -26,7 +26,7 @@ SHARED = frozenset({*PER_RANK, "AllToAll"})
 class GroupedCollective:
     """The instances of one operation and size in one group of units; times are medians in ns.
 
-    `size` is the group's true size (0: not known), `bytes` one rank's buffer (-1: not told).
+    `size` is the group's true size (0: not known), `bytes` one rank's buffer (-1: unknown).
     Without a counterpart in another report only durations are known.
     """
 
@@ -47,7 +47,7 @@ class GroupedCollective:
 
     @property
     def total_bytes(self) -> int | None:
-        """The bytes of the whole operation; None where the payload does not tell."""
+        """The bytes of the whole operation; None where the payload does not say."""
         if self.signature.bytes < 0:
             return None
         return self.signature.bytes * (self.ranks if self.signature.operation in SHARED else 1)

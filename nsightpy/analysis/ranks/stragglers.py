@@ -1,4 +1,4 @@
-"""The rank that the others wait for: a straggler, told from a late start and from a hiccup."""
+"""The rank that the others wait for: a straggler, distinguished from a late start and from a hiccup."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Roof:
 
 
 def nearest_roof(launch: RooflineLaunch) -> Roof | None:
-    """The roof nearest above what was achieved; None where nothing tells.
+    """The roof nearest above what was achieved; None where unknown.
 
     Points are left out where tensor work was not counted: they are lower bounds.
     """
@@ -119,7 +119,7 @@ def step_parts(
 
 
 def unlike(nsys_ns: float, ncu_ns: float, profiled_hz: float | None, usual_hz: float | None) -> str:
-    """Why the durations of a kernel are apart, as far as clocks tell; empty where they agree."""
+    """Why the durations of a kernel are apart, as far as clocks show; empty where they agree."""
     if not nsys_ns or not ncu_ns:
         return ""
     ratio = ncu_ns / nsys_ns

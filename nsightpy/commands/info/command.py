@@ -34,7 +34,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class ReportInfo:
-    """What one report is; times in ns, None where the export does not tell."""
+    """What one report is; times in ns, None where the export does not say."""
 
     kind: str
     ranks: tuple[int | None, ...]

@@ -174,7 +174,7 @@ def _job(found: Sequence[Found]) -> Job:
 
 
 def _rank_variable(selection: Selection, found: Sequence[Found], settings: NcuSettings) -> str:
-    """The variable that tells ranks apart in the names of reports.
+    """The variable that distinguishes ranks in the names of reports.
 
     Empty for a single process, and where ncu runs outside of the ranks, around their launcher.
     """

@@ -23,7 +23,7 @@ from nsightpy.readers.nccl.names import (
     RANGE_TEXTS,
     call_of,
 )
-from nsightpy.readers.nccl.payload import NOTHING_TOLD, UNTOLD, BlobLayouts, Payload, json_fields
+from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, BlobLayouts, Payload, json_fields
 from nsightpy.readers.nsys.nvtx import domain_names, events
 from nsightpy.readers.nsys.tables import (
     NO_BYTES,
@@ -136,7 +136,7 @@ def nccl_calls(export: NsysExport) -> Calls:
     communicators: dict[tuple[int, str], Payload] = {}
     for pid, tid, one in _ranges(export):
         if one.name.startswith("CommInit"):
-            if one.payload.communicator and one.payload.ranks != UNTOLD:
+            if one.payload.communicator and one.payload.ranks != UNKNOWN:
                 communicators[pid, one.payload.communicator] = one.payload
         else:
             ranges.setdefault((pid, tid), []).append(one)
@@ -183,7 +183,7 @@ def _ranges(export: NsysExport) -> Iterator[tuple[int, int, Range]]:
         if payload is None and name not in LAUNCHES:
             continue
         last = _FOREVER if end == NO_END else end
-        yield pid, tid, Range(start, last, name, payload or NOTHING_TOLD)
+        yield pid, tid, Range(start, last, name, payload or NO_PAYLOAD)
 
 
 def _hexadecimal(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:

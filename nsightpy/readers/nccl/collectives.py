@@ -24,7 +24,7 @@ from nsightpy.readers.nccl.names import (
     parse_kernel,
     serves,
 )
-from nsightpy.readers.nccl.payload import NOTHING_TOLD, UNTOLD, Payload
+from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, Payload
 from nsightpy.readers.nsys.events import KERNEL, PLACE, RUNTIME
 from nsightpy.readers.nsys.tables import (
     NO_END,
@@ -66,7 +66,7 @@ class _Row(NamedTuple):
 
     kernel: _Kernel
     operation: str
-    payload: Payload = NOTHING_TOLD
+    payload: Payload = NO_PAYLOAD
     calls: int = 0
     evidence: str = BY_NAME
 
@@ -250,7 +250,7 @@ def _calls_of(
     on_device = {
         call.payload.communicator
         for call in found
-        if devices.get(call.payload.communicator, UNTOLD) == kernel.device
+        if devices.get(call.payload.communicator, UNKNOWN) == kernel.device
     }
     if owner is None and len(on_device) == 1:
         owner = next(iter(on_device))
@@ -270,8 +270,8 @@ def _row(kernel: _Kernel, calls: Sequence[Range], *, grouped: bool) -> _Row:
     payload = replace(
         first,
         bytes=_bytes(calls),
-        root=first.root if len({one.root for one in told}) == 1 else UNTOLD,
-        peer=first.peer if len({one.peer for one in told}) == 1 else UNTOLD,
+        root=first.root if len({one.root for one in told}) == 1 else UNKNOWN,
+        peer=first.peer if len({one.peer for one in told}) == 1 else UNKNOWN,
         reduction=first.reduction if len({one.reduction for one in told}) == 1 else "",
         sequence=first.sequence,
     )
@@ -280,8 +280,8 @@ def _row(kernel: _Kernel, calls: Sequence[Range], *, grouped: bool) -> _Row:
 
 def _bytes(calls: Sequence[Range]) -> int:
     """The bytes that one rank passed; of sends and receives the larger side."""
-    if any(call.payload.bytes == UNTOLD for call in calls):
-        return UNTOLD
+    if any(call.payload.bytes == UNKNOWN for call in calls):
+        return UNKNOWN
     sides: dict[str, int] = {}
     for call in calls:
         side = call.name if call.name in ("Send", "Recv") else ""
@@ -294,7 +294,7 @@ def _frame(rows: Sequence[_Row], calls: Calls) -> Frame:
         return np.fromiter(values, dtype=np.int64, count=len(rows))
 
     made = [
-        calls.communicators.get((row.kernel.pid, row.payload.communicator), NOTHING_TOLD)
+        calls.communicators.get((row.kernel.pid, row.payload.communicator), NO_PAYLOAD)
         for row in rows
     ]
     kernels = [row.kernel for row in rows]

@@ -52,7 +52,7 @@ _SERVED_BY_SEND_RECV = frozenset({"Send", "Recv", "AllToAll", "Gather", "Scatter
 
 
 class KernelName(NamedTuple):
-    """The operation ("" where the name is NCCL's but tells none) and the data type, if told."""
+    """The operation ("" where the name is NCCL's but tells none) and the data type, if known."""
 
     operation: str
     data_type: str

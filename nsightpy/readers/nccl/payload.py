@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from nsightpy.readers.nsys.tables import NsysExport, column, number, text
 
-UNTOLD = -1
+UNKNOWN = -1
 _HEADER = struct.Struct("<4Q")
 _FIRST_SCHEMA = 1 << 24
 # Codes of NVTX's integer entry types (nvToolsExtPayload.h), as formats of struct on 64-bit Linux.
@@ -43,14 +43,14 @@ class Payload:
     """
 
     communicator: str = ""
-    bytes: int = UNTOLD
-    root: int = UNTOLD
-    peer: int = UNTOLD
+    bytes: int = UNKNOWN
+    root: int = UNKNOWN
+    peer: int = UNKNOWN
     reduction: str = ""
-    ranks: int = UNTOLD
-    rank: int = UNTOLD
-    device: int = UNTOLD
-    sequence: int = UNTOLD
+    ranks: int = UNKNOWN
+    rank: int = UNKNOWN
+    device: int = UNKNOWN
+    sequence: int = UNKNOWN
 
     @classmethod
     def of(cls, fields: Fields) -> Payload:
@@ -68,7 +68,7 @@ class Payload:
         )
 
 
-NOTHING_TOLD = Payload()
+NO_PAYLOAD = Payload()
 
 
 def json_fields(payload: str) -> Fields:
@@ -168,7 +168,7 @@ def _number(value: Any) -> int | None:
 
 def _whole(value: Any) -> int:
     found = _number(value)
-    return UNTOLD if found is None else found
+    return UNKNOWN if found is None else found
 
 
 def _id(value: Any) -> str:
@@ -186,4 +186,4 @@ def _bytes(fields: Fields) -> int:
         size = _TYPE_CODES[code] if 0 <= code < len(_TYPE_CODES) else None
     else:
         size = _SIZES.get(str(kind).removeprefix("nccl").lower())
-    return UNTOLD if count is None or size is None else count * size
+    return UNKNOWN if count is None or size is None else count * size

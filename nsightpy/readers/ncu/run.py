@@ -89,7 +89,7 @@ _REMEDIES = (
 
 @dataclass(frozen=True, slots=True)
 class NcuOutcome:
-    """What a run of ncu did: kernels with their passes (0: not told), and the report it wrote."""
+    """What a run of ncu did: kernels with their passes (0: unknown), and the report it wrote."""
 
     returncode: int
     profiled: tuple[tuple[str, int], ...]

@@ -23,7 +23,7 @@ class CaptureStart:
     """What began a capture (cudaProfilerApi, nvtx, torch.profiler; empty: not known), how late.
 
     `late_ns`: from the launch of the program to time 0 of the report; 0 where it was captured from
-    its start, or where the export does not tell.
+    its start, or where the export does not say.
     """
 
     trigger: str = ""

@@ -44,7 +44,7 @@ _VERSION_IN_PATH = re.compile(r"nsight-systems(?:-cli)?[-/\\](\d{4}\.\d+\.\d+)",
 
 @dataclass(frozen=True)
 class Session:
-    """One capture. Times in ns; None where the export does not tell.
+    """One capture. Times in ns; None where the export does not say.
 
     `utc_ns` is the UTC time at the report's time zero; an event's UTC time is
     utc_ns + start - shift_ns.

@@ -23,7 +23,7 @@ _ENDS = re.compile(rb"[\s,]*$")
 
 @dataclass(frozen=True)
 class Gpu:
-    """One GPU of the header; 0 and "" where it does not tell."""
+    """One GPU of the header; 0 and "" where it does not say."""
 
     number: int
     name: str
@@ -35,7 +35,7 @@ class Gpu:
 
 @dataclass(frozen=True)
 class Header:
-    """The wanted part of a header; None and empty where the trace does not tell."""
+    """The wanted part of a header; None and empty where the trace does not say."""
 
     schema_version: str = ""
     base_ns: int = 0

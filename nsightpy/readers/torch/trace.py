@@ -43,7 +43,7 @@ _PROCESS_IN_NAME = re.compile(r"_(\d{1,7})\.\d+\.pt\.trace\.json")
 
 @dataclass(frozen=True)
 class TraceFacts:
-    """What a trace says of itself. Times in ns; None where it does not tell.
+    """What a trace says of itself. Times in ns; None where it does not say.
 
     `utc_ns` is the wall clock at the zero of the frames' times, that of the first event.
     """
@@ -190,7 +190,7 @@ def _shifted(table: Frame, zero: int) -> Frame:
 
 def _owner(path: Path, tables: TraceTables, raw: dict[str, Frame]) -> int:
     """The process whose trace it is: the one that calls, else the one that the trace or its file's
-    name calls the host's; 0 where nothing tells."""
+    name calls the host's; 0 where unknown."""
     for kind in _HOST:
         pids = raw[kind].ints("pid")
         if len(pids):

@@ -71,7 +71,7 @@ def draw_layers(axes: Axes, one: MemorySeries, scale: int, size: int) -> None:
 
 
 def _moments(axes: Axes, one: MemorySeries, scale: int) -> list[Artist]:
-    """Where iterations begin and end, if they are few enough to be told apart, and failures."""
+    """Where iterations begin and end, if they are few enough to be distinguished, and failures."""
     lines: list[Artist] = []
     if len(one.iterations_ns) <= MOST_ITERATIONS:
         label = f"{'':>8}  iterations"

@@ -56,7 +56,7 @@ def _clock(machines: Sequence[Machine]) -> str:
 
 
 def version(launches: Iterable[RooflineLaunch]) -> str:
-    """Which ncu profiled these launches; "" where the files do not tell."""
+    """Which ncu profiled these launches; "" where the files do not say."""
     versions = tool_versions(launches)
     return f"ncu {versions[0]}" + (" and others" if len(versions) > 1 else "") if versions else ""
 

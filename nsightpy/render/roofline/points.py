@@ -10,7 +10,7 @@ from nsightpy.render.plots.drawing import INK, NORMAL, QUIET, Box, free_place, t
 from nsightpy.render.plots.log_plane import Plane
 from nsightpy.results.rooflines import Point
 
-# Shape and colour by precision: the shape alone tells them apart.
+# Shape and colour by precision: the shape alone distinguishes them.
 MARKERS = {"fp64": ("s", "#0072b2"), "fp32": ("o", "#d55e00"), "fp16": ("D", "#009e73")}
 TENSOR_MARKERS = (("^", "#cc79a7"), ("v", "#8c6d00"), ("P", "#56b4e9"), ("X", "#444444"))
 # Filling by level: full, empty, grey.

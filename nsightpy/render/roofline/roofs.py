@@ -144,7 +144,7 @@ def _compute_roofs(plane: Plane, roofs: Roofs, style: str) -> None:
 
 
 def _merged(work: dict[str, float]) -> list[tuple[float, list[str]]]:
-    """Precisions whose peaks cannot be told apart, together; the highest first."""
+    """Precisions whose peaks cannot be distinguished, together; the highest first."""
     groups: list[tuple[float, list[str]]] = []
     for name, peak in sorted(work.items(), key=lambda item: (-item[1], item[0])):
         if groups and groups[-1][0] / peak < 1.01:

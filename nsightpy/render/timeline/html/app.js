@@ -155,7 +155,7 @@ function line(parts, weight, alpha) {
   context.globalAlpha = 1;
 }
 
-/** Lines between the ranks of each collective in view, while they can be told apart. */
+/** Lines between the ranks of each collective in view, while they can be distinguished. */
 function drawJoins() {
   if (!state.joins || !state.collectives.size) return;
   const seen = [];
@@ -270,7 +270,7 @@ function words({ track, lane, row, shared }) {
     const starts = parts.map((part) => part.lane.start[part.row]), last = Math.max(...starts);
     lines.push(`collective of ${parts.length} ranks: ${start === last ? "arrived last" : "waited " + timeText(last - start)}, ${timeText(start - Math.min(...starts))} after the first`);
   }
-  if (shared > 2) lines.push(`${shared} events around here: zoom in to tell them apart`);
+  if (shared > 2) lines.push(`${shared} events around here: zoom in to distinguish them`);
   return lines;
 }
 
