@@ -1,4 +1,4 @@
-"""Many Nsight Compute reports, each with the rank that its file name tells."""
+"""Many Nsight Compute reports, each with the rank in its file name."""
 
 from __future__ import annotations
 

@@ -62,9 +62,9 @@ _OPERATION = re.compile(
 
 
 def operation_of(name: str) -> str:
-    """The collective that a communication kernel's name tells: AllReduce, ...; else its own name.
+    """The collective that a communication kernel's name says: AllReduce, ...; else its own name.
 
-    From NCCL 2.19 on the name tells only collective and data width, so nothing more is read.
+    From NCCL 2.19 on the name says only collective and data width, so nothing more is read.
     """
     match = _OPERATION.search(name)
     if match:

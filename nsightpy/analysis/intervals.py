@@ -98,10 +98,10 @@ def intersection(a: Spans, b: Spans) -> Spans:
         return NOTHING
     low = np.searchsorted(b.ends, a.starts, side="right")
     high = np.searchsorted(b.starts, a.ends, side="left")
-    meets = high - low
-    left = np.repeat(np.arange(len(a)), meets)
-    ahead = np.repeat(np.cumsum(meets) - meets, meets)
-    right = np.repeat(low, meets) + np.arange(len(left)) - ahead
+    overlaps = high - low
+    left = np.repeat(np.arange(len(a)), overlaps)
+    ahead = np.repeat(np.cumsum(overlaps) - overlaps, overlaps)
+    right = np.repeat(low, overlaps) + np.arange(len(left)) - ahead
     return Spans(
         np.maximum(a.starts[left], b.starts[right]), np.minimum(a.ends[left], b.ends[right])
     )

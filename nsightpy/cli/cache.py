@@ -8,7 +8,7 @@ import click
 @click.command("cache")
 @click.option("--clear", is_flag=True, help="Remove them all.")
 def command(clear: bool) -> None:
-    """Show where exports of binary reports are kept and how much room they take, or clear them."""
+    """Show where exports of binary reports are kept and how much space they take, or clear them."""
     from nsightpy.commands.cache import cache
     from nsightpy.units import format_bytes
 

@@ -25,7 +25,7 @@ def command(**options: Any) -> None:
     """Compare the time of every kernel between the ranks that do the same work.
 
     max_over_mean is the slowest rank's time over the mean. Communication kernels are left out:
-    their time holds waiting, which `ranks` and `collectives` tell apart.
+    their time holds waiting, which `ranks` and `collectives` separate.
     """
     from nsightpy.commands.imbalance import imbalance
 

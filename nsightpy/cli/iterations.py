@@ -17,8 +17,8 @@ def command(**options: Any) -> None:
 
     They are the instances of the range that --nvtx names, else of ranges that are called steps or
     hold the work, else a repeated collective or kernel sequence; not layers, not single launches.
-    The source is said, and what else repeats. Warm-up and what the profiler cut off are distinguished from
-    the steady part. -o FILE.png, .svg or .pdf draws them.
+    The source is said, and what else repeats. Warm-up and what the profiler cut off are no
+    part of the steady state. -o FILE.png, .svg or .pdf draws them.
     """
     from nsightpy.commands.iterations import iterations
     from nsightpy.render.plots.iterations_plot import iterations_figure

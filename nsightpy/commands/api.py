@@ -68,11 +68,11 @@ def _tally(
 
     def shown(key: Key) -> Key:
         pids = [pid if isinstance(pid, int) else 0 for pid in key[:-1]]
-        told = [
+        texts = [
             report.rank_of(pid)[0] if split == "rank" else pid
             for split, pid in zip(splits, pids, strict=True)
         ]
-        return (*told, key[-1])
+        return (*texts, key[-1])
 
     if splits:
         renamed = Tally(tuple(map(shown, tally.keys)), tally.bounds, tally.values, tally.counts)

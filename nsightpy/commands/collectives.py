@@ -37,7 +37,7 @@ FIELDS = (
 )
 # The same operation and size in another group is called slower from this ratio on.
 SLOWER_GROUP = 3.0
-TOLD = 3
+MOST_NOTES = 3
 
 
 @command_function
@@ -109,7 +109,7 @@ def _abnormal_notes(found: Sequence[GroupedCollective], names: UnitNames) -> lis
         key=lambda case: (case[0], case[1], case[2].start_ns),
     )
     notes = []
-    for _, place, bad in worst[:TOLD]:
+    for _, place, bad in worst[:MOST_NOTES]:
         notes.append(
             f"abnormal: {called(found[place], names)} once took {format_time(bad.duration_ns)}, "
             f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
@@ -118,7 +118,7 @@ def _abnormal_notes(found: Sequence[GroupedCollective], names: UnitNames) -> lis
 
 
 def cause_of(bad: Abnormal, names: UnitNames) -> str:
-    """Why an instance was slow, as far as it can be told."""
+    """Why an instance was slow, as far as it is known."""
     if bad.late_unit is not None:
         return f"it waited for rank {names.names[bad.late_unit]}"
     if not bad.whole:
@@ -143,7 +143,7 @@ def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list
                 f"{called(slow, names)} takes {(slow.transfer_ns or 0.0) / base:.3g} times as "
                 f"long as in other groups of {slow.ranks}."
             )
-    return notes[:TOLD]
+    return notes[:MOST_NOTES]
 
 
 def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
@@ -166,7 +166,9 @@ def _missing_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list
     }
     if not torn:
         return []
-    shown = "; ".join(f"{group}: {missing} missing" for group, missing in list(torn.items())[:TOLD])
+    shown = "; ".join(
+        f"{group}: {missing} missing" for group, missing in list(torn.items())[:MOST_NOTES]
+    )
     return [f"Not all ranks of every group were captured ({shown}): their arrivals are unknown."]
 
 

@@ -30,7 +30,7 @@ FIELDS = (
     Field("instances_max"),
     Field("compared", "text"),
 )
-# A rank that captured this much less than the usual work is told of.
+# A rank that captured this much less than the usual work is noted.
 PARTIAL = 0.98
 
 # (pid, device) -> kernel name -> (instances, total ns)
@@ -89,7 +89,7 @@ def _profiles(
 
 
 def _called(report: SystemReport, pid: int, device: int, part: Part) -> int | str:
-    """The rank, or what else tells this device of this process from others."""
+    """The rank, or what else distinguishes this device of this process."""
     rank, _ = report.rank_of(pid)
     whose = f"{report.path.stem}:{pid}" if rank is None else str(rank)
     if sum(owner == pid for owner, _ in part) > 1:

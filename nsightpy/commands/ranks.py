@@ -46,7 +46,7 @@ FIELDS = (
     Field("arrived_last_share", "ratio", 4),
     Field("straggler", "bool"),
 )
-TOLD = 3
+MOST_NOTES = 3
 NO_PEERS = (
     "Whether a rank is a straggler is not known: no ranks with the same work meet in synchronising "
     "collectives, and stages of a pipeline differ in their work."
@@ -64,7 +64,7 @@ def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack
 
     offset_ns is how far the rank's clock was ahead of the first rank's when its session began,
     beyond what the report itself corrects; drift_ppm what it gains from then on, empty where the
-    capture is too short to tell (offset_ns then is that of its middle). Processes of one session
+    capture is too short for one (offset_ns then is that of its middle). Processes of one session
     share its clock. wait_ns the time in collectives before the last rank came.
     """
     request = Request.of(reports, **common)
@@ -121,7 +121,7 @@ def _clock_values(fit: ClockFit) -> tuple[Value, ...]:
 def _wait_values(
     waits: UnitWaits, unit: int | None, straggler: Straggler | None
 ) -> tuple[Value, ...]:
-    """Waits, share of late arrivals, straggler; unknown for ranks that met nobody."""
+    """Waits, share of late arrivals, straggler; unknown for ranks without common collectives."""
     if unit is None or not waits.instances[unit]:
         return (None, None, None)
     late = straggler is not None and straggler.unit == unit
@@ -137,7 +137,7 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
     notes = [
         f"Rank {names[once.unit]} came late {_times(once.times)} and the others waited "
         f"{format_time(once.cost_ns)} for it: a late start, warm-up or a hiccup, no straggling."
-        for once in late_once(alignment, arrivals)[:TOLD]
+        for once in late_once(alignment, arrivals)[:MOST_NOTES]
     ]
     if straggler is None and not peer_rows(alignment, arrivals).any():
         return [NO_PEERS, *notes]

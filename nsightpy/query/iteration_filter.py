@@ -34,7 +34,7 @@ class ChosenIterations:
         return {place: self.windows[place[0]] for place in self.places if place[0] in self.windows}
 
     def mask(self, frame: Frame) -> NDArray[np.bool_]:
-        """Which rows began in the iterations of their process; of any where none is told."""
+        """Which rows began in the iterations of their process; of any where none was asked for."""
         start = frame.ints("start_ns")
         if "pid" not in frame:
             return _began(start, union_of(self.windows.values()))

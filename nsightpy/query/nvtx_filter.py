@@ -90,7 +90,7 @@ class NamedRanges:
     def mask(self, frame: Frame) -> NDArray[np.bool_]:
         """Which rows belong to the ranges: launched by a call inside, or inside on the thread.
 
-        Rows that tell neither launch nor thread belong when they overlap the ranges' time.
+        Rows with neither launch nor thread belong when they overlap the ranges' time.
         """
         if "correlation_id" in frame and "pid" in frame:
             return belongs(frame, self.keys if "tid" in frame else self.launches)

@@ -41,7 +41,7 @@ def rank_part(
 ) -> RankPart:
     """One report's part; ranks and devices of the scope are for what is shown, not for this.
 
-    All collectives travel, since all tell about clocks; those of the scope's time and range are
+    All collectives travel, since all serve the alignment; those of the scope's time and range are
     marked.
     """
     everybody = replace(scope, ranks=None, devices=None)

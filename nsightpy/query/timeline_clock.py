@@ -85,7 +85,7 @@ def clocks_of(ranks: RankSet, places: Sequence[Place]) -> Clocks:
     if missing:
         notes.append(f"not aligned, on their own clocks: {', '.join(missing)}")
     if len(units) > 1 and any(fit.method == UNKNOWN for fit in fits.values()):
-        notes.append("Some reports do not tell their time of day: they begin at their own zero.")
+        notes.append("Some reports have no time of day: they begin at their own zero.")
     caption = _caption(list(fits.values())) if len(units) > 1 else "the report's own clock"
     return Clocks(caption, fits, zero, _instances(alignment), tuple(notes))
 

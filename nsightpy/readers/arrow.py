@@ -36,23 +36,23 @@ def batches(uri: str, sql: str) -> Iterator[Iterable[Any]]:
 
 
 class Columns:
-    """The columns of one query, read as parts with room for so many rows each, in their order.
+    """The columns of one query, read as parts with space for so many rows each, in their order.
 
-    `texts` are the columns of blobs; they become Labels. Room that is not filled costs no memory:
+    `texts` are the columns of blobs; they become Labels. Space that is not filled costs no memory:
     the system hands out pages when they are written to.
     """
 
-    def __init__(self, names: Sequence[str], texts: Set[str], rooms: Sequence[int]) -> None:
+    def __init__(self, names: Sequence[str], texts: Set[str], sizes: Sequence[int]) -> None:
         self._names = names
-        self._offsets = list(itertools.accumulate(rooms, initial=0))
-        self._filled = [0] * len(rooms)
-        self._same: list[dict[str, int | None]] = [{} for _ in rooms]
+        self._offsets = list(itertools.accumulate(sizes, initial=0))
+        self._filled = [0] * len(sizes)
+        self._same: list[dict[str, int | None]] = [{} for _ in sizes]
         numbers = [name for name in names if name not in texts]
         self._numbers = {name: np.empty(self._offsets[-1], dtype=np.int64) for name in numbers}
-        self._texts: dict[str, list[list[Labels]]] = {name: [[] for _ in rooms] for name in texts}
+        self._texts: dict[str, list[list[Labels]]] = {name: [[] for _ in sizes] for name in texts}
 
     def fill(self, part: int, found: Iterable[Any]) -> None:
-        """Take the batches of one part; parts that fit their rooms may be filled side by side."""
+        """Take the batches of one part; parts that fit their sizes may be filled side by side."""
         at = self._offsets[part]
         for batch in found:
             end = at + batch.num_rows
@@ -78,7 +78,7 @@ class Columns:
         self._reaching(name, at + len(values))[at : at + len(values)] = values
 
     def _reaching(self, name: str, end: int) -> Ints:
-        """The array of a column, grown where the room of its last part is at an end."""
+        """The array of a column, grown where the space of its last part is used up."""
         numbers = self._numbers[name]
         if end > len(numbers):
             more = np.empty(max(end, 2 * len(numbers)) - len(numbers), dtype=np.int64)
@@ -109,7 +109,7 @@ class Columns:
         return self._closed_up(name)[:rows]
 
     def _closed_up(self, name: str) -> Ints:
-        """The numbers of a column without the room between its parts."""
+        """The numbers of a column without the space between its parts."""
         numbers, end = self._numbers.pop(name), 0
         for offset, filled in zip(self._offsets, self._filled, strict=False):
             # a little at a time, so that nothing large is copied aside

@@ -1,4 +1,4 @@
-"""What reports without processes share: a file whose rank only its name tells."""
+"""What reports without processes share: a file whose rank only its name gives."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class OneFile:
 
 
 def name_ranks(reports: Iterable[OneFile], rank_regex: str | None = None) -> None:
-    """Give every report the rank that its file name tells, by the user's expression first."""
+    """Give every report the rank in its file name, by the user's expression first."""
     if rank_regex is not None:
         rank_expression(rank_regex)
     by_unit = {(str(report.path), 0): report for report in reports}

@@ -101,7 +101,7 @@ class _Columns:
         return Frame(found).select(wanted)
 
     def _read(self, reader: Reader, missing: Sequence[str]) -> dict[str, ColumnData]:
-        """The missing columns in the order of rows, which the first to be read tell."""
+        """The missing columns in the order of rows, which the first to be read give."""
         first = () if self._is_ordered else self._telling()
         raw = dict(reader(tuple(dict.fromkeys((*first, *missing)))))
         if not self._is_ordered:
@@ -116,7 +116,7 @@ class _Columns:
         return made
 
     def _telling(self) -> tuple[str, ...]:
-        """The columns that tell which rows count, and in which order they are."""
+        """The columns that say which rows count, and in which order they are."""
         wanted = (self._by, "start_ns", "end_ns", "bytes")
         return tuple(name for name in self._schema.names if name in wanted)
 

@@ -78,7 +78,7 @@ class SystemReport(SystemFrames):
     @property
     @abstractmethod
     def facts(self) -> ReportFacts:
-        """What another process is told that has to do with the same report."""
+        """What another process needs that has to do with the same report."""
 
     @abstractmethod
     def adopt(self, facts: ReportFacts) -> None:

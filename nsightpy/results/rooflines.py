@@ -151,8 +151,8 @@ class RooflineLaunch:
         return {"base": self.base_name, "mangled": self.mangled_name}.get(kind) or self.name
 
     @property
-    def told(self) -> int:
-        """How much was measured that tells what limits it: throughputs, work; 0 for nothing."""
+    def figures(self) -> int:
+        """How many figures show what limits it: throughputs, work; 0 for none."""
         speed = self.speed
         return (speed.compute_pct is not None) + (speed.memory_pct is not None) + bool(self.points)
 
@@ -196,8 +196,8 @@ class RooflineVariant:
     @property
     def typical(self) -> RooflineLaunch:
         """The launch of median duration, of those of which most was measured."""
-        most = max(one.told for one in self.launches)
-        known = (one for one in self.launches if one.told == most)
+        most = max(one.figures for one in self.launches)
+        known = (one for one in self.launches if one.figures == most)
         ordered = sorted(known, key=lambda one: one.duration_ns or 0)
         return ordered[(len(ordered) - 1) // 2]
 

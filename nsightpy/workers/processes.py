@@ -66,7 +66,7 @@ class ProcessWorkers:
     def run(self, function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]:
         """The outcomes as they come; an exception of a worker is raised here.
 
-        A pool does not tell which report killed a worker: those that were under way are tried
+        A pool does not say which report killed a worker: those that were under way are tried
         again, each alone. One that kills a worker then has failed.
         """
         waiting = deque(reports)
@@ -149,7 +149,7 @@ def _died(path: Path, code: int | None) -> ReportError:
 
 def _begin(parent: int) -> None:
     """What a worker does first."""
-    # Ctrl-C reaches the workers, too; whoever asked them tells the user
+    # Ctrl-C reaches the workers, too; their caller informs the user
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)  # what libraries print must not mix with what the program writes
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()

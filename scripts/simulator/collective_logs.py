@@ -190,7 +190,7 @@ class CollectiveRun:
 
 @dataclass(frozen=True)
 class CollectiveLogs:
-    """The logs of a job as reports tell them, and the truth about clocks and groups.
+    """The logs of a job as reports have them, and the truth about clocks and groups.
 
     `offsets_ns` is how far each clock is ahead of the first one at the capture's middle.
     """

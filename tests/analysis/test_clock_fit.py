@@ -15,7 +15,7 @@ JITTER_NS, SPAN_NS = 500.0, 100e6
 EARLY, LATE = 15, 19
 
 
-def met(clocks: int, instances: int, seed: int) -> Observations:
+def observed(clocks: int, instances: int, seed: int) -> Observations:
     """Clocks without error that all meet in every instance; jitter is bell-shaped."""
     random = np.random.default_rng(seed)
     times = np.sort(random.uniform(-SPAN_NS / 2, SPAN_NS / 2, instances))
@@ -40,7 +40,7 @@ def least_squares_error(seen: Observations) -> float:
 def test_drifts_are_as_precise_as_their_errors_say(clocks: int, instances: int) -> None:
     said, best = [], []
     for seed in range(150):
-        seen = met(clocks, instances, seed)
+        seen = observed(clocks, instances, seed)
         fit = fitted(seen, np.arange(clocks))
         drift = fit.drifts[1] - fit.drifts[0]
         variance = fit.covariance[0, 0] + fit.covariance[1, 1] - 2 * fit.covariance[0, 1]
@@ -55,7 +55,7 @@ def test_drifts_are_told_where_they_can_be(clocks: int) -> None:
     hosts = [f"host {clock % 2}" for clock in range(clocks)]
     told = {0.0: 0, 6.0: 0}
     for seed in range(60):
-        seen = met(clocks, 60, seed)
+        seen = observed(clocks, 60, seed)
         error = least_squares_error(seen) * (2 / clocks) ** 0.5
         for away in told:
             tilted = seen.errors + away * error * seen.times * (seen.clock % 2)
@@ -71,7 +71,7 @@ def test_drifts_are_told_where_they_can_be(clocks: int) -> None:
 
 
 def test_one_device_may_drift_from_its_host() -> None:
-    seen = met(6, 200, 1)
+    seen = observed(6, 200, 1)
     true = np.asarray([0, 0, 0, 5e-6, 5e-6, 40e-6])
     errors = seen.errors + true[seen.clock] * seen.times
     _, drifts, _ = solve(replace(seen, errors=errors), ["a", "a", "a", "b", "b", "b"])
@@ -81,14 +81,14 @@ def test_one_device_may_drift_from_its_host() -> None:
 
 @pytest.mark.parametrize("clocks", [2, 8])
 def test_ends_that_are_late_move_nothing(clocks: int) -> None:
-    seen = met(clocks, 150, 2)
+    seen = observed(clocks, 150, 2)
     late = np.random.default_rng(3).random(len(seen.errors)) < 0.1 * (seen.clock == 1)
     offsets = fitted(replace(seen, errors=seen.errors + 50_000.0 * late), np.arange(0)).offsets
     assert np.ptp(offsets) < 0.5 * JITTER_NS
 
 
 def test_short_collectives_tell_more_than_long_ones() -> None:
-    seen = met(2, 120, 4)
+    seen = observed(2, 120, 4)
     long = seen.length_class >= (EARLY + LATE) // 2
     errors = np.where(long, 25 * seen.errors + 12_000.0 * (seen.clock == 1), seen.errors)
     offsets = fitted(replace(seen, errors=errors), np.arange(0)).offsets
@@ -96,7 +96,7 @@ def test_short_collectives_tell_more_than_long_ones() -> None:
 
 
 def test_sets_that_meet_nowhere_have_offsets_of_their_own() -> None:
-    seen = met(2, 50, 5)
+    seen = observed(2, 50, 5)
     other = replace(seen, clock=seen.clock + 2, instance=seen.instance + 50)
     both = Observations(
         *(

@@ -149,8 +149,8 @@ def test_micro_steps_of_accumulated_gradients_are_parts_of_a_step() -> None:
 def test_decoding_that_grows_longer_is_found_token_by_token() -> None:
     program = Program()
     forward(program, 4, 8.0, "prefill_gemm")
-    for token in range(60):
-        forward(program, 4, 0.1 + 0.01 * token)
+    for step in range(60):
+        forward(program, 4, 0.1 + 0.01 * step)
         program.launch("void at::native::reduce_kernel<512, ArgMaxOps<float>> argmax", 5_000)
         program.wait("cudaMemcpy")
     found = program.found()

@@ -1,4 +1,4 @@
-"""Groups that end almost together are distinguished by whom they wait for, and never for nothing."""
+"""Groups that end almost together are distinguished by whom they wait for, only with evidence."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def test_one_group_stays_one_where_nodes_leave_apart() -> None:
 def test_ranks_that_were_not_captured(seed: int) -> None:
     labels = [0, 1, 2, 3] * 3
     starts, ends = _job(labels, 48, seed)
-    there = np.asarray([seat for seat in range(12) if seat != 6])
+    there = np.asarray([position for position in range(12) if position != 6])
     found = groups_among(starts[there], ends[there], there, 12)
-    assert _same(found.tolist(), [labels[seat] for seat in there])
+    assert _same(found.tolist(), [labels[position] for position in there])
 
 
 @pytest.mark.parametrize("seed", range(5))

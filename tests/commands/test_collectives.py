@@ -1,4 +1,4 @@
-"""NCCL operations: what their calls told, who met whom, how fast, and what was abnormal."""
+"""NCCL operations: arguments of their calls, ranks that took part, rates, abnormal ones."""
 
 from __future__ import annotations
 

@@ -33,8 +33,8 @@ def batch(**columns: list[int] | list[bytes]) -> pa.RecordBatch:
 
 @given(st.lists(NUMBERS, min_size=1, max_size=3), st.integers(0, 3))
 def test_parts_stand_in_their_order(parts: list[list[list[int]]], spare: int) -> None:
-    rooms = [sum(map(len, part)) + spare for part in parts]
-    columns = Columns(["n"], set(), rooms)
+    sizes = [sum(map(len, part)) + spare for part in parts]
+    columns = Columns(["n"], set(), sizes)
     for place in reversed(range(len(parts))):
         columns.fill(place, [batch(n=values) for values in parts[place]])
     found = columns.result()["n"]

@@ -1,7 +1,7 @@
 """Putting the clocks of many reports on one time line.
 
 Level 0 is what the reports say themselves (clocks.py). Level 1 is what their collectives say:
-ranks leave a synchronising collective together, so the ends tell how far each clock is off. A fit
+ranks leave a synchronising collective together, so the ends show how far each clock is off. A fit
 carries its own error bar.
 """
 
@@ -152,7 +152,7 @@ def _refined(
     rows = rows[_enough(ledger, instances)[instances.number[rows]]]
     clock = owner[rows]
     _, instance = distinct(instances.number[rows])
-    # Drifts are found anew: what pairs of clocks seemed to tell is not evidence enough.
+    # Drifts are found anew: what pairs of clocks seemed to show is not evidence enough.
     aligned = (ledger.ends[rows] - models.center_ns).astype(np.float64) - models.offsets[clock]
     first = np.full(int(instance.max()) + 1, np.inf)
     np.minimum.at(first, instance, aligned)
@@ -170,7 +170,7 @@ def _refined(
 
 
 def _enough(ledger: Ledger, instances: Instances) -> Mask:
-    """Some of the instances of every communicator, evenly spread: more would tell nothing new."""
+    """Some of the instances of every communicator, evenly spread: more would show nothing new."""
     rows = np.flatnonzero(instances.matched)
     number, first = np.unique(instances.number[rows], return_index=True)
     communicator = ledger.communicator[rows[first]]
@@ -199,7 +199,7 @@ def _telling(ledger: Ledger, instances: Instances, models: ClockModels, owner: C
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the collectives tell of one clock: how many, percentiles, error of the median (ns)."""
+    """What the collectives show of one clock: how many, percentiles, error of the median (ns)."""
 
     instances: int = 0
     percentiles: tuple[float, float, float] | None = None
@@ -224,7 +224,7 @@ def _evidence(
 
 
 def _seen(residuals: Floats, instance: Codes) -> _Seen:
-    """What the residuals (ns) of one clock's rows tell."""
+    """What the residuals (ns) of one clock's rows show."""
     if len(residuals) == 0:
         return _Seen()
     instances = len(np.unique(instance))
@@ -234,7 +234,7 @@ def _seen(residuals: Floats, instance: Codes) -> _Seen:
 
 
 def _convincing(fit: ClockFit, seen: _Seen) -> bool:
-    """Whether collectives tell more about a clock than level 0 does."""
+    """Whether collectives show more about a clock than level 0 does."""
     limit = NEAR_ERROR_NS if fit.method in (ONE_SESSION, SYSTEM_CLOCK) else FAR_ERROR_NS
     return seen.instances >= LEAST_INSTANCES and seen.error_ns <= limit
 

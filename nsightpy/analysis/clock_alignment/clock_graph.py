@@ -18,10 +18,10 @@ from nsightpy.analysis.clock_alignment.clock_pairs import (
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
 from nsightpy.frames import Floats, Ints
 
-# Beside powers of two, so many distances between clocks are tried where no payload tells.
+# Beside powers of two, so many distances between clocks are tried without a payload.
 OTHER_STRIDES = 20
 # Between two sets of clocks that are tied within, more failures than these, and one for each clock
-# of the smaller set, tell that nothing is to be found; a doubtful tie counts as more of them.
+# of the smaller set, show that nothing is to be found; a doubtful tie counts as more of them.
 FAILURES, DOUBTFUL = 8, 4
 # Ties this good are taken as they come, without a communicator with this support; of others the
 # best that are needed.
@@ -35,7 +35,7 @@ class ClockModels:
     """How far each clock is ahead: offset[c] + drift[c] x (time - center_ns), times of level 0.
 
     Clocks of one component are tied by collectives; between components only level 0 holds.
-    `known` tells whose drift is known. Ends that belong together are within tolerance_ns.
+    `known` marks whose drift is known. Ends that belong together are within tolerance_ns.
     """
 
     offsets: Floats
@@ -122,7 +122,7 @@ class _Tied:
         return bool(sets[0] != sets[1] and self._failures[frozenset(sets)] < most)
 
     def failed(self, a: int, b: int, weight: int = 1) -> None:
-        """Count a pair of clocks that tells nothing, or not clearly."""
+        """Count a pair of clocks whose ends show nothing, or not clearly."""
         self._failures[frozenset(self._set[[a, b]].tolist())] += weight
 
     def guesses(self, a: int, b: int) -> tuple[float, float]:
@@ -176,7 +176,7 @@ def clock_ends(ledger: Ledger, clocks: int) -> list[Ends]:
 
 
 def _of_groups(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
-    """Pairs of clocks in one communicator, as the payload tells, the busiest first."""
+    """Pairs of clocks in one communicator, as the payload says, the busiest first."""
     owner, known = ledger.clock, ledger.communicator != UNKNOWN
     rows = np.flatnonzero(ledger.synchronising & known)
     clocks = int(owner.max(initial=0)) + 1
@@ -195,7 +195,7 @@ def _of_groups(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
 
 
 def _of_strides(ledger: Ledger) -> list[Iterator[tuple[int, int, bool]]]:
-    """Pairs of clocks of which no payload tells: powers of two apart, as groups often are; then
+    """Pairs of clocks without a payload: powers of two apart, as groups often are; then
     some others."""
     rows = ledger.synchronising & (ledger.communicator == UNKNOWN)
     clocks = np.unique(ledger.clock[rows]).tolist()

@@ -3,7 +3,8 @@
 Two ranks leave a synchronising collective together, and no two intervals between collectives are
 equal to a microsecond: the true offset is the one at which nearly all ends agree that well. It is
 found by vote over the differences of ends, so missing instances, other starts of the capture and
-unequal counts do no harm; what is nearly periodic is distinguished from what fits by how tightly it fits.
+unequal counts do no harm; what is nearly periodic is distinguished from what fits by how tightly
+it fits.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ BLOCK, LEAST_BLOCK, BLOCK_NS = 400, 24, 2_000_000_000
 CANDIDATES = 12
 # So many of them, the best at first sight, are looked at closely.
 FINALISTS, FIRST_SIGHT, USUAL_DRIFT = 5, 0.8, 2e-5
-# In longer stretches every second collective, or fewer, tells enough.
+# In longer stretches every second collective, or fewer, is enough.
 GROWN = 2_000
 MOST_PAIRS = 200_000
 # What is known to be one group needs less agreement than a stream that may serve several.
@@ -54,7 +55,7 @@ _PROBES_NS = np.asarray(
 class Ends:
     """The ends of one clock's synchronising collectives, ascending, and their signatures.
 
-    `signatures` are codes of communicator and operation, the same on all ranks; `lanes` tell apart
+    `signatures` are codes of communicator and operation, the same on all ranks; `lanes` distinguish
     what may belong to different groups: -1 where the communicator is known, else streams of
     the clock.
     """
@@ -166,7 +167,7 @@ def _guessed_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]
 
 
 def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
-    """The line that the ends of one lane tell."""
+    """The line through the ends of one lane."""
     for window in _windows(a, b):
         block = _block(a, b, window)
         if len(block) < LEAST_SHARED:

@@ -54,7 +54,7 @@ def _connected(clock: Ints, group: Ints, clocks: int) -> Codes:
 
 
 def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) -> Placed:
-    """Offsets relative to the first clock; `tied` marks clocks that collectives tell of.
+    """Offsets relative to the first clock; `tied` marks clocks that collectives give.
 
     A set is put where the machines that it shares with what is placed already say; where there is
     none, its median stays at the wall clock. Clocks that are not tied go with their machine.

@@ -27,7 +27,7 @@ class ClockFit:
     Positive `offset_ns`: this clock was ahead of the first rank's when the session began, beyond
     what level 0 corrects (`epoch_ns`: the UTC of the report's time 0). `drift_ppm` adds to it from
     `zero_ns` on, the session's start in the report's own time; None where the capture is too short
-    to tell, and the offset then is that of its middle. `residual_*` are percentiles of own end -
+    for it, and the offset then is that of its middle. `residual_*` are percentiles of own end -
     median end over the `instances` collectives compared; None without any.
     """
 
@@ -73,7 +73,7 @@ class Clock:
 
 
 def hosts_of(clocks: Sequence[Clock]) -> list[str]:
-    """What shares one host clock: host and boot where the report tells them, else the session."""
+    """What shares one host clock: host and boot where the report has them, else the session."""
     return [
         clock.session or clock.report if boot is None else f"{clock.host} since {boot}"
         for clock, boot in zip(clocks, _boots(clocks), strict=True)
@@ -81,7 +81,7 @@ def hosts_of(clocks: Sequence[Clock]) -> list[str]:
 
 
 def machines_of(clocks: Sequence[Clock]) -> list[str]:
-    """The machine of each clock, whose clocks are microseconds apart: its host where it is told."""
+    """The machine of each clock, whose clocks are microseconds apart: its host if known."""
     return [
         host if boot is not None or not clock.host else clock.host
         for clock, host, boot in zip(clocks, hosts_of(clocks), _boots(clocks), strict=True)

@@ -1,4 +1,4 @@
-"""Who communicates with whom, where no payload tells: ranks whose collectives end together.
+"""Who communicates with whom, without a payload: ranks whose collectives end together.
 
 A lane is one unit's collectives of one signature on one stream. Lanes belong together when most of
 their ends agree; groups that work in lockstep are distinguished after that. A stream that serves
@@ -25,7 +25,7 @@ LEAST_SHARE, LEAST_SHARED, NEARLY = 0.5, 3, 0.75
 # Ends that agree this often agree always; so many lanes are compared with all others at once.
 ALWAYS, CHUNK = 0.9, 32
 # A tie is no chance where its ends are so many times further apart than the closest at most: many
-# ends tell the median of their distance better than few.
+# ends give the median of their distance better than few.
 FARTHER, CLOSE_NS, MEDIAN_ERROR = 2.5, 100.0, 1.17
 # After a round, lanes with less than this left belong to no other group.
 LEFT = 0.25

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from nsightpy.analysis.collectives.matching import nearest
 from nsightpy.frames import Floats, Ints
 
-# So many collectives tell enough, and too few ends tell nothing; most lanes must be in each.
+# So many collectives are enough, and too few ends show nothing; most lanes must be in each.
 MOST_SHARED, LEAST_ENDS, PRESENT = 64, 24, 0.6
-# Ends that are so many times further apart than usual met by chance.
+# Ends that are so many times further apart than usual agree by chance.
 UNUSUAL = 4.0
 # Several groups must explain the ends better than one: the more so the fewer collectives there
 # are. The worst part does not count: who came last may not be captured.
@@ -114,7 +114,7 @@ def _axes(count: int) -> Iterator[tuple[int, int]]:
 
 
 def _unexplained(starts: Floats, ends: Floats, labels: Labels) -> Floats:
-    """How much later each lane ended than its group's last arrival and what is usual tell."""
+    """How much later each lane ended than its group's last arrival and what is usual explain."""
     order = np.argsort(labels, kind="stable")
     first = np.flatnonzero(np.diff(labels[order], prepend=-1))
     last = np.fmax.reduceat(starts[order], first, axis=0)

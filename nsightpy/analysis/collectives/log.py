@@ -19,7 +19,7 @@ Codes: TypeAlias = NDArray[np.int32]
 Mask: TypeAlias = NDArray[np.bool_]
 
 UNKNOWN = -1
-# Operations that no rank can leave before all have come: their ends tell about clocks.
+# Operations that no rank can leave before all have come: their ends show how clocks differ.
 SYNCHRONISING = frozenset({"AllReduce", "AllGather", "AllGatherV", "ReduceScatter", "AllToAll"})
 POINT_TO_POINT = frozenset({"Send", "Recv", "SendRecv"})
 LOG_COLUMNS = (
@@ -55,7 +55,7 @@ class Kind(NamedTuple):
 class CollectiveLog:
     """One report's collectives, small enough to travel; times in ns of the report, by start.
 
-    `shown` marks those that a question is about; all tell about clocks.
+    `shown` marks those that a question is about; all serve the alignment.
     """
 
     kinds: tuple[Kind, ...]
@@ -147,7 +147,7 @@ class Ledger:
 
     @property
     def synchronising(self) -> Mask:
-        """Mask of the rows whose end tells about clocks."""
+        """Mask of the rows whose end shows how clocks differ."""
         table = np.asarray([t.operation in SYNCHRONISING for t in self.signatures], dtype=np.bool_)
         return table[self.signature] if len(table) else np.zeros(len(self), dtype=np.bool_)
 

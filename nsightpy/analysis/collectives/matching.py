@@ -1,6 +1,6 @@
 """Which collectives of different ranks are one: the instances of every communicator.
 
-NCCL's own sequence number of an operation decides where a payload tells it. Else the order in the
+NCCL's own sequence number of an operation decides where a payload has it. Else the order in the
 communicator does, shifted for ranks whose capture began elsewhere; the shift is read from ends that
 agree.
 """
@@ -116,7 +116,7 @@ def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
 def _shifts(
     signatures: Codes, times: Ints, own_signatures: Codes, own_times: Ints, sync: Mask
 ) -> tuple[Ints, bool]:
-    """How far each of a unit's rows lies behind its place in the reference; whether ends told."""
+    """How far each of a unit's rows lies behind its place in the reference; whether ends decide."""
     places = np.arange(len(own_signatures))
     shift = np.full(len(own_signatures), MOST_SHIFT * len(signatures), dtype=np.int64)
     for signature in np.unique(own_signatures[sync]).tolist():

@@ -81,13 +81,13 @@ def _chosen(
 
 def _reason(others: Sequence[Other]) -> str:
     """Why nothing was chosen."""
-    told = [one for one in others if one.why]
-    if not told:
+    explained = [one for one in others if one.why]
+    if not explained:
         return (
             "no range, collective or kernel sequence repeats through most of the run; "
             "--nvtx RANGE names one"
         )
-    first = told[0]
+    first = explained[0]
     return (
         f"what repeats is no step of the program: {first.count} x {format_time(first.period_ns)} "
         f"{first.source} ({first.why}); --nvtx RANGE names the steps"

@@ -14,7 +14,7 @@ from nsightpy.frames import Ints
 class Holder:
     """What one allocator holds: at the peak, at the end, and of how many allocations it has made.
 
-    `name` is None where nothing tells who allocated.
+    `name` is None where nothing says who allocated.
     """
 
     name: str | None

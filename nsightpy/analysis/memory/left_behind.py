@@ -29,7 +29,7 @@ class Iterations:
 
 
 def iterations(ranges: Frame) -> Iterations:
-    """The iterations that a snapshot tells of (schema snapshot_ranges).
+    """The iterations that a snapshot has (schema snapshot_ranges).
 
     The profiler's steps, else the time from one optimizer step's end to the next one's end: the
     first of them has no beginning, and is left out.

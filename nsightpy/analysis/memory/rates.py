@@ -9,7 +9,7 @@ from nsightpy.units import format_bytes, format_time, significant
 
 # Faster than the memory of any GPU, in bytes per second: for captures that do not describe theirs.
 BEYOND_ANY = 25_000_000_000_000
-TOLD = 3
+MOST_NOTES = 3
 _RATE = "throughput_gb_per_s"
 _GIGA = 1e9
 
@@ -31,9 +31,9 @@ def believable(table: Table, fastest: int) -> Table:
             rows.append((*row[:place], None, *row[place + 1 :]))
         else:
             rows.append(row)
-    more = [f"{len(notes) - TOLD} more rows have no rate for the same reason."]
-    told = notes[:TOLD] + (more if len(notes) > TOLD else [])
-    return replace(table, rows=tuple(rows), notes=(*table.notes, *told))
+    more = [f"{len(notes) - MOST_NOTES} more rows have no rate for the same reason."]
+    shown = notes[:MOST_NOTES] + (more if len(notes) > MOST_NOTES else [])
+    return replace(table, rows=tuple(rows), notes=(*table.notes, *shown))
 
 
 def _note(row: dict[str, Value], rate: float, fastest: int) -> str:

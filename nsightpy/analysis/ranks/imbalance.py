@@ -130,12 +130,12 @@ def _amounts(profiles: Sequence[Profile], members: Sequence[int]) -> dict[int, f
 def _row(
     name: str, members: Sequence[int], profiles: Sequence[Profile], amounts: Mapping[int, float]
 ) -> KernelImbalance:
-    told = {member: profiles[member].get(name, (0, 0)) for member in members}
+    figures = {member: profiles[member].get(name, (0, 0)) for member in members}
     totals = {
-        m: total / amounts[m] if amounts[m] else float(total) for m, (_, total) in told.items()
+        m: total / amounts[m] if amounts[m] else float(total) for m, (_, total) in figures.items()
     }
     slowest = max(totals, key=lambda member: (totals[member], -member))
-    counts = [count for count, _ in told.values()]
+    counts = [count for count, _ in figures.values()]
     return KernelImbalance(
         name,
         tuple(members),

@@ -1,4 +1,4 @@
-"""The rank that the others wait for: a straggler, distinguished from a late start and from a hiccup."""
+"""The rank that the others wait for: a straggler, not a late start or a single delay."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOGETHER_NS = 2_000
 WARM_UP = 1 / 3
 # Who is slowest now tends to be slowest next time as well, but not more than this.
 FEW, MOST_ALIKE = 1.5, 0.98
-# A single late arrival is told of when it costs this share of the time observed.
+# A single late arrival is noted when it costs this share of the time observed.
 LATE_ONCE, ONCE = 0.01, 3
 
 

@@ -84,8 +84,8 @@ def variants(launches: Iterable[RooflineLaunch]) -> tuple[RooflineVariant, ...]:
         key = (one.mangled_name or one.name, one.grid, one.block, machine.gpu, machine.capability)
         groups.setdefault(key, []).append(one)
     found = [RooflineVariant(tuple(group)) for group in groups.values()]
-    told = [RooflineVariant(one.launches, verdict(one)) for one in found]
-    return tuple(sorted(told, key=lambda one: -(one.total_ns or 0)))
+    variants = [RooflineVariant(one.launches, verdict(one)) for one in found]
+    return tuple(sorted(variants, key=lambda one: -(one.total_ns or 0)))
 
 
 def points(works: Sequence[Work], levels: Sequence[Traffic]) -> tuple[Point, ...]:
@@ -203,7 +203,7 @@ def _has_tensor(works: Sequence[Work]) -> bool:
 
 
 def _shape(launches: Frame, row: int, shape: str, whole: str) -> str:
-    """Dimensions as 128x1x1; the total alone where ncu told no more; "" where nothing is known."""
+    """Dimensions as 128x1x1; the total alone where ncu has no more; "" where nothing is known."""
     sizes = [int(launches.ints(f"{shape}_{axis}")[row]) for axis in "xyz"]
     if all(sizes):
         return "x".join(map(str, sizes))

@@ -54,7 +54,7 @@ _NO_STALL = ("selected", "not_selected")
 
 
 def speed_of_light(readings: Readings) -> SpeedOfLight:
-    """Everything that the sections SpeedOfLight, Occupancy and WarpStateStats would tell."""
+    """Everything that the sections SpeedOfLight, Occupancy and WarpStateStats would show."""
     compute, memory = readings.get(_COMPUTE_PCT), readings.get(_MEMORY_PCT)
     waves = readings.get("launch__waves_per_multiprocessor")
     levels = {name: readings.get(*metrics) for name, metrics in _LEVELS.items()}

@@ -113,7 +113,7 @@ def _same_shape(variant: Variant, one: Measured) -> bool:
 
 
 def _agrees(extent: Extent, text: str) -> bool:
-    """Whether the size is that of a text: 128x1x1, or the total where ncu told no more."""
+    """Whether the size is that of a text: 128x1x1, or the total where ncu has no more."""
     if "x" in text:
         return text == "x".join(map(str, extent))
     return not text or text == str(extent[0] * extent[1] * extent[2])

@@ -45,8 +45,8 @@ def by_start(starts: Ints, ends: Ints) -> Ints:
 def _disjoint(starts: Ints, ends: Ints, levels: NDArray[np.int16]) -> bool:
     order = np.argsort(levels, kind="stable")
     same = levels[order][1:] == levels[order][:-1]
-    meets = starts[order][1:] < ends[order][:-1]
-    return not bool(np.any(same & meets))
+    overlaps = starts[order][1:] < ends[order][:-1]
+    return not bool(np.any(same & overlaps))
 
 
 def _first_free(starts: Ints, ends: Ints) -> NDArray[np.int16]:

@@ -55,7 +55,7 @@ class _Grid:
         self.edges = start_ns + np.rint(parts * (end_ns - start_ns)).astype(np.int64)
 
     def shares(self, spans: Spans) -> NDArray[np.float64]:
-        """The share of each column's time that is in the set; above 0 where the set is met."""
+        """The share of each column's time that is in the set; above 0 where any of the set lies."""
         covered = np.diff(measure_before(spans, self.edges))
         widths: Ints = np.maximum(np.diff(self.edges), 1)
         return covered / widths
@@ -111,7 +111,7 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
 
 
 def _row(track: Track, grid: _Grid, stacked: bool) -> tuple[Row, int]:
-    """A row, and the number of its ranges that it has no room for."""
+    """A row, and the number of its ranges that it has no space for."""
     lanes = [lane.within(grid.start, grid.end) for lane in track.lanes_of(STREAM)]
     sets = {category: _spans(lanes, category, grid) for category in _DEVICE}
     busy = union_of(sets.values())

@@ -16,7 +16,7 @@ RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain", "style")
 
 
 def allocators(report: SystemReport, events: Frame) -> list[str]:
-    """A name for each allocation or free; empty where the capture tells nothing.
+    """A name for each allocation or free; empty where the capture has none.
 
     The call has the event's correlation id; without one it is the call that was in progress.
     """

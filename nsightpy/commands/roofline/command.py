@@ -71,7 +71,7 @@ def roofline(
         partial(_read, clock=wanted, devices=devices, nvtx=common.get("nvtx"))
     ).values
     kept = _longest([launch for launches, _ in parts for launch in launches], top)
-    told = _told([note for _, notes in parts for note in notes], len(opened))
+    shared = _told([note for _, notes in parts for note in notes], len(opened))
     notes = [*_launch_notes(kept), *_clock_notes(kept)]
     groups = variants(kept)
     several = len(opened) > 1
@@ -85,7 +85,7 @@ def roofline(
         (*FIELDS, *extra),
         tuple(rows),
         opened.inputs,
-        tuple(dict.fromkeys([*opened.failure_notes, *told, *notes])),
+        tuple(dict.fromkeys([*opened.failure_notes, *shared, *notes])),
         launches=tuple(kept),
         variants=groups,
         ceilings=measured,
@@ -147,7 +147,7 @@ def _of_ranks(reports: ReportSet[NcuReport], spec: str | int | None) -> ReportSe
         raise ReportError(
             reports.reports[0].path,
             f"is not of rank {spec}",
-            "a rank is told by the file's name only.",
+            "only the file's name gives a rank.",
         )
     return kept
 

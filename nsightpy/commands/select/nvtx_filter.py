@@ -1,4 +1,4 @@
-"""The NVTX range that narrows a job: which launches lie in it, and how ncu is told so."""
+"""The NVTX range that narrows a job: which launches lie in it, and the option of ncu for it."""
 
 from __future__ import annotations
 

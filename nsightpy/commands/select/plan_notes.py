@@ -114,11 +114,13 @@ def _where(plan: Plan) -> Iterator[str]:
     elif plan.job.ranks > 1:
         yield (
             f"The job has {counted(plan.job.ranks, 'rank')}: --script slurm, mpi or torchrun "
-            "profiles only those above and runs all others untouched."
+            "profiles only those above and runs all others without ncu."
         )
         variable = plan.options.rank_variable
-        told = {f"environment {variable}" == planned.unit.rank_source for planned in plan.runs}
-        if variable and told != {True}:
+        by_variable = {
+            f"environment {variable}" == planned.unit.rank_source for planned in plan.runs
+        }
+        if variable and by_variable != {True}:
             yield (
                 f"The names of the reports hold {variable}, which the launcher has to set; "
                 "--rank-variable names another."

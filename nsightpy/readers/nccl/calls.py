@@ -56,7 +56,7 @@ class Range:
 
 
 class Served(NamedTuple):
-    """The calls that one launch served; `place` tells launches of one range from another."""
+    """The calls that one launch served; `place` differs between ranges."""
 
     place: int
     calls: tuple[Range, ...]
@@ -73,7 +73,7 @@ class Thread:
         self._group()
 
     def served(self, moment: int) -> Served | None:
-        """What a launch at that moment was for; None where no range tells."""
+        """What a launch at that moment was for; None where no range says."""
         place = bisect_right(self._starts, moment) - 1
         while place >= 0 and self.ranges[place].end < moment:
             place = self.ranges[place].parent
@@ -124,7 +124,7 @@ class Thread:
 
 @dataclass(frozen=True)
 class Calls:
-    """NCCL's calls by (pid, tid), and what the creation of each (pid, communicator) told."""
+    """NCCL's calls by (pid, tid), and what the creation of each (pid, communicator) was given."""
 
     threads: dict[tuple[int, int], Thread]
     communicators: dict[tuple[int, str], Payload]

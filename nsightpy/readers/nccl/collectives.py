@@ -2,7 +2,7 @@
 
 The join is exact where a launch lies inside the range of its call or group; what no range
 explains (CUDA graph replays, launches by other threads, captures without NVTX) keeps what the
-kernel's name tells.
+kernel's name says.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ class _Kernel(NamedTuple):
     stream: int
     correlation: int
     name: str
-    told: KernelName
+    parsed: KernelName
 
     @property
     def operation(self) -> str:
-        """The operation that the name tells; Generic for kernels that tell none."""
-        return self.told.operation or GENERIC
+        """The operation in the name; Generic where it has none."""
+        return self.parsed.operation or GENERIC
 
 
 class _Row(NamedTuple):
-    """One operation: its kernels' extent, and what its calls told."""
+    """One operation: its kernels' extent, and what its calls passed."""
 
     kernel: _Kernel
     operation: str
@@ -100,7 +100,7 @@ def _kernels(
         by_text = dict(names.values())
         mine = every.take(every.labels("base_name").equals(list(by_text)))
         texts = mine.labels("base_name")
-        told = [(texts[row], by_text[texts[row]]) for row in range(mine.rows)]
+        parsed = [(texts[row], by_text[texts[row]]) for row in range(mine.rows)]
         raw: Mapping[str, ColumnData] = mine.select(_PLACE)
     else:
         chosen = table.c[_NAME]
@@ -108,11 +108,11 @@ def _kernels(
         selected = [number(table, name, made, 0) for name, made in expressions.items()]
         selected.append(number(table, "name", column(_NAME), 0))
         raw = export.file.arrays(sa.select(*selected).where(chosen.in_(names)), split=table)
-        told = [names[name] for name in Frame(raw).ints("name").tolist()]
+        parsed = [names[name] for name in Frame(raw).ints("name").tolist()]
     found = [
         _Kernel(start, end, pid, device, context, stream, correlation, *said)
         for (start, end, pid, device, context, stream, correlation, *_), said in zip(
-            _tuples(raw), told, strict=True
+            _tuples(raw), parsed, strict=True
         )
     ]
     return sorted(
@@ -122,9 +122,9 @@ def _kernels(
 
 
 def _kernel_names(export: NsysExport) -> dict[int, tuple[str, KernelName]]:
-    """NCCL's kernel names by id, and what they tell."""
+    """NCCL's kernel names by id, parsed."""
     named = {i: name for prefix in _PREFIXES for i, name in export.strings.starting(prefix).items()}
-    return {i: (name, told) for i, name in named.items() if (told := parse_kernel(name))}
+    return {i: (name, parsed) for i, name in named.items() if (parsed := parse_kernel(name))}
 
 
 def _launches(
@@ -265,14 +265,14 @@ def _row(kernel: _Kernel, calls: Sequence[Range], *, grouped: bool) -> _Row:
         operation = SEND_RECV
     else:
         operation = names[0] if len(names) == 1 else kernel.operation
-    told = [call.payload for call in calls]
-    first = told[0]
+    payloads = [call.payload for call in calls]
+    first = payloads[0]
     payload = replace(
         first,
         bytes=_bytes(calls),
-        root=first.root if len({one.root for one in told}) == 1 else UNKNOWN,
-        peer=first.peer if len({one.peer for one in told}) == 1 else UNKNOWN,
-        reduction=first.reduction if len({one.reduction for one in told}) == 1 else "",
+        root=first.root if len({one.root for one in payloads}) == 1 else UNKNOWN,
+        peer=first.peer if len({one.peer for one in payloads}) == 1 else UNKNOWN,
+        reduction=first.reduction if len({one.reduction for one in payloads}) == 1 else "",
         sequence=first.sequence,
     )
     return _Row(kernel, operation, payload, len(calls), BY_GROUP if grouped else BY_RANGE)
@@ -309,7 +309,7 @@ def _frame(rows: Sequence[_Row], calls: Calls) -> Frame:
             "correlation_id": numbers(one.correlation for one in kernels),
             "operation": Labels.of(row.operation for row in rows),
             "kernel": Labels.of(one.name for one in kernels),
-            "data_type": Labels.of(one.told.data_type for one in kernels),
+            "data_type": Labels.of(one.parsed.data_type for one in kernels),
             "communicator": Labels.of(row.payload.communicator for row in rows),
             "group_size": numbers(max(one.ranks, 0) for one in made),
             "group_rank": numbers(one.rank for one in made),

@@ -1,4 +1,4 @@
-"""What NCCL's own names tell: kernels of all generations, and the NVTX ranges of its calls.
+"""What NCCL's own names say: kernels of all generations, and the NVTX ranges of its calls.
 
 Of a kernel's name only the collective and the data type are used: from 2.19 on algorithm,
 protocol and reduction in the name are those of the compiled variant, not of what ran.
@@ -52,21 +52,21 @@ _SERVED_BY_SEND_RECV = frozenset({"Send", "Recv", "AllToAll", "Gather", "Scatter
 
 
 class KernelName(NamedTuple):
-    """The operation ("" where the name is NCCL's but tells none) and the data type, if known."""
+    """The operation ("" where the name is NCCL's but has none) and the data type, if known."""
 
     operation: str
     data_type: str
 
 
 def parse_kernel(name: str) -> KernelName | None:
-    """What a kernel name of any NCCL generation tells; None when it is no kernel of NCCL."""
+    """What a kernel name of any NCCL generation says; None when it is no kernel of NCCL."""
     if not _ANY_KERNEL.match(name):
         return None
     match = _KERNEL.match(name)
     if match is None:
         return KernelName("", "")
-    told = _DATA_TYPE.search(match["rest"])
-    data = _CXX_TYPES.get(told[1], told[1]) if told else ""
+    typed = _DATA_TYPE.search(match["rest"])
+    data = _CXX_TYPES.get(typed[1], typed[1]) if typed else ""
     return KernelName(_SPELLINGS.get(match["operation"], match["operation"]), data)
 
 

@@ -108,7 +108,7 @@ def run_ncu(
     heard: Callable[[str], None] | None = None,
     keep: Path | None = None,
 ) -> NcuOutcome:
-    """Run ncu (its arguments and the application's) and tell its ==PROF== lines as they come.
+    """Run ncu (its arguments and the application's) and report its ==PROF== lines as they come.
 
     `keep` gets everything that was said: CSV pages come among it. A run that matched nothing is an
     outcome; raises ToolFailedError, with the remedy where it is known, for all else that fails.
@@ -179,8 +179,8 @@ def available(output: str) -> list[str]:
 
 def failure(ncu: Tool, returncode: int, output: str) -> ToolFailedError:
     """What went wrong in ncu's own words, and what to do about it."""
-    told = [line.strip()[:_KEPT_CHARACTERS] for line in output.splitlines() if line.strip()]
-    words = [line for line in told if line.startswith("==")] or told
+    lines = [line.strip()[:_KEPT_CHARACTERS] for line in output.splitlines() if line.strip()]
+    words = [line for line in lines if line.startswith("==")] or lines
     ending = f"ended with code {returncode}" if returncode >= 0 else f"was killed ({-returncode})"
     shown = "".join(f"\n  | {line}" for line in list(dict.fromkeys(words))[-_KEPT_LINES:])
     return ToolFailedError(

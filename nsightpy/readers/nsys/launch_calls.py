@@ -82,7 +82,7 @@ def _thread_columns(thread: ColumnData, alone: int | None) -> dict[str, ColumnDa
 def only_process(export: NsysExport, *, likely: bool = False) -> int | None:
     """The global id of the one process that owns all GPU work; None when there are several.
 
-    What is `likely`, by the first rows, costs no scan; tables that were read since tell for sure.
+    What is `likely`, by the first rows, costs no scan; tables that were read since are certain.
     """
     owners = set()
     for table in (KERNEL, MEMCPY, MEMSET, GRAPH_TRACE):

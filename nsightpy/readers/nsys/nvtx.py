@@ -73,7 +73,7 @@ def _note_lost(export: NsysExport, column: str) -> None:
 
 
 def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> Frame:
-    """What the wanted columns are made of, of all ranges; one scan tells what need not be read."""
+    """What the wanted columns are made of, of all ranges; one scan shows what need not be read."""
     needed = {name: own for name, (own, used) in _SOURCES.items() if used & set(wanted)}
     texts = ["text"] if "name" in wanted else []
     asked = [] if export.is_small(NVTX) else [*needed.values(), *texts]

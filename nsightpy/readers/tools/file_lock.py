@@ -39,14 +39,14 @@ def acquire(path: Path, waiting: Callable[[], None]) -> FileLock:
 
     Raises OSError when the lock file cannot be made.
     """
-    told = False
+    announced = False
     while True:
         lock = _attempt(path, os.O_RDWR | os.O_CREAT)
         if lock is not None:
             return lock
-        if not told:
+        if not announced:
             waiting()
-            told = True
+            announced = True
         time.sleep(_POLL_S)
 
 

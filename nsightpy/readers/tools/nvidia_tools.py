@@ -69,7 +69,7 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Tool:
-    """A tool that can be run; the version is empty where neither it nor its folder tells."""
+    """A tool that can be run; the version is empty where neither it nor its folder says."""
 
     path: Path
     version: tuple[int, ...]
@@ -153,7 +153,7 @@ def _runnable(path: Path) -> bool:
 
 
 def _probe(spec: ToolKind, path: Path) -> tuple[tuple[int, ...] | None, str]:
-    """Version, and why it did not tell: from the folder's name then, None where it is unusable."""
+    """Version, and why it did not say: from the folder's name then, None where it is unusable."""
     from_folder = _FOLDER_VERSION.findall(f"{path} {os.path.realpath(path)}")
     fallback = tuple(map(int, from_folder[-1].split("."))) if from_folder else ()
     try:

@@ -125,7 +125,7 @@ def _copy(name: str) -> tuple[str, str, str]:
 
 
 def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
-    """The collectives frame: kernels of NCCL (RCCL has its names) with what their arguments tell.
+    """The collectives frame: kernels of NCCL (RCCL has its names) with what their arguments say.
 
     `kernels` are in the order of the file, as the rows of `table` count them; `rank` is that of
     the trace. Sizes are those of one rank's part, as in NCCL's payloads.

@@ -21,7 +21,7 @@ def spans(spots: Sequence[Spot], roofs: Roofs, ceilings: Sequence[Ceiling]) -> t
     ys = ys or [1e9, 1e12]
     low, high = min(ys), max(ys)
     left, right = min(xs) / 3, max(xs) * 3
-    # room at the right for the names of the roofs, beside the points
+    # space at the right for the names of the roofs, beside the points
     right = left * (right / left) ** (1 / (1 - NAMES_SHARE))
     return Span(left, right), Span(min(low / 4, high / 1e3), high * 3)
 

@@ -99,8 +99,8 @@ def _signs(
 
 def _names(axes: Axes, y: float, group: Sequence[RooflineVariant], numbers: dict[int, int]) -> None:
     whole = sum(variant.total_ns or 0 for variant in group)
-    room = int((axes.get_ylim()[0] - y) / LINE) - 3
-    named = group[: min(MOST_NAMED, max(room, 1))]
+    lines = int((axes.get_ylim()[0] - y) / LINE) - 3
+    named = group[: min(MOST_NAMED, max(lines, 1))]
     axes.text(3.55, y, "launches", fontsize=SMALL, color=QUIET, ha="right")
     axes.text(4.05, y, "time", fontsize=SMALL, color=QUIET, ha="right")
     y += LINE

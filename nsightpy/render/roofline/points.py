@@ -48,7 +48,7 @@ def marker_of(precision: str, precisions: Sequence[str]) -> tuple[str, str]:
 
 
 def disc(plane: Plane, spot: Spot) -> Box:
-    """The room of a point."""
+    """The space of a point."""
     x, y = plane.place(spot.x, spot.point.flops_per_s)
     radius = math.sqrt(spot.area) / 72 / 2
     return Box(x - radius, y - radius, 2 * radius, 2 * radius)

@@ -111,7 +111,7 @@ def _label_slope(
 
 
 def _beads(plane: Plane, centre: tuple[float, float], label: str) -> list[Box]:
-    """The room of a turned label, as a row of squares."""
+    """The space of a rotated label, as a row of squares."""
     width, height = text_box(label, SMALL)
     angle = math.radians(plane.slope_degrees)
     steps = [(step / 8 - 0.5) * width for step in range(9)]
@@ -157,7 +157,7 @@ def _merged(work: dict[str, float]) -> list[tuple[float, list[str]]]:
 def _label_level(
     plane: Plane, label: str, start: float, peak: float, *, needed: bool = True
 ) -> None:
-    """A label above or below a horizontal line, as far right as there is room.
+    """A label above or below a horizontal line, as far right as there is space.
 
     One that is not needed, because the key has it, too, is left out where there is none.
     """

@@ -43,11 +43,11 @@ def print_roofline(result: Roofline, out: Console) -> None:
     if _zero_rows(result):
         out.print(Text("(work of zero is in --format csv only)", style="dim"))
     width = min(out.width, WIDEST_TEXT)
-    told = result.variants[:MOST_VERDICTS]
-    if not any(variant.typical.told for variant in told):
+    variants = result.variants[:MOST_VERDICTS]
+    if not any(variant.typical.figures for variant in variants):
         return
-    headings = _names([variant.first.name for variant in told], min(_NAME_WIDTH, width))
-    for variant, name in zip(told, headings, strict=True):
+    headings = _names([variant.first.name for variant in variants], min(_NAME_WIDTH, width))
+    for variant, name in zip(variants, headings, strict=True):
         out.print()
         out.print(Text(_heading(variant, name, result.variants), style="bold"))
         for text in textwrap.wrap(printable(variant.verdict), width - 2):
@@ -85,8 +85,8 @@ def _columns(result: Roofline) -> list[Shown]:
     counts = [str(len(variant.launches)) for variant in result.variants]
 
     def of_launch(heading: str, texts: Sequence[str], *, is_text: bool = False) -> Shown:
-        told = iter(texts)
-        return Shown(heading, tuple(next(told) if first else "" for *_, first in rows), is_text)
+        left = iter(texts)
+        return Shown(heading, tuple(next(left) if first else "" for *_, first in rows), is_text)
 
     speed = [one.speed for one in heads]
     names = _names([one.named(result.naming) for one in heads], _TABLE_NAME_WIDTH)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 UNLIMITED = 1_000_000
-# Columns of names, which are worth more room than other texts.
+# Columns of names, which are worth more space than other texts.
 NAMES = ("name", "operation", "range", "evidence", "allocated by")
 NARROWEST_NAME = 28
 NARROWEST_TEXT = 10
@@ -82,7 +82,7 @@ class Shown:
 
     @property
     def is_name(self) -> bool:
-        """Whether the cells are names, worth more room than other texts."""
+        """Whether the cells are names, worth more space than other texts."""
         return self.is_text and self.heading.lower() in NAMES
 
     @property
@@ -172,10 +172,10 @@ def _around(text: str, place: int, width: int) -> str:
     """A long text in that many cells: its start, and what stands from a place on."""
     head = _cut(text, min(width // 3, place))
     rest = text[place:]
-    room = width - display_width(head) - 1
-    if display_width(rest) > room:
-        return f"{head}…{_cut(rest, room - 1)}…"
-    return f"{head}…{_cut(text[::-1], room)[::-1]}"
+    left = width - display_width(head) - 1
+    if display_width(rest) > left:
+        return f"{head}…{_cut(rest, left - 1)}…"
+    return f"{head}…{_cut(text[::-1], left)[::-1]}"
 
 
 def _fits(columns: Sequence[Shown], width: int) -> bool:
@@ -184,13 +184,13 @@ def _fits(columns: Sequence[Shown], width: int) -> bool:
 
 def _widths(columns: Sequence[Shown], width: int, *, fold: bool) -> list[int]:
     """Each column's width: headings on one line if all fits so; texts share what is left."""
-    room = width - GAP * (len(columns) - 1)
+    available = width - GAP * (len(columns) - 1)
     full = [column.width for column in columns]
-    if sum(full) <= room:
+    if sum(full) <= available:
         return full
     widths = [column.narrowest if fold or column.is_text else column.width for column in columns]
     texts = [place for place, column in enumerate(columns) if column.is_text]
-    left = room - sum(size for place, size in enumerate(widths) if place not in texts)
+    left = available - sum(size for place, size in enumerate(widths) if place not in texts)
     # the shortest texts are served first, so that only the long ones are cut; names last
     served = sorted(texts, key=lambda place: (columns[place].is_name, widths[place]))
     for done, place in enumerate(served):

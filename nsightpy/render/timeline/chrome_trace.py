@@ -25,7 +25,7 @@ def write_chrome_trace(timeline: Timeline, file: BinaryIO) -> None:
     """Write {"traceEvents": [...]}; one track is held in memory at a time."""
     origin = timeline.earliest()
     directory = Directory(timeline)
-    meetings = _Meetings()
+    collectives = _CollectiveFlows()
     flows = 0
     file.write(b'{"displayTimeUnit":"ns","otherData":')
     file.write(_json(_about(timeline, origin)).encode())
@@ -34,12 +34,12 @@ def write_chrome_trace(timeline: Timeline, file: BinaryIO) -> None:
     for track in timeline:
         for thread in directory.threads(track):
             file.write(f",\n{_thread(thread)}".encode())
-            meetings.note(thread)
+            collectives.note(thread)
             for lines in _events(thread, origin, flows):
                 file.write(lines.encode())
             if thread.flows is not None:
                 flows += int(np.count_nonzero(thread.flows))
-    for line in meetings.lines(origin, flows):
+    for line in collectives.lines(origin, flows):
         file.write(line.encode())
     file.write(b"\n]}\n")
 
@@ -119,7 +119,7 @@ def _launch(number: int, thread: Thread, caller: int, call: int, start: int) -> 
     )
 
 
-class _Meetings:
+class _CollectiveFlows:
     """The collectives seen so far: number, start, process and thread of each rank's part."""
 
     def __init__(self) -> None:

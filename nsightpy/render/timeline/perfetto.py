@@ -194,7 +194,7 @@ def _flows(thread: Thread, part: slice) -> Iterator[tuple[int, ...]]:
     if thread.flows is not None:
         launches = np.where(thread.flows[part], launches, 0)
     launches = np.where(launches > 0, launches | (thread.process << 36), 0)
-    meetings = none - 1 if lane.collectives is None else lane.collectives[part]
-    for launch, meeting in zip(launches.tolist(), meetings.tolist(), strict=True):
+    collectives = none - 1 if lane.collectives is None else lane.collectives[part]
+    for launch, collective in zip(launches.tolist(), collectives.tolist(), strict=True):
         flows = (launch,) if launch else ()
-        yield (*flows, meeting | _COLLECTIVES) if meeting >= 0 else flows
+        yield (*flows, collective | _COLLECTIVES) if collective >= 0 else flows

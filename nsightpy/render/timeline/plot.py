@@ -53,7 +53,7 @@ _MANY_POINTS = 60_000
 
 
 def columns_of(width: float = WIDTH, dpi: int = DPI) -> int:
-    """The columns that a picture of that width (inches) has room for: one a pixel."""
+    """The columns that a picture of that width (inches) has space for: one a pixel."""
     return max(round((width - LEFT - RIGHT) * dpi), 100)
 
 
@@ -97,7 +97,7 @@ def draw(picture: Picture, *, width: float = WIDTH, dpi: int = DPI) -> Figure:
 def _layout(picture: Picture) -> tuple[list[_Slot], float]:
     """The slots of all bands, and the height of the axes; stacked bands share a slot.
 
-    What no row has gets no room, but for compute.
+    What no row has gets no space, but for compute.
     """
     shown = {band.kind for row in picture.rows for band in row.bands if band.events}
     shown |= {"compute", "idle"}
@@ -206,12 +206,12 @@ def _draw_boxes(axes: Axes, slot: _Slot, boxes: Boxes, scale: int) -> None:
         PolyCollection(list(corners), facecolors=COLORS[slot.band.kind], linewidths=0),
         autolim=False,
     )
-    room = ((right - left) / per_inch / _CHARACTER).astype(np.int64)
-    for row in np.flatnonzero(room >= 3).tolist():
+    space = ((right - left) / per_inch / _CHARACTER).astype(np.int64)
+    for row in np.flatnonzero(space >= 3).tolist():
         axes.text(
             (left[row] + right[row]) / 2,
             top[row] + step * 0.5,
-            _fitted(boxes.names[row], int(room[row])),
+            _fitted(boxes.names[row], int(space[row])),
             fontsize=6.5,
             color="white",
             ha="center",
@@ -313,15 +313,15 @@ def caption(picture: Picture) -> list[str]:
         which = f"the {len(picture.joins)} longest of {picture.collectives:,}" if few else "all"
         text += f"\nLines join the ends of each collective of several ranks ({which})."
     if picture.ranges_left_out:
-        text += f"\n{picture.ranges_left_out:,} NVTX ranges are not drawn for lack of room."
+        text += f"\n{picture.ranges_left_out:,} NVTX ranges are not drawn for lack of space."
     return text.splitlines()
 
 
-def _fitted(name: str, room: int) -> str:
+def _fitted(name: str, space: int) -> str:
     name = name.removeprefix("[CUDA memcpy ").removeprefix("[CUDA ").removesuffix("]")
-    text = printable(function_name(name)) if len(name) > room else printable(name)
-    text = text.rpartition("::")[2] or text if len(text) > room else text
-    return _known(text if len(text) <= room else f"{text[: room - 1]}…")
+    text = printable(function_name(name)) if len(name) > space else printable(name)
+    text = text.rpartition("::")[2] or text if len(text) > space else text
+    return _known(text if len(text) <= space else f"{text[: space - 1]}…")
 
 
 def _width(figure: Any) -> float:

@@ -109,8 +109,8 @@ function drawLane(row, y, width) {
 }
 
 function label(text, x, y) {
-  const room = Math.floor((GUTTER - x - 4) / 6.2);
-  paint.context.fillText(text.length > room ? text.slice(0, room - 1) + "…" : text, x, y);
+  const space = Math.floor((GUTTER - x - 4) / 6.2);
+  paint.context.fillText(text.length > space ? text.slice(0, space - 1) + "…" : text, x, y);
 }
 
 function rowOf(track, lane) {
@@ -238,8 +238,8 @@ function reveal(event) {
   const start = event.lane.start[event.row], end = event.lane.end[event.row];
   const span = Math.max(Math.min(view.end - view.start, (end - start) * 400), (end - start) * 2.5, 200);
   show((start + end) / 2 - span / 2, (start + end) / 2 + span / 2);
-  const row = rowOf(event.track, event.lane), room = paint.height - RULER;
-  if (row.y < view.top || row.y + row.height > view.top + room) scroll(row.y - view.top - room / 3);
+  const row = rowOf(event.track, event.lane), space = paint.height - RULER;
+  if (row.y < view.top || row.y + row.height > view.top + space) scroll(row.y - view.top - space / 3);
 }
 
 /** The event under the pointer, or the nearest within two pixels, and how many share that pixel. */

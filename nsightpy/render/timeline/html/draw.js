@@ -82,9 +82,9 @@ class Paint {
     const wide = x1 - x0;
     context.fillRect(left + x0, y, wide > 3 ? wide - 0.7 : wide, height - 1);
     if (wide > 26 && height > 10) {
-      const room = Math.floor((wide - 6) / 6.1), text = this.names(lane.name[row]);
+      const space = Math.floor((wide - 6) / 6.1), text = this.names(lane.name[row]);
       context.fillStyle = search && !hit ? this.faint : "#ffffff";
-      context.fillText(text.length > room ? text.slice(0, room - 1) + "…" : text, left + x0 + 3, y + height / 2);
+      context.fillText(text.length > space ? text.slice(0, space - 1) + "…" : text, left + x0 + 3, y + height / 2);
     }
   }
 
