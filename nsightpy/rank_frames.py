@@ -40,7 +40,7 @@ def ranked_frame(report: SystemReport, *, name: str) -> Frame:
     return Frame({"rank": numbers[codes], "report": path, **frame})
 
 
-def aligned(
+def clock_aligned(
     frame: Frame,
     report: SystemReport,
     clocks: Sequence[ProcessClock],

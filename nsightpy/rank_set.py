@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.frames import Frame
-from nsightpy.rank_frames import ProcessClock, aligned, ranked_frame
+from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked_frame
 from nsightpy.readers.nsys.identity import GUESS, decide_ranks, evidence_for, rank_expression
 from nsightpy.readers.tools.file_check import resolved
 from nsightpy.report_files import first_hand, natural, reports_behind
@@ -83,7 +83,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         results = self.map(partial(ranked_frame, name=name), ranked=True).results
         every, repeated = list(clocks), self.repeated
         parts = [
-            aligned(part, report, every, unknown=unknown) if every else part
+            clock_aligned(part, report, every, unknown=unknown) if every else part
             for report, part in results
             if report.path not in repeated
         ]

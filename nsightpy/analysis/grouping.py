@@ -1,4 +1,4 @@
-"""Grouping the rows of a frame by several columns at once."""
+"""Grouping the rows of a frame by several columns at once; connected sets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.tally import Key
-from nsightpy.frames import Frame, Labels, distinct
+from nsightpy.frames import Frame, Ints, Labels, distinct
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,3 +43,18 @@ def _coded(frame: Frame, name: str) -> tuple[NDArray[np.int32], Sequence[int | s
         return merged.codes, merged.values
     unique, places = distinct(frame.ints(name))
     return places, unique.tolist()
+
+
+def connected(member: Ints, group: Ints, members: int) -> NDArray[np.int32]:
+    """The least member of each connected set; member[i] is in group[i] (both from 0 on)."""
+    roots = np.arange(members, dtype=np.int32)
+    while True:
+        least = np.full(int(group.max(initial=-1)) + 1, members, dtype=np.int32)
+        np.minimum.at(least, group, roots[member])
+        lower = roots.copy()
+        np.minimum.at(lower, member, least[group])
+        np.minimum.at(lower, roots[member], least[group])
+        lower = lower[lower]
+        if np.array_equal(lower, roots):
+            return roots
+        roots = lower

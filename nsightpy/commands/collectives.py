@@ -12,7 +12,7 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
-from nsightpy.query.rank_alignment import UnitNames, aligned, once, rank_part
+from nsightpy.query.rank_alignment import UnitNames, align_parts, once, rank_part
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -51,7 +51,7 @@ def collectives(reports: Paths, *, top: int | None = None, **common: Unpack[Comm
     request = Request.of(reports, **common)
     mapped = request.map(partial(rank_part, scope=request.scope), identified=True)
     results = once(request.ranks, mapped.results)
-    alignment = aligned(results)
+    alignment = align_parts(results)
     names = UnitNames.of(alignment)
     found = grouped_collectives(alignment, arrivals_of(alignment))
     shown = [one for one in found if _wanted(request.scope, alignment, one)]

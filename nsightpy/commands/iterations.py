@@ -57,7 +57,7 @@ class DeviceIterations:
     rank: int | None
     pid: int
     device: int
-    found: Iterations
+    iterations: Iterations
     budgets: IterationBudgets
     slow: tuple[SlowIteration, ...]
     shown: Ints
@@ -97,7 +97,7 @@ def iterations(
     rows = tuple(row for path, one in placed for row in _rows(one, path, clock))
     notes = [*_spread_notes(devices), *_slow_notes(devices)]
     why = [pair for part in parts for pair in part.why]
-    said = dict.fromkeys(text for one in devices for text in one.found.notes)
+    said = dict.fromkeys(text for one in devices for text in one.iterations.notes)
     others = _others_note(devices)
     table = Table("iterations", FIELDS, rows)
     return request.finish(table, *notes, *said, *others, *_reasons(why))
@@ -134,8 +134,8 @@ def _order(one: DeviceIterations) -> tuple[bool, int, int, int]:
 
 def _rows(one: DeviceIterations, report: str, clock: CommonClock) -> Iterable[tuple[Value, ...]]:
     figures = (
-        clock.aligned(report, one.pid, one.found.start),
-        one.found.duration,
+        clock.aligned(report, one.pid, one.iterations.start),
+        one.iterations.duration,
         one.budgets.busy,
         one.budgets.compute,
         one.budgets.exposed_communication,
@@ -144,7 +144,14 @@ def _rows(one: DeviceIterations, report: str, clock: CommonClock) -> Iterable[tu
     shown = set(one.shown.tolist())
     for place, values in enumerate(zip(*(f.tolist() for f in figures), strict=True)):
         if place in shown:
-            yield (one.rank, place, *values, one.found.source, one.device, one.found.phase[place])
+            yield (
+                one.rank,
+                place,
+                *values,
+                one.iterations.source,
+                one.device,
+                one.iterations.phase[place],
+            )
 
 
 def _who(one: DeviceIterations) -> str:
@@ -154,7 +161,7 @@ def _who(one: DeviceIterations) -> str:
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The spread of each rank's steady iterations; of all together when they are many."""
     alone = list({(one.rank, one.pid): one for one in reversed(devices)}.values())[::-1]
-    spreads = [(one, found) for one in alone if (found := spread(one.found)) is not None]
+    spreads = [(one, found) for one in alone if (found := spread(one.iterations)) is not None]
     if len(spreads) > RANKS_SAID:
         medians = [found.median for _, found in spreads]
         counts = [found.count for _, found in spreads]
@@ -168,15 +175,15 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
 
 def _spread_text(one: DeviceIterations, found: Spread) -> str:
     others = [
-        f"{one.found.phase.count(phase)} {phase}"
+        f"{one.iterations.phase.count(phase)} {phase}"
         for phase in ("warm-up", "edge")
-        if phase in one.found.phase
+        if phase in one.iterations.phase
     ]
     beside = f" (beside {', '.join(others)})" if others else ""
-    kernels = int(np.median(one.found.kernels[one.found.steady]))
+    kernels = int(np.median(one.iterations.kernels[one.iterations.steady]))
     each = f"{kernels:,} launch{'' if kernels == 1 else 'es'} each"
     return (
-        f"{_who(one)}: {found.count} steady iterations{beside} by {one.found.source}, {each}: "
+        f"{_who(one)}: {found.count} steady iterations{beside} by {one.iterations.source}, {each}: "
         f"median {format_time(found.median)}, min {format_time(found.minimum)}, max "
         f"{format_time(found.maximum)}, p95 {format_time(found.p95)}."
     )
@@ -188,7 +195,7 @@ def _others_note(devices: Sequence[DeviceIterations]) -> list[str]:
         texts = [
             f"{other.count} x {format_time(other.period_ns)} {other.source}"
             + (f" ({other.why})" if other.why else "")
-            for other in one.found.others[:OTHERS_SAID]
+            for other in one.iterations.others[:OTHERS_SAID]
         ]
         if texts:
             return [f"Also repeating, not taken for iterations: {'; '.join(texts)}."]

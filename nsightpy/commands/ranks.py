@@ -15,7 +15,7 @@ from nsightpy.analysis.ranks.stragglers import Straggler, late_once, straggler_o
 from nsightpy.query.rank_alignment import (
     RankPart,
     UnitNames,
-    aligned,
+    align_parts,
     alignment_of,
     once,
     rank_part,
@@ -71,7 +71,7 @@ def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack
     work = partial(rank_part, scope=request.scope, communication=tuple(communication), compute=True)
     mapped = request.map(work, identified=True)
     results = once(request.ranks, mapped.results)
-    alignment = aligned(results)
+    alignment = align_parts(results)
     arrivals = arrivals_of(alignment)
     waits = unit_waits(arrivals, len(alignment.ledger.units))
     straggler = straggler_of(alignment, arrivals)

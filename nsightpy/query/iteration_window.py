@@ -27,7 +27,7 @@ def iteration_window(
     scope = replace(request.scope, from_ns=None, to_ns=None, iteration=None)
     found = {
         (str(report.path), pid): iterations
-        for report, by_pid in request.map(partial(_found, scope=scope)).results
+        for report, by_pid in request.map(partial(_iterations_of, scope=scope)).results
         for pid, iterations in by_pid.items()
     }
     most = max((len(iterations) for iterations in found.values()), default=0)
@@ -47,6 +47,6 @@ def iteration_window(
     return min(start for start, _ in windows), max(end for _, end in windows)
 
 
-def _found(report: SystemReport, *, scope: Scope) -> dict[int, Iterations]:
+def _iterations_of(report: SystemReport, *, scope: Scope) -> dict[int, Iterations]:
     """The iterations of each process."""
     return {pid: one.found for pid, one in find_in_report(report, scope).items()}

@@ -70,7 +70,7 @@ def rank_part(
     return RankPart(tuple(clocks_in(report)), log_of(collectives, shown), found)
 
 
-def aligned(results: Iterable[tuple[SystemReport, RankPart]]) -> Alignment:
+def align_parts(results: Iterable[tuple[SystemReport, RankPart]]) -> Alignment:
     """The alignment of reports whose ranks are known, clocks in the order of their ranks.
 
     Its clocks rest on all collectives; its instances are those that the question is about.
@@ -107,7 +107,7 @@ def _by_rank(
 
 def alignment_of(rank_set: RankSet) -> Alignment:
     """The alignment of a rank set; reports that repeat another one are left out."""
-    return aligned(once(rank_set, rank_set.map(collective_part, identified=True).results))
+    return align_parts(once(rank_set, rank_set.map(collective_part, identified=True).results))
 
 
 def once(

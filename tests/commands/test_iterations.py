@@ -25,7 +25,7 @@ from nsightpy.analysis.iterations.steady import (
     find_iterations,
     steady_state,
 )
-from nsightpy.analysis.iterations.work import Work, work_of
+from nsightpy.analysis.iterations.work import LaunchedWork, work_of
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.commands.iterations import iterations
 from nsightpy.frames import Frame, Labels
@@ -180,7 +180,7 @@ def test_gaps_alone_are_no_iterations() -> None:
     random = np.random.default_rng(5)
     start = np.concatenate([np.arange(50) * 100 + burst * 1_000_000 for burst in range(20)])
     names = Labels.of(f"k{n}" for n in random.integers(0, 400, len(start)))
-    work = Work(names, start, start + 50, start)
+    work = LaunchedWork(names, start, start + 50, start)
     assert from_sequences(work, named_groups(NO_RANGES)) == (None, [])
 
 
@@ -276,7 +276,7 @@ def test_an_inserted_symbol_now_and_then_does_not_hide_the_period() -> None:
 
 def steps(durations: list[int]) -> Iterations:
     end = np.cumsum(np.asarray(durations, dtype=np.int64))
-    work = Work(
+    work = LaunchedWork(
         Labels.of(f"k{n % 4}" for n in range(4 * len(durations))),
         np.repeat(end - durations, 4) + np.tile(np.arange(4), len(durations)),
         np.repeat(end - durations, 4) + np.tile(np.arange(1, 5), len(durations)),

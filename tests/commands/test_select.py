@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsightpy
-from nsightpy.analysis.selection.coverage import Unit, choose
-from nsightpy.analysis.selection.launch_places import Portion, Variant, launches_of, portions
+from nsightpy.analysis.selection.coverage import ProfiledProcess, choose_kernels
+from nsightpy.analysis.selection.launch_places import Portion, Variant, portions, variant_launches
 from nsightpy.commands.select.command import select
 from nsightpy.errors import MissingDataError, ReportError, UsageError
 from nsightpy.reports.opening import open_report
@@ -161,7 +161,9 @@ def test_communication_is_left_out_unless_asked_for(tmp_path: Path) -> None:
     assert [row[1] for row in made.rows] == ["k"]
     assert any("Communication kernels are left out (90.0 %" in note for note in made.notes)
     assert len(select(report, with_communication=True, coverage=1.0).rows) == 2
-    with pytest.raises(ReportError, match=r"no kernels to choose from\s.*--with-communication"):
+    with pytest.raises(
+        ReportError, match=r"no kernels to choose_kernels from\s.*--with-communication"
+    ):
         select(report, communication="^k$")
 
 
@@ -256,9 +258,9 @@ def variant(name: str) -> Variant:
     st.floats(0.01, 1.0),
 )
 def test_no_smaller_set_covers(times: dict[str, int], coverage: float) -> None:
-    unit = Unit("r", 0, 1)
+    unit = ProfiledProcess("r", 0, 1)
     found = [(unit, Portion(variant(n), 1, 1, t, ())) for n, t in times.items()]
-    made = choose(found, coverage=coverage)
+    made = choose_kernels(found, coverage=coverage)
     wanted = len(made.choices) + len(made.unreachable)
     ranked = sorted(times.values(), reverse=True)
     whole = sum(ranked)
@@ -288,7 +290,7 @@ def test_places_and_portions_against_plain_counting(
     tmp_path_factory: pytest.TempPathFactory, launches: list[Scripted]
 ) -> None:
     path = write_export(tmp_path_factory.mktemp("r") / "r.sqlite", launches)
-    done = launches_of(open_report(path).frame("kernels"))
+    done = variant_launches(open_report(path).frame("kernels"))
     seen: dict[tuple[int, str, str], int] = defaultdict(int)
     expected = []
     for pid in (1, 2):

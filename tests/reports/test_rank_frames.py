@@ -13,7 +13,7 @@ import pytest
 import nsightpy
 from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints
 from nsightpy.query.rank_alignment import alignment_of
-from nsightpy.rank_frames import aligned
+from nsightpy.rank_frames import clock_aligned
 from nsightpy.rank_set import RankSet, open_ranks
 from nsightpy.reports.nsys import NsysReport
 
@@ -102,7 +102,7 @@ def test_processes_without_a_clock_and_unknown_times() -> None:
 
     frame = Frame({"time_ns": column(0, 100, 200, 300), "pid": column(7, 7, 8, 9)})
     clocks = [Fast("first", 1, 0), Fast("second", 7, 10), Fast("second", 8, 20)]
-    moved = aligned(frame, NsysReport("second"), clocks, unknown=0)
+    moved = clock_aligned(frame, NsysReport("second"), clocks, unknown=0)
     assert moved.ints("time_ns").tolist() == [0, 90, 180, 290]
-    assert aligned(frame, NsysReport("second"), clocks).ints("time_ns").tolist()[0] == -10
-    assert aligned(frame, NsysReport("third"), clocks).rows == 0
+    assert clock_aligned(frame, NsysReport("second"), clocks).ints("time_ns").tolist()[0] == -10
+    assert clock_aligned(frame, NsysReport("third"), clocks).rows == 0

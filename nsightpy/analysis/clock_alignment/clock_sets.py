@@ -15,6 +15,7 @@ from nsightpy.analysis.clock_alignment.clock_graph import ClockModels
 from nsightpy.analysis.clock_alignment.clock_pairs import LEAST_SHARED
 from nsightpy.analysis.collectives.log import Codes, Ledger, Mask
 from nsightpy.analysis.collectives.matching import Instances
+from nsightpy.analysis.grouping import connected
 from nsightpy.frames import Floats, Ints
 
 
@@ -35,22 +36,7 @@ def tied_clocks(ledger: Ledger, instances: Instances, sessions: Codes) -> Codes:
     pairs = ledger.communicator[rows].astype(np.int64) * clocks + sessions[ledger.clock[rows]]
     pairs, counts = np.unique(pairs, return_counts=True)
     communicator, clock = np.divmod(pairs[counts >= LEAST_SHARED], clocks)
-    return _connected(clock, np.unique(communicator, return_inverse=True)[1], clocks)[sessions]
-
-
-def _connected(clock: Ints, group: Ints, clocks: int) -> Codes:
-    """The least clock of each connected set; clock[i] is in group[i] (numbers from 0 on)."""
-    found = np.arange(clocks, dtype=np.int32)
-    while True:
-        least = np.full(int(group.max(initial=-1)) + 1, clocks, dtype=np.int32)
-        np.minimum.at(least, group, found[clock])
-        lower = found.copy()
-        np.minimum.at(lower, clock, least[group])
-        np.minimum.at(lower, found[clock], least[group])
-        lower = lower[lower]
-        if np.array_equal(lower, found):
-            return found
-        found = lower
+    return connected(clock, np.unique(communicator, return_inverse=True)[1], clocks)[sessions]
 
 
 def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) -> Placed:

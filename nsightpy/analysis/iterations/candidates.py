@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.iterations.work import Units, Work, same_share
+from nsightpy.analysis.iterations.work import LaunchedWork, Units, same_share
 from nsightpy.frames import Ints
 
 USER, PROFILER, NVTX, COLLECTIVES, KERNELS, WAITS = (
@@ -71,7 +71,9 @@ class Other:
     why: str
 
 
-def of_spans(kind: str, source: str, start: Ints, end: Ints, work: Work) -> Candidate | None:
+def of_spans(
+    kind: str, source: str, start: Ints, end: Ints, work: LaunchedWork
+) -> Candidate | None:
     """Windows of iterations whose host spans are known (ascending, disjoint).
 
     An iteration lasts until the host and the GPU are done with it, and begins with the host's,
@@ -97,7 +99,12 @@ def of_spans(kind: str, source: str, start: Ints, end: Ints, work: Work) -> Cand
 
 
 def of_units(
-    kind: str, source: str, units: Units, work: Work, sampled: bool, first_ns: int | None = None
+    kind: str,
+    source: str,
+    units: Units,
+    work: LaunchedWork,
+    sampled: bool,
+    first_ns: int | None = None,
 ) -> Candidate:
     """Windows of units of work: each from the completion of the one before to its own.
 
@@ -126,7 +133,7 @@ def owner_of(start: Ints, end: Ints, times: Ints) -> Ints:
     return np.where((place >= 0) & (times <= end[np.maximum(place, 0)]), place, -1)
 
 
-def compute_within(start: Ints, end: Ints, work: Work) -> Ints:
+def compute_within(start: Ints, end: Ints, work: LaunchedWork) -> Ints:
     """The work that is no communication and begins in each window, in ns."""
     owner = owner_of(start, end - 1, work.start)
     mine = (owner >= 0) & ~is_communication(work.name)
@@ -134,14 +141,14 @@ def compute_within(start: Ints, end: Ints, work: Work) -> Ints:
     return np.bincount(owner[mine], weights, minlength=len(start)).astype(np.int64)
 
 
-def _same(work: Work, start: Ints, end: Ints, near: NDArray[np.bool_]) -> float:
+def _same(work: LaunchedWork, start: Ints, end: Ints, near: NDArray[np.bool_]) -> float:
     """The share of the spans near the usual size that launched about the same kernels."""
     low = np.searchsorted(work.issued, start)
     high = np.searchsorted(work.issued, end, side="right")
     return same_share(work, low, high, np.flatnonzero(near)) if near.any() else 0.0
 
 
-def _covered(start: Ints, end: Ints, owner: Ints, work: Work) -> float:
+def _covered(start: Ints, end: Ints, owner: Ints, work: LaunchedWork) -> float:
     """The smaller of two shares: of the work, and of the time from first to last, in windows."""
     whole = int(work.lengths.sum())
     done = int(work.lengths[owner >= 0].sum()) / whole if whole else 0.0

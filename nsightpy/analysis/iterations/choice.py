@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Cause, Other
-from nsightpy.analysis.iterations.ranges import NamedRanges, from_nvtx
+from nsightpy.analysis.iterations.ranges import ProgramRanges, from_nvtx
 from nsightpy.analysis.iterations.sequences import from_sequences
-from nsightpy.analysis.iterations.work import Work
+from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.units import format_time
 
 AGREES = 0.1
@@ -21,7 +21,7 @@ OTHERS = 6
 
 
 @dataclass(frozen=True)
-class Choice:
+class IterationChoice:
     """The candidate that was chosen, None with the reason in `why`; `others` repeat, too."""
 
     chosen: Candidate | None
@@ -31,7 +31,9 @@ class Choice:
     cause: Cause | None = None
 
 
-def choose(work: Work, alone: Work, ranges: NamedRanges, first_ns: int | None = None) -> Choice:
+def choose_iterations(
+    work: LaunchedWork, alone: LaunchedWork, ranges: ProgramRanges, first_ns: int | None = None
+) -> IterationChoice:
     """The iterations of one process among all candidates.
 
     `alone`: the work of its busiest device, the order of whose launches is judged.
@@ -51,13 +53,13 @@ def choose(work: Work, alone: Work, ranges: NamedRanges, first_ns: int | None = 
         text = ", ".join(_described(one) for one in [named[0], *([sequence] if sequence else [])])
         others = (*(_as_other(one) for one in named), *rejected, *levels)
         why = f"the sources disagree: {text}; --nvtx RANGE decides"
-        return Choice(None, others[:OTHERS], why=why, cause=Cause.SOURCES_DISAGREE)
+        return IterationChoice(None, others[:OTHERS], why=why, cause=Cause.SOURCES_DISAGREE)
     if sequence is not None:
         return _chosen(sequence, [], None, [*rejected, *levels])
     others = tuple([*rejected, *levels][:OTHERS])
     parts = any(one.why for one in others)
     cause = Cause.PARTS_OF_A_STEP if parts else Cause.NOTHING_REPEATS
-    return Choice(None, others, why=_reason(others), cause=cause)
+    return IterationChoice(None, others, why=_reason(others), cause=cause)
 
 
 def _chosen(
@@ -65,7 +67,7 @@ def _chosen(
     named: Sequence[Candidate],
     sequence: Candidate | None,
     rest: Sequence[Other],
-) -> Choice:
+) -> IterationChoice:
     """A choice with all other candidates, and how the launches' order relates to it."""
     beside = [one for one in named if one is not chosen]
     notes = []
@@ -76,7 +78,7 @@ def _chosen(
         elif not _related(chosen, sequence):
             notes.append(f"{_described(sequence)} does not fit the {chosen.source}")
     others = tuple([*(_as_other(one) for one in beside), *rest][:OTHERS])
-    return Choice(chosen, others, tuple(notes))
+    return IterationChoice(chosen, others, tuple(notes))
 
 
 def _reason(others: Sequence[Other]) -> str:

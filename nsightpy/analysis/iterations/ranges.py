@@ -29,7 +29,7 @@ from nsightpy.analysis.iterations.vocabulary import (
     is_profiler_step,
     role_of,
 )
-from nsightpy.analysis.iterations.work import Work
+from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.frames import Frame, Ints, Labels
@@ -44,7 +44,7 @@ _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True)
-class NamedRanges:
+class ProgramRanges:
     """Ranges of a program's own (no library's) with a group for each name, level and thread.
 
     `start`, `end` in ns; `codes` into `names` and `roles`; `level`: nesting depth of each group.
@@ -72,7 +72,7 @@ class NamedRanges:
         return [code for code, role in enumerate(self.roles) if role in roles]
 
 
-def named_groups(ranges: Frame) -> NamedRanges:
+def named_groups(ranges: Frame) -> ProgramRanges:
     """The ranges of one process (RANGE_COLUMNS) by name, level and thread."""
     own = ~ranges.labels("domain").equals(sorted(LIBRARY_DOMAINS))
     ranges = ranges.take(own & (ranges.ints("tid") == ranges.ints("end_tid")))
@@ -85,7 +85,7 @@ def named_groups(ranges: Frame) -> NamedRanges:
     keys = groups.keys if ranges.rows else ()
     first = np.zeros(len(keys), dtype=np.int64)
     first[groups.codes[::-1]] = np.arange(ranges.rows)[::-1]
-    return NamedRanges(
+    return ProgramRanges(
         ranges.ints("start_ns"),
         ranges.ints("end_ns"),
         groups.codes,
@@ -96,7 +96,7 @@ def named_groups(ranges: Frame) -> NamedRanges:
     )
 
 
-def from_named_ranges(ranges: Frame, work: Work, text: str) -> Candidate | None:
+def from_named_ranges(ranges: Frame, work: LaunchedWork, text: str) -> Candidate | None:
     """The instances of ranges that the user named, those of the busiest thread."""
     if not ranges.rows:
         return None
@@ -110,7 +110,7 @@ def from_named_ranges(ranges: Frame, work: Work, text: str) -> Candidate | None:
 
 
 def from_nvtx(
-    found: NamedRanges, work: Work
+    found: ProgramRanges, work: LaunchedWork
 ) -> tuple[list[Candidate], list[Candidate], list[Other]]:
     """Ranges named as steps, other ranges that may be the iterations, likeliest first, and those
     that repeat and are no iterations."""
@@ -128,7 +128,7 @@ def from_nvtx(
     return steps, others, rejected[:OTHERS]
 
 
-def _without_warm_up(found: NamedRanges, work: Work) -> Work:
+def _without_warm_up(found: ProgramRanges, work: LaunchedWork) -> LaunchedWork:
     """The work that was not launched inside ranges called warm-up."""
     kept = np.ones(len(work), dtype=np.bool_)
     for code in found.of_roles(Role.WARM_UP):
@@ -138,7 +138,7 @@ def _without_warm_up(found: NamedRanges, work: Work) -> Work:
 
 
 def _candidates(
-    found: NamedRanges, work: Work, codes: Sequence[int], covered: float, regular: float
+    found: ProgramRanges, work: LaunchedWork, codes: Sequence[int], covered: float, regular: float
 ) -> list[Candidate]:
     """Repeated ranges among some groups, outermost first, best covered first on a level."""
     counts = found.counts
@@ -159,7 +159,9 @@ def _candidates(
     return [one for _, _, one in good]
 
 
-def _taking_turns(found: NamedRanges, members: Sequence[int], work: Work) -> Candidate | None:
+def _taking_turns(
+    found: ProgramRanges, members: Sequence[int], work: LaunchedWork
+) -> Candidate | None:
     """From the first to the last of groups that take turns; who does not is left out."""
     spans = sorted(
         ((*found.spans(code), code) for code in members),

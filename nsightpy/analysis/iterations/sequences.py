@@ -22,7 +22,7 @@ from nsightpy.analysis.iterations.candidates import (
     Other,
     of_units,
 )
-from nsightpy.analysis.iterations.ranges import NamedRanges
+from nsightpy.analysis.iterations.ranges import ProgramRanges
 from nsightpy.analysis.iterations.repetition import (
     LOOKED_AT,
     REPEATS,
@@ -41,7 +41,7 @@ from nsightpy.analysis.iterations.vocabulary import (
     names_a_pass,
     products_folded,
 )
-from nsightpy.analysis.iterations.work import Units, Work, units_of
+from nsightpy.analysis.iterations.work import LaunchedWork, Units, units_of
 from nsightpy.frames import Ints
 
 COVERED = 0.5
@@ -108,7 +108,7 @@ class _Roles:
 
 
 def from_sequences(
-    work: Work, ranges: NamedRanges, first_ns: int | None = None
+    work: LaunchedWork, ranges: ProgramRanges, first_ns: int | None = None
 ) -> tuple[Candidate | None, list[Other]]:
     """The iterations that the order of launches shows, and the other levels of repetition.
 
@@ -131,22 +131,22 @@ def from_sequences(
         if chosen is None or one.cycle is not chosen.cycle
     ]
     if chosen is None:
-        return None, _told_apart(others)
+        return None, _without_near_copies(others)
     units = chosen.units
     if len(looked_at) < len(work):
         places = _cuts(chosen.cycle, work) if chosen.kind != WAITS else _after_waits(work)
         if places is None:
-            return None, _told_apart(others)
+            return None, _without_near_copies(others)
         units = units_of(work, places)
     if units.coverage < COVERED or len(units) < REPEATS:
-        return None, _told_apart(others)
+        return None, _without_near_copies(others)
     sampled = len(looked_at) < len(work)
     source = SOURCES[chosen.kind]
     found = of_units(chosen.kind, source, units, work, sampled, first_ns)
-    return found, _told_apart(others)
+    return found, _without_near_copies(others)
 
 
-def _levels(work: Work, ranges: NamedRanges) -> list[Level]:
+def _levels(work: LaunchedWork, ranges: ProgramRanges) -> list[Level]:
     """All levels that cover the work, finest first, with what shows whether they are steps."""
     found = [
         Level(KERNELS, cycle, units_of(work, places))
@@ -169,7 +169,7 @@ def _levels(work: Work, ranges: NamedRanges) -> list[Level]:
     return [_judged(one, roles, work, ranges) for one in found if one.good]
 
 
-def _collective_levels(work: Work) -> list[Level]:
+def _collective_levels(work: LaunchedWork) -> list[Level]:
     """The cycles of the communication kernels alone."""
     rows = np.flatnonzero(is_communication(work.name))
     if len(rows) < REPEATS or len(rows) == len(work):
@@ -187,14 +187,14 @@ def _collective_levels(work: Work) -> list[Level]:
     return found
 
 
-def _cuts(cycle: Cycle, work: Work) -> Ints | None:
+def _cuts(cycle: Cycle, work: LaunchedWork) -> Ints | None:
     """Where the turns of a cycle begin, as positions in the work."""
     runs = [places_of_run(work.name.codes, run) for run in cycle.marks]
     most = max((len(places) for places in runs), default=0)
     return _widest([places for places in runs if len(places) >= max(most - 1, 2)], work)
 
 
-def _widest(marks: Sequence[Ints], work: Work) -> Ints | None:
+def _widest(marks: Sequence[Ints], work: LaunchedWork) -> Ints | None:
     """Of places that mark each turn once those before which the device is idle longest."""
     if not marks:
         return None
@@ -213,13 +213,13 @@ def _widest(marks: Sequence[Ints], work: Work) -> Ints | None:
     )
 
 
-def _after_waits(work: Work) -> Ints:
+def _after_waits(work: LaunchedWork) -> Ints:
     """Positions of the first work launched after each wait of the host."""
     places = np.unique(np.searchsorted(work.issued, work.waits))
     return np.unique(np.concatenate([[0], places[places < len(work)]])).astype(np.int64)
 
 
-def _judged(one: Level, roles: _Roles, work: Work, ranges: NamedRanges) -> Level:
+def _judged(one: Level, roles: _Roles, work: LaunchedWork, ranges: ProgramRanges) -> Level:
     """A level with what shows whether its units are steps or layers."""
     low, high = one.units.edges[one.units.usual], one.units.edges[one.units.usual + 1]
     if _in_each(one.units, roles.optimizer):
@@ -252,7 +252,7 @@ def _in_each(units: Units, mask: NDArray[np.bool_]) -> bool:
     return bool((count > 0).mean() >= DELIMITED) and bool(count.sum() < 0.5 * units.sizes.sum())
 
 
-def _repeats_inside(work: Work, low: int, high: int) -> bool:
+def _repeats_inside(work: LaunchedWork, low: int, high: int) -> bool:
     """Whether a sequence of some kernels comes three times or more within one unit."""
     if high - low < REPEATS * REPEATS:
         return False
@@ -273,7 +273,7 @@ def _is_large(codes: NDArray[np.int32], products: int) -> bool:
     return products >= PRODUCTS or len(np.unique(codes)) >= DIFFERENT
 
 
-def _apart(units: Units, work: Work) -> bool:
+def _apart(units: Units, work: LaunchedWork) -> bool:
     """Whether the device is idle before each unit for much longer than anywhere inside of one."""
     busy_until = np.maximum.accumulate(work.end)
     gap = np.maximum(work.start[1:] - busy_until[:-1], 0)
@@ -289,7 +289,7 @@ def _apart(units: Units, work: Work) -> bool:
     return usual >= APART * float(np.quantile(gap[inside], 0.95)) and usual >= IDLE_SHARE * length
 
 
-def _waits_once(units: Units, work: Work) -> bool:
+def _waits_once(units: Units, work: LaunchedWork) -> bool:
     """Whether the host waits in nearly every unit, and only about once."""
     if not len(work.waits):
         return False
@@ -300,7 +300,7 @@ def _waits_once(units: Units, work: Work) -> bool:
     )
 
 
-def _layers_named(one: Level, work: Work, ranges: NamedRanges) -> str:
+def _layers_named(one: Level, work: LaunchedWork, ranges: ProgramRanges) -> str:
     """Which ranges say that the units are parts of one pass; empty if none does."""
     edges = one.units.edges
     start = work.issued[edges[:-1]]
@@ -321,7 +321,7 @@ def _layers_named(one: Level, work: Work, ranges: NamedRanges) -> str:
     return ""
 
 
-def _choose(levels: Sequence[Level], work: Work) -> tuple[Level | None, dict[int, str]]:
+def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, dict[int, str]]:
     """The level whose units are steps, and why the others are not."""
     why = {id(one): f"layers: {one.layer}" for one in levels if one.layer}
     # by launches: libraries' matrix products, which hold most of the work, are in solvers as well
@@ -357,21 +357,21 @@ def _choose(levels: Sequence[Level], work: Work) -> tuple[Level | None, dict[int
     return chosen, why
 
 
-def _launches_are_steps(one: Level, work: Work) -> bool:
+def _launches_are_steps(one: Level, work: LaunchedWork) -> bool:
     """Whether single launches are what repeats: they are nearly all, or the host waits for each."""
     if one.units.work_share < DOMINATES:
         return False
     return len(one.units) >= 5 or _waits_once(one.units, work)
 
 
-def _other(one: Level, work: Work, why: str) -> Other:
+def _other(one: Level, work: LaunchedWork, why: str) -> Other:
     starts = work.start[one.units.edges[:-1]]
     period = float(np.median(np.diff(starts))) if len(starts) > 1 else 0.0
     source = f"{SOURCES[one.kind]} of {one.cycle.period}"
     return Other(one.kind, source, len(one.units), period, why)
 
 
-def _told_apart(others: Sequence[Other], most: int = 6) -> list[Other]:
+def _without_near_copies(others: Sequence[Other], most: int = 6) -> list[Other]:
     """The others without those that are the same but for a launch or two."""
     kept: list[Other] = []
     for one in sorted(others, key=lambda one: -one.count * one.period_ns):

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.iterations.candidates import Candidate, Cause, Other, owner_of
-from nsightpy.analysis.iterations.choice import choose
-from nsightpy.analysis.iterations.ranges import NamedRanges, from_named_ranges, named_groups
+from nsightpy.analysis.iterations.choice import choose_iterations
+from nsightpy.analysis.iterations.ranges import ProgramRanges, from_named_ranges, named_groups
 from nsightpy.analysis.iterations.repetition import REPEATS
 from nsightpy.analysis.iterations.vocabulary import Role, is_wait
 from nsightpy.analysis.iterations.work import work_of
@@ -122,7 +122,7 @@ def find_iterations(
     own = named_groups(ranges)
     some = _on_busiest_device(kernels, graphs)
     alone = work if some is None else work_of(*some, calls, waits)
-    found = choose(work, alone, own, first_ns)
+    found = choose_iterations(work, alone, own, first_ns)
     if found.chosen is None:
         return _none(found.why, found.cause, found.others)
     return _phased(found.chosen, profiler, own, found.others, found.notes)
@@ -161,7 +161,7 @@ def steady_state(found: Iterations) -> SteadyState | None:
 def _phased(
     chosen: Candidate,
     profiler: Ints,
-    ranges: NamedRanges | None,
+    ranges: ProgramRanges | None,
     others: Sequence[Other],
     notes: Sequence[str],
 ) -> Iterations:
@@ -195,7 +195,7 @@ def _phased(
     )
 
 
-def _named_warm_up(chosen: Candidate, ranges: NamedRanges) -> NDArray[np.bool_]:
+def _named_warm_up(chosen: Candidate, ranges: ProgramRanges) -> NDArray[np.bool_]:
     """Which iterations lie in ranges called warm-up; none where all of them do."""
     inside = np.zeros(len(chosen), dtype=np.bool_)
     middle = (chosen.start + chosen.end) // 2

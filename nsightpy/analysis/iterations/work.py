@@ -16,7 +16,7 @@ OVERLAP = 0.75
 
 
 @dataclass(frozen=True)
-class Work:
+class LaunchedWork:
     """The kernels and graph launches of one process in the order of their launch; times in ns.
 
     `issued`: start of the launch call, else own start. `waits`: when the process's calls that
@@ -36,9 +36,9 @@ class Work:
     def lengths(self) -> Ints:
         return self.end - self.start
 
-    def take(self, rows: Ints) -> Work:
+    def take(self, rows: Ints) -> LaunchedWork:
         """Some of the work, in the same order."""
-        return Work(
+        return LaunchedWork(
             self.name.take(rows), self.start[rows], self.end[rows], self.issued[rows], self.waits
         )
 
@@ -81,7 +81,7 @@ class Units:
         return int(places[len(places) // 2]) if len(places) else 0
 
 
-def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints | None = None) -> Work:
+def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints | None = None) -> LaunchedWork:
     """The work of one process, from frames of that process (pid, correlation_id, names, times).
 
     calls: start_ns, pid and correlation_id of the calls that launch, by start; `waits`: when calls
@@ -99,11 +99,11 @@ def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints | None = No
     waits = np.empty(0, dtype=np.int64) if waits is None else np.sort(waits)
     if (issued[1:] <= issued[:-1]).any():
         order = np.lexsort((start, issued))
-        return Work(name.take(order), start[order], end[order], issued[order], waits)
-    return Work(name, start, end, issued, waits)
+        return LaunchedWork(name.take(order), start[order], end[order], issued[order], waits)
+    return LaunchedWork(name, start, end, issued, waits)
 
 
-def units_of(work: Work, marks: Ints) -> Units:
+def units_of(work: LaunchedWork, marks: Ints) -> Units:
     """The units that begin at marks (ascending positions), and how much they are alike.
 
     The last one ends a usual unit's length after its mark, or with the work.
@@ -129,7 +129,7 @@ def units_of(work: Work, marks: Ints) -> Units:
     )
 
 
-def same_share(work: Work, low: Ints, high: Ints, places: Ints) -> float:
+def same_share(work: LaunchedWork, low: Ints, high: Ints, places: Ints) -> float:
     """The share of sampled units, of those at `places`, that hold about the kernels of the usual.
 
     A unit is the work from position `low` to `high`; the one in the middle is the usual one.

@@ -34,7 +34,7 @@ _USER, _GENERATED_CODE, _TORCH_PYTHON, _CPP, _ALLOCATOR = range(5)
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class AllocationPlaces:
     """The place of each stack: `codes[stack]` is an index of `names`."""
 
     codes: Ints
@@ -47,7 +47,7 @@ class Places:
         return np.where(stacks >= 0, self.codes[np.maximum(stacks, 0)], -1)
 
 
-def places(frames: Frame, by: str = "place") -> Places:
+def places(frames: Frame, by: str = "place") -> AllocationPlaces:
     """The places of all stacks (columns stack, function, file, line; stacks count from 0).
 
     by: "place" is file:line function, "function" file function, "file" the file, "stack" every
@@ -90,7 +90,7 @@ def _kind_of_file(file: str) -> int:
     return _GENERATED_CODE if _GENERATED.match(plain) else _CPP
 
 
-def _whole_stacks(frames: Frame, kind: Ints, first: Ints, files: list[str]) -> Places:
+def _whole_stacks(frames: Frame, kind: Ints, first: Ints, files: list[str]) -> AllocationPlaces:
     """The frames of a stack that are as good as its best one, innermost first."""
     stack = frames.ints("stack")
     kept = np.flatnonzero(kind == kind[first][stack])
@@ -102,10 +102,10 @@ def _whole_stacks(frames: Frame, kind: Ints, first: Ints, files: list[str]) -> P
     return _merged(np.arange(len(first), dtype=np.int64), names)
 
 
-def _merged(codes: Ints, names: list[str]) -> Places:
+def _merged(codes: Ints, names: list[str]) -> AllocationPlaces:
     """Places of equal names become one."""
     labels = Labels.of(names)
-    return Places(labels.codes.astype(np.int64)[codes], labels.values)
+    return AllocationPlaces(labels.codes.astype(np.int64)[codes], labels.values)
 
 
 def _name(frames: Frame, files: list[str], row: int, by: str) -> str:

@@ -17,7 +17,7 @@ _OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")
 
 
 @dataclass(frozen=True, slots=True)
-class Iterations:
+class SnapshotIterations:
     """Stretches of time, `start[i]` to `end[i]` in ns, and what they were known by."""
 
     source: str
@@ -28,7 +28,7 @@ class Iterations:
         return len(self.start)
 
 
-def iterations(ranges: Frame) -> Iterations:
+def snapshot_iterations(ranges: Frame) -> SnapshotIterations:
     """The iterations that a snapshot has (schema snapshot_ranges).
 
     The profiler's steps, else the time from one optimizer step's end to the next one's end: the
@@ -41,17 +41,17 @@ def iterations(ranges: Frame) -> Iterations:
     rows = np.flatnonzero(names.equals(steps) & closed)
     if len(rows):
         rows = rows[np.argsort(start[rows], kind="stable")]
-        return Iterations("ProfilerStep", start[rows], end[rows])
+        return SnapshotIterations("ProfilerStep", start[rows], end[rows])
     for name in names.values:
         if _OPTIMIZER_STEP.match(name):
             ends = np.sort(end[names.equals([name]) & closed])
-            return Iterations(name.replace("#", " of ", 1), ends[:-1], ends[1:])
+            return SnapshotIterations(name.replace("#", " of ", 1), ends[:-1], ends[1:])
     empty = np.empty(0, dtype=np.int64)
-    return Iterations("", empty, empty)
+    return SnapshotIterations("", empty, empty)
 
 
 def left_behind(
-    found: Recorded, spans: Iterations, codes: Ints, names: Sequence[str]
+    found: Recorded, spans: SnapshotIterations, codes: Ints, names: Sequence[str]
 ) -> list[MemoryGrowth]:
     """What every iteration leaves, of those that the events cover from their start.
 

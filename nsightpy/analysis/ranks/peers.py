@@ -6,6 +6,7 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import POINT_TO_POINT, Ledger, Mask
+from nsightpy.analysis.grouping import connected
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
 
 
@@ -46,16 +47,7 @@ def point_to_point(ledger: Ledger) -> Mask:
 
 def _pipelines(arrivals: Arrivals, passes: Mask, units: int) -> list[int]:
     """For each unit the first one of those that transfers between two (`passes`) tie it to."""
-    first = list(range(units))
-
-    def root(unit: int) -> int:
-        while first[unit] != unit:
-            unit = first[unit]
-        return unit
-
     begins = arrivals.first[passes[arrivals.first] & (arrivals.sizes == 2)]
     pairs = np.stack((arrivals.unit[begins], arrivals.unit[begins + 1]), axis=1)
-    for one, other in np.unique(pairs, axis=0).tolist():
-        low, high = sorted((root(one), root(other)))
-        first[high] = low
-    return [root(unit) for unit in range(units)]
+    roots = connected(pairs.ravel(), np.repeat(np.arange(len(pairs)), 2), units)
+    return [int(root) for root in roots]

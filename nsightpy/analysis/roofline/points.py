@@ -17,7 +17,7 @@ from nsightpy.analysis.roofline.speed_of_light import speed_of_light
 from nsightpy.analysis.roofline.tensor import ACTIVE_PCT, tensor_active_pct, tensor_work
 from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, Traffic, traffic
 from nsightpy.analysis.roofline.verdicts import verdict
-from nsightpy.analysis.roofline.work import Work, scalar_work
+from nsightpy.analysis.roofline.work import FlopRate, scalar_work
 from nsightpy.frames import Frame
 from nsightpy.results.rooflines import (
     ALMOST_NO_TRAFFIC,
@@ -88,7 +88,7 @@ def variants(launches: Iterable[RooflineLaunch]) -> tuple[RooflineVariant, ...]:
     return tuple(sorted(variants, key=lambda one: -(one.total_ns or 0)))
 
 
-def points(works: Sequence[Work], levels: Sequence[Traffic]) -> tuple[Point, ...]:
+def points(works: Sequence[FlopRate], levels: Sequence[Traffic]) -> tuple[Point, ...]:
     """One point per precision and level; a precision alone where no traffic is known."""
     works = [work for work in works if _possible(work.flops_per_s, work.peak_flops_per_s)]
     levels = [one for one in levels if _possible(one.bytes_per_s, one.peak_bytes_per_s)]
@@ -155,7 +155,7 @@ def _machine(launches: Frame, row: int, r: Readings, clock: str | float) -> tupl
 
 
 def _missing(
-    r: Readings, works: Sequence[Work], levels: Sequence[Traffic], tensor: bool, no_class: bool
+    r: Readings, works: Sequence[FlopRate], levels: Sequence[Traffic], tensor: bool, no_class: bool
 ) -> tuple[str, ...]:
     """Why points are absent, and what would collect them."""
     found = []
@@ -176,7 +176,7 @@ def _missing(
 
 
 def _remarks(
-    works: Sequence[Work], levels: Sequence[Traffic], title: str | None, own: str | None
+    works: Sequence[FlopRate], levels: Sequence[Traffic], title: str | None, own: str | None
 ) -> tuple[str, ...]:
     """What to know about the points that are there."""
     found = [work.remark for work in works if work.remark]
@@ -198,7 +198,7 @@ def _remarks(
     return tuple(found)
 
 
-def _has_tensor(works: Sequence[Work]) -> bool:
+def _has_tensor(works: Sequence[FlopRate]) -> bool:
     return any(work.precision not in SCALAR for work in works)
 
 

@@ -18,7 +18,7 @@ from nsightpy.analysis.roofline.chips import (
     Chip,
 )
 from nsightpy.analysis.roofline.readings import Readings
-from nsightpy.analysis.roofline.work import Work
+from nsightpy.analysis.roofline.work import FlopRate
 
 ACTIVE_PCT = 1.0
 _PATH = re.compile(
@@ -44,7 +44,7 @@ class _Path:
         return not self.op and not self.sparsity
 
 
-def tensor_work(readings: Readings, clock_factor: float = 1.0) -> list[Work]:
+def tensor_work(readings: Readings, clock_factor: float = 1.0) -> list[FlopRate]:
     """The tensor types with work in this launch."""
     if Chip(readings.capability).is_volta:
         return _volta(readings, clock_factor)
@@ -90,7 +90,7 @@ def _by_type(paths: list[_Path]) -> Mapping[str, list[_Path]]:
     return groups
 
 
-def _work(r: Readings, name: str, paths: list[_Path], clock_factor: float) -> Work | None:
+def _work(r: Readings, name: str, paths: list[_Path], clock_factor: float) -> FlopRate | None:
     aggregate = next((path for path in paths if path.is_aggregate), None)
     parts = [path for path in paths if not path.is_aggregate]
     rates = {path.metric: _rate(r, path) for path in paths}
@@ -106,7 +106,7 @@ def _work(r: Readings, name: str, paths: list[_Path], clock_factor: float) -> Wo
     ceilings = [path for path in parts if (path.sparsity == "on") == sparse]
     peaks = [_peak(r, path) for path in ceilings or ([aggregate] if aggregate else [])]
     peak = max((each for each in peaks if each is not None), default=None)
-    return Work(
+    return FlopRate(
         type_name(name),
         achieved,
         peak and peak * clock_factor,
@@ -143,7 +143,7 @@ def _peak(r: Readings, path: _Path) -> float | None:
     return r.get(f"{path.metric}.peak_sustained_elapsed.per_second")
 
 
-def _volta(r: Readings, clock_factor: float) -> list[Work]:
+def _volta(r: Readings, clock_factor: float) -> list[FlopRate]:
     clock, count = r.sm_hz, r.sm_count
     per_cycle = r.get(f"smsp__{_VOLTA}.per_cycle_elapsed")
     if per_cycle is not None and r.smsp_hz:
@@ -160,4 +160,4 @@ def _volta(r: Readings, clock_factor: float) -> list[Work]:
             peak = VOLTA_OPS_PER_INSTRUCTION * width * clock * clock_factor
         elif count:
             peak = VOLTA_TENSOR_OPS_PER_SM * count * clock * clock_factor
-    return [Work("tensor_fp16", rate, peak)]
+    return [FlopRate("tensor_fp16", rate, peak)]

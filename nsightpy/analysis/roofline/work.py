@@ -14,7 +14,7 @@ from nsightpy.analysis.roofline.readings import Readings
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class FlopRate:
     """Achieved and peak FLOP/s of a precision, and what to know about them."""
 
     precision: str
@@ -34,14 +34,14 @@ _SCALARS = (_Scalar("fp64", "d", 1), _Scalar("fp32", "f", 1), _Scalar("fp16", "h
 _PACKED = (("fadd2", 2), ("fmul2", 2), ("ffma2", 4))
 
 
-def scalar_work(readings: Readings, clock_factor: float = 1.0) -> list[Work]:
+def scalar_work(readings: Readings, clock_factor: float = 1.0) -> list[FlopRate]:
     """FP64, FP32 and FP16 outside the tensor cores, where they were counted; zero is a count."""
     found = []
     for kind in _SCALARS:
         rate = _rate(readings, kind)
         if rate is not None:
             peak = scalar_peak(readings, kind.precision)
-            found.append(Work(kind.precision, rate, peak and peak * clock_factor))
+            found.append(FlopRate(kind.precision, rate, peak and peak * clock_factor))
     return found
 
 

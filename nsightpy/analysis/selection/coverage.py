@@ -18,7 +18,7 @@ PASSES_OTHERWISE = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Unit:
+class ProfiledProcess:
     """A process that can be profiled: its report, rank (None: not known) and pid."""
 
     report: str
@@ -32,11 +32,11 @@ class Unit:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class KernelChoice:
     """A variant worth profiling: where to profile it, which launches, and its weight over all."""
 
     variant: Variant
-    unit: Unit
+    unit: ProfiledProcess
     samples: tuple[Sample, ...]
     instances: int
     total_ns: int
@@ -53,12 +53,12 @@ class Selection:
     `over_budget`: variants left out because of the budget. `passes`: assumed, for one launch.
     """
 
-    choices: tuple[Choice, ...]
+    choices: tuple[KernelChoice, ...]
     whole_ns: int
     variants: int
     passes: int
     unreachable: tuple[Variant, ...] = ()
-    over_budget: tuple[Choice, ...] = field(default=())
+    over_budget: tuple[KernelChoice, ...] = field(default=())
 
     @property
     def launches(self) -> int:
@@ -83,8 +83,8 @@ def passes_of(metric_set: str, given: int | None = None) -> int:
     return PASSES.get(metric_set, PASSES_OTHERWISE) if given is None else given
 
 
-def choose(
-    found: Iterable[tuple[Unit, Portion]],
+def choose_kernels(
+    found: Iterable[tuple[ProfiledProcess, Portion]],
     *,
     coverage: float = 0.8,
     top: int | None = None,
@@ -96,7 +96,7 @@ def choose(
     Every variant is profiled in one process: as few processes as possible, those with the most
     chosen time first, lower ranks before higher ones.
     """
-    by_variant: dict[Variant, list[tuple[Unit, Portion]]] = defaultdict(list)
+    by_variant: dict[Variant, list[tuple[ProfiledProcess, Portion]]] = defaultdict(list)
     for unit, portion in found:
         by_variant[portion.variant].append((unit, portion))
     totals = {v: sum(p.total_ns for _, p in parts) for v, parts in by_variant.items()}
@@ -124,13 +124,13 @@ def _enough(totals: Sequence[int], whole: int, coverage: float, top: int | None)
 
 
 def _homes(
-    parts: dict[Variant, list[tuple[Unit, Portion]]], totals: dict[Variant, int]
-) -> dict[Variant, Unit]:
+    parts: dict[Variant, list[tuple[ProfiledProcess, Portion]]], totals: dict[Variant, int]
+) -> dict[Variant, ProfiledProcess]:
     """The process in which each variant is profiled."""
     left = {v: {u for u, p in own if p.samples} for v, own in parts.items()}
-    homes: dict[Variant, Unit] = {}
+    homes: dict[Variant, ProfiledProcess] = {}
     while left:
-        weight: dict[Unit, int] = defaultdict(int)
+        weight: dict[ProfiledProcess, int] = defaultdict(int)
         for variant, units in left.items():
             for unit in units:
                 weight[unit] += totals[variant]
@@ -141,9 +141,11 @@ def _homes(
     return homes
 
 
-def _choice(variant: Variant, home: Unit, parts: Sequence[tuple[Unit, Portion]]) -> Choice:
+def _choice(
+    variant: Variant, home: ProfiledProcess, parts: Sequence[tuple[ProfiledProcess, Portion]]
+) -> KernelChoice:
     samples = next(p.samples for unit, p in parts if unit == home)
-    return Choice(
+    return KernelChoice(
         variant,
         home,
         samples,
@@ -154,7 +156,7 @@ def _choice(variant: Variant, home: Unit, parts: Sequence[tuple[Unit, Portion]])
     )
 
 
-def _within(choices: Sequence[Choice], passes: int, budget: int | None) -> int:
+def _within(choices: Sequence[KernelChoice], passes: int, budget: int | None) -> int:
     """How many of the first choices the budget of passes allows."""
     if budget is None:
         return len(choices)

@@ -20,7 +20,7 @@ _UNNAMED = re.compile(r"(?:\(anonymous namespace\)|<unnamed>|unnamed>)::")
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredKernel:
     """Launches of one kernel and geometry as ncu saw them; `typical` is that of median duration."""
 
     number: int
@@ -37,14 +37,14 @@ class Measured:
 class Match:
     """The measurement of a kernel, and what they have in common."""
 
-    measured: Measured
+    measured: MeasuredKernel
     way: str
 
 
-def measurements(variants: Iterable[RooflineVariant]) -> tuple[Measured, ...]:
+def measurements(variants: Iterable[RooflineVariant]) -> tuple[MeasuredKernel, ...]:
     """What ncu measured, numbered in the order given."""
     return tuple(
-        Measured(
+        MeasuredKernel(
             number,
             one.first.mangled_name,
             one.first.base_name,
@@ -58,7 +58,7 @@ def measurements(variants: Iterable[RooflineVariant]) -> tuple[Measured, ...]:
     )
 
 
-def match(variant: Variant, measured: Sequence[Measured]) -> Match | None:
+def match(variant: Variant, measured: Sequence[MeasuredKernel]) -> Match | None:
     """The measurement of a kernel: by mangled name and geometry; by function and geometry; loosely.
 
     Loosely is the same function under another geometry, that with the nearest number of threads.
@@ -92,15 +92,15 @@ def plain_signature(name: str) -> str:
     return _NOISE.sub("", short)
 
 
-def _same_function(variant: Variant, one: Measured) -> bool:
+def _same_function(variant: Variant, one: MeasuredKernel) -> bool:
     return bool({variant.base or function_name(variant.name)} & {_function(one)} - {""})
 
 
-def _function(one: Measured) -> str:
+def _function(one: MeasuredKernel) -> str:
     return one.base or function_name(one.name).rpartition("::")[2]
 
 
-def _same_instance(variant: Variant, one: Measured) -> bool:
+def _same_instance(variant: Variant, one: MeasuredKernel) -> bool:
     """Whether template arguments agree, as far as both names have any."""
     if not (variant.name and one.name):
         return True
@@ -108,7 +108,7 @@ def _same_instance(variant: Variant, one: Measured) -> bool:
     return own == other or "<" not in own or "<" not in other
 
 
-def _same_shape(variant: Variant, one: Measured) -> bool:
+def _same_shape(variant: Variant, one: MeasuredKernel) -> bool:
     return _agrees(variant.grid, one.grid) and _agrees(variant.block, one.block)
 
 
@@ -126,7 +126,7 @@ def _threads(variant: Variant) -> int:
     return total
 
 
-def _apart(one: Measured, wanted: int) -> float:
+def _apart(one: MeasuredKernel, wanted: int) -> float:
     sizes = [int(size) for text in (one.grid, one.block) for size in re.findall(r"\d+", text)]
     total = 1
     for size in sizes:

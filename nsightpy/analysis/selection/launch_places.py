@@ -50,7 +50,7 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class LaunchCounts:
     """How many launches of its process with the same name came before this one."""
 
     mangled: int
@@ -63,7 +63,7 @@ class Sample:
     """One launch: its duration, its places, and why it was chosen (median or outlier)."""
 
     duration_ns: int
-    places: Places
+    places: LaunchCounts
     role: str = "median"
 
 
@@ -97,8 +97,8 @@ class Launches:
     visible: Mask
     places: tuple[Ints, Ints, Ints]
 
-    def places_of(self, row: int) -> Places:
-        return Places(*(int(column[row]) for column in self.places))
+    def places_of(self, row: int) -> LaunchCounts:
+        return LaunchCounts(*(int(column[row]) for column in self.places))
 
 
 def in_api_order(kernels: Frame) -> Ints:
@@ -108,7 +108,7 @@ def in_api_order(kernels: Frame) -> Ints:
     )
 
 
-def launches_of(kernels: Frame, visible: Mask | None = None) -> Launches:
+def variant_launches(kernels: Frame, visible: Mask | None = None) -> Launches:
     """Variants and places of kernels (COLUMNS); `visible` as in Launches, all by default."""
     seen = np.ones(kernels.rows, dtype=np.bool_) if visible is None else visible
     order, frame = in_api_order(kernels), kernels

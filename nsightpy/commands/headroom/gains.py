@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from nsightpy.analysis.selection.headroom import Roof, StepParts, nearest_roof, unlike
-from nsightpy.analysis.selection.headroom_join import LOOSE, Match, Measured, match
+from nsightpy.analysis.selection.headroom_join import LOOSE, Match, MeasuredKernel, match
 from nsightpy.analysis.selection.launch_places import Variant, variant_of
 from nsightpy.analysis.tally import merge
 from nsightpy.commands.select.plan import shaped
@@ -74,7 +74,7 @@ class Headroom(Table):
 
     kernels: tuple[Kernel, ...] = ()
     step_ns: int = 0
-    unmatched: tuple[Measured, ...] = field(default_factory=tuple)
+    unmatched: tuple[MeasuredKernel, ...] = field(default_factory=tuple)
 
     @property
     def measured(self) -> tuple[Kernel, ...]:
@@ -90,7 +90,9 @@ class Headroom(Table):
         return sum(gains) / self.step_ns
 
 
-def gains(parts: Sequence[StepParts], measured: Sequence[Measured], clock_hz: int) -> list[Kernel]:
+def gains(
+    parts: Sequence[StepParts], measured: Sequence[MeasuredKernel], clock_hz: int
+) -> list[Kernel]:
     """The variants of all reports with their measurements, largest gain first."""
     if not parts:
         return []

@@ -9,7 +9,7 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.intervals import Spans, clip, union
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.selection.headroom import StepParts, nearest_roof, step_parts
-from nsightpy.analysis.selection.headroom_join import LOOSE, Measured, match
+from nsightpy.analysis.selection.headroom_join import LOOSE, MeasuredKernel, match
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import Frame
@@ -35,7 +35,7 @@ def part_of(
     report: SystemReport,
     *,
     scope: Scope,
-    measured: Sequence[Measured],
+    measured: Sequence[MeasuredKernel],
     communication: tuple[str, ...],
     whole: bool,
 ) -> Part:

@@ -155,7 +155,7 @@ def _of_snapshot(snapshot: MemorySnapshot, *, by: str, scope: Scope) -> _Part:
     devices = usage_of(snapshot, by, scope)
     part = _Part([], [], list(snapshot.notes), [])
     for one in devices:
-        figures = (one.peak_bytes, one.found.time_of(one.peak), one.left_bytes)
+        figures = (one.peak_bytes, one.recorded.time_of(one.peak), one.left_bytes)
         part.rows.extend(
             _row(one.device, MEMORY, figures, holder, snapshot.rank) for holder in one.holders
         )

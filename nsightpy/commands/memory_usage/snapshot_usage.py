@@ -7,9 +7,13 @@ from functools import cached_property
 
 import numpy as np
 
-from nsightpy.analysis.memory.allocation_places import Places, places
+from nsightpy.analysis.memory.allocation_places import AllocationPlaces, places
 from nsightpy.analysis.memory.holders import Holder, holders
-from nsightpy.analysis.memory.left_behind import Iterations, iterations, left_behind
+from nsightpy.analysis.memory.left_behind import (
+    SnapshotIterations,
+    left_behind,
+    snapshot_iterations,
+)
 from nsightpy.analysis.memory.over_time import OverTime, over_time
 from nsightpy.analysis.memory.recorded import BEFORE, Recorded, recorded
 from nsightpy.analysis.memory.reserved import OutOfMemory, Reserve, out_of_memory, reserve
@@ -31,7 +35,7 @@ class DeviceUsage:
     """One device of a snapshot: its allocations, by place, within a stretch of its states."""
 
     device: int
-    found: Recorded
+    recorded: Recorded
     codes: Ints
     names: tuple[str, ...]
     first: int
@@ -39,11 +43,11 @@ class DeviceUsage:
     reserve: Reserve
     failures: list[OutOfMemory] = field(default_factory=list)
     growth: list[MemoryGrowth] = field(default_factory=list)
-    iterations: Iterations | None = None
+    iterations: SnapshotIterations | None = None
 
     @property
     def live(self) -> Ints:
-        return self.found.live[self.first : self.last + 1]
+        return self.recorded.live[self.first : self.last + 1]
 
     @cached_property
     def peak(self) -> int:
@@ -61,15 +65,15 @@ class DeviceUsage:
     @cached_property
     def holders(self) -> list[Holder]:
         """Who holds what, of the allocations that were live in the stretch of time."""
-        within = (self.found.start < self.last) & (self.found.freed >= self.first)
+        within = (self.recorded.start < self.last) & (self.recorded.freed >= self.first)
         rows = np.flatnonzero(within)
-        peak, end = self.found.alive(self.peak)[rows], self.found.alive(self.last)[rows]
-        return holders(self.codes[rows], self.names, self.found.bytes[rows], peak, end)
+        peak, end = self.recorded.alive(self.peak)[rows], self.recorded.alive(self.last)[rows]
+        return holders(self.codes[rows], self.names, self.recorded.bytes[rows], peak, end)
 
     @property
     def over_time(self) -> OverTime:
         within, base = (self.first, self.last), (EARLIER, NO_STACK)
-        return over_time(self.found, self.codes, self.names, within, base, OTHERS)
+        return over_time(self.recorded, self.codes, self.names, within, base, OTHERS)
 
 
 def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsage]:
@@ -87,7 +91,9 @@ def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsag
             raise MissingDataError(snapshot.path, problem, "leave them out.")
         codes, names = _named(known, found)
         first, last = found.states(scope.from_ns, scope.to_ns)
-        spans = iterations(ranges.take(np.isin(ranges.ints("device"), (device, ANY_DEVICE))))
+        spans = snapshot_iterations(
+            ranges.take(np.isin(ranges.ints("device"), (device, ANY_DEVICE)))
+        )
         growth = left_behind(found, spans, codes, names) if found.time_of(0) is not None else []
         made.append(
             DeviceUsage(
@@ -121,7 +127,7 @@ def _within(time: int | None, scope: Scope) -> bool:
     return after and (scope.to_ns is None or time <= scope.to_ns)
 
 
-def _named(known: Places, found: Recorded) -> tuple[Ints, tuple[str, ...]]:
+def _named(known: AllocationPlaces, found: Recorded) -> tuple[Ints, tuple[str, ...]]:
     """The place of each allocation; those without a stack have one of two names of their own."""
     codes = known.of(found.stack)
     count = len(known.names)
@@ -165,7 +171,7 @@ def _reserve_notes(one: DeviceUsage, device: str) -> list[str]:
     state, share = one.reserve, one.reserve.unused_share
     if share is None:
         return []
-    at_peak = int(one.found.reserved[one.peak])
+    at_peak = int(one.recorded.reserved[one.peak])
     said = (
         f"{device} at the dump: {format_bytes(state.reserved)} reserved, "
         f"{format_bytes(state.requested)} allocated; {format_bytes(state.unused)} "
@@ -174,7 +180,7 @@ def _reserve_notes(one: DeviceUsage, device: str) -> list[str]:
     if state.free_pieces:
         pieces = counted(state.free_pieces, "piece")
         said += f" in {pieces}, the largest {format_bytes(state.largest_free)}"
-    if one.found.events:
+    if one.recorded.events:
         said += f". At the peak {format_bytes(at_peak)} were reserved"
     return [f"{said}."]
 
@@ -220,7 +226,7 @@ def _signed(size: int) -> str:
 
 def _doubts(one: DeviceUsage, device: str) -> list[str]:
     """Where the recording does not fit together."""
-    found = one.found
+    found = one.recorded
     said = []
     if found.unmatched:
         said.append(f"{device}: {found.unmatched:,} frees end no known allocation; left out.")

@@ -71,7 +71,7 @@ def roofline(
         partial(_read, clock=wanted, devices=devices, nvtx=common.get("nvtx"))
     ).values
     kept = _longest([launch for launches, _ in parts for launch in launches], top)
-    shared = _told([note for _, notes in parts for note in notes], len(opened))
+    shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
     notes = [*_launch_notes(kept), *_clock_notes(kept)]
     groups = variants(kept)
     several = len(opened) > 1
@@ -160,7 +160,7 @@ def _longest(launches: list[RooflineLaunch], top: int | None) -> list[RooflineLa
     return [launches[place] for place in sorted(places)]
 
 
-def _told(notes: Sequence[str], reports: int) -> list[str]:
+def _shared_notes(notes: Sequence[str], reports: int) -> list[str]:
     """The reports' own notes, each once, with how many reports it is about."""
     counts = {note: notes.count(note) for note in dict.fromkeys(notes)}
     if reports == 1:

@@ -8,7 +8,7 @@ from functools import partial
 from inspect import signature
 from typing import TypeVar, Unpack
 
-from nsightpy.analysis.selection.coverage import Selection, choose
+from nsightpy.analysis.selection.coverage import Selection, choose_kernels
 from nsightpy.commands.select.offers import Found, of_ranks, offered
 from nsightpy.commands.select.one_run import one_run_each
 from nsightpy.commands.select.plan import FIELDS, Plan, planned_runs, rows, starts_a_job
@@ -137,22 +137,22 @@ def _chosen(
     """The selection over all reports. Raises ReportError and UsageError where nothing is left."""
     offers = of_ranks([one for part in found for one in part.offers], criteria.profile_rank)
     if not offers:
-        problem = "has no kernels to choose from"
+        problem = "has no kernels to choose_kernels from"
         raise ReportError(request.ranks.inputs[0], problem, _way_out(found))
     budget, passes = criteria.budget, settings.passes(criteria.passes)
-    selection = choose(
+    selection = choose_kernels(
         offers, coverage=criteria.coverage, top=criteria.top, passes=passes, budget=budget
     )
     if selection.over_budget and not selection.choices:
         raise UsageError(
             f"--budget {budget} is less than the {passes} passes that one launch is assumed to "
-            "take: raise it, choose a smaller --set, or give --passes"
+            "take: raise it, choose_kernels a smaller --set, or give --passes"
         )
     return selection
 
 
 def _way_out(found: Sequence[Found]) -> str:
-    """What to do where there is nothing to choose from."""
+    """What to do where there is nothing to choose_kernels from."""
     if any(part.communication_ns for part in found):
         return "All of them are communication kernels: --with-communication chooses them, too."
     if any(part.opaque_launches for part in found):

@@ -10,14 +10,14 @@ import numpy as np
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.iterations.steady import SteadyState
 from nsightpy.analysis.ranking import durations
-from nsightpy.analysis.selection.coverage import Unit
+from nsightpy.analysis.selection.coverage import ProfiledProcess
 from nsightpy.analysis.selection.launch_places import (
     COLUMNS,
     Launches,
     Mask,
     Portion,
-    launches_of,
     portions,
+    variant_launches,
 )
 from nsightpy.commands.select.nvtx_filter import NvtxFilter, range_filter
 from nsightpy.commands.select.settings import Criteria
@@ -29,7 +29,7 @@ from nsightpy.query.steady_state import is_steady, steady_states
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.reports.system import SystemReport
 
-Offer = tuple[Unit, Portion]
+Offer = tuple[ProfiledProcess, Portion]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def launches_in(
     columns = dict.fromkeys((*COLUMNS, "device", *scope.columns))
     kernels = report.frame("kernels", tuple(columns))
     ranges = range_filter(report, kernels, scope.nvtx)
-    done = launches_of(kernels, ranges.visible)
+    done = variant_launches(kernels, ranges.visible)
     numbered = Frame({**done.frame, "row": np.arange(done.frame.rows, dtype=np.int64)})
     weighed = np.zeros(done.frame.rows, dtype=np.bool_)
     inside = scope.in_iterations(report, scope.within(report, numbered))
@@ -95,10 +95,10 @@ def launches_in(
     return done, weighed, ranges
 
 
-def unit_of(report: SystemReport, pid: int) -> Unit:
+def unit_of(report: SystemReport, pid: int) -> ProfiledProcess:
     """Where a process was seen: its report, its rank and the evidence for that."""
     rank, source = report.rank_of(pid)
-    return Unit(str(report.path), rank, pid, source)
+    return ProfiledProcess(str(report.path), rank, pid, source)
 
 
 def of_ranks(offers: list[Offer], spec: str | int | None) -> list[Offer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
+from nsightpy.analysis.selection.coverage import KernelChoice, ProfiledProcess, Selection
 from nsightpy.analysis.selection.launch_places import Launches, Mask, warm
 from nsightpy.analysis.selection.launch_window import shortest_window
 from nsightpy.commands.select.offers import Found, launches_in
@@ -55,7 +55,7 @@ def _runs(
     selection: Selection, output: str, form: str, launches: Mapping[str, tuple[Launches, Mask]]
 ) -> list[PlannedRun]:
     """The runs of a selection; `launches` has of each report all, and those that may stand."""
-    homes: dict[Unit, list[Choice]] = {}
+    homes: dict[ProfiledProcess, list[KernelChoice]] = {}
     for choice in selection.choices:
         homes.setdefault(choice.unit, []).append(choice)
     runs = []
@@ -68,7 +68,12 @@ def _runs(
 
 
 def _stretch(
-    done: Launches, may_stand: Mask, unit: Unit, choices: list[Choice], output: str, form: str
+    done: Launches,
+    may_stand: Mask,
+    unit: ProfiledProcess,
+    choices: list[KernelChoice],
+    output: str,
+    form: str,
 ) -> PlannedRun:
     """The run of the shortest stretch, by the surest kind of name that all choices have."""
     named = [dict(names_of(choice.variant, form)) for choice in choices]

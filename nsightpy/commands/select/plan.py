@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from nsightpy.analysis.selection.coverage import Choice, Selection, Unit
-from nsightpy.analysis.selection.launch_places import Places, Sample, Variant
+from nsightpy.analysis.selection.coverage import KernelChoice, ProfiledProcess, Selection
+from nsightpy.analysis.selection.launch_places import LaunchCounts, Sample, Variant
 from nsightpy.analysis.selection.launch_window import Window
 from nsightpy.errors import UsageError, require_choice
 from nsightpy.names import brief
@@ -47,7 +47,7 @@ class PlannedRun:
 
     run: Run
     rows: tuple[int, ...]
-    unit: Unit
+    unit: ProfiledProcess
     expected: tuple[tuple[Variant, int], ...]
     fallbacks: tuple[Run, ...] = ()
     role: str = "median"
@@ -156,7 +156,7 @@ def planned_runs(selection: Selection, output: str, form: str) -> list[PlannedRu
 
 
 def window_run(
-    choices: Sequence[Choice], window: Window, base: str, output: str, first: int = 1
+    choices: Sequence[KernelChoice], window: Window, base: str, output: str, first: int = 1
 ) -> PlannedRun:
     """The one run of a stretch of launches with one of every choice; all in one process."""
     names = dict.fromkeys(dict(names_of(c.variant, base))[base] for c in choices)
@@ -207,12 +207,12 @@ def rows(
 
 
 def _skip(sample: Sample, base: str) -> int:
-    places: Places = sample.places
+    places: LaunchCounts = sample.places
     skip: int = getattr(places, base)
     return skip
 
 
-def _ranks(unit: Unit) -> tuple[int, ...]:
+def _ranks(unit: ProfiledProcess) -> tuple[int, ...]:
     return () if unit.rank is None else (unit.rank,)
 
 

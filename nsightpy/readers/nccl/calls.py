@@ -63,7 +63,7 @@ class Served(NamedTuple):
     grouped: bool
 
 
-class Thread:
+class CallingThread:
     """The NCCL ranges of one thread, by start."""
 
     def __init__(self, ranges: Sequence[Range]) -> None:
@@ -126,7 +126,7 @@ class Thread:
 class Calls:
     """NCCL's calls by (pid, tid), and what the creation of each (pid, communicator) was given."""
 
-    threads: dict[tuple[int, int], Thread]
+    threads: dict[tuple[int, int], CallingThread]
     communicators: dict[tuple[int, str], Payload]
 
 
@@ -140,7 +140,7 @@ def nccl_calls(export: NsysExport) -> Calls:
                 communicators[pid, one.payload.communicator] = one.payload
         else:
             ranges.setdefault((pid, tid), []).append(one)
-    return Calls({place: Thread(own) for place, own in ranges.items()}, communicators)
+    return Calls({place: CallingThread(own) for place, own in ranges.items()}, communicators)
 
 
 def _ranges(export: NsysExport) -> Iterator[tuple[int, int, Range]]:

@@ -139,7 +139,8 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
     arguments = np.full(kernels.rows, -1, dtype=np.int64)
     arguments[table.ints("kernel")] = np.arange(table.rows)
     rows = [
-        _collective(names[row], _told(table, int(arguments[row])), rank) for row in chosen.tolist()
+        _collective(names[row], _operation_fields(table, int(arguments[row])), rank)
+        for row in chosen.tolist()
     ]
     placed = Frame({name: kernels[name] for name in PLACED}).take(chosen)
     columns: dict[str, ColumnData] = dict(placed)
@@ -152,7 +153,7 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
     return Frame({name: columns[name] for name in frames.COLLECTIVES.names})
 
 
-def _told(table: Frame, row: int) -> dict[str, str | int]:
+def _operation_fields(table: Frame, row: int) -> dict[str, str | int]:
     if row < 0:
         return {}
     return {

@@ -1,6 +1,6 @@
 """The picture of `nsightpy breakdown`: a budget bar per device, and why it had no compute.
 
-Returns a matplotlib Figure. Parts are told apart by hatch as well as by colour.
+Returns a matplotlib Figure. Parts differ by hatch as well as by colour.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Part: TypeAlias = tuple[str, str, str]
 MOST = 40
 WIDTH, LEFT, GAP, RIGHT = 12.0, 0.95, 0.35, 0.2
 BAR, TOP, BOTTOM = 0.27, 1.0, 0.55
-# Room for the words beside a bar, as a multiple of the longest one.
-ROOM = 1.45
+# Space for the words beside a bar, as a multiple of the longest one.
+WIDEST = 1.45
 VISIBLE = 0.003
 BUDGET: tuple[Part, ...] = (
     ("compute", COLORS["compute"], ""),
@@ -106,8 +106,6 @@ def _panel(
     title: str,
 ) -> None:
     """Stacked horizontal bars on one scale of time, a legend of the parts that occur above."""
-    from matplotlib.patches import Patch
-
     longest = max((sum(row) for row in values if row is not None), default=0)
     unit, scale = time_unit_for([longest])
     occurring = [
@@ -128,7 +126,7 @@ def _panel(
             start + 0.012 * longest / scale, y, said, va="center", fontsize=SMALL, color=QUIET
         )
     axes.set_ylim(max(len(records), 2) - 0.4, -0.6)
-    axes.set_xlim(0, ROOM * longest / scale if longest else 1)
+    axes.set_xlim(0, WIDEST * longest / scale if longest else 1)
     if not longest:
         axes.set_xticks([])
     axes.set_xlabel(f"{title} ({unit})", fontsize=SMALL)
@@ -137,29 +135,35 @@ def _panel(
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color=FAINT, linewidth=0.4)
     axes.set_axisbelow(True)
-    handles = [
-        Patch(
-            facecolor=parts[place][1],
-            hatch=parts[place][2],
-            edgecolor="white" if parts[place][2] else QUIET,
-            label=parts[place][0],
-        )
+    visible = [
+        parts[place]
         for place in occurring
         if any(row is not None and row[place] >= VISIBLE * longest for row in values)
     ]
-    if handles:
-        inches = max(len(records), 2) * BAR
-        axes.legend(
-            handles=handles,
-            loc="lower left",
-            bbox_to_anchor=(0, 1 + 0.06 / inches),
-            borderaxespad=0,
-            ncols=3,
-            fontsize=SMALL,
-            frameon=False,
-            handlelength=1.4,
-            columnspacing=1.0,
-        )
+    _legend(axes, visible, max(len(records), 2) * BAR)
+
+
+def _legend(axes: Axes, parts: Sequence[Part], inches: float) -> None:
+    """A legend of the parts above an axes of that height."""
+    from matplotlib.patches import Patch
+
+    if not parts:
+        return
+    handles = [
+        Patch(facecolor=color, hatch=hatch, edgecolor="white" if hatch else QUIET, label=label)
+        for label, color, hatch in parts
+    ]
+    axes.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0, 1 + 0.06 / inches),
+        borderaxespad=0,
+        ncols=3,
+        fontsize=SMALL,
+        frameon=False,
+        handlelength=1.4,
+        columnspacing=1.0,
+    )
 
 
 def _said(record: Record, row: list[int] | None, parts: Sequence[Part]) -> str:

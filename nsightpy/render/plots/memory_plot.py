@@ -82,8 +82,8 @@ def _panels(series: Sequence[MemorySeries]) -> list[tuple[str, list[MemorySeries
 
 def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scale: int) -> None:
     """One kind of memory: a line per device, those with the highest peaks, the peak marked."""
-    drawn = sorted(series, key=lambda one: -one_peak(one))[:LINES]
-    highest = max(max(one_peak(one), max(one.reserved, default=0)) for one in drawn)
+    drawn = sorted(series, key=lambda one: -peak_bytes(one))[:LINES]
+    highest = max(max(peak_bytes(one), max(one.reserved, default=0)) for one in drawn)
     size, unit = _size(highest)
     for place, one in enumerate(drawn):
         if one.layers:
@@ -101,7 +101,7 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
             label=_place(one),
         )
     top = drawn[0]
-    peak = one_peak(top)
+    peak = peak_bytes(top)
     at = top.times_ns[list(top.live).index(peak)] / scale
     axes.plot([at], [peak / size], marker="v", color=INK, markersize=5)
     left_out = f", {len(series) - len(drawn)} devices left out" if len(series) > LINES else ""
@@ -119,7 +119,7 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
         axes.legend(fontsize=SMALL, frameon=False, ncols=4, loc="upper left")
 
 
-def one_peak(one: MemorySeries) -> int:
+def peak_bytes(one: MemorySeries) -> int:
     """The highest live bytes of a series."""
     return max(one.live, default=0)
 

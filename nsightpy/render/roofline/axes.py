@@ -6,14 +6,16 @@ from collections.abc import Sequence
 
 from nsightpy.render.plots.drawing import Box
 from nsightpy.render.plots.log_plane import Plane, Span, frame
-from nsightpy.render.roofline.points import Spot, disc, draw_numbers, draw_points
+from nsightpy.render.roofline.points import DrawnPoint, disc, draw_numbers, draw_points
 from nsightpy.render.roofline.roofs import Roofs, draw_roofs
 from nsightpy.results.rooflines import Ceiling
 
 NAMES_SHARE = 0.17
 
 
-def spans(spots: Sequence[Spot], roofs: Roofs, ceilings: Sequence[Ceiling]) -> tuple[Span, Span]:
+def spans(
+    spots: Sequence[DrawnPoint], roofs: Roofs, ceilings: Sequence[Ceiling]
+) -> tuple[Span, Span]:
     """What the axes must show: every point, every ridge, and some air."""
     xs = [spot.x for spot in spots if spot.x > 0] + [at for _, _, at in roofs.ridges] + [0.1, 10.0]
     ys = [spot.point.flops_per_s for spot in spots] + list(roofs.work.values())
@@ -26,7 +28,9 @@ def spans(spots: Sequence[Spot], roofs: Roofs, ceilings: Sequence[Ceiling]) -> t
     return Span(left, right), Span(min(low / 4, high / 1e3), high * 3)
 
 
-def draw(plane: Plane, roofs: Roofs, spots: Sequence[Spot], ceilings: Sequence[Ceiling]) -> None:
+def draw(
+    plane: Plane, roofs: Roofs, spots: Sequence[DrawnPoint], ceilings: Sequence[Ceiling]
+) -> None:
     """Draw roofs, measured ceilings, ridges and points, and label what matters."""
     frame(plane, "arithmetic intensity (FLOP/byte)", "work (FLOP/s)")
     plane.taken += [disc(plane, spot) for spot in spots]

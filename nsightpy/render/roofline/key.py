@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.render.plots.drawing import INK, LINE, NORMAL, QUIET, SMALL, distinct_names, rate
-from nsightpy.render.roofline.points import FILLS, LEAST_AREA, Spot, marker_of
+from nsightpy.render.roofline.points import FILLS, LEAST_AREA, DrawnPoint, marker_of
 from nsightpy.render.roofline.roofs import Roofs
 from nsightpy.results.rooflines import (
     LEVELS,
@@ -31,7 +31,7 @@ def draw_key(
     group: Sequence[RooflineVariant],
     result: Roofline,
     roofs: Roofs,
-    spots: Sequence[Spot],
+    spots: Sequence[DrawnPoint],
     numbers: dict[int, int],
 ) -> None:
     """Write the key into an axes whose units are inches."""
@@ -62,7 +62,7 @@ def version(launches: Iterable[RooflineLaunch]) -> str:
 
 
 def _signs(
-    axes: Axes, y: float, roofs: Roofs, spots: Sequence[Spot], ceilings: Sequence[Ceiling]
+    axes: Axes, y: float, roofs: Roofs, spots: Sequence[DrawnPoint], ceilings: Sequence[Ceiling]
 ) -> float:
     """The legend of markers and lines; returns where it ends."""
     precisions = sorted(roofs.used)

@@ -13,7 +13,7 @@ from nsightpy.render.plots.log_plane import Plane
 from nsightpy.render.roofline import axes as roofline_axes
 from nsightpy.render.roofline import speed_axes
 from nsightpy.render.roofline.key import MOST_NAMED, draw_key, version
-from nsightpy.render.roofline.points import Spot
+from nsightpy.render.roofline.points import DrawnPoint
 from nsightpy.render.roofline.roofs import roofs_of
 from nsightpy.results.rooflines import LEVELS, Point, Roofline, RooflineLaunch, RooflineVariant
 
@@ -58,7 +58,7 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
                 figure.text(PLOT_LEFT / WIDTH, 1 - down / height, text, color=QUIET)
         if bars:
             area = inch_axes(figure, PLOT_LEFT + 1.6, BOTTOM, PLOT_WIDTH - 1.6, bars_height - 0.35)
-            speed_axes.draw(area, [(numbers[id(v)], v) for v in bars], KEY_LEFT - PLOT_LEFT)
+            speed_axes.draw(area, [(numbers[id(v)], v) for v in bars])
     return figure
 
 
@@ -109,7 +109,7 @@ def _panel(
     draw_key(key, group, result, roofs, spots, numbers)
 
 
-def _spots(group: Sequence[RooflineVariant], numbers: dict[int, int]) -> list[Spot]:
+def _spots(group: Sequence[RooflineVariant], numbers: dict[int, int]) -> list[DrawnPoint]:
     """The points of the launches of median duration; few kernels show every level."""
     whole = sum(variant.total_ns or 0 for variant in group)
     found = []
@@ -119,7 +119,7 @@ def _spots(group: Sequence[RooflineVariant], numbers: dict[int, int]) -> list[Sp
         seen: set[str] = set()
         for point in _drawn(launch, crowded=len(group) > MOST_WITH_LEVELS):
             found.append(
-                Spot(
+                DrawnPoint(
                     numbers[id(variant)],
                     point,
                     share,

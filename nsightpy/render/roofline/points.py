@@ -20,7 +20,7 @@ _AROUND = [(math.cos(a), math.sin(a)) for a in (math.pi * k / 4 for k in (1, 3, 
 
 
 @dataclass(frozen=True)
-class Spot:
+class DrawnPoint:
     """A point to draw: which kernel (its number in the key), where, how large, how spread."""
 
     number: int
@@ -47,14 +47,14 @@ def marker_of(precision: str, precisions: Sequence[str]) -> tuple[str, str]:
     return TENSOR_MARKERS[tensors.index(precision) % len(TENSOR_MARKERS)]
 
 
-def disc(plane: Plane, spot: Spot) -> Box:
+def disc(plane: Plane, spot: DrawnPoint) -> Box:
     """The space of a point."""
     x, y = plane.place(spot.x, spot.point.flops_per_s)
     radius = math.sqrt(spot.area) / 72 / 2
     return Box(x - radius, y - radius, 2 * radius, 2 * radius)
 
 
-def draw_points(plane: Plane, spots: Sequence[Spot], precisions: Sequence[str]) -> None:
+def draw_points(plane: Plane, spots: Sequence[DrawnPoint], precisions: Sequence[str]) -> None:
     """Draw the points, the larger ones first, and join those of one kernel."""
     lines: dict[tuple[int, str], list[tuple[float, float]]] = {}
     order = ("l1", "l2", "dram", "")
@@ -84,7 +84,7 @@ def draw_points(plane: Plane, spots: Sequence[Spot], precisions: Sequence[str]) 
             plane.axes.plot(xs, ys, "-", color=QUIET, linewidth=0.6, zorder=3)
 
 
-def _arrow(plane: Plane, spot: Spot) -> None:
+def _arrow(plane: Plane, spot: DrawnPoint) -> None:
     """More work was done than was counted: up."""
     x, y = plane.place(spot.x, spot.point.flops_per_s)
     start = y + math.sqrt(spot.area) / 72 / 2
@@ -99,7 +99,7 @@ def _arrow(plane: Plane, spot: Spot) -> None:
     )
 
 
-def draw_numbers(plane: Plane, spots: Sequence[Spot]) -> None:
+def draw_numbers(plane: Plane, spots: Sequence[DrawnPoint]) -> None:
     """The kernel's number beside its point, where nothing else stands; else with a leader."""
     from matplotlib.patheffects import withStroke
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST_BARS = 20
-ROW, ROOM = 0.3, 1.05
+ROW, MARGIN = 0.3, 1.05
 # Below the first a launch waits for latencies, from the second on it is near a limit.
 THRESHOLDS = ((60, "60 %: busy"), (80, "80 %: near the limit"))
 _NAME_WIDTH = 30
@@ -20,10 +20,10 @@ _NAME_WIDTH = 30
 
 def height(kernels: int) -> float:
     """Inches that the bars of so many kernels take."""
-    return ROOM + ROW * min(kernels, MOST_BARS)
+    return MARGIN + ROW * min(kernels, MOST_BARS)
 
 
-def draw(axes: Axes, kernels: Sequence[tuple[int, RooflineVariant]], class_inches: float) -> None:
+def draw(axes: Axes, kernels: Sequence[tuple[int, RooflineVariant]]) -> None:
     """Draw two bars for each kernel, its number and name to the left, its class to the right."""
     shown = kernels[:MOST_BARS]
     values = [_pair(variant) for _, variant in shown]

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from nsightpy.frames import Ints
-from nsightpy.render.timeline.threads import Directory, Process, Thread
+from nsightpy.render.timeline.threads import Directory, TraceProcess, TraceThread
 from nsightpy.results.tracks import CATEGORIES, Timeline
 
 _CHUNK = 1 << 15
@@ -54,7 +54,7 @@ def _about(timeline: Timeline, origin: int) -> dict[str, Any]:
     }
 
 
-def _process(process: Process) -> str:
+def _process(process: TraceProcess) -> str:
     where = f'"pid":{process.number},"tid":0'
     return (
         f'{{"ph":"M",{where},"name":"process_name","args":{{"name":{_json(process.name)}}}}},\n'
@@ -62,7 +62,7 @@ def _process(process: Process) -> str:
     )
 
 
-def _thread(thread: Thread) -> str:
+def _thread(thread: TraceThread) -> str:
     where = f'"pid":{thread.process},"tid":{thread.tid}'
     return (
         f'{{"ph":"M",{where},"name":"thread_name","args":{{"name":{_json(thread.name)}}}}},\n'
@@ -70,7 +70,7 @@ def _thread(thread: Thread) -> str:
     )
 
 
-def _events(thread: Thread, origin: int, flow: int) -> Iterator[str]:
+def _events(thread: TraceThread, origin: int, flow: int) -> Iterator[str]:
     """The thread's events by start, each followed by the flow from its launch; in pieces."""
     lane = thread.lane
     names = [_json(name) for name in lane.names.values]
@@ -111,7 +111,7 @@ def _events(thread: Thread, origin: int, flow: int) -> Iterator[str]:
         flow += len(rows)
 
 
-def _launch(number: int, thread: Thread, caller: int, call: int, start: int) -> str:
+def _launch(number: int, thread: TraceThread, caller: int, call: int, start: int) -> str:
     common = f'"pid":{thread.process},"cat":"launch","name":"launch","id":{number}'
     return (
         f',\n{{"ph":"s",{common},"tid":{caller},"ts":{_us(call)}}}'
@@ -125,7 +125,7 @@ class _CollectiveFlows:
     def __init__(self) -> None:
         self._parts: list[Ints] = []
 
-    def note(self, thread: Thread) -> None:
+    def note(self, thread: TraceThread) -> None:
         numbers = thread.lane.collectives
         if numbers is None:
             return

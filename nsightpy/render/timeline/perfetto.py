@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from nsightpy.errors import NsightpyError
 from nsightpy.frames import Labels
-from nsightpy.render.timeline.threads import Directory, Process, Thread
+from nsightpy.render.timeline.threads import Directory, TraceProcess, TraceThread
 from nsightpy.results.tracks import CATEGORIES, Timeline
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ class _Writer:
         packet.interned_data.debug_annotation_names.add(iid=_DETAILS, name="details")
         self._add(packet)
 
-    def process(self, process: Process) -> None:
+    def process(self, process: TraceProcess) -> None:
         packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)
         track = packet.track_descriptor
         track.uuid = process.number
@@ -101,7 +101,7 @@ class _Writer:
         track.sibling_order_rank = process.sort
         self._add(packet)
 
-    def thread(self, thread: Thread) -> None:
+    def thread(self, thread: TraceThread) -> None:
         """The description of a thread, the names it needs, and its slices."""
         packet = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
         track = packet.track_descriptor
@@ -134,7 +134,7 @@ class _Writer:
         return np.asarray([known.get(text, 0) for text in labels.values], dtype=np.int64)
 
     def _slices(
-        self, thread: Thread, names: NDArray[np.int64], details: NDArray[np.int64] | None
+        self, thread: TraceThread, names: NDArray[np.int64], details: NDArray[np.int64] | None
     ) -> None:
         begin = self._packet(trusted_packet_sequence_id=_SEQUENCE, sequence_flags=_NEEDS_STATE)
         begin.track_event.type, begin.track_event.track_uuid = _BEGIN, thread.tid
@@ -165,7 +165,7 @@ _Event: TypeAlias = tuple[int, int, int, int, int, tuple[int, ...]]
 
 
 def _columns(
-    thread: Thread, names: NDArray[np.int64], details: NDArray[np.int64] | None
+    thread: TraceThread, names: NDArray[np.int64], details: NDArray[np.int64] | None
 ) -> Iterator[_Event]:
     """Start, end, name, category, details and flows of each event, in pieces."""
     lane = thread.lane
@@ -186,7 +186,7 @@ def _columns(
         )
 
 
-def _flows(thread: Thread, part: slice) -> Iterator[tuple[int, ...]]:
+def _flows(thread: TraceThread, part: slice) -> Iterator[tuple[int, ...]]:
     """The flows of each event: its launch, unique in the trace, and its collective."""
     lane = thread.lane
     none = np.zeros(len(lane.starts[part]), dtype=np.int64)

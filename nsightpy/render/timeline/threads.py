@@ -16,7 +16,7 @@ _SORT = {CALLS: 0, RANGES: 1, STREAM: 2}
 
 
 @dataclass(frozen=True, slots=True)
-class Thread:
+class TraceThread:
     """A thread of a trace; `lane` holds its events alone, by start.
 
     `flows` marks those whose launch call is in the trace, on the thread that `callers` names.
@@ -32,7 +32,7 @@ class Thread:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class TraceProcess:
     """A process of a trace: one rank, or one process of unknown rank."""
 
     number: int
@@ -51,17 +51,17 @@ class Directory:
     )
 
     @property
-    def processes(self) -> dict[tuple[str, int], Process]:
+    def processes(self) -> dict[tuple[str, int], TraceProcess]:
         """By report and pid, in the order of the timeline."""
         firsts: dict[tuple[str, int], Place] = {}
         for place in self.timeline.places:
             firsts.setdefault((place.report, place.pid), place)
         return {
-            key: Process(number, _name(place), number)
+            key: TraceProcess(number, _name(place), number)
             for number, (key, place) in enumerate(firsts.items(), start=1)
         }
 
-    def threads(self, track: Track) -> list[Thread]:
+    def threads(self, track: Track) -> list[TraceThread]:
         """The threads of a track, host threads first; events that cross get their own threads."""
         place = track.place
         key = (place.report, place.pid)
@@ -80,7 +80,7 @@ class Directory:
                     threads[lane.number] = (tid, own.flows)
                 flows, callers = self._launches(key, own)
                 title = name if part == 0 else f"{name}, beside ({part + 1})"
-                made.append(Thread(process, tid, title, tid, own, flows, callers))
+                made.append(TraceThread(process, tid, title, tid, own, flows, callers))
         return made
 
     def _launches(
