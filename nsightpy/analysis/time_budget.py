@@ -98,7 +98,10 @@ class TimeBudget:
 
     @property
     def overlap_percent(self) -> float | None:
-        """Share of communication hidden under compute (as HTA defines it)."""
+        """Share of communication hidden under compute (as HTA defines it).
+
+        https://hta.readthedocs.io/en/latest/source/features/comm_comp_overlap.html
+        """
         return percent(self.overlap_ns, self.communication_ns)
 
 

@@ -106,7 +106,7 @@ def iterations(
 def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
     devices, why = [], []
     for pid, one in find_in_report(report, scope).items():
-        found = one.found
+        found = one.iterations
         rank = report.rank_of(pid)[0]
         if not len(found):
             why += [(rank, note) for note in found.notes]

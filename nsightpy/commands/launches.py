@@ -16,7 +16,7 @@ from nsightpy.analysis.launches import (
 from nsightpy.commands.kernels import NAMES
 from nsightpy.errors import require_choice
 from nsightpy.frames import Frame
-from nsightpy.query.request import Common, Request
+from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
@@ -59,7 +59,7 @@ def launches(
     found = [row for rows, _ in parts for row in rows]
     found.sort(key=lambda pair: (-pair[1].kernel_total_ns, *map(_sortable, _row(*pair))))
     unmatched = sum(missing for _, missing in parts)
-    note = f"{unmatched:,} kernels have no recorded launch call and are left out."
+    note = without_launch_call(f"{unmatched:,} kernels", "left out")
     table = Table("launches", FIELDS, tuple(_row(*pair) for pair in found[:top]))
     return request.finish(table, *([note] if unmatched else []))
 

@@ -20,7 +20,7 @@ from nsightpy.analysis.nvtx.projection import (
 from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
 from nsightpy.analysis.tally import Key
 from nsightpy.frames import API_CALLS, Frame
-from nsightpy.query.request import Common, Request
+from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
@@ -194,10 +194,7 @@ def _notes(found: RangeTallies, known: bool) -> list[str]:
     if not known:
         notes.append("No CUDA API calls were recorded: what a range launched is not known.")
     elif found.unlaunched:
-        notes.append(
-            f"{found.unlaunched:,} GPU operations have no recorded launch call: they belong to no "
-            "range."
-        )
+        notes.append(without_launch_call(f"{found.unlaunched:,} GPU operations", "in no range"))
     if found.crossing:
         notes.append(
             f"{found.crossing:,} ranges end on another thread: they are not projected onto the GPU."

@@ -32,7 +32,7 @@ from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
 from nsightpy.analysis.tally import Key
 from nsightpy.errors import MissingDataError, UsageError
 from nsightpy.frames import Floats, Frame, Labels
-from nsightpy.query.request import Common, Request
+from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
@@ -254,8 +254,5 @@ def _notes(parts: Sequence[_Part]) -> list[str]:
         )
     unlaunched = sum(part.unlaunched_ns for part in parts)
     if unlaunched:
-        notes.append(
-            f"{format_time(unlaunched)} of device work have no recorded launch call: they are in "
-            "no row."
-        )
+        notes.append(without_launch_call(f"{format_time(unlaunched)} of device work", "in no row"))
     return notes

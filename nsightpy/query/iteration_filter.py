@@ -70,11 +70,11 @@ def _find(report: SystemReport, chosen: Chosen) -> ChosenIterations:
     every = search(report)
     windows = {}
     for pid, one in every.items():
-        rows = places_in(one.found, chosen)
+        rows = places_in(one.iterations, chosen)
         if len(rows):
-            windows[pid] = union(one.found.start[rows], one.found.end[rows])
+            windows[pid] = union(one.iterations.start[rows], one.iterations.end[rows])
     if not windows:
-        raise _missing(report, [one.found for one in every.values()], chosen)
+        raise _missing(report, [one.iterations for one in every.values()], chosen)
     frames = [f for one in every.values() for f in (one.kernels, one.operations, one.graphs)]
     places = {place for frame in frames if frame.rows for place in places_of(frame)}
     return ChosenIterations(windows, tuple(sorted(places)))

@@ -27,7 +27,7 @@ _WORK = (("kernels", (*PLACED, "name")), ("memory_operations", PLACED), ("graph_
 class ProcessIterations:
     """The iterations of one process and its GPU work: PLACED and more; kernels have names."""
 
-    found: Iterations
+    iterations: Iterations
     kernels: Frame
     operations: Frame
     graphs: Frame
@@ -85,7 +85,7 @@ def search(
             text=nvtx or "",
             first_ns=_first(own.kernels, own.operations, own.graphs),
         )
-        found[pid] = replace(own, found=result)
+        found[pid] = replace(own, iterations=result)
     return found
 
 

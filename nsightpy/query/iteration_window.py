@@ -49,4 +49,4 @@ def iteration_window(
 
 def _iterations_of(report: SystemReport, *, scope: Scope) -> dict[int, Iterations]:
     """The iterations of each process."""
-    return {pid: one.found for pid, one in find_in_report(report, scope).items()}
+    return {pid: one.iterations for pid, one in find_in_report(report, scope).items()}

@@ -173,6 +173,11 @@ def captures(some: int, of: int) -> str:
     return "The capture" if of == 1 else f"{some} of {of} captures"
 
 
+def without_launch_call(what: str, so: str) -> str:
+    """The note on work whose launch call is not in the capture, and what becomes of it."""
+    return f"{what} have no recorded launch call: they are {so}."
+
+
 def _typed_options(common: Mapping[str, object]) -> str:
     """The options of a scope as they can be typed again, quoted for a shell."""
     given = ((option, common.get(name)) for name, option in _TYPED)

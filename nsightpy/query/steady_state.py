@@ -43,7 +43,7 @@ def steady_places(
         return None
     found = {}
     for pid, one in find_in_report(report, scope, work, calls).items():
-        state = steady_state(one.found)
+        state = steady_state(one.iterations)
         if state is None:
             return None
         window = Spans.of(state.start_ns, state.end_ns)
@@ -71,7 +71,7 @@ def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:
     if scope.from_ns is not None or scope.to_ns is not None or scope.iteration is not None:
         return {}
     every = find_in_report(report, scope).items()
-    states = {pid: steady_state(one.found) for pid, one in every}
+    states = {pid: steady_state(one.iterations) for pid, one in every}
     return {pid: state for pid, state in states.items() if state is not None}
 
 

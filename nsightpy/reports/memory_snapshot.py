@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import html
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,7 @@ from nsightpy.frames import Frame
 from nsightpy.readers.tools.file_check import file_errors, is_regular, resolved
 from nsightpy.readers.torch.snapshot import read_snapshot
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
+from nsightpy.reports.html_facts import facts_table
 from nsightpy.reports.one_file import OneFile, name_ranks
 from nsightpy.units import format_count
 
@@ -113,12 +113,7 @@ class MemorySnapshot(OneFile):
             "events": format_count(self.frame("allocator_events").rows),
             "notes": " ".join(self.notes),
         }
-        cells = "".join(
-            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
-            for key, value in facts.items()
-            if value
-        )
-        return f"<table>{cells}</table>"
+        return facts_table(facts)
 
 
 def _notes(events: Frame) -> list[str]:

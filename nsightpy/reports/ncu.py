@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,6 +11,7 @@ from nsightpy.frames import Frame
 from nsightpy.readers.ncu.file import MAGIC
 from nsightpy.readers.ncu.tables import NcuTables
 from nsightpy.readers.tools.file_check import file_errors, is_regular, size_of_regular
+from nsightpy.reports.html_facts import facts_table
 from nsightpy.reports.one_file import OneFile
 
 if TYPE_CHECKING:
@@ -85,12 +85,7 @@ class NcuReport(OneFile):
             "launches": f"{launches.rows:,}",
             "notes": " ".join(self.notes),
         }
-        cells = "".join(
-            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
-            for key, value in facts.items()
-            if value
-        )
-        return f"<table>{cells}</table>"
+        return facts_table(facts)
 
 
 def _has_magic(path: Path) -> bool:

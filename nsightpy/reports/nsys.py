@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -41,6 +40,7 @@ from nsightpy.readers.nsys.session import (
 )
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.tools.file_check import file_size
+from nsightpy.reports.html_facts import facts_table
 from nsightpy.reports.owned_frames import OwnedFrames
 from nsightpy.reports.system import Progress, ReportFacts, SystemReport
 
@@ -262,9 +262,4 @@ class NsysReport(SystemReport):
             "kernels": f"{self.export.count(events.KERNEL):,}",
             "notes": " ".join(self.notes),
         }
-        cells = "".join(
-            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
-            for key, value in facts.items()
-            if value
-        )
-        return f"<table>{cells}</table>"
+        return facts_table(facts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import zipfile
 from collections.abc import Sequence
 from functools import cached_property, partial
@@ -28,6 +27,7 @@ from nsightpy.readers.tools.file_check import file_size
 from nsightpy.readers.torch.cache import CachedTrace, cached, keep
 from nsightpy.readers.torch.host_calls import TraceCalls
 from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
+from nsightpy.reports.html_facts import facts_table
 from nsightpy.reports.owned_frames import OwnedFrames
 from nsightpy.reports.system import Progress, ReportFacts, SystemReport
 from nsightpy.units import counted
@@ -253,12 +253,7 @@ class TorchTrace(SystemReport):
             "kernels": f"{self.extent.kernels:,}",
             "notes": " ".join(self.notes),
         }
-        cells = "".join(
-            f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
-            for key, value in facts.items()
-            if value
-        )
-        return f"<table>{cells}</table>"
+        return facts_table(facts)
 
 
 _SPAN = ("start_ns", "end_ns")

@@ -396,7 +396,7 @@ def test_iterations_of_a_report_by_process() -> None:
     report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
     (one,) = find_in_report(report).values()
     kernels = one.kernels
-    assert len(one.found) == 8
+    assert len(one.iterations) == 8
     assert kernels.rows == 1344
     columns = ("start_ns", "end_ns", "pid", "correlation_id", "name")
     work = work_of(

@@ -3,6 +3,7 @@
 Jitter counts by its square where it is usual and by its size where it is not (Huber 1964): 5 %
 less precise than least squares where jitter is bell-shaped, while least absolute differences
 would lose 36 %. What is usual is found for short and long collectives and for each clock apart.
+Huber, Robust Estimation of a Location Parameter: https://doi.org/10.1214/aoms/1177703732
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 Per stream (HolisticTraceAnalysis, but with the running maximum of previous ends): a gap is host
 wait when the launch call began after the previous end, else kernel wait when it is shorter than
 30 us, else other. Sums over a device's streams can exceed its window.
+https://hta.readthedocs.io/en/latest/source/features/idle_time_breakdown.html
 
 Per device: each interval without compute ends with a compute kernel. It is launch-starved until
 that kernel's launch call begins. The rest is blocking when the operation that the kernel waits

@@ -1,6 +1,7 @@
 """FLOP of operators by the shapes of their inputs: the model's, not the hardware's.
 
-A multiplication and an addition count as two. Formulas: torch/utils/flop_counter.py of PyTorch
+A multiplication and an addition count as two. Formulas of PyTorch:
+https://github.com/pytorch/pytorch/blob/main/torch/utils/flop_counter.py
 (mm, addmm, bmm, baddbmm, convolution, scaled dot product attention, and their backward passes; a
 mask does not reduce attention). The backward of a convolution counts a forward for each gradient
 of its output_mask. An operator under one that counts does not count again.

@@ -66,7 +66,10 @@ class GroupedCollective:
 
 
 def bus_factor(signature: Signature, ranks: int) -> float:
-    """Bytes over the bus per byte of the operation (nccl-tests, doc/PERFORMANCE.md)."""
+    """Bytes over the bus per byte of the operation.
+
+    https://github.com/NVIDIA/nccl-tests/blob/master/doc/PERFORMANCE.md
+    """
     if signature.operation == "AllReduce":
         return 2.0 * (ranks - 1) / ranks
     return (ranks - 1) / ranks if signature.operation in SHARED else 1.0

@@ -1,8 +1,8 @@
 """Rooflines: each launch's work per precision against its traffic per memory level.
 
 Intensity = work / traffic, roof = min(peak work, intensity x peak traffic), as the roofline charts
-of Nsight Compute. Peaks are at the profiled clock unless another is wanted; achieved rates are
-never rescaled.
+of Nsight Compute (Williams et al., https://doi.org/10.1145/1498765.1498785). Peaks are at the
+profiled clock unless another is wanted; achieved rates are never rescaled.
 """
 
 from __future__ import annotations

@@ -131,7 +131,10 @@ def _messages(message: _Message, field: int) -> Iterator[_Message]:
 
 
 def _fields(data: bytes) -> _Message:
-    """The fields of a protobuf message: numbers, and bytes for everything with a length."""
+    """The fields of a protobuf message: numbers, and bytes for everything with a length.
+
+    https://protobuf.dev/programming-guides/encoding/
+    """
     found: _Message = {}
     place = 0
     while place < len(data):

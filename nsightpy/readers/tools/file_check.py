@@ -9,6 +9,7 @@ from pathlib import Path
 
 from nsightpy.errors import ReportError
 
+# The header of a database file: https://www.sqlite.org/fileformat2.html#the_database_header
 MAGIC = b"SQLite format 3\x00"
 
 

@@ -2,7 +2,8 @@
 
 Every event is complete (X) on a thread where events nest; times are in microseconds with three
 decimals, so that no nanosecond is lost. A flow leads from each launch call to what it launched,
-another along the ranks of a collective. Written as it is read.
+another along the ranks of a collective. Written as it is read. Format:
+https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
 
 from __future__ import annotations

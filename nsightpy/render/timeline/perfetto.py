@@ -2,7 +2,8 @@
 
 Ranks are processes, streams and host threads are threads; slices nest on every one. A flow leads
 from each launch call to what it launched, another along the ranks of a collective. Names are
-interned, packets are written as they are made.
+interned, packets are written as they are made. Format:
+https://perfetto.dev/docs/reference/trace-packet-proto (TrackEvent, TrackDescriptor).
 """
 
 from __future__ import annotations
