@@ -28,7 +28,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "iterations": (JOB, f"{JOB} -o iterations.png"),
     "kernels": (f"{JOB} --top 5", f"{JOB} --top 3 --by rank --name base --format csv"),
     "memory": ("sample_reports/single_process.sqlite",),
+    "memory-usage": ("sample_reports/training_memory.pickle",),
     "nvtx": (f"{JOB} --top 12",),
+    "operators": ("sample_reports/torch_2rank --top 12",),
     "roofline": (
         "sample_reports/kernels_h100.ncu.csv",
         "sample_reports/kernels_h100.ncu.csv -o roofline.png",

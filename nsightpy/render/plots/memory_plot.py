@@ -28,7 +28,7 @@ from nsightpy.render.plots.panels import (
     panel_figure,
 )
 from nsightpy.results import MemorySeries, MemoryUsage
-from nsightpy.units import format_bytes, time_unit_for
+from nsightpy.units import counted, format_bytes, time_unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +48,7 @@ def memory_figure(table: MemoryUsage) -> Figure:
     clock = all(one.clock for one in table.series)
     unit, scale = time_unit_for([end]) if clock else ("events", 1)
     left_out = len(panels) - len(shown)
-    more = f"{left_out} more devices are left out" if left_out else ""
+    more = f"{counted(left_out, 'more device')} left out" if left_out else ""
     with drawing():
         figure, places = panel_figure(
             reports_name(table.inputs, 70), len(shown), PANEL, key=key, footer=more
@@ -92,7 +92,9 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
     peak = peak_bytes(top)
     at = top.times_ns[list(top.live).index(peak)] / scale
     axes.plot([at], [peak / size], marker="v", color=INK, markersize=5)
-    left_out = f", {len(series) - len(drawn)} devices left out" if len(series) > LINES else ""
+    left_out = (
+        f", {counted(len(series) - len(drawn), 'device')} left out" if len(series) > LINES else ""
+    )
     by = f" by {short_name(top.peak_by, 50)}" if top.peak_by and not top.layers else ""
     place = device_text(top.rank, top.device)
     title = f"{short_name(kind, 30)} memory: peak {format_bytes(peak)} on {place}{by}"

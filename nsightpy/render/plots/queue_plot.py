@@ -9,7 +9,7 @@ from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.drawing import SMALL, drawing, nothing_to_draw, reports_name
 from nsightpy.render.plots.panels import COLORS, STYLES, device_text, finish_panel, panel_figure
 from nsightpy.results import QueueLengths, QueueSeries
-from nsightpy.units import format_count, time_unit_for
+from nsightpy.units import counted, format_count, time_unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,7 +37,7 @@ def queue_figure(table: QueueLengths) -> Figure:
 
 
 def _heading(table: QueueLengths, left_out: int) -> str:
-    without = f", {left_out} devices left out" if left_out else ""
+    without = f", {counted(left_out, 'device')} left out" if left_out else ""
     return f"Launched, not begun: {reports_name(table.inputs, 60)}{without}"
 
 
@@ -56,7 +56,9 @@ def _panel(
             linewidth=0.9,
             label=f"stream {one.stream} ({format_count(one.operations)} operations)",
         )
-    more = f", {len(series) - len(drawn)} streams left out" if len(series) > LINES else ""
+    more = (
+        f", {counted(len(series) - len(drawn), 'stream')} left out" if len(series) > LINES else ""
+    )
     axes.set_ylim(0, 1.25 * max(max(one.longest) for one in drawn) or 1)
     axes.set_xlim(drawn[0].times_ns[0] / scale, drawn[0].times_ns[-1] / scale)
     finish_panel(axes, f"{device_text(*place)}{more}", "operations", legend=True)
