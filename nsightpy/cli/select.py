@@ -143,10 +143,10 @@ def run(plan: Plan, options: dict[str, Any]) -> None:
     """Run the plan here, in this rank; then what was written, or, with --csv, what was measured."""
     from nsightpy.commands.select.run_plan import run_plan
 
-    told = None if options["quiet"] else progress
+    report_progress = None if options["quiet"] else progress
     tell_all(plan, options)
     if not options["csv"]:
-        show(run_plan(plan, told=told), options)
+        show(run_plan(plan, report_progress=report_progress), options)
         return
     import tempfile
     from pathlib import Path
@@ -154,7 +154,7 @@ def run(plan: Plan, options: dict[str, Any]) -> None:
     from nsightpy.commands.headroom.command import headroom
 
     with tempfile.TemporaryDirectory(prefix="nsightpy-") as folder:
-        made = run_plan(plan, told=told, csv_folder=Path(folder))
+        made = run_plan(plan, report_progress=report_progress, csv_folder=Path(folder))
         if made.reports:
             joined = asked(headroom, options, ncu=made.reports, top=None)
             show(joined, options)

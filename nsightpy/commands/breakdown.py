@@ -60,7 +60,7 @@ def breakdown(
     intervals of those ranges on the device, whoever launched what ran in them. launch_starved,
     blocking, dependency_stalled and unattributed add up to the time without compute; host, kernel
     and other wait are gaps on single streams, added over a device's streams (see analysis.idle).
-    Causes that the capture does not tell are None, with a note.
+    Causes that the capture does not show are None, with a note.
     """
     request = Request.of(reports, **common)
     work = partial(_budgets, communication=tuple(communication), scope=request.scope)

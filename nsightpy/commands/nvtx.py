@@ -141,7 +141,7 @@ def launching_calls(report: SystemReport, operations: Frame) -> Frame | None:
 def _rows(
     found: RangeTallies, attributed: RangeTallies, known: bool
 ) -> dict[tuple[str, str, str], tuple[Value, ...]]:
-    """The figures by (range, domain, style); None where no calls tell what a range launched."""
+    """The figures by (range, domain, style); None where no calls show what a range launched."""
     projected = found.projected.statistics()
     times: dict[Key, tuple[int, float]] = {
         key: (int(projected.total[group]), float(projected.median[group]))

@@ -1,4 +1,4 @@
-"""operators: where a framework's operators spent host and device time, as key_averages tells it."""
+"""operators: host and device time of a framework's operators, as key_averages counts it."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ _SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
 _FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
 _MORE = ("name", "shapes", "types", "inputs")
 NO_OPERATORS = (
-    "they are in traces of PyTorch's profiler; of Nsight Systems reports `nsightpy nvtx` tells "
-    "about ranges."
+    "they are in traces of PyTorch's profiler; of Nsight Systems reports `nsightpy nvtx` lists the "
+    "ranges."
 )
 
 
@@ -94,7 +94,7 @@ def operators(
     `by` splits them: shape, thread, rank, module. Times are those of torch's `key_averages`;
     device totals add what ran on several streams. model_flop_by_shapes is what the shapes of matrix
     products, convolutions and attention in and under the operator ask for, whatever the kernels
-    did. Notes tell of the steps of inference engines and of CUDA-graph launches. Raises UsageError
+    did. Notes name the steps of inference engines and of CUDA-graph launches. Raises UsageError
     for an unknown split, MissingDataError where no report has operators.
     """
     splits = parse_splits(by)
@@ -194,7 +194,7 @@ def _shown(key: Key, report: SystemReport, splits: Sequence[str]) -> Key:
 
 
 def _gpu(report: SystemReport, work: Sequence[Frame]) -> str:
-    """The one product that did the work; empty where there are several, or nothing tells."""
+    """The one product that did the work; empty where there are several, or none is known."""
     used = {device for frame in work for device in np.unique(frame.ints("device")).tolist()}
     frame = report.frame("devices")
     named = zip(frame.ints("device").tolist(), frame.labels("name").codes.tolist(), strict=True)

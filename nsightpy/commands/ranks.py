@@ -136,7 +136,7 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
     names = UnitNames.of(alignment).names
     notes = [
         f"Rank {names[once.unit]} came late {_times(once.times)} and the others waited "
-        f"{format_time(once.cost_ns)} for it: a late start, warm-up or a hiccup, no straggling."
+        f"{format_time(once.cost_ns)} for it: a late start, warm-up or one delay, no straggling."
         for once in late_once(alignment, arrivals)[:MOST_NOTES]
     ]
     if straggler is None and not peer_rows(alignment, arrivals).any():

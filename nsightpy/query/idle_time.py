@@ -1,4 +1,4 @@
-"""Why a report's devices were idle, as far as its capture tells; and what it does not tell."""
+"""Why a report's devices were idle, as far as its capture shows; and what it does not say."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ OPAQUE = (
     "inside is not recorded. `nsys profile --cuda-graph-trace=node` opens them."
 )
 NO_EVENTS = (
-    "Blocking and dependency stalls are not told apart: streams waited for events, and the "
+    "Blocking and dependency stalls are not distinguished: streams waited for events, and the "
     "capture does not say which (no recorded events with eventSyncId)."
 )
 CAUSES = (
@@ -59,7 +59,7 @@ _WAIT_CALLS = tuple(f"{api}StreamWaitEvent" for api in ("cuda", "cu", "hip"))
 
 @dataclass(frozen=True, slots=True)
 class DeviceIdle:
-    """Why one device was idle, in ns; None where the capture cannot tell.
+    """Why one device was idle, in ns; None where the capture does not show it.
 
     `waits_followed` is False where causes beyond the launch are not known.
     """
@@ -72,8 +72,8 @@ class DeviceIdle:
     def columns(self) -> dict[str, int | None]:
         """The figures under the names of `breakdown`'s columns."""
         followed = self.causes if self.waits_followed else None
-        told = (self.causes, followed, followed, self.streams, self.streams, self.streams)
-        known = {name: _figure(part, name) for name, part in zip(CAUSES, told, strict=True)}
+        recorded = (self.causes, followed, followed, self.streams, self.streams, self.streams)
+        known = {name: _figure(part, name) for name, part in zip(CAUSES, recorded, strict=True)}
         return known | {"unattributed_ns": self.unattributed_ns}
 
     @property
@@ -254,10 +254,10 @@ def residual_note(found: list[DeviceIdle]) -> list[str]:
         (tail, "after a device's last compute kernel"),
         (unlaunched, "before kernels whose launch was not recorded"),
     )
-    told = " and ".join(f"{format_time(lost)} {where}" for lost, where in parts if lost)
+    where_lost = " and ".join(f"{format_time(lost)} {where}" for lost, where in parts if lost)
     whole = format_time(sum(one.compute_absent_ns for one in causes))
     lost = format_time(tail + unlaunched)
-    return [f"{lost} of {whole} without compute are not attributed: {told}."]
+    return [f"{lost} of {whole} without compute are not attributed: {where_lost}."]
 
 
 def stream_waits_note(found: Sequence[tuple[int, DeviceIdle]]) -> list[str]:

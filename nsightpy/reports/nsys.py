@@ -246,7 +246,7 @@ class NsysReport(SystemReport):
         )
 
     def rank_of(self, pid: int) -> tuple[int | None, str]:
-        """The rank of a process and the evidence for it; None where nothing tells."""
+        """The rank of a process and the evidence for it; None where unknown."""
         if not self.ranks:
             own = {(str(self.path), p): evidence_for(self.evidence, p) for p in self.pids}
             self.ranks = {pid: decision for (_, pid), decision in decide_ranks(own).items()}

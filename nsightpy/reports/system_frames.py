@@ -60,7 +60,7 @@ class SystemFrames(ABC):
 
     @property
     def collectives(self) -> pd.DataFrame:
-        """NCCL operations with what their calls told (schema: frames.COLLECTIVES)."""
+        """NCCL operations with the arguments of their calls (schema: frames.COLLECTIVES)."""
         return self.frame("collectives").to_pandas()
 
     @property

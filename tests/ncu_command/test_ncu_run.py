@@ -1,4 +1,4 @@
-"""select --run: ncu is found and run, its progress told, its failures explained."""
+"""select --run: ncu is found and run, its progress progress, its failures explained."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def test_a_plan_is_run_and_its_reports_named(bench: Bench) -> None:
-    told: list[str] = []
+    progress: list[str] = []
     plan = select("r.sqlite", application=bench.application())
-    made = run_plan(plan, told=told.append)
+    made = run_plan(plan, report_progress=progress.append)
     assert bench.profiled() == [[2]]
     assert made.records() == [
         {
@@ -59,7 +59,7 @@ def test_a_plan_is_run_and_its_reports_named(bench: Bench) -> None:
         }
     ]
     assert made.reports == (bench.folder / "ncu_01.ncu-rep",)
-    assert any("==PROF== Profiling" in line for line in told)
+    assert any("==PROF== Profiling" in line for line in progress)
     assert any("nsightpy headroom r.sqlite --ncu" in note for note in made.notes)
 
 
@@ -80,11 +80,13 @@ def test_names_that_match_nothing_are_tried_another_way(
     """Another build has other mangled names, a renaming ncu other demangled ones."""
     other = [replace(one, mangled="_Z1k_other") for one in LAUNCHES]
     Path("launches.json").write_text(json.dumps([one.for_ncu() for one in other]))
-    told: list[str] = []
-    made = run_plan(select("r.sqlite", application=bench.application()), told=told.append)
+    progress: list[str] = []
+    made = run_plan(
+        select("r.sqlite", application=bench.application()), report_progress=progress.append
+    )
     assert made.column("form") == ["function"]
     assert bench.profiled() == [[], [2]]
-    assert "no kernel matched by its mangled name" in told
+    assert "no kernel matched by its mangled name" in progress
     Path("ncu_01.ncu-rep").unlink()
     strange = [Scripted("x", "y", "z")] * 4
     Path("launches.json").write_text(json.dumps([one.for_ncu() for one in strange]))
@@ -187,8 +189,8 @@ def test_other_ranks_run_the_application_untouched(
 
 
 def test_progress_of_all_versions_is_understood() -> None:
-    told: list[str] = []
-    listener = Listener(told.append)
+    progress: list[str] = []
+    listener = Listener(progress.append)
     listener(b'noise\n==PROF== Profiling "a b": 0%....50%')
     listener(b'....100% - 9 passes\r\n==PROF== Profiling "c" - 12: 0%....50%....100% - 1 pass\n')
     listener(
@@ -197,6 +199,6 @@ def test_progress_of_all_versions_is_understood() -> None:
     listener.finish()
     assert listener.profiled == [("a b", 9), ("c", 1), ("d", 30)]
     assert listener.report == Path("/x/y")
-    assert len(told) == 4
+    assert len(progress) == 4
     assert available("Available Kernels:\n1. a(int)\n2. b\n\n") == ["a(int)", "b"]
     assert remedy("all is well") == ""

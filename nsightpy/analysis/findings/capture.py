@@ -1,4 +1,4 @@
-"""Checks on the capture itself: what it does not tell, and whether its totals may be quoted."""
+"""Checks on the capture itself: what it does not say, and whether its totals may be quoted."""
 
 from __future__ import annotations
 

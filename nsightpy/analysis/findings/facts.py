@@ -157,7 +157,7 @@ class DeviceFacts:
 class Facts:
     """What the checks look at. `problems` are those of the captures, each on one line.
 
-    `host` says what the threads of captures without GPU work did, as CPU samples tell.
+    `host` says what the threads of captures without GPU work did, as CPU samples show.
     `report` and `options` are what a next command is about: files and the part of them.
     """
 

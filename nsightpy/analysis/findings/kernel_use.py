@@ -29,7 +29,7 @@ _ELEMENTWISE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What must be known of a GPU; 0 where the capture does not tell."""
+    """What must be known of a GPU; 0 where the capture does not say."""
 
     sm_count: int = 0
     compute_major: int = 0

@@ -1,7 +1,7 @@
 """Which operation a stream waited for through CUDA events.
 
 A record on a stream is done when everything enqueued on that stream before it is done: the last
-operation there, and whatever the stream was told to wait for since then (a relayed event). A wait
+operation there, and whatever the stream had to wait for since then (a relayed event). A wait
 names its record by eventSyncId, never by the reused eventId. The times of the host's calls give
 the order in which operations, records and waits were enqueued on a stream.
 """

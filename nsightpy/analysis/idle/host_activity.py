@@ -1,4 +1,4 @@
-"""What a thread did in a set of time, as far as ranges, OS calls and CPU samples tell."""
+"""What a thread did in a set of time, as far as ranges, OS calls and CPU samples show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"\d+")
 LEAST_COVERED = 0.5
 LEAST_OS = 0.25
 LEAST_SAMPLES = 5
-# Ranges that cover most of the whole window tell nothing.
+# Ranges that cover most of the whole window explain nothing.
 MOST_LASTED = 0.9
 COMPILING = re.compile(r"compil|nvrtc|\bjit\b|autotun|inductor|dynamo", re.IGNORECASE)
 
@@ -44,7 +44,7 @@ class HostEvents:
 
 
 def described(time: Spans, events: HostEvents, window: Spans) -> str:
-    """What a thread did in a set of time, for people; empty where nothing tells.
+    """What a thread did in a set of time, for people; empty where unknown.
 
     `events` are those of that thread, `window` is what the time is part of.
     """
@@ -73,8 +73,8 @@ def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, floa
     count = len(names.values)
     by_name = np.bincount(names.codes, weights=covered, minlength=count)
     lasted = np.bincount(names.codes, weights=(end - start).astype(np.float64), minlength=count)
-    tells = (by_name >= LEAST_COVERED * time.total) & (lasted <= MOST_LASTED * window.total)
-    enough = np.flatnonzero(tells)
+    explains = (by_name >= LEAST_COVERED * time.total) & (lasted <= MOST_LASTED * window.total)
+    enough = np.flatnonzero(explains)
     if not len(enough):
         return "", 0.0
     best = int(enough[np.argmin(lasted[enough])])

@@ -24,7 +24,7 @@ Formula: TypeAlias = Callable[[list[Any], list[Any]], float]
 
 
 class _UnknownError(Exception):
-    """The shapes do not tell."""
+    """The shapes do not say."""
 
 
 def operator_flop(operators: Frame) -> Floats:
@@ -186,7 +186,7 @@ _16_BIT = frozenset({"c10::bfloat16", "c10::half"})
 def peak_flop_per_s(gpu: str, types: str) -> float | None:
     """The peak that an operator with these input types can reach on a GPU; None: not known.
 
-    Only for 16 bits a number: of float nothing tells whether TF32 was allowed.
+    Only for 16 bits a number: of float it is unknown whether TF32 was allowed.
     """
     kinds = {kind.lower() for kind in _list(types) if isinstance(kind, str)}
     floating = {kind for kind in kinds if kind.startswith(("c10::", "float", "double"))}

@@ -60,8 +60,8 @@ def batch_of(name: str) -> Batch | None:
     """What an annotation says of its step; None for other names."""
     if match := _VLLM.match(name):
         context, generation = int(match[2]), int(match[4])
-        told = _QUERY.match(match[3])
-        prefilled = int(told[1]) if told and context else 0
+        query = _QUERY.match(match[3])
+        prefilled = int(query[1]) if query and context else 0
         tokens = int(match[1]) if match[1] else prefilled + generation
         phase = "mixed" if context and generation else "prefill" if context else "decode"
         return Batch(phase, context + generation, tokens)
@@ -111,7 +111,7 @@ def graph_launches(work: Frame, calls: Frame) -> GraphLaunches | None:
     count = np.diff(done.first)
     call = np.repeat(np.arange(len(done)), count)
     extent = done.end - done.start
-    # each launch in a stretch of time of its own, so that one union tells all
+    # each launch in a stretch of time of its own, so that one union serves all
     shift = call * (int(extent.max()) + 1) - done.start[call]
     covered = union(start + shift, end + shift)
     edges = np.arange(len(done) + 1) * (int(extent.max()) + 1)

@@ -142,7 +142,7 @@ def gather(
 
 
 def _gpus(report: SystemReport) -> dict[tuple[int, int], Gpu]:
-    """The GPU behind each place; by the device alone where processes are not told apart."""
+    """The GPU behind each place; by the device alone where processes are not distinguished."""
     devices = report.frame("devices")
     columns = (devices.ints(name).tolist() for name in ("pid", "device", "sm_count"))
     majors = devices.ints("compute_major").tolist()

@@ -22,7 +22,7 @@ from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned_sample, o
 from nsightpy.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 
-# Of more collectives in a report some stretches of the capture tell enough.
+# Of more collectives in a report some stretches of the capture are enough.
 ENOUGH = 20_000
 SAMPLED = (
     "{:,} collectives in a report: stragglers and abnormally long collectives were looked for in "
@@ -35,7 +35,7 @@ Place = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class RankEvidence:
-    """What one report tells about its collectives, and the facts about its devices by place."""
+    """What one report says about its collectives, and the facts about its devices by place."""
 
     part: RankPart
     devices: Mapping[tuple[int, int], DeviceFacts]
@@ -66,8 +66,8 @@ def with_waits(
     found = slow_by_unit(alignment, grouped_collectives(alignment, arrivals), inside)
     for unit, slow in found.items():
         if places[unit] in facts:
-            told = _told(slow, names)
-            facts[places[unit]] = replace(facts[places[unit]], slow_collectives=told)
+            named = _named(slow, names)
+            facts[places[unit]] = replace(facts[places[unit]], slow_collectives=named)
     late = straggler_of(alignment, arrivals)
     if late is not None and (place := places[late.unit]) in facts:
         saved = round(late.saved[inside[arrivals.rows]].sum() / sample.share)
@@ -116,7 +116,7 @@ def _inside(alignment: Alignment, devices: Sequence[DeviceFacts | None]) -> Mask
     return keep
 
 
-def _told(slow: SlowInstances, names: UnitNames) -> SlowCollectives:
+def _named(slow: SlowInstances, names: UnitNames) -> SlowCollectives:
     worst = slow.worst
     return SlowCollectives(
         slow.instances,

@@ -95,7 +95,7 @@ class Plan(Table):
         if kind != "plain" and any(not run.ranks for run in runs):
             if self.job.ranks > 1:
                 raise UsageError(
-                    "the reports do not tell which rank each process is; --rank-regex finds it "
+                    "the reports do not say which rank each process is; --rank-regex finds it "
                     "in their names"
                 )
             runs = [replace(run, ranks=run.ranks or (0,)) for run in runs]

@@ -39,7 +39,7 @@ def run_plan(
     plan: Plan,
     *,
     ncu: Tool | None = None,
-    told: Callable[[str], None] | None = None,
+    report_progress: Callable[[str], None] | None = None,
     csv_folder: Path | None = None,
 ) -> Measured:
     """Run the commands of a plan one after another, in this rank, and say what came of each.
@@ -62,13 +62,13 @@ def run_plan(
             if rank is not None and planned.run.ranks and rank not in planned.run.ranks:
                 _untouched(options.application)
                 continue
-            if told is not None:
-                told(f"run {place} of {len(plan.runs)}: {planned.title}")
+            if report_progress is not None:
+                report_progress(f"run {place} of {len(plan.runs)}: {planned.title}")
             keep = None if csv_folder is None else csv_folder / f"{planned.run.output}.csv"
             ways = [planned.run, *(planned.fallbacks if rank is None else ())]
             if rank is not None and not options.rank_variable:
                 ways = [replace(run, output=f"{run.output}_{rank}") for run in ways]
-            form, outcome = _attempts(tool, ways, options, told, keep)
+            form, outcome = _attempts(tool, ways, options, report_progress, keep)
             made = keep if keep is not None else outcome.report
             reports += [made] if made is not None else []
             rows.append(_row(planned, form, outcome, made))
@@ -91,17 +91,17 @@ def _attempts(
     tool: Tool,
     ways: Sequence[Run],
     options: Options,
-    told: Callable[[str], None] | None,
+    report_progress: Callable[[str], None] | None,
     keep: Path | None,
 ) -> tuple[str, NcuOutcome]:
     """The outcome of the first way to name the kernel that matches, and which it was."""
     outcome = None
     for run in ways:
-        outcome = run_ncu(tool, argv(run, options)[1:], heard=told, keep=keep)
+        outcome = run_ncu(tool, argv(run, options)[1:], heard=report_progress, keep=keep)
         if outcome.matched:
             return run.kernels.base, outcome
-        if told is not None:
-            told(f"no kernel matched by its {run.kernels.base} name")
+        if report_progress is not None:
+            report_progress(f"no kernel matched by its {run.kernels.base} name")
     if outcome is None:
         raise ValueError("a run has a way to name its kernel")
     names = available(outcome.output)

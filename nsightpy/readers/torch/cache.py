@@ -145,8 +145,8 @@ def _numbers(array: Any, kind: type[K]) -> NDArray[K]:
     return np.frombuffer(array.buffers()[1], kind, len(array), width * array.offset)
 
 
-def _facts(told: dict[str, Any]) -> TraceFacts:
-    known = {field.name: told[field.name] for field in fields(TraceFacts)}
+def _facts(stored: dict[str, Any]) -> TraceFacts:
+    known = {field.name: stored[field.name] for field in fields(TraceFacts)}
     known["pids"] = tuple(known["pids"])
     known["notes"] = tuple(known["notes"])
     known["process_names"] = {int(pid): name for pid, name in known["process_names"].items()}

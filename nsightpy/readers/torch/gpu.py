@@ -79,10 +79,10 @@ _SHAPES = ("grid", "block")
 
 def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Frame:
     """The frame of copies and memory sets, under NVIDIA's names also on AMD's GPUs."""
-    told = [_copy(name) for name in copies.labels("name").values]
+    kinds = [_copy(name) for name in copies.labels("name").values]
     codes = copies.labels("name").codes
     moved = {
-        key: Labels(codes, tuple(one[place] for one in told)).merged()
+        key: Labels(codes, tuple(one[place] for one in kinds)).merged()
         for place, key in enumerate(("operation", "source_memory", "target_memory"))
     }
     filled = sets.labels("name")
@@ -131,8 +131,8 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
     the trace. Sizes are those of one rank's part, as in NCCL's payloads.
     """
     names = kernels.labels("base_name")
-    told = {code: parse_kernel(text) for code, text in enumerate(names.values)}
-    is_nccl = np.asarray([told[code] is not None for code in range(len(names.values))], np.bool_)
+    parsed = {code: parse_kernel(text) for code, text in enumerate(names.values)}
+    is_nccl = np.asarray([parsed[code] is not None for code in range(len(names.values))], np.bool_)
     mask = is_nccl[names.codes] if len(is_nccl) else np.zeros(kernels.rows, dtype=np.bool_)
     mask[table.ints("kernel")] = True
     chosen = np.flatnonzero(mask)
@@ -162,26 +162,28 @@ def _operation_fields(table: Frame, row: int) -> dict[str, str | int]:
     }
 
 
-def _collective(kernel: str, told: dict[str, str | int], rank: int | None) -> dict[str, str | int]:
+def _collective(
+    kernel: str, arguments: dict[str, str | int], rank: int | None
+) -> dict[str, str | int]:
     """The columns of one collective that are not those of its kernel."""
     parsed = parse_kernel(kernel)
     named = parsed.operation if parsed else ""
-    if not told:
+    if not arguments:
         data_type = parsed.data_type if parsed else ""
         return {"operation": named, "kernel": kernel, "data_type": data_type, "evidence": BY_NAME}
-    plain = str(told["operation"]).lower().replace("_", "").replace("base", "")
+    plain = str(arguments["operation"]).lower().replace("_", "").replace("base", "")
     operation = _OPERATIONS.get(plain.removeprefix("nccl:").removesuffix("coalesced"), named)
-    text = str(told["data_type"]).lower()
+    text = str(arguments["data_type"]).lower()
     data_type, size = _TYPES.get(text, (parsed.data_type if parsed else "", 0))
-    elements = told["elements_out" if operation == "ReduceScatter" else "elements_in"]
-    members = _ranks(str(told["group_ranks"]))
+    elements = arguments["elements_out" if operation == "ReduceScatter" else "elements_in"]
+    members = _ranks(str(arguments["group_ranks"]))
     found: dict[str, str | int] = {
         "operation": operation or named,
         "kernel": kernel,
         "data_type": data_type,
-        "communicator": _communicator(str(told["group"]), str(told["group_ranks"])),
-        "group_size": told["group_size"] or len(members),
-        "sequence": told["sequence"],
+        "communicator": _communicator(str(arguments["group"]), str(arguments["group_ranks"])),
+        "group_size": arguments["group_size"] or len(members),
+        "sequence": arguments["sequence"],
         "calls": 1,
         "evidence": ARGUMENTS,
     }
@@ -193,7 +195,7 @@ def _collective(kernel: str, told: dict[str, str | int], rank: int | None) -> di
 
 
 def _communicator(group: str, ranks: str) -> str:
-    """One name for a process group on all its ranks: its own name, and its members where told."""
+    """One name for a process group on all its ranks: its own name, and its members where known."""
     members = ranks.strip('"').replace(" ", "")
     return f"{group}{members}" if group or members else ""
 

@@ -85,7 +85,7 @@ def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
 
 def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys may repeat: objects are put together, of values the first one that
-    tells anything counts."""
+    says anything counts."""
     found: dict[str, Any] = {}
     for name, value in pairs:
         known = found.get(name)

@@ -299,7 +299,7 @@ def _times(events: Sequence[Event]) -> tuple[Ints, Ints]:
 
 
 def _sizes(shape: str, values: Sequence[Any]) -> dict[str, ColumnData]:
-    """The three sizes of a grid or block; zeros where they are not told."""
+    """The three sizes of a grid or block; zeros where they are unknown."""
     fine = [v if isinstance(v, list) and len(v) == 3 else (0, 0, 0) for v in values]
     flat = integers([size for three in fine for size in three]).reshape(-1, 3)
     return {f"{shape}_{axis}": flat[:, place].copy() for place, axis in enumerate("xyz")}

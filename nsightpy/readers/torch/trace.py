@@ -175,7 +175,7 @@ _FIRST_DAY_NS = 10**18
 
 
 def _wall_clock(zero: int, header: Header) -> int | None:
-    """The UTC of the frames' zero: absolute times tell it, others need the header's base."""
+    """The UTC of the frames' zero: absolute times give it, others need the header's base."""
     if zero >= _FIRST_DAY_NS:
         return zero
     return zero + header.base_ns if header.base_ns else None

@@ -78,10 +78,10 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
 def _around_bars(summary: Summary, width: int) -> list[object]:
     """What the bars do not show: why devices were idle, the longest gap, what lies outside."""
     sections = summary.sections
-    told = [*idle_causes(sections["idle"]), *longest_gap(sections["gaps"])]
-    told += outside_steady(summary.header)
+    texts = [*idle_causes(sections["idle"]), *longest_gap(sections["gaps"])]
+    texts += outside_steady(summary.header)
     indent = " " * 11
-    wrapped = [line for text in told for line in _wrapped(text, width, indent, f"{indent}  ")]
+    wrapped = [line for text in texts for line in _wrapped(text, width, indent, f"{indent}  ")]
     return [*wrapped, *outside_capture(summary.header)]
 
 

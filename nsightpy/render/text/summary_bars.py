@@ -38,7 +38,7 @@ PARTS = (
     Part("copy_only_ns", "copies alone", "copy", "▒", "cyan"),
     Part("idle_ns", "idle", "idle", "·", "yellow"),
 )
-# CUDA graphs traced as a whole count as compute; where there are any, they are told apart.
+# CUDA graphs traced as a whole count as compute; where there are any, they are distinguished.
 KERNELS = Part("kernels_ns", "compute", "compute", "█", "green")
 GRAPHS = Part("opaque_graph_ns", "opaque graphs", "graphs", "░", "green")
 
@@ -70,9 +70,9 @@ def device_bars(table: Table, _width: int) -> list[object]:
         legend.append(f" {part.name}  ", style="dim")
     window = format_time(max(ns_of(record, "window_ns") for record in records))
     if opaque:
-        told = f"window {window}; what ran inside opaque graphs is not known"
+        caption = f"window {window}; what ran inside opaque graphs is not known"
         legend.rstrip()
-        return [*found, legend, Text(f"  {'':<9}{told}", style="dim")]
+        return [*found, legend, Text(f"  {'':<9}{caption}", style="dim")]
     legend.append(f"window {window}", style="dim")
     return [*found, legend]
 
@@ -127,8 +127,8 @@ def longest_gap(table: Table) -> list[str]:
 
 def outside_steady(header: Mapping[str, Value]) -> list[str]:
     """What the bars are about, and what happened before it; one line, or none."""
-    told = [printable(str(header[name])) for name in ("steady", "before") if header.get(name)]
-    return ["; ".join(told)] if told else []
+    parts = [printable(str(header[name])) for name in ("steady", "before") if header.get(name)]
+    return ["; ".join(parts)] if parts else []
 
 
 def outside_capture(header: Mapping[str, Value]) -> list[object]:
@@ -141,8 +141,8 @@ def outside_capture(header: Mapping[str, Value]) -> list[object]:
     share = percent(outside, whole) or 0.0
     if share < LEAST_OUTSIDE:
         return []
-    told = "over 99.9" if share > 99.9 else significant(share, 3 if share > 99.0 else 2)
-    text = f"no GPU work in the other {format_time(outside)}, {told} % of the capture"
+    figure = "over 99.9" if share > 99.9 else significant(share, 3 if share > 99.0 else 2)
+    text = f"no GPU work in the other {format_time(outside)}, {figure} % of the capture"
     return [Text(f"  {'':<9}{text}", style="dim")]
 
 
