@@ -17,7 +17,7 @@ def command(**options: Any) -> None:
 
     They are the instances of the range that --nvtx names, else of ranges that are called steps or
     hold the work, else a repeated collective or kernel sequence; not layers, not single launches.
-    The source is said, and what else repeats. Warm-up and what the profiler cut off are no
+    The source is named, and what else repeats. Warm-up and what the profiler cut off are no
     part of the steady state. -o FILE.png, .svg or .pdf draws them.
     """
     from nsightpy.commands.iterations import iterations

@@ -14,7 +14,7 @@ from nsightpy.cli.options import asked, common_options, show, top_option
 @click.option("--by", metavar="LIST", default="", help="Split by shape, thread, rank, module.")
 @top_option
 def command(**options: Any) -> None:
-    """Operators of PyTorch traces: host and device time as torch's key_averages tells them.
+    """Operators of PyTorch traces: host and device time as torch's key_averages counts them.
 
     Own device time is that of kernels, copies and sets launched under the operator itself; the
     total adds all that it called. Where shapes were recorded, the FLOP that matrix products,

@@ -17,7 +17,7 @@ def command(**options: Any) -> None:
 
     offset_ns is how far a rank's clock was ahead of the first rank's when its session began, found
     from the ends of shared collectives, with percentiles of what remains. A straggler is named
-    only where one rank is last far beyond chance, waits least, and holds the others up.
+    only where one rank is last far beyond chance, waits least, and delays the others.
     """
     from nsightpy.commands.ranks import ranks
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,16 +18,6 @@ USER, PROFILER, NVTX, COLLECTIVES, KERNELS, WAITS = (
 
 ALIKE = 0.2
 LEADS = 4
-
-
-class Cause(enum.Enum):
-    """Why a process has no steady state."""
-
-    NO_WORK = "no GPU work"
-    NOTHING_REPEATS = "nothing repeats through most of the run"
-    PARTS_OF_A_STEP = "what repeats are layers or other parts of one step"
-    SOURCES_DISAGREE = "the sources disagree about the iterations"
-    TOO_FEW = "fewer than three iterations are whole and past warm-up"
 
 
 @dataclass(frozen=True)

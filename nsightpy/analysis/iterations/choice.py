@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Cause, Other
+from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Other
 from nsightpy.analysis.iterations.ranges import ProgramRanges, from_nvtx
 from nsightpy.analysis.iterations.sequences import from_sequences
 from nsightpy.analysis.iterations.work import LaunchedWork
@@ -28,7 +28,6 @@ class IterationChoice:
     others: tuple[Other, ...] = ()
     notes: tuple[str, ...] = ()
     why: str = ""
-    cause: Cause | None = None
 
 
 def choose_iterations(
@@ -53,13 +52,11 @@ def choose_iterations(
         text = ", ".join(_described(one) for one in [named[0], *([sequence] if sequence else [])])
         others = (*(_as_other(one) for one in named), *rejected, *levels)
         why = f"the sources disagree: {text}; --nvtx RANGE decides"
-        return IterationChoice(None, others[:OTHERS], why=why, cause=Cause.SOURCES_DISAGREE)
+        return IterationChoice(None, others[:OTHERS], why=why)
     if sequence is not None:
         return _chosen(sequence, [], None, [*rejected, *levels])
     others = tuple([*rejected, *levels][:OTHERS])
-    parts = any(one.why for one in others)
-    cause = Cause.PARTS_OF_A_STEP if parts else Cause.NOTHING_REPEATS
-    return IterationChoice(None, others, why=_reason(others), cause=cause)
+    return IterationChoice(None, others, why=_reason(others))
 
 
 def _chosen(

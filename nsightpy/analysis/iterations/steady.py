@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.iterations.candidates import Candidate, Cause, Other, owner_of
+from nsightpy.analysis.iterations.candidates import Candidate, Other, owner_of
 from nsightpy.analysis.iterations.choice import choose_iterations
 from nsightpy.analysis.iterations.ranges import ProgramRanges, from_named_ranges, named_groups
 from nsightpy.analysis.iterations.repetition import REPEATS
@@ -41,7 +41,7 @@ class Iterations:
     """The iterations of one process, windows in ns of the report's own time.
 
     `phase` of each: warm-up, steady, or edge (cut off by the profiler's start or stop). Without
-    any, `notes` and `cause` say why. `others` repeat, too, and were not chosen; `coverage` is the
+    any, `notes` say why. `others` repeat, too, and were not chosen; `coverage` is the
     share of the work in iterations that are alike; `sampled`: only the middle of a long capture
     was searched.
     """
@@ -56,7 +56,6 @@ class Iterations:
     kind: str = ""
     coverage: float = 0.0
     sampled: bool = False
-    cause: Cause | None = None
 
     def __len__(self) -> int:
         return len(self.start)
@@ -116,7 +115,7 @@ def find_iterations(
         profiler = host.ints("start_ns")[names.equals(PROFILER_CALLS)]
     work = work_of(kernels, graphs, calls, waits)
     if len(work) == 0:
-        return _none("no kernels and no graph launches", Cause.NO_WORK)
+        return _none("no kernels and no graph launches")
     if named is not None and (chosen := from_named_ranges(named, work, text)) is not None:
         return _phased(chosen, profiler, None, (), ())
     own = named_groups(ranges)
@@ -124,7 +123,7 @@ def find_iterations(
     alone = work if some is None else work_of(*some, calls, waits)
     found = choose_iterations(work, alone, own, first_ns)
     if found.chosen is None:
-        return _none(found.why, found.cause, found.others)
+        return _none(found.why, found.others)
     return _phased(found.chosen, profiler, own, found.others, found.notes)
 
 
@@ -247,6 +246,6 @@ def _edges(chosen: Candidate, profiler: Ints) -> list[int]:
     return sorted(found) if len(chosen) > len(found) else []
 
 
-def _none(why: str, cause: Cause | None, others: Sequence[Other] = ()) -> Iterations:
+def _none(why: str, others: Sequence[Other] = ()) -> Iterations:
     notes = (f"No iterations found: {why}.",)
-    return replace(NONE, notes=notes, others=tuple(others), cause=cause)
+    return replace(NONE, notes=notes, others=tuple(others))
