@@ -91,7 +91,7 @@ def _with(options: Sequence[Callable[[Any], Any]], function: F) -> F:
 
 
 def common_of(options: dict[str, Any]) -> Common:
-    """The shared options as the verbs take them; a progress line on a terminal only."""
+    """The shared options as the commands take them; a progress line on a terminal only."""
     if options["verbose"]:
         import logging
 

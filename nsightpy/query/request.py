@@ -1,4 +1,4 @@
-"""What every verb is asked with: the reports, and the options that all of them share."""
+"""What every command is called with: the reports, and the options that all of them share."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Reading(Running, total=False):
 
 
 class Common(Reading, total=False):
-    """Options of every verb.
+    """Options of every command.
 
     rank, device: numbers as "0,2-5". from_time, to_time: ns, or text with a unit, in the report's
     own time. nvtx: only what ranges RANGE[@DOMAIN] launched, * for anything. iteration: only these
@@ -66,7 +66,7 @@ class Common(Reading, total=False):
 
 @dataclass
 class Request:
-    """The reports and the part of them that a verb is about.
+    """The reports and the part of them that a command is about.
 
     `said` is what the scope found in single reports that must be known.
     """
