@@ -64,11 +64,11 @@ def command(**options: Any) -> None:
     if not is_picture(options["output"]):
         show(made, options)
         return
-    from nsightpy.render.plots.drawing import picture
+    from nsightpy.render.plots.drawing import picture_bytes
     from nsightpy.render.plots.headroom_plot import headroom_figure
 
     figure = headroom_figure(made, together=made.ceiling_share)
-    deliver(picture(figure, options["output"]), options)
+    deliver(picture_bytes(figure, options["output"]), options)
     tell(made, options)
 
 

@@ -143,12 +143,12 @@ def show_or_draw(
     table: AnyTable, draw: Callable[[AnyTable], Figure], options: dict[str, Any]
 ) -> None:
     """Draw a table where the wanted file is a picture's, else show it; notes either way."""
-    from nsightpy.render.plots.drawing import is_picture, picture
+    from nsightpy.render.plots.drawing import is_picture, picture_bytes
 
     if not is_picture(options["output"]):
         show(table, options)
         return
-    deliver(picture(draw(table), options["output"]), options)
+    deliver(picture_bytes(draw(table), options["output"]), options)
     tell(table, options)
 
 

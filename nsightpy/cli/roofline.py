@@ -50,10 +50,10 @@ def command(**options: Any) -> None:
 
     result = asked(roofline, options)
     if is_picture(options["output"]):
-        from nsightpy.render.plots.drawing import picture
+        from nsightpy.render.plots.drawing import picture_bytes
         from nsightpy.render.roofline.plot import roofline_figure
 
-        deliver(picture(roofline_figure(result), options["output"]), options)
+        deliver(picture_bytes(roofline_figure(result), options["output"]), options)
     elif options["format_"] == "table":
         from nsightpy.render.roofline.text import print_roofline
 

@@ -61,11 +61,11 @@ def _writer(output: str | None) -> Callable[[Timeline, BinaryIO], None]:
 def _picture(suffix: str) -> Callable[[Timeline, BinaryIO], None]:
     def write(timeline: Timeline, file: BinaryIO) -> None:
         from nsightpy.analysis.timeline.picture import picture
-        from nsightpy.render.plots.drawing import picture as encoded
+        from nsightpy.render.plots.drawing import picture_bytes
         from nsightpy.render.timeline import plot as timeline_plot
 
         figure = timeline_plot.draw(picture(timeline, timeline_plot.columns_of()))
-        file.write(encoded(figure, f"timeline{suffix}"))
+        file.write(picture_bytes(figure, f"timeline{suffix}"))
 
     return write
 

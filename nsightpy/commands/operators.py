@@ -30,11 +30,12 @@ from nsightpy.analysis.operators.inference import (
 from nsightpy.analysis.operators.modules import module_paths
 from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
 from nsightpy.analysis.tally import Key
-from nsightpy.errors import MissingDataError, UsageError
+from nsightpy.errors import MissingDataError
 from nsightpy.frames import Floats, Frame, Labels
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
+from nsightpy.query.splits import parse_splits
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -97,7 +98,7 @@ def operators(
     did. Notes name the steps of inference engines and of CUDA-graph launches. Raises UsageError
     for an unknown split, MissingDataError where no report has operators.
     """
-    splits = parse_splits(by)
+    splits = parse_splits(by, _SPLITS)
     request = Request.of(reports, **common)
     work = partial(_sums, splits=splits, scope=request.scope)
     parts = request.map(work, ranked="rank" in splits).values
@@ -106,16 +107,6 @@ def operators(
     rows = _rows(parts)
     fields = (*(Field(split, _SPLITS[split][1]) for split in splits), *FIELDS)
     return request.finish(Table("operators", fields, tuple(rows[:top])), *_notes(parts))
-
-
-def parse_splits(by: str | Iterable[str]) -> tuple[str, ...]:
-    """The wanted splits, each once, in the order given. Raises UsageError for unknown ones."""
-    given = by.split(",") if isinstance(by, str) else list(by)
-    splits = tuple(dict.fromkeys(split.strip() for split in given if split.strip()))
-    unknown = [split for split in splits if split not in _SPLITS]
-    if unknown:
-        raise UsageError(f"cannot split by {', '.join(unknown)}; there are {', '.join(_SPLITS)}")
-    return splits
 
 
 def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part:

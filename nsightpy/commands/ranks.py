@@ -16,14 +16,13 @@ from nsightpy.query.rank_alignment import (
     RankPart,
     UnitNames,
     align_parts,
-    alignment_of,
     once,
     rank_part,
 )
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_set import Paths, RankSet
+from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import format_time
@@ -51,11 +50,6 @@ NO_PEERS = (
     "Whether a rank is a straggler is not known: no ranks with the same work meet in synchronising "
     "collectives, and stages of a pipeline differ in their work."
 )
-
-
-def align(rank_set: RankSet) -> list[ClockFit]:
-    """How the times of each process of each report become times on one common clock."""
-    return list(alignment_of(rank_set).fits)
 
 
 @command_function
@@ -154,6 +148,3 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
 
 def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
-
-
-__all__ = ["FIELDS", "align", "alignment_of", "ranks"]

@@ -15,7 +15,7 @@ from nsightpy.analysis.selection.headroom import nearest_roof, unlike
 from nsightpy.analysis.selection.headroom_join import match, plain_signature
 from nsightpy.analysis.selection.launch_places import Variant
 from nsightpy.commands.headroom.command import headroom
-from nsightpy.render.plots.drawing import picture
+from nsightpy.render.plots.drawing import picture_bytes
 from nsightpy.render.plots.headroom_plot import headroom_figure, spots_of
 from nsightpy.results.rooflines import Machine, Point, RooflineLaunch, RooflineVariant, SpeedOfLight
 from tests.support.ncu_stand_in import STEP_NS, Scripted, write_export
@@ -254,7 +254,7 @@ def test_pictures(tmp_path: Path, suffix: str) -> None:
     ask("headroom", report, "--ncu", page, "-o", path)
     made = headroom(report, ncu=page)
     drawn = headroom_figure(made, together=made.ceiling_share)
-    assert path.read_bytes() == picture(drawn, path), "the same bytes again"
+    assert path.read_bytes() == picture_bytes(drawn, path), "the same bytes again"
     assert [spot.name for spot in spots_of(made)] == ["void gemm<(int)4>(float *)", "copy(float *)"]
 
 
@@ -265,7 +265,7 @@ def test_a_picture_without_roofs_says_so(tmp_path: Path) -> None:
     )
     made = headroom(report, ncu=page)
     assert any("1 measured kernel has no roof" in note for note in made.notes)
-    assert b"no kernel of the capture has a measurement" in picture(
+    assert b"no kernel of the capture has a measurement" in picture_bytes(
         headroom_figure(made), "x.svg"
     ) or spots_of(made) == []  # fmt: skip
 

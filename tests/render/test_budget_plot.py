@@ -12,7 +12,7 @@ from nsightpy.commands.breakdown import FIELDS, breakdown
 from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.budget_plot import MOST, breakdown_figure
-from nsightpy.render.plots.drawing import picture
+from nsightpy.render.plots.drawing import picture_bytes
 from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.results import Table
 from tests.support.reports import ask
@@ -129,7 +129,7 @@ def test_usage_is_drawn(tmp_path: Path) -> None:
     assert max(line.get_ydata()) == pytest.approx(5.0)
     assert "\x1b" not in figure.axes[0].get_title(loc="left")
     assert "\x1b" not in texts(figure)
-    assert picture(figure, "a.svg").startswith(b"<?xml")
+    assert picture_bytes(figure, "a.svg").startswith(b"<?xml")
 
 
 def test_usage_without_a_capture_of_it(tmp_path: Path) -> None:
@@ -150,4 +150,4 @@ def test_hostile_names_do_no_harm(tmp_path: Path) -> None:
     export.kernel(300, 400, EVIL, launch=(210, 220))
     figure = breakdown_figure(breakdown(str(export.write())))
     assert "\x1b" not in texts(figure)
-    assert picture(figure, "a.png").startswith(b"\x89PNG")
+    assert picture_bytes(figure, "a.png").startswith(b"\x89PNG")

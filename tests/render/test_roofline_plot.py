@@ -16,7 +16,7 @@ from simulator.ncu import SimulatedKernel, raw_page
 
 from nsightpy.cli.main import run
 from nsightpy.commands.roofline.command import roofline
-from nsightpy.render.plots.drawing import FORMATS, picture
+from nsightpy.render.plots.drawing import FORMATS, picture_bytes
 from nsightpy.render.roofline.plot import roofline_figure
 from nsightpy.results.rooflines import Roofline
 from tests.support.ncu_bench import REPORTS, SAMPLE, needs_library, needs_reports
@@ -155,7 +155,7 @@ def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
     )
     drawn = roofline_figure(hostile)
     for suffix in FORMATS:
-        data = picture(drawn, f"x{suffix}")
+        data = picture_bytes(drawn, f"x{suffix}")
         assert data
         if suffix == ".svg":
             root = ElementTree.fromstring(data)
@@ -166,4 +166,4 @@ def test_hostile_names_are_drawn_as_text(tmp_path: Path) -> None:
 def test_no_points_and_no_bars_still_draw() -> None:
     found = roofline(SAMPLE)
     empty = dataclasses.replace(found, variants=(), launches=())
-    assert picture(roofline_figure(empty), "x.png")
+    assert picture_bytes(roofline_figure(empty), "x.png")

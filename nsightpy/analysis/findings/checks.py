@@ -28,7 +28,7 @@ CHECKS: tuple[Callable[[Facts], list[Finding]], ...] = (
 )
 
 
-def findings(facts: Facts) -> list[Finding]:
+def check_all(facts: Facts) -> list[Finding]:
     """What makes the others blind, then the largest share of a window, then the rest."""
     found = [finding for check in CHECKS for finding in check(facts)]
     said = [one for one in found if one.share is None or one.share >= LEAST_SHARE]

@@ -31,7 +31,7 @@ class SlowCollectives:
 
 
 @dataclass(frozen=True, slots=True)
-class Straggler:
+class StragglerFact:
     """The rank that the others wait for: how often it came last, what that cost them, in ns.
 
     `times`: it came late so many times only; 0 where it is late as a rule.
@@ -116,7 +116,7 @@ class DeviceFacts:
     copies: CopyUses | None = None
     repetition: Repetition = field(default_factory=Repetition)
     slow_collectives: SlowCollectives | None = None
-    straggler: Straggler | None = None
+    straggler: StragglerFact | None = None
     ahead_ns: int = 0
 
     @property

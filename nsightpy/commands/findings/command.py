@@ -9,7 +9,7 @@ from glob import escape
 from pathlib import Path
 from typing import Unpack
 
-from nsightpy.analysis.findings.checks import findings as checked
+from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
@@ -71,7 +71,7 @@ def findings(
     work = partial(_gathered, communication=tuple(communication), scope=request.scope)
     results = request.map(work, ranked=True).results
     facts = facts_of(request, results)
-    found = checked(facts)
+    found = check_all(facts)
     nothing = [NOTHING] if facts.devices and not found else []
     return request.finish(findings_table(found[:top]), *nothing, *facts.notes)
 

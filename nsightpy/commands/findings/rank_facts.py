@@ -9,8 +9,7 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Mask
-from nsightpy.analysis.findings.facts import DeviceFacts, SlowCollectives
-from nsightpy.analysis.findings.facts import Straggler as StragglerFacts
+from nsightpy.analysis.findings.facts import DeviceFacts, SlowCollectives, StragglerFact
 from nsightpy.analysis.findings.outliers import SlowInstances, slow_by_unit
 from nsightpy.analysis.intervals import measure_before
 from nsightpy.analysis.ranks.arrivals import arrivals_of
@@ -71,12 +70,12 @@ def with_waits(
     late = straggler_of(alignment, arrivals)
     if late is not None and (place := places[late.unit]) in facts:
         saved = round(late.saved[inside[arrivals.rows]].sum() / sample.share)
-        waited_for = StragglerFacts(late.last_share, saved)
+        waited_for = StragglerFact(late.last_share, saved)
         facts[place] = replace(facts[place], straggler=waited_for)
     if late is None:
         for once_late in late_once(alignment, arrivals)[:1]:
             if (place := places[once_late.unit]) in facts:
-                came = StragglerFacts(0.0, once_late.cost_ns, once_late.times)
+                came = StragglerFact(0.0, once_late.cost_ns, once_late.times)
                 facts[place] = replace(facts[place], straggler=came)
     return facts, (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
 

@@ -152,7 +152,7 @@ def _chosen(
 
 
 def _way_out(found: Sequence[Found]) -> str:
-    """What to do where there is nothing to choose_kernels from."""
+    """What to do where there is nothing to choose from."""
     if any(part.communication_ns for part in found):
         return "All of them are communication kernels: --with-communication chooses them, too."
     if any(part.opaque_launches for part in found):

@@ -29,7 +29,7 @@ FIELDS = (
 
 
 @dataclass(frozen=True, repr=False)
-class Measured(Table):
+class NcuOutcomes(Table):
     """What was run: one row per run of ncu; `reports` are the files to read."""
 
     reports: tuple[Path, ...] = ()
@@ -41,7 +41,7 @@ def run_plan(
     ncu: Tool | None = None,
     report_progress: Callable[[str], None] | None = None,
     csv_folder: Path | None = None,
-) -> Measured:
+) -> NcuOutcomes:
     """Run the commands of a plan one after another, in this rank, and say what came of each.
 
     A run that matches nothing is tried again with the next way to name the kernel; not in a rank
@@ -76,7 +76,7 @@ def run_plan(
     if reports and csv_folder is None:
         files = shlex.join(["--ncu", *map(str, reports)])
         notes.append(f"Next: nsightpy headroom {shlex.join(plan.inputs)} {files}")
-    return Measured(
+    return NcuOutcomes(
         "select", FIELDS, tuple(rows), plan.inputs, tuple(notes), reports=tuple(reports)
     )
 

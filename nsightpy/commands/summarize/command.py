@@ -7,7 +7,7 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis import ranking
-from nsightpy.analysis.findings.checks import findings as checked
+from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.tally import merge
 from nsightpy.commands.breakdown import FIELDS as BREAKDOWN_FIELDS
@@ -48,7 +48,7 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     kernel_statistics = merge([part.kernels for part in parts]).statistics()
     gathered = [(report, part.gathered) for report, part in mapped.results]
     facts = facts_of(request, gathered)
-    found = tuple(checked(facts))
+    found = tuple(check_all(facts))
     doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
     sections = {
         "ranks": ranks_section([(str(report.path), part) for report, part in mapped.results]),

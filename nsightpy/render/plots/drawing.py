@@ -79,7 +79,7 @@ def is_picture(path: str | Path) -> bool:
     return Path(path).suffix.lower() in FORMATS
 
 
-def picture(figure: Figure, path: str | Path) -> bytes:
+def picture_bytes(figure: Figure, path: str | Path) -> bytes:
     """The figure in the format of a file name; the same bytes every time. Raises UsageError."""
     import matplotlib as mpl
 
