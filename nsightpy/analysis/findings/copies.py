@@ -11,10 +11,11 @@ from nsightpy.units import format_bytes, format_count, significant
 _BY_MEMORY = "--by memory"
 MANY = 100
 _TOWARDS = {
-    "h2d": ("from host to device", "keep the data on the device, or copy ahead on another stream"),
-    "d2h": ("from device to host", "copy less, or copy on another stream while kernels run"),
-    "d2d": ("within or between devices", "write results where they are needed"),
+    "h2d": ("from host to device", "copy ahead on another stream"),
+    "d2h": ("from device to host", "copy on another stream while kernels run"),
+    "d2d": ("within or between devices", ""),
 }
+_LESS = {"h2d": "keep the data on the device", "d2h": "copy less", "d2d": "write results in place"}
 
 
 def exposed_copies(facts: Facts) -> list[Finding]:
@@ -23,7 +24,7 @@ def exposed_copies(facts: Facts) -> list[Finding]:
 
 
 def _exposed(facts: Facts, direction: str) -> list[Finding]:
-    way, advice = _TOWARDS[direction]
+    way, beside = _TOWARDS[direction]
 
     def use(one: DeviceFacts) -> CopyUse:
         found: CopyUse = CopyUse() if one.copies is None else getattr(one.copies, direction)
@@ -35,11 +36,17 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
     def text(one: DeviceFacts) -> str:
         copies = use(one)
         memory = ", pageable memory" if copies.pageable_ns > copies.busy_ns / 2 else ""
-        once = "" if one.iterations else "; where they happen once, they matter once"
+        advice = _LESS[direction]
+        if one.kernels is not None and one.kernels.directives:
+            advice = "keep the data mapped across regions (target data, enter data)"
+        elif not one.iterations:
+            advice += "; where they happen once, they matter once"
+        elif beside:
+            advice += f", or {beside}"
         return (
             f"{counted(copies.count, 'copy', 'copies')} {way} ({format_bytes(copies.bytes)}"
             f"{memory}) ran with no kernel beside them: {{time}}, {{share}} of {{place}}; "
-            f"{advice}{once}"
+            f"{advice}"
         )
 
     return worst(

@@ -104,6 +104,7 @@ class DeviceFacts:
     """One device of one rank: its budget in the window that is looked at, and why it was idle.
 
     Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks.
+    `in_graphs`: most kernels share their launching call with another one, as those of graphs do.
     """
 
     rank: int | None
@@ -113,6 +114,7 @@ class DeviceFacts:
     idle: IdleFacts | None = None
     kernels: KernelUse | None = None
     short_cost_ns: int = 0
+    in_graphs: bool = False
     copies: CopyUses | None = None
     repetition: Repetition = field(default_factory=Repetition)
     slow_collectives: SlowCollectives | None = None

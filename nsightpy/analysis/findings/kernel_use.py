@@ -20,11 +20,27 @@ WARP = 32
 # par_ranged2d_kernel<advec_mom_kernel(int, ...)::[lambda(int) (instance 1)]>(...)
 _LAMBDA = re.compile(r"<(?:\w+::)*(\w+)\(.*\)(?: const)?::.*lambda")
 # Matrix products and convolutions in FP32 on the SIMT units: cuBLAS, cuDNN and CUTLASS names.
-_FP32_GEMM = re.compile(r"sgemm|scudnn|_ffma|simt_s?gemm", re.IGNORECASE)
-# Kernels that read and write every element for one small step: PyTorch's own, and copies.
-_ELEMENTWISE = re.compile(
-    r"elementwise|reduce_kernel|CatArrayBatchedCopy|multi_tensor_apply|softmax_warp|layer_norm"
+# cublasGemv... in the arguments of others is none of them.
+_FP32_GEMM = re.compile(
+    r"(?<![A-Za-z])sgemm|Sgemm|SGEMM|scudnn|_ffma(?:_|$)|simt_s(?:gemm|fprop|dgrad|wgrad)"
+    r"|gemmSN_\w+<float|xmma_\w+_f32f32_f32f32_f32|(?:dgrad|wgrad)\w*_engine<float"
 )
+_TENSOR = re.compile(r"_tf32|tensorop|_tensor\d+x\d+")
+# Kernels that read and write every element for one small step: those of PyTorch, TensorFlow, CuPy.
+_ELEMENTWISE = re.compile(
+    r"elementwise|at::native::reduce_kernel|CatArrayBatchedCopy|multi_tensor_apply|softmax_warp"
+    r"|cunn_SoftMax|layer_norm|kernelPointwiseApply|^cupy_\w+__|Eigen::internal::EigenMetaKernel"
+    r"|Eigen::internal::\w*ReductionKernel|_GPU_DT_\w+_kernel"
+)
+# What compilers and authors have fused already: Triton, nvFuser, XLA, fused optimisers.
+_FUSED = re.compile(r"triton_|nvfuser|fused|fusion", re.IGNORECASE)
+# Regions of OpenMP and OpenACC that compilers made kernels of.
+_DIRECTIVES = re.compile(r"^__omp_offloading_|^nvkernel_|_\d+_gpu(?:__red)?$")
+# Fewer blocks than this part of the multiprocessors leave a material part of the GPU without work:
+# persistent kernels and those in clusters begin nearly as many blocks as there are.
+SMALL_GRID = 0.8
+# Of compute capability 7.5, and without tensor cores.
+_NO_TENSOR_CORES = re.compile(r"GTX 16|\bMX[45]50\b|\bT(?:400|500|550|600|1000|1200|2000)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +53,8 @@ class Gpu:
 
     @property
     def has_tensor_cores(self) -> bool:
-        """Compute capability 7.0 on, but for the GTX 16 series, which has none."""
-        return self.compute_major >= 7 and "GTX 16" not in self.name
+        """Compute capability 7.0 on, but for the small GPUs of Turing, which have none."""
+        return self.compute_major >= 7 and not _NO_TENSOR_CORES.search(self.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +78,8 @@ class KernelUse:
     """The compute kernels of one device inside a window.
 
     `family` are the kernels made of one function's lambdas. `short` are those under 10 us.
-    `first_tenth_ns` is when a tenth of the work was done, from the window's begin.
+    `first_tenth_ns` is when a tenth of the work was done, from the window's begin. `directives`:
+    most of the work is in regions of OpenMP or OpenACC.
     """
 
     work_ns: int
@@ -77,6 +94,7 @@ class KernelUse:
     elementwise: Part
     serial_streams: int
     first_tenth_ns: int
+    directives: bool = False
 
 
 COLUMNS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
@@ -100,9 +118,10 @@ def kernel_use(
     top = int(np.argmax(by_name))
     blocks, threads = _product(kernels, "grid"), _product(kernels, "block")
     short = kernels.ints("end_ns") - kernels.ints("start_ns") < SHORT_NS
-    small = (blocks > 0) & (blocks < gpu.sm_count)
+    small = (blocks > 0) & (blocks < SMALL_GRID * gpu.sm_count)
     tiny = (threads > 0) & (threads <= WARP)
-    gemm = _matching(names, _FP32_GEMM) if gpu.has_tensor_cores else _matching(names, None)
+    gemm = _matching(names, _FP32_GEMM if gpu.has_tensor_cores else None, _TENSOR)
+    directives = work[_matching(names, _DIRECTIVES)].sum()
     done = np.cumsum(work)
     tenth = int(np.searchsorted(done, done[-1] / 10))
 
@@ -119,9 +138,10 @@ def kernel_use(
         small_grid=part(small, blocks),
         tiny_block=part(tiny, threads),
         fp32_gemm=part(gemm),
-        elementwise=part(_matching(names, _ELEMENTWISE)),
+        elementwise=part(_matching(names, _ELEMENTWISE, _FUSED)),
         serial_streams=_serial_streams(kernels, small, window),
         first_tenth_ns=int(kernels.ints("start_ns")[tenth] - window.starts[0]),
+        directives=bool(2 * directives > work.sum()),
     )
 
 
@@ -163,8 +183,14 @@ def _product(kernels: Frame, what: str) -> Ints:
     return x * y * z
 
 
-def _matching(names: Labels, pattern: re.Pattern[str] | None) -> NDArray[np.bool_]:
-    hits = [pattern is not None and bool(pattern.search(name)) for name in names.values]
+def _matching(
+    names: Labels, pattern: re.Pattern[str] | None, but: re.Pattern[str] | None = None
+) -> NDArray[np.bool_]:
+    """The rows whose name has the one pattern and not the other."""
+    hits = [
+        pattern is not None and bool(pattern.search(name)) and not (but and but.search(name))
+        for name in names.values
+    ]
     return np.asarray(hits, dtype=np.bool_)[names.codes]
 
 

@@ -36,10 +36,13 @@ def small_kernels(facts: Facts) -> list[Finding]:
         use = one.kernels
         if use is None:
             return ""
+        advice = "they run in CUDA graphs: fuse them"
+        if not one.in_graphs:
+            advice = "fuse them, or launch them as a CUDA graph"
         return (
             f"{format_count(use.short.launches)} of {format_count(use.launches)} kernels ran for "
             f"less than {format_time(SHORT_NS)}; they and the waits for their launches took up to "
-            "{time}, {share} of {place}: fuse them, or launch them as a CUDA graph"
+            f"{{time}}, {{share}} of {{place}}: {advice}"
         )
 
     return worst(
@@ -53,7 +56,7 @@ def small_grid(facts: Facts) -> list[Finding]:
     def text(one: DeviceFacts) -> str:
         part = _part(one, "small_grid")
         return (
-            f"{counted(part.launches, 'kernel', 'kernels')} with fewer blocks than the "
+            f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks for the "
             f"{one.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; most of "
             f"it {function_name(part.name)} with {part.detail} block(s): more, smaller blocks, or "
             "independent kernels side by side, would use the rest of the GPU"
@@ -74,7 +77,12 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
             "not fill it"
         )
 
-    return _of_kernels(facts, "tiny-blocks", "tiny blocks", "tiny_block", text)
+    def most(one: DeviceFacts) -> str:
+        part = _part(one, "tiny_block")
+        few = one.kernels is None or part.work_ns < DOMINANT_SHARE * one.kernels.work_ns
+        return "info" if few else at_most_told(one)
+
+    return _of_kernels(facts, "tiny-blocks", "tiny blocks", "tiny_block", text, most)
 
 
 def fp32_gemm(facts: Facts) -> list[Finding]:
@@ -107,8 +115,8 @@ def unfused_elementwise(facts: Facts) -> list[Finding]:
         share = percent_text(use.elementwise.work_ns / use.work_ns) if use else ""
         return (
             f"elementwise and reduction kernels have {share} of the kernels' time: {{time}}, "
-            "{share} of {place}; fused (torch.compile, fused norms and optimisers) they would read "
-            "and write memory less often"
+            "{share} of {place}; fused (torch.compile, jax.jit, cupy.fuse, fused norms and optimisers) "
+            "they would read and write memory less often"
         ).replace("{share} of the kernels", f"{share} of the kernels")
 
     return worst(
@@ -215,7 +223,12 @@ def serialised_streams(facts: Facts) -> list[Finding]:
 
 
 def _of_kernels(
-    facts: Facts, identifier: str, name: str, trait: str, text: Callable[[DeviceFacts], str]
+    facts: Facts,
+    identifier: str,
+    name: str,
+    trait: str,
+    text: Callable[[DeviceFacts], str],
+    most: Callable[[DeviceFacts], str] = at_most_told,
 ) -> list[Finding]:
     return worst(
         facts,
@@ -227,7 +240,7 @@ def _of_kernels(
         more="--by grid" if trait in ("small_grid", "tiny_block") else "",
         place=_where(trait),
         recoverable=False,
-        most=at_most_told,
+        most=most,
     )
 
 

@@ -13,6 +13,8 @@ from nsightpy.units import format_time, significant
 UNBALANCED = 1.25
 # Longer compute explains a straggler from this part of what it costs on.
 EXPLAINS = 0.3
+# Below this part of a window, exposed, slow communication costs nothing worth a word.
+LEAST_EXPOSED = 0.01
 
 
 def straggler(facts: Facts) -> list[Finding]:
@@ -80,7 +82,9 @@ def slow_communication(facts: Facts) -> list[Finding]:
     """Collectives far longer than others of their own operation, size and group."""
 
     def lost(one: DeviceFacts) -> int:
-        return one.slow_collectives.lost_ns if one.slow_collectives else 0
+        # what compute hides costs nothing
+        hidden = one.budget.exposed_communication_ns < LEAST_EXPOSED * one.budget.window_ns
+        return 0 if hidden or one.slow_collectives is None else one.slow_collectives.lost_ns
 
     def text(one: DeviceFacts) -> str:
         slow = one.slow_collectives

@@ -16,6 +16,7 @@ _KINDS = (
     (WAIT, re.compile(r"^(?:cuda|cu|hip)\w*Synchronize|^cuEventSynchronize")),
     (MODULE, re.compile(r"Module|Library|FuncLoad|FuncGet|FuncSet|Kernel(?:Get|Set)|Link|^cuInit")),
     (MODULE, re.compile(r"Ctx(?:Create|Set)|Primary|cudaSetDevice$|GetExportTable|GetProcAddress")),
+    (MODULE, re.compile(r"Graph(?:Instantiate|Upload)")),
     (
         ALLOCATION,
         re.compile(

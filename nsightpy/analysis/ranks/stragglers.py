@@ -108,12 +108,18 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
     return Straggler(worst, float(last[worst]), np.where(own, np.minimum(costs, usual), 0))
 
 
-def late_once(alignment: Alignment, arrivals: Arrivals) -> list[LateOnce]:
-    """Units that kept the others waiting long, but only a few times; the most costly first."""
+def late_once(alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True) -> list[LateOnce]:
+    """Units that kept the others waiting long, but only a few times; the most costly first.
+
+    Without `pairs`, transfers between two count for nothing: a receiver waits for data, as it must.
+    """
     if len(arrivals.rows) == 0:
         return []
     caused = caused_ns(arrivals)
-    long = caused >= LATE_ONCE * _observed(alignment, arrivals.rows)
+    if not pairs:
+        passed = point_to_point(alignment.ledger)[arrivals.rows]
+        caused = np.where(passed & (arrivals.sizes[arrivals.instance] == 2), 0, caused)
+    long = caused >= max(LATE_ONCE * _observed(alignment, arrivals.rows), 1)
     units, times = np.unique(arrivals.unit[long], return_counts=True)
     found = [
         LateOnce(unit, count, int(caused[long & (arrivals.unit == unit)].sum()))

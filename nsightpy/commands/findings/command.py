@@ -68,7 +68,8 @@ def findings(
     Ceilings of different findings overlap and must not be added.
     """
     request = Request.of(reports, **common)
-    work = partial(_gathered, communication=tuple(communication), scope=request.scope)
+    alone = len(request.ranks) == 1
+    work = partial(_gathered, communication=tuple(communication), scope=request.scope, alone=alone)
     results = request.map(work, ranked=True).results
     facts = facts_of(request, results)
     found = check_all(facts)
@@ -128,9 +129,11 @@ def _finds(given: str, inputs: Sequence[str]) -> bool:
     return {path.resolve() for path in found} == {Path(path).resolve() for path in inputs}
 
 
-def _gathered(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> Gathered:
+def _gathered(
+    report: SystemReport, *, communication: tuple[str, ...], scope: Scope, alone: bool
+) -> Gathered:
     with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
         ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
         known = attributed(report, scope, work, launches, communication)
-        return gather(report, scope, work, launches, known, ranges, communication)
+        return gather(report, scope, work, launches, known, ranges, communication, alone)

@@ -88,11 +88,13 @@ def gather(
     known: tuple[Sequence[RankedBudget], ReportIdle],
     ranges: Frame | None = None,
     communication: tuple[str, ...] = (),
+    alone: bool = False,
 ) -> Gathered:
     """The facts about each device: over its steady iterations, or else over its whole window.
 
     `work` has names, kinds of memory and shapes, `launches` the ends and threads of calls;
-    `known` are the budgets and the idle time of the whole windows, `ranges` the NVTX ranges.
+    `known` are the budgets and the idle time of the whole windows, `ranges` the NVTX ranges. The
+    collectives of a report that is `alone` are looked at where nothing hides a material part.
     """
     rows, idle = known
     waits = None if launches is None or launches.waiting is None else launches.waiting()
@@ -127,7 +129,7 @@ def gather(
         unlaunched = int(np.count_nonzero(launched == NO_TIME))
     devices = _devices(source, rows)
     part = RankPart(tuple(clocks_in(report)), NO_LOG)
-    if communicates.any():
+    if communicates.any() and not (alone and _hidden(rows)):
         part = rank_part(report, scope=scope, communication=communication)
     return Gathered(
         RankEvidence(part, devices),
@@ -138,6 +140,13 @@ def gather(
         ranges is not None and ranges.rows > 0,
         launches is not None,
         "" if rows else _sampled(report),
+    )
+
+
+def _hidden(rows: Sequence[RankedBudget]) -> bool:
+    """Whether communication costs no device a material part of its window."""
+    return all(
+        row.budget.exposed_communication_ns < LEAST_SHARE * row.budget.window_ns for row in rows
     )
 
 
@@ -188,11 +197,23 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
         idle=None if gaps is None else _idle_facts(source, place, gaps, window, events),
         kernels=kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else None,
         short_cost_ns=short,
+        in_graphs=_in_graphs(source, rows),
         copies=copy_uses(
             source.work.operations.at(pid=place[0], device=place[1]), kernel_time, window
         ),
         repetition=_repetition(source, place, window),
     )
+
+
+def _in_graphs(source: _Source, rows: NDArray[np.int64] | None) -> bool:
+    """Whether most kernels were launched by the call that launched the one before, too."""
+    followed = source.idle.followed
+    if followed is None:
+        return False
+    launch = followed.work.launch[: source.work.kernels.rows]
+    launch = launch if rows is None else launch[rows]
+    shared = (np.diff(launch) == 0) & (launch[1:] != NO_TIME)
+    return 2 * int(np.count_nonzero(shared)) > len(launch)
 
 
 def _idle_facts(

@@ -73,7 +73,7 @@ def with_waits(
         waited_for = StragglerFact(late.last_share, saved)
         facts[place] = replace(facts[place], straggler=waited_for)
     if late is None:
-        for once_late in late_once(alignment, arrivals)[:1]:
+        for once_late in late_once(alignment, arrivals, pairs=False)[:1]:
             if (place := places[once_late.unit]) in facts:
                 came = StragglerFact(0.0, once_late.cost_ns, once_late.times)
                 facts[place] = replace(facts[place], straggler=came)
