@@ -17,10 +17,13 @@ def command(**options: Any) -> None:
 
     Every figure is a length of time, united over all streams. The window runs from the first
     start to the last end of the device's work, or from --from to --to. Time without compute is
-    divided by cause: nothing launched, blocked by another operation, or stalled. -o FILE.png,
-    .svg or .pdf draws it.
+    divided by cause: nothing launched, blocked by another operation, or stalled. On the terminal
+    launch starved is the idle part alone; the files have both. -o FILE.png, .svg or .pdf draws it.
     """
-    from nsightpy.commands.breakdown import breakdown
+    from nsightpy.commands.breakdown import beside_idle, breakdown
     from nsightpy.render.plots.budget_plot import breakdown_figure
+    from nsightpy.render.plots.drawing import is_picture
 
-    show_or_draw(asked(breakdown, options), breakdown_figure, options)
+    table = asked(breakdown, options)
+    people = options["format_"] == "table" and not is_picture(options["output"])
+    show_or_draw(beside_idle(table) if people else table, breakdown_figure, options)

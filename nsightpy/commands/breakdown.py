@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
@@ -39,10 +39,11 @@ BUDGET = (
     "opaque_graph_ns",
     "idle_ns",
 )
+MORE = ("unattributed_ns", "launch_starved_idle_ns")
 FIELDS = (
     Field("rank", "id"),
     Field("device", "id"),
-    *(Field(name, "ns") for name in (*BUDGET, *CAUSES, "unattributed_ns")),
+    *(Field(name, "ns") for name in (*BUDGET, *CAUSES, *MORE)),
 )
 
 
@@ -60,6 +61,7 @@ def breakdown(
     intervals of those ranges on the device, whoever launched what ran in them. launch_starved,
     blocking, dependency_stalled and unattributed add up to the time without compute; host, kernel
     and other wait are gaps on single streams, added over a device's streams (see analysis.idle).
+    launch_starved_idle is the part of launch_starved that is idle: nothing else ran in it either.
     Causes that the capture does not show are None, with a note.
     """
     request = Request.of(reports, **common)
@@ -78,6 +80,14 @@ def budget_row(row: RankedBudget) -> tuple[Value, ...]:
     """The row of the table; causes that are not known are None."""
     figures = (getattr(row.budget, name) for name in BUDGET)
     return (row.rank, row.device, *figures, *row.idle.columns.values())
+
+
+def beside_idle(table: Table) -> Table:
+    """The table for people: launch-starved time that something else fills is shown as that."""
+    at, part = (table.columns.index(f"launch_starved{name}_ns") for name in ("", "_idle"))
+    rows = ((*row[:at], row[part], *row[at + 1 : part], *row[part + 1 :]) for row in table.rows)
+    fields = (*table.fields[:part], *table.fields[part + 1 :])
+    return replace(table, fields=fields, rows=tuple(rows))
 
 
 def suspect_note(name: str) -> str:

@@ -25,9 +25,9 @@ from nsightpy.analysis.idle.event_waits import (
     EventWaits,
     event_waits,
 )
-from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
+from nsightpy.analysis.idle.gpu_work import COMPUTE, GpuWork, gpu_work
 from nsightpy.analysis.idle.idle_gaps import LONG_CALL_NS
-from nsightpy.analysis.intervals import Spans, overlap_total, spans_of
+from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
 from nsightpy.readers.host_calls import ORDERING, HostCalls
@@ -61,12 +61,14 @@ _WAIT_CALLS = tuple(f"{api}StreamWaitEvent" for api in ("cuda", "cu", "hip"))
 class DeviceIdle:
     """Why one device was idle, in ns; None where the capture does not show it.
 
-    `waits_followed` is False where causes beyond the launch are not known.
+    `waits_followed` is False where causes beyond the launch are not known. `starved_idle_ns` is the
+    launch-starved time in which the device did nothing at all.
     """
 
     streams: StreamWaits | None = None
     causes: IdleCauses | None = None
     waits_followed: bool = True
+    starved_idle_ns: int | None = None
 
     @property
     def columns(self) -> dict[str, int | None]:
@@ -74,7 +76,10 @@ class DeviceIdle:
         followed = self.causes if self.waits_followed else None
         recorded = (self.causes, followed, followed, self.streams, self.streams, self.streams)
         known = {name: _figure(part, name) for name, part in zip(CAUSES, recorded, strict=True)}
-        return known | {"unattributed_ns": self.unattributed_ns}
+        return known | {
+            "unattributed_ns": self.unattributed_ns,
+            "launch_starved_idle_ns": self.starved_idle_ns,
+        }
 
     @property
     def unattributed_ns(self) -> int | None:
@@ -210,8 +215,15 @@ def report_idle(
         causes = idle_causes(work, absent, window)
         place = work.places[number]
         gaps[place] = absent
-        places[place] = DeviceIdle(streams[number], causes, waits is not None)
+        alone = _without_compute(work, number, absent.starved & window)
+        places[place] = DeviceIdle(streams[number], causes, waits is not None, alone)
     return ReportIdle(places, gaps, followed, (*followed.notes, *opaque))
+
+
+def _without_compute(work: GpuWork, place: int, starved: Spans) -> int:
+    """The part of some time without compute in which nothing else ran either, in ns."""
+    rows = np.flatnonzero((work.kind != COMPUTE) & (work.place == place))
+    return (starved - union(work.start[rows], work.end[rows])).total
 
 
 def _event_waits(

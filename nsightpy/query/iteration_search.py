@@ -35,10 +35,11 @@ class ProcessIterations:
 
 @dataclass(frozen=True)
 class CallsRead:
-    """Calls of a report: those that launch, by start; others with their names."""
+    """Calls of a report: those that launch, by start; others with their names; NVTX ranges."""
 
     launches: Frame
     others: Frame
+    ranges: Frame | None = None
 
 
 def search(
@@ -62,7 +63,7 @@ def search(
         named_graphs = _named_graphs(report)
         named_graphs = narrow(named_graphs) if narrow else named_graphs
     calls = calls or calls_of(report)
-    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS) if calls.ranges is None else calls.ranges
     named = None if nvtx is None else named_ranges(report, nvtx).ranges
     pids = np.unique(np.concatenate([kernels.ints("pid"), graphs.ints("pid")])).tolist()
     found = {}

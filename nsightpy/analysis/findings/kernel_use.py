@@ -61,7 +61,7 @@ class Gpu:
 class Part:
     """Kernels that share a trait: their time in the window as a union and as work, in ns.
 
-    `name` is the kernel of them with the most work, `launches` how many they are.
+    `name` is the kernel of them with the most work, named_ns, `launches` how many they are.
     """
 
     busy_ns: int = 0
@@ -69,6 +69,7 @@ class Part:
     launches: int = 0
     name: str = ""
     detail: str = ""
+    named_ns: int = 0
     start_ns: int = 0
     duration_ns: int = 0
 
@@ -214,6 +215,7 @@ def _part(
         work_ns=int(work[rows].sum()),
         launches=len(rows),
         name=names.values[best],
+        named_ns=int(weights[best]),
         detail="" if detail is None else f"{int(detail[longest]):,}",
         start_ns=int(kernels.ints("start_ns")[longest]),
         duration_ns=int(kernels.ints("end_ns")[longest] - kernels.ints("start_ns")[longest]),

@@ -79,7 +79,7 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
 
     def most(one: DeviceFacts) -> str:
         part = _part(one, "tiny_block")
-        few = one.kernels is None or part.work_ns < DOMINANT_SHARE * one.kernels.work_ns
+        few = one.kernels is None or part.named_ns < DOMINANT_SHARE * one.kernels.work_ns
         return "info" if few else at_most_told(one)
 
     return _of_kernels(facts, "tiny-blocks", "tiny blocks", "tiny_block", text, most)
@@ -115,8 +115,8 @@ def unfused_elementwise(facts: Facts) -> list[Finding]:
         share = percent_text(use.elementwise.work_ns / use.work_ns) if use else ""
         return (
             f"elementwise and reduction kernels have {share} of the kernels' time: {{time}}, "
-            "{share} of {place}; fused (torch.compile, jax.jit, cupy.fuse, fused norms and optimisers) "
-            "they would read and write memory less often"
+            "{share} of {place}; fused (torch.compile, jax.jit, cupy.fuse, "
+            "fused norms and optimisers) they would read and write memory less often"
         ).replace("{share} of the kernels", f"{share} of the kernels")
 
     return worst(

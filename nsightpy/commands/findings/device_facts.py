@@ -100,7 +100,7 @@ def gather(
     waits = None if launches is None or launches.waiting is None else launches.waiting()
     calls = None
     if idle.followed is not None and waits is not None:
-        calls = calls_of(report, idle.followed.calls, waits[0])
+        calls = replace(calls_of(report, idle.followed.calls, waits[0]), ranges=ranges)
     steady = steady_places(report, scope, work, calls) or {}
     if steady:
         windows = {place: one.window for place, one in steady.items()}

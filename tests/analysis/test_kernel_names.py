@@ -1,0 +1,76 @@
+"""Which kernels count as FP32 products, unfused steps and regions of directives, by name."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from nsightpy.analysis.findings.kernel_use import COLUMNS, Gpu, KernelUse, kernel_use
+from nsightpy.analysis.intervals import Spans
+from nsightpy.frames import Frame, Labels
+
+A100 = Gpu(108, 8, "NVIDIA A100")
+
+
+def used(name: str, blocks: int = 1000, gpu: Gpu = A100) -> KernelUse:
+    shape = dict.fromkeys(COLUMNS, 1) | {"grid_x": blocks, "block_x": 128}
+    columns = {"start_ns": 0, "end_ns": 50_000, "stream": 7, **shape}
+    ints = {key: np.asarray([value], dtype=np.int64) for key, value in columns.items()}
+    kernels = Frame({**ints, "name": Labels.of([name])})
+    found = kernel_use(kernels, np.zeros(1, dtype=np.bool_), Spans.of(0, 50_000), gpu)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("name", "simt"),
+    [
+        ("volta_sgemm_128x64_tn", True),
+        ("void cutlass::Kernel<cutlass_80_simt_sgemm_128x64_8x5_nn_align1>(T1::Params)", True),
+        ("void gemmSN_NN_kernel<float, 128, 2, 4, 8, 2, 4, false>(P)", True),
+        ("void gemmSN_NN_kernel<double, 128, 2, 4, 8, 2, 4, false>(P)", False),
+        ("sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize32x32x8_stage3_ffma_aligna4", True),
+        ("sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize64x64x32_tensor16x8x8", False),
+        ("void cudnn::cnn::implicit_convolve_sgemm<float, float, 1024, 5>(int)", True),
+        ("ampere_s1688gemm_fp16_128x128_ldg8_f2f_nn", False),
+        ("void gemmk1_kernel<double, 256, 5, cublasGemmk1Params<double>>(P)", False),
+        ("ampere_dgemm_64x64_nn", False),
+    ],
+)
+def test_fp32_products(name: str, simt: bool) -> None:
+    assert (used(name).fp32_gemm.launches == 1) == simt
+
+
+def test_small_turing_gpus_have_no_tensor_cores() -> None:
+    assert used("ampere_sgemm_128x64_tn").fp32_gemm.launches
+    for model in ("NVIDIA GeForce GTX 1660 Ti", "NVIDIA T1000", "NVIDIA GeForce MX450"):
+        assert not used("turing_sgemm_128x64_tn", gpu=Gpu(22, 7, model)).fp32_gemm.launches
+    assert Gpu(40, 7, "Tesla T4").has_tensor_cores
+
+
+@pytest.mark.parametrize(
+    ("name", "unfused"),
+    [
+        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>(T3)", True),
+        ("cupy_multiply__float64_float64_float64", True),
+        ("void Eigen::internal::EigenMetaKernel<Eigen::TensorEvaluator<X>, int>(T1, T2)", True),
+        ("void cublasLt::splitKreduce_kernel<32, 16, int, float>(P)", False),
+        ("void clover::par_reduce_kernel<calc_dt_kernel>(int)", False),
+        ("triton_per_fused_native_layer_norm_3", False),
+        ("void at::native::multi_tensor_apply_kernel<M, FusedAdamMathFunctor<float>>(T1)", False),
+        ("input_reduce_fusion_4", False),
+    ],
+)
+def test_unfused_steps(name: str, unfused: bool) -> None:
+    assert (used(name).elementwise.launches == 1) == unfused
+
+
+def test_regions_of_directives() -> None:
+    assert used("__omp_offloading_10305_2a_main_l40").directives
+    assert used("nvkernel__Z4stepPdi_F1L23_2").directives
+    assert not used("step_kernel(double *, int)").directives
+
+
+def test_nearly_one_block_a_multiprocessor_is_no_small_grid() -> None:
+    assert not used("persistent", blocks=104).small_grid.launches
+    assert used("few", blocks=54).small_grid.launches
