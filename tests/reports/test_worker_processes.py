@@ -134,9 +134,15 @@ def killed(report: NsysReport) -> str:
 
 def killed_once(report: NsysReport) -> str:
     """What it does while several reports are read at a time."""
-    mark = report.path.with_suffix(".tried")
-    if "rank1" in report.path.name and not mark.exists():
+    mark = report.path.with_name("tried")
+    if "rank1" not in report.path.name:
+        # it must be under way when the other worker dies
+        until = time.monotonic() + 20
+        while not mark.exists() and time.monotonic() < until:
+            time.sleep(0.01)
+    elif not mark.exists():
         mark.touch()
+        time.sleep(0.5)
         os.kill(os.getpid(), signal.SIGKILL)
     return report.path.name
 

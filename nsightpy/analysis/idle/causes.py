@@ -82,6 +82,12 @@ class ComputeGaps:
     producer: Ints
     tail: Spans
 
+    @property
+    def starved(self) -> Spans:
+        """When the device had no compute and the next kernel's launch had not begun."""
+        known = self.launched != NO_TIME
+        return union(self.opened[known], self.launched[known])
+
 
 def stream_waits(work: GpuWork, windows: Mapping[int, Spans]) -> dict[int, StreamWaits]:
     """Idle time of the streams of each place (number -> window), HTA's way."""
