@@ -32,16 +32,38 @@ T = TypeVar("T")
 
 REPORTS = "nsightpy.reports"
 FORMATS = ("table", "csv", "json", "markdown", "parquet")
+_FORMAT_OF_SUFFIX = {
+    ".csv": "csv",
+    ".json": "json",
+    ".md": "markdown",
+    ".markdown": "markdown",
+    ".parquet": "parquet",
+}
+
+
+def _format(context: click.Context, _: click.Parameter, given: str | None) -> str:
+    """The wanted format: as given, else as the suffix of -o (parsed before) says, else a table."""
+    suffix = Path(context.params["output"]).suffix.lower()
+    return given or _FORMAT_OF_SUFFIX.get(suffix, "table")
+
+
 _OUTPUT = (
     click.option(
         "--format",
         "format_",
         type=click.Choice(FORMATS),
-        default="table",
-        show_default=True,
+        callback=_format,
+        show_default="from the suffix of -o, else table",
         help="For people or for machines.",
     ),
-    click.option("-o", "--output", metavar="FILE", default="-", help="Write here; - is stdout."),
+    click.option(
+        "-o",
+        "--output",
+        metavar="FILE",
+        default="-",
+        is_eager=True,
+        help="Write here, in the format of its suffix (.csv, .json, .md, .parquet); - is stdout.",
+    ),
     click.option("--force", is_flag=True, help="Overwrite an existing file."),
     click.option("-q", "--quiet", is_flag=True, help="No notes, no progress."),
     click.option("-v", "--verbose", is_flag=True, help="Say which files are read, and how long."),
