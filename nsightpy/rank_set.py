@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from pathlib import Path
+from shlex import quote
 from typing import Any, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
@@ -204,10 +205,11 @@ def open_ranks(
             report = NsysReport(path, **settings)
         if isinstance(report, NcuReport):
             problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
-            raise ReportError(path, problem, f"`nsightpy roofline {path.name}` reads it.")
+            raise ReportError(path, problem, f"`nsightpy roofline {quote(str(path))}` reads it.")
         if isinstance(report, MemorySnapshot):
             problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
-            raise ReportError(path, problem, f"`nsightpy memory-usage {path.name}` reads it.")
+            advice = f"`nsightpy memory-usage {quote(str(path))}` reads it."
+            raise ReportError(path, problem, advice)
         if isinstance(report, TorchTrace):
             report.earlier_cycles = files[path]
         opened.append(report)

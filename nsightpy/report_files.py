@@ -6,6 +6,7 @@ import glob
 import re
 from collections.abc import Iterable
 from pathlib import Path
+from shlex import quote
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import file_errors, is_regular
@@ -46,7 +47,7 @@ def find_ncu_reports(given: str | Path) -> list[Path]:
     files = files_of(given)
     if files is None:
         if is_nsys_name(path):
-            advice = f"`nsightpy summarize {path.name}` reads it."
+            advice = f"`nsightpy summarize {quote(str(path))}` reads it."
             raise ReportError(path, "is no Nsight Compute report", advice)
         return [path]
     files = [p for p in files if is_regular(p) and is_ncu_file(p)]

@@ -10,7 +10,8 @@ What that means is the cause. Inside allocations and loading it is those. Long l
 `first-launch` where the kernel was launched for the first time, `staging` where they copy, else
 `host-gap`. Stretches outside of CUDA of 1 ms or more are `host-gap`. The rest is `sync-drain`
 where the thread was held by a blocking call when the device ran dry, `launch-bound` where it was
-not, and `queued` where everything had been launched before. The causes add up to the idle time.
+not, and `queued` where everything had been launched before, or had been launched for 1 ms or more
+and not begun. The causes add up to the idle time.
 """
 
 from __future__ import annotations
@@ -124,6 +125,10 @@ class IdleGaps:
         found[:, HOST_GAP] = np.where(known, elsewhere + np.where(stalled, self.in_call, 0), 0)
         rest = self.length - found.sum(axis=1)
         early = known & (self.queued == self.length)
+        # what was launched this long ago does not wait for the host
+        overdue = np.where(~self.drained & (self.queued >= HOST_GAP_NS), self.queued, 0)
+        found[:, QUEUED] = np.where(known, overdue, 0)
+        rest = np.where(known, rest - found[:, QUEUED], rest)
         target = np.where(self.drained, SYNC_DRAIN, np.where(early, QUEUED, LAUNCH_BOUND))
         rows = np.flatnonzero(known)
         found[rows, target[rows]] += rest[rows]
