@@ -217,8 +217,8 @@ def test_invariants_of_the_time_budget(path: Path) -> None:
 def test_summary_repeats_the_figures_of_the_commands(path: Path) -> None:
     document = told(path).answers[("summarize",), "json"].json
     steady = ("--iteration", "steady") if document["header"]["steady"] else ()
-    theirs = ask("breakdown", path, *steady, "--format", "json").json["rows"]
-    for mine, theirs in zip(document["breakdown"], theirs, strict=True):
+    budgets = ask("breakdown", path, *steady, "--format", "json").json["rows"]
+    for mine, theirs in zip(document["breakdown"], budgets, strict=True):
         assert {name: mine[name] for name in ("rank", "device", *BUDGET)} == {
             name: theirs[name] for name in ("rank", "device", *BUDGET)
         }

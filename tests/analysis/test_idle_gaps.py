@@ -113,3 +113,16 @@ def test_parts_add_up_to_each_interval_and_causes_to_idle(
     assert (gaps.causes.sum(axis=1) == gaps.length).all()
     assert sum(gaps.totals.values()) == idle.total
     assert 0 <= gaps.run_ahead_lost_ns <= gaps.totals["launch-bound"]
+
+
+def test_what_was_launched_long_before_does_not_wait_for_the_host() -> None:
+    """A kernel that begins 3 ms after its call: a queue's delay, whether long or just too late."""
+    for delay, cause in ((3_000, "queued"), (900, "launch-bound")):
+        begin = 10 + delay
+        found = [(0, 5 * US, NO_TIME, 0, 1, False)]
+        found.append((begin * US, 5 * US, 6 * US, 4 * US, 1, False))
+        gaps = gaps_of(found, [], Spans.of(0, (begin + 5) * US))
+        idle = (begin - 5) * US
+        late = delay * US if cause == "queued" else idle
+        assert gaps.totals[cause] == late
+        assert gaps.totals["launch-bound"] == idle - (late if cause == "queued" else 0)

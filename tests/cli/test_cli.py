@@ -19,6 +19,8 @@ from nsightpy.cli.main import COMMANDS, run
 ROOT = Path(__file__).parent.parent.parent
 TRAINING = str(ROOT / "sample_reports" / "training_4rank")
 SINGLE = str(ROOT / "sample_reports" / "single_process.sqlite")
+NCU = str(ROOT / "sample_reports" / "kernels_h100.ncu.csv")
+SNAPSHOT = str(ROOT / "sample_reports" / "training_memory.pickle")
 TIMES = "Total Time (ns),{count},Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns)"
 COLUMNS = {
     "info": "report,kind,rank,rank_source,host,gpu,devices,processes,tool_version,schema_version,"
@@ -133,6 +135,47 @@ def test_output_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert run([*command, "--force"]) == 0
     assert target.read_bytes() == first
     assert [path.name for path in tmp_path.iterdir()] == ["kernels.csv"]
+
+
+@pytest.mark.parametrize(
+    ("suffix", "format_"),
+    [
+        (".csv", "csv"),
+        (".json", "json"),
+        (".md", "markdown"),
+        (".MARKDOWN", "markdown"),
+        (".parquet", "parquet"),
+        (".txt", "table"),
+    ],
+)
+def test_the_suffix_of_the_output_says_the_format(
+    tmp_path: Path, suffix: str, format_: str
+) -> None:
+    said, asked = tmp_path / f"said{suffix}", tmp_path / "asked"
+    assert run(["kernels", SINGLE, "-o", str(said)]) == 0
+    assert run(["kernels", SINGLE, "--format", format_, "-o", str(asked)]) == 0
+    assert said.read_bytes() == asked.read_bytes()
+
+
+def test_a_format_that_is_given_overrules_the_suffix(tmp_path: Path) -> None:
+    target = tmp_path / "kernels.csv"
+    assert run(["kernels", SINGLE, "-o", str(target), "--format", "json"]) == 0
+    assert json.loads(target.read_bytes())["schema"] == "nsightpy.kernels/1"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["kernels", NCU], f"`nsightpy roofline {NCU}`"),
+        (["summarize", SNAPSHOT], f"`nsightpy memory-usage {SNAPSHOT}`"),
+        (["roofline", SINGLE], f"`nsightpy summarize {SINGLE}`"),
+    ],
+)
+def test_hints_at_another_command_keep_the_folder(
+    arguments: list[str], hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 1
+    assert hint in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from simulator import Export
 
+import nsightpy
 from tests.support.reports import NSYS, ask, needs_reports
 
 US, MS = 1_000, 1_000_000
@@ -63,3 +65,12 @@ def test_a_ranking_without_the_kernels_of_graphs_says_so() -> None:
     assert first.startswith("  ! opaque CUDA graphs: 7.81 s, 100.0 % of the window")
     shown = ask("summarize", NSYS / "rodinia_rtx3090_2022.4.sqlite").text
     assert "Kernels by GPU time\n" in shown
+
+
+def test_a_trace_without_gpu_work_says_so_and_what_to_do(tmp_path: Path) -> None:
+    event = {"ph": "X", "cat": "cpu_op", "name": "aten::add", "pid": 1, "tid": 1, "ts": 0, "dur": 5}
+    trace = tmp_path / "host.json"
+    trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [event]}))
+    found = nsightpy.findings(str(trace), use_cache=False)
+    assert found.column("id") == ["no-gpu-work"]
+    assert "ProfilerActivity.CUDA" in str(found.column("evidence")[0])

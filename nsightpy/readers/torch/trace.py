@@ -141,7 +141,9 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
     found["devices"] = gpu.devices(header.gpus, used)
     gpu_pids = _values([pids[kind] for kind in (KERNEL, COPY, SET)])
     host_pids = _values([raw[kind].ints("pid") for kind in (CALL, OPERATOR, RANGE)])
-    notes += [note for note in (_sizes_note(raw), _shared_note(gpu_pids)) if note]
+    notes += [
+        note for note in (_sizes_note(raw), _shared_note(gpu_pids), _no_work(gpu_pids)) if note
+    ]
     end = max((int(f.ints("end_ns").max()) for f in found.values() if _spans(f)), default=0)
     facts = TraceFacts(
         utc_ns=_wall_clock(zero, header),
@@ -235,6 +237,15 @@ def _sizes_note(raw: dict[str, Frame]) -> str:
 
 def _shared_note(pids: set[int]) -> str:
     return f"the trace holds the GPU work of {len(pids)} processes." if len(pids) > 1 else ""
+
+
+def _no_work(pids: set[int]) -> str:
+    if pids:
+        return ""
+    return (
+        "The trace holds no GPU work: no kernel, copy or memory set. Record with "
+        "`ProfilerActivity.CUDA`, and check that the program ran on a GPU meanwhile."
+    )
 
 
 def _damage_notes(tables: TraceTables, around: Around, damage: Damage, header: Header) -> list[str]:

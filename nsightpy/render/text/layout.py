@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 UNLIMITED = 1_000_000
 # Columns of names, which are worth more space than other texts.
-NAMES = ("name", "operation", "range", "evidence", "allocated by")
+NAMES = ("name", "operation", "operator", "range", "evidence", "allocated by")
 NARROWEST_NAME = 28
 NARROWEST_TEXT = 10
 GAP = 2
