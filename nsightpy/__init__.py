@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.summarize.command import summarize as summarize
     from nsightpy.commands.sync_waits import sync_waits as sync_waits
     from nsightpy.commands.timeline import timeline as timeline
+    from nsightpy.commands.trace.command import trace as trace
     from nsightpy.figures import breakdown_figure as breakdown_figure
     from nsightpy.figures import headroom_figure as headroom_figure
     from nsightpy.figures import iterations_figure as iterations_figure

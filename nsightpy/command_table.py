@@ -68,6 +68,7 @@ _TABLE = (
     Command("ranks", "Every rank on one clock: offsets, waits, the straggler."),
     Command("collectives", "Collectives by size and group: bandwidth, wait, who is late."),
     Command("imbalance", "Kernels whose time differs between ranks, and the slowest rank."),
+    Command("trace", "Every operation in time order, as the traces of nsys stats.", folder=True),
     Command(
         "timeline",
         "Every rank on one clock: a picture, a page, or a trace.",

@@ -90,18 +90,18 @@ def _document(
         **body,
         "notes": list(notes),
     }
-    text = json.dumps(_finite(document), indent=2, ensure_ascii=True, allow_nan=False)
+    text = json.dumps(finite(document), indent=2, ensure_ascii=True, allow_nan=False)
     return f"{text}\n".encode()
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """The same values with every NaN and infinity as null."""
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
+        return {key: finite(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
+        return [finite(inner) for inner in value]
     return value
 
 
@@ -109,14 +109,14 @@ def _arrow(values: Sequence[Value], field: Field) -> Any:
     import pyarrow as pa
 
     if _is_text(field) or any(isinstance(value, str) for value in values):
-        return pa.array([None if v is None else _encodable(str(v)) for v in values], pa.string())
+        return pa.array([None if v is None else encodable(str(v)) for v in values], pa.string())
     if any(isinstance(value, bool) for value in values):
         return pa.array(values, pa.bool_())
     whole = field.decimals is None and not any(isinstance(value, float) for value in values)
-    return pa.array(_finite(values), pa.int64() if whole else pa.float64())
+    return pa.array(finite(values), pa.int64() if whole else pa.float64())
 
 
-def _encodable(text: str) -> str:
+def encodable(text: str) -> str:
     """The text as UTF-8 can hold it: names of files may carry bytes that are no text."""
     return text.encode("utf-8", "backslashreplace").decode()
 

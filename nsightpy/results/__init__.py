@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nsightpy.results.listing import LazyRows, Row
 from nsightpy.results.tables import (
     AnyTable,
     Field,
@@ -22,11 +23,13 @@ __all__ = [
     "AnyTable",
     "Field",
     "Finding",
+    "LazyRows",
     "MemoryGrowth",
     "MemorySeries",
     "MemoryUsage",
     "QueueLengths",
     "QueueSeries",
+    "Row",
     "Summary",
     "Table",
     "Value",

@@ -34,7 +34,7 @@ class Table:
 
     command: str
     fields: tuple[Field, ...]
-    rows: tuple[tuple[Value, ...], ...]
+    rows: Sequence[tuple[Value, ...]]
     inputs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     title: str = ""

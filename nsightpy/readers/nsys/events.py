@@ -173,3 +173,11 @@ def without_version(name: str) -> str:
 
 def _enumerated(codes: Ints, values: tuple[str, ...]) -> Labels:
     return coded(codes, dict(enumerate(values)))
+
+
+# The tables that each frame is read from.
+TABLES = {
+    "kernels": (_KERNELS,),
+    "memory_operations": (_COPIES, _SETS),
+    "api_calls": (_API_CALLS,),
+}

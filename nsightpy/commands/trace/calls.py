@@ -1,0 +1,58 @@
+"""trace --api: CUDA API calls by start, as nsys stats cuda_api_trace lists them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from nsightpy.commands.trace.cells import Place, listed, rows_of, texts
+from nsightpy.frames import Labels
+from nsightpy.query.scope import Scope
+from nsightpy.query.time_order import batches, in_time_order
+from nsightpy.readers.nsys.events import without_version
+from nsightpy.readers.nsys.threads import thread_names
+from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import Field, Row
+
+FIELDS = (
+    Field("Start (ns)", "ns"),
+    Field("Duration (ns)", "ns"),
+    Field("Name", "text"),
+    Field("Result", "id"),
+    Field("CorrID", "id"),
+    Field("Pid", "id"),
+    Field("Tid", "id"),
+    Field("T-Pri", "id"),
+    Field("Thread Name", "text"),
+)
+COLUMNS = ("start_ns", "end_ns", "name", "return_value", "correlation_id", "pid", "tid")
+
+
+def columns(_: str = "") -> dict[str, tuple[str, ...]]:
+    """The columns of each frame that are read."""
+    return {"api_calls": COLUMNS}
+
+
+def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
+    """The rows of a report in time order."""
+    report = place.report
+    threads = thread_names(report.export) if isinstance(report, NsysReport) else {}
+    for stretch in in_time_order(report, columns(), scope):
+        for calls in stretch.values():
+            for frame in batches(calls.ordered()):
+                start, end = frame.ints("start_ns"), frame.ints("end_ns")
+                pids, tids = frame.ints("pid").tolist(), frame.ints("tid").tolist()
+                about = [threads.get(pair, (None, None)) for pair in zip(pids, tids, strict=True)]
+                yield from rows_of(
+                    [
+                        place.times(frame, start),
+                        listed(end - start),
+                        texts(_plain(frame.labels("name"))),
+                        *(listed(frame.ints(c)) for c in COLUMNS[3:]),
+                        [priority for priority, _ in about],
+                        [name for _, name in about],
+                    ]
+                )
+
+
+def _plain(names: Labels) -> Labels:
+    return Labels(names.codes, tuple(map(without_version, names.values)))

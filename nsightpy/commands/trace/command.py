@@ -1,0 +1,144 @@
+"""trace: every operation in time order, in the columns of nsys stats' traces."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Unpack
+
+from nsightpy.commands.kernels import NAMES
+from nsightpy.commands.trace import calls, executions, operations, projections
+from nsightpy.commands.trace.cells import Place
+from nsightpy.errors import UsageError, require_choice
+from nsightpy.query.common_clock import CommonClock, common_clock
+from nsightpy.query.request import Common, Request
+from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
+from nsightpy.query.time_order import in_time_order
+from nsightpy.rank_set import Paths
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, LazyRows, Row, Table
+
+if TYPE_CHECKING:
+    from nsightpy.frames import Ints
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """A listing: its columns, its rows, the column that they are in the order of, the frames that
+    are counted instead of making the rows (empty: they are made)."""
+
+    fields: tuple[Field, ...]
+    listing: Callable[[Place, Scope, str], Iterator[Row]]
+    order: int
+    frames: tuple[str, ...] = ()
+    recorded_by: str = "cuda"
+
+
+_KINDS = {
+    "gpu": _Kind(operations.FIELDS, operations.listing, 0, ("kernels", "memory_operations")),
+    "api": _Kind(calls.FIELDS, calls.listing, 0, ("api_calls",)),
+    "nvtx": _Kind(projections.FIELDS, projections.listing, 1, (), "cuda,nvtx"),
+    "launches": _Kind(executions.FIELDS, executions.listing, 0),
+}
+_MORE = (Field("rank", "id"), Field("report", "text"))
+
+
+@command_function
+def trace(
+    reports: Paths,
+    *,
+    api: bool = False,
+    nvtx_ranges: bool = False,
+    launches: bool = False,
+    name: str = "demangled",
+    top: int | None = None,
+    **common: Unpack[Common],
+) -> Table:
+    """Kernels, copies and memory sets in time order: columns of `nsys stats -r cuda_gpu_trace`.
+
+    `api`: API calls instead (cuda_api_trace). `nvtx_ranges`: the ranges projected onto the GPU
+    (nvtx_gpu_proj_trace). `launches`: API call, queue and kernel (cuda_kern_exec_trace). Times in
+    ns, MB = 10^6 bytes. Of several reports, times are on the clock of all ranks, and rank and
+    report come behind the columns of nsys. Rows are read when they are looked at. Raises
+    UsageError.
+    """
+    require_choice("name", name, NAMES)
+    kind = _KINDS[_asked(api=api, nvtx=nvtx_ranges, launches=launches)]
+    request = Request.of(reports, **common)
+    label, scope = NAMES[name], request.scope
+    found = request.map(partial(_count, kind=kind, scope=scope, name=label), ranked=True).results
+    clock = common_clock(request.ranks)
+    several = len(found) > 1
+    repeated = request.ranks.repeated if several else {}
+    kept = [(report, count) for report, count in found if report.path not in repeated]
+    make = partial(_rows, [report for report, _ in kept], kind, scope, label, clock, several)
+    rows = LazyRows(make, sum(count for _, count in kept))
+    fields = (*kind.fields, *_MORE) if several else kind.fields
+    table = Table("trace", fields, rows if top is None else rows.first(top))
+    notes = _notes([report for report, _ in kept], kind, len(rows))
+    return request.finish(table, *notes, *(clock.notes if several else ()))
+
+
+def _asked(**flags: bool) -> str:
+    asked = [name for name, wanted in flags.items() if wanted]
+    if len(asked) > 1:
+        raise UsageError("--api, --nvtx-ranges and --launches are three listings: ask for one")
+    return asked[0] if asked else "gpu"
+
+
+def _count(report: SystemReport, *, kind: _Kind, scope: Scope, name: str) -> int:
+    """The number of rows of a report."""
+    if kind.frames:
+        wanted: dict[str, tuple[str, ...]] = dict.fromkeys(kind.frames, ())
+        stretches = in_time_order(report, wanted, scope)
+        return sum(frame.rows for stretch in stretches for frame in stretch.values())
+    return sum(1 for _ in kind.listing(Place(report, _own_time), scope, name))
+
+
+def _own_time(_: int, times: Ints) -> Ints:
+    return times
+
+
+def _rows(
+    reports: list[SystemReport],
+    kind: _Kind,
+    scope: Scope,
+    name: str,
+    clock: CommonClock,
+    several: bool,
+) -> Iterator[Row]:
+    """The rows of all reports in time order."""
+    if not several:
+        for report in reports:
+            yield from kind.listing(Place(report, _own_time), scope, name)
+        return
+    streams = [_of_report(report, kind, scope, name, clock) for report in reports]
+    yield from heapq.merge(*streams, key=lambda row: int(row[kind.order] or 0))
+
+
+def _of_report(
+    report: SystemReport, kind: _Kind, scope: Scope, name: str, clock: CommonClock
+) -> Iterator[Row]:
+    """The rows of one of several reports, with its rank and path."""
+    place = Place(report, partial(clock.aligned, str(report.path)))
+    ranks = {report.rank_of(pid)[0] for pid in report.pids}
+    about = (ranks.pop() if len(ranks) == 1 else None, str(report.path))
+    for row in kind.listing(place, scope, name):
+        yield (*row, *about)
+
+
+def _notes(reports: list[SystemReport], kind: _Kind, rows: int) -> list[str]:
+    if not rows:
+        what = f"`nsys profile -t {kind.recorded_by}` records what is listed here."
+        return [f"The capture holds none in scope: {what}"]
+    if "kernels" not in kind.frames:
+        return []
+    graphs = sum(report.frame("graph_launches", ("start_ns",)).rows for report in reports)
+    note = (
+        f"{graphs:,} launches of CUDA graphs were traced as a whole: like nsys, this lists none of "
+        "them; `--cuda-graph-trace=node` records their kernels."
+    )
+    return [note] if graphs else []

@@ -1,0 +1,44 @@
+"""Rows that are made while somebody looks at them: a table of millions holds none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Any, TypeAlias, overload
+
+from nsightpy.results.tables import Value
+
+Row: TypeAlias = tuple[Value, ...]
+
+
+class LazyRows(Sequence[Row]):
+    """The rows that `make` gives, each time anew; `count` of them at most."""
+
+    def __init__(self, make: Callable[[], Iterator[Row]], count: int) -> None:
+        self._make = make
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[Row]:
+        return islice(self._make(), self._count)
+
+    @overload
+    def __getitem__(self, place: int) -> Row: ...
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Row, ...]: ...
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            start, stop, step = place.indices(self._count)
+            if step < 1:
+                return tuple(self)[place]
+            return tuple(islice(self, start, max(start, stop), step))
+        row = place + self._count if place < 0 else place
+        if not 0 <= row < self._count:
+            raise IndexError(place)
+        return next(islice(self, row, None))
+
+    def first(self, rows: int) -> LazyRows:
+        """The first rows, at most so many."""
+        return LazyRows(self._make, min(rows, self._count))
