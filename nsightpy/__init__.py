@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.breakdown import breakdown as breakdown
     from nsightpy.commands.cache import cache as cache
     from nsightpy.commands.collectives import collectives as collectives
+    from nsightpy.commands.export.command import export as export
     from nsightpy.commands.findings.command import findings as findings
     from nsightpy.commands.gaps import gaps as gaps
     from nsightpy.commands.headroom.command import headroom as headroom

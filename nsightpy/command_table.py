@@ -94,6 +94,7 @@ _TABLE = (
         folder=True,
         figure="headroom_figure",
     ),
+    Command("export", "Every frame as parquet or csv, with rank, on one clock.", folder=True),
     Command("cache", "Show or clear the exports that nsightpy keeps."),
 )
 COMMANDS = {command.name: command for command in _TABLE}

@@ -105,6 +105,23 @@ def picture_options(function: F) -> F:
     return _with((_REPORTS, *_SHARED, file, *_OUTPUT[2:]), function)
 
 
+def folder_options(function: F) -> F:
+    """The same for a command that fills a folder."""
+    folder = click.option(
+        "-o", "--output", metavar="DIR", required=True, help="A new or empty directory."
+    )
+    kind = click.option(
+        "--format",
+        "format_",
+        type=click.Choice(["parquet", "csv"]),
+        default="parquet",
+        show_default=True,
+        help="Of the files.",
+    )
+    replace = click.option("--force", is_flag=True, help="Replace an earlier export.")
+    return _with((_REPORTS, *_SHARED, kind, folder, replace, *_OUTPUT[3:]), function)
+
+
 def _with(options: Sequence[Callable[[Any], Any]], function: F) -> F:
     result: Any = function
     for option in reversed(options):

@@ -31,9 +31,13 @@ OLD_FLAGS = {"usage", "queue", "sync", "metrics"}
 NAMES = {"no_cache": "use_cache", "no_calls": "calls"}
 NAMES_OF = {"select": {"ncu_output": "output", "ncu_force": "overwrite"}}
 # What a program can say and a command line has no option for: the suffix of -o decides over
-# `detail`, words after -- are the `application`, and ncu itself says its `version`.
+# `detail`, the output of export is what it is asked for, words after -- are the `application`, and ncu itself says its `version`.
 LIBRARY_ONLY = {"progress"}
-LIBRARY_ONLY_OF = {"timeline": {"detail"}, "select": {"application", "version"}}
+LIBRARY_ONLY_OF = {
+    "timeline": {"detail"},
+    "select": {"application", "version"},
+    "export": {"output", "file_format", "force"},
+}
 
 each_command = pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
 
@@ -68,6 +72,7 @@ def test_command_and_function_have_the_same_parameters(command: Command) -> None
     cli = importlib.import_module(command.cli_module).command
     words = [] if command.name == "cache" else ["REPORT"]
     words += ["--ncu", "NCU"] if command.name == "headroom" else []
+    words += ["-o", "DIR"] if command.name == "export" else []
     given = cli.make_context(command.name, words).params
     only = LIBRARY_ONLY | LIBRARY_ONLY_OF.get(command.name, set())
     typed = options_of(command)

@@ -1,1 +1,1 @@
-"""The command trace."""
+"""trace: every operation in time order, as nsys stats lists it."""

@@ -1,0 +1,1 @@
+"""export: every frame of every report in files that other programs read."""

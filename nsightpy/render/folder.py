@@ -1,0 +1,63 @@
+"""A folder of output files that appears when all of them are complete."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+from nsightpy.errors import OutputError
+
+# Names the files of the folder; what it names is what --force replaces.
+CONTENTS = "schema.json"
+
+
+@contextlib.contextmanager
+def output_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
+    """A new folder to write into, whose files are in `path` afterwards; nothing is if that fails.
+
+    Raises OutputError when `path` is no folder, cannot be written, or holds anything and `force`
+    is not given. With it the files that an earlier output says are its own go, others stay.
+    """
+    if path.exists() and not path.is_dir():
+        raise OutputError(f"{path}: is no directory; give a new one.")
+    if path.is_dir() and any(path.iterdir()) and not force:
+        raise OutputError(f"{path}: is not empty; --force replaces an earlier export in it.")
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        _publish(partial, path)
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _publish(partial: Path, path: Path) -> None:
+    if not path.exists():
+        partial.replace(path)
+        return
+    _clear(path)
+    for file in sorted(one for one in partial.rglob("*") if one.is_file()):
+        target = path / file.relative_to(partial)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file.replace(target)
+
+
+def _clear(path: Path) -> None:
+    """Remove the files that an earlier output says are its own, and folders left empty."""
+    try:
+        listed = json.loads((path / CONTENTS).read_text(encoding="utf-8"))["files"]
+        names = [str(name) for name in listed]
+    except (OSError, ValueError, KeyError, TypeError):
+        return
+    for name in names:
+        file = path / name
+        if file.parent.parent == path and ".." not in file.parts and file.is_file():
+            file.unlink()
+            if not any(file.parent.iterdir()):
+                file.parent.rmdir()
