@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TypeAlias
@@ -22,6 +22,7 @@ from nsightpy.readers.nsys import (
     memory_usage,
     nvtx,
     streams,
+    windows,
 )
 from nsightpy.readers.nsys.capture_notes import capture_notes
 from nsightpy.readers.nsys.capture_start import CaptureStart, capture_start
@@ -39,10 +40,11 @@ from nsightpy.readers.nsys.session import (
     session,
 )
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.threads import ThreadNames, thread_names
 from nsightpy.readers.tools.file_check import file_size
 from nsightpy.reports.html_facts import facts_table
 from nsightpy.reports.owned_frames import OwnedFrames
-from nsightpy.reports.system import Progress, ReportFacts, SystemReport
+from nsightpy.reports.system import Progress, ReportFacts, SystemReport, Wanted
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
@@ -224,6 +226,17 @@ class NsysReport(SystemReport):
         reader, order = _READERS[name]
         reader_of_file = partial(reader, self.export)
         return self._owned.read(frames.SCHEMAS[name], reader_of_file, columns, order)
+
+    def stretches(
+        self, wanted: Wanted, low_ns: int | None, high_ns: int | None
+    ) -> Iterator[dict[str, list[Frame]]]:
+        """The wanted columns of some frames, one stretch of time in memory at a time."""
+        return windows.stretches(self.export, wanted, high_ns)
+
+    @property
+    def threads_named(self) -> ThreadNames:
+        """Priority and name of threads by process and thread."""
+        return thread_names(self.export)
 
     def _mpi_ranges(self) -> Frame:
         ranges = self.frame("nvtx_ranges", host_tables.MPI_COLUMNS)

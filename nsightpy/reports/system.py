@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, TypeAlias, TypeVar
 
 from nsightpy.frames import Frame
+from nsightpy.frames.frame import blank
 from nsightpy.readers.extent import Extent
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence
 from nsightpy.readers.nsys.session import Session
+from nsightpy.readers.nsys.threads import ThreadNames
+from nsightpy.readers.nsys.windows import SCHEMAS as LISTED
 from nsightpy.reports.owned_frames import OwnedFrames
 from nsightpy.reports.system_frames import SystemFrames
 
 T = TypeVar("T")
+# Columns by frame.
+Wanted: TypeAlias = Mapping[str, Sequence[str]]
 Progress: TypeAlias = Callable[[float | None, str], None]
 
 
@@ -115,6 +120,26 @@ class SystemReport(SystemFrames):
     @abstractmethod
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
         """First start and last end of the host's events, and of the GPU's; None without any."""
+
+    def stretches(
+        self, wanted: Wanted, low_ns: int | None, high_ns: int | None
+    ) -> Iterator[dict[str, list[Frame]]]:
+        """The wanted columns of some frames, a stretch of time after the other, from first to last.
+
+        A stretch holds the rows that start in it. What surely lies after high_ns, or before low_ns,
+        may be left out. Columns that the report does not have are not known.
+        """
+        yield {name: [self._known(name, columns)] for name, columns in wanted.items()}
+
+    def _known(self, name: str, columns: Sequence[str]) -> Frame:
+        known = self.frame(name)
+        absent = {c: blank(LISTED[name][c], known.rows) for c in columns if c not in known}
+        return Frame({c: known[c] if c in known else absent[c] for c in columns})
+
+    @property
+    def threads_named(self) -> ThreadNames:
+        """Priority and name of threads by process and thread, where the report tells them."""
+        return {}
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What a question made of the frames: made once, kept until the report is closed."""

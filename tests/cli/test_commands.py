@@ -31,7 +31,8 @@ OLD_FLAGS = {"usage", "queue", "sync", "metrics"}
 NAMES = {"no_cache": "use_cache", "no_calls": "calls"}
 NAMES_OF = {"select": {"ncu_output": "output", "ncu_force": "overwrite"}}
 # What a program can say and a command line has no option for: the suffix of -o decides over
-# `detail`, the output of export is what it is asked for, words after -- are the `application`, and ncu itself says its `version`.
+# `detail`, words after -- are the `application`, ncu itself says its `version`, and where the
+# files of export go is part of the question.
 LIBRARY_ONLY = {"progress"}
 LIBRARY_ONLY_OF = {
     "timeline": {"detail"},

@@ -33,7 +33,8 @@ MAY_IMPORT = {
     "rank_set": READING - {"ncu_set"},
     "ncu_command": DATA | {"readers"},
     "query": READING | {"analysis"},
-    "commands": READING | {"analysis", "ncu_command", "query"},
+    # export alone writes: its answer is a folder
+    "commands": READING | {"analysis", "ncu_command", "query", "render"},
     "figures": READING | {"analysis", "query", "commands", "render"},
     "cli": READING
     | {"analysis", "ncu_command", "query", "commands", "render", "figures", "command_table"},

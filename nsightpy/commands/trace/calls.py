@@ -9,8 +9,6 @@ from nsightpy.frames import Labels
 from nsightpy.query.scope import Scope
 from nsightpy.query.time_order import batches, in_time_order
 from nsightpy.readers.nsys.events import without_version
-from nsightpy.readers.nsys.threads import thread_names
-from nsightpy.reports.nsys import NsysReport
 from nsightpy.results import Field, Row
 
 FIELDS = (
@@ -35,7 +33,7 @@ def columns(_: str = "") -> dict[str, tuple[str, ...]]:
 def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
     """The rows of a report in time order."""
     report = place.report
-    threads = thread_names(report.export) if isinstance(report, NsysReport) else {}
+    threads = report.threads_named
     for stretch in in_time_order(report, columns(), scope):
         for calls in stretch.values():
             for frame in batches(calls.ordered()):

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import sqlalchemy as sa
 
 from nsightpy.readers.nsys.tables import NsysExport
 
-THREAD_NAMES = "ThreadNames"
+# Priority and name by process and thread.
+ThreadNames: TypeAlias = dict[tuple[int, int], tuple[int | None, str | None]]
+_TABLE = "ThreadNames"
 
 
-def thread_names(export: NsysExport) -> dict[tuple[int, int], tuple[int | None, str | None]]:
+def thread_names(export: NsysExport) -> ThreadNames:
     """Priority and name by process and thread; of a thread that was renamed, the first."""
-    table = export.file.tables.get(THREAD_NAMES)
+    table = export.file.tables.get(_TABLE)
     if table is None or not {"globalTid", "nameId"} <= set(table.c.keys()):
         return {}
     priority = table.c.priority if "priority" in table.c else sa.null()
     found = export.file.rows(sa.select(table.c.globalTid, table.c.nameId, priority))
     rows = [row for row in found if isinstance(row[0], int)]
     names = export.strings.labels(np.asarray([int(row[1] or 0) for row in rows], dtype=np.int64))
-    threads: dict[tuple[int, int], tuple[int | None, str | None]] = {}
+    threads: ThreadNames = {}
     for place, (thread, _, importance) in enumerate(rows):
         key = ((thread >> 24) & 0xFFFFFF, thread & 0xFFFFFF)
         threads.setdefault(key, (importance, names[place] or None))

@@ -5,7 +5,7 @@ nsys writes a table nearly in the order of time: each block of row numbers spans
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -70,18 +70,24 @@ def _blocks(export: NsysExport, frame: str, source: Source) -> Iterator[Block]:
             yield Block(frame, source, low, low + BLOCK_ROWS, int(first), int(last))
 
 
-def windows(
-    export: NsysExport, every: Sequence[Block], low_ns: int | None, high_ns: int | None
-) -> Iterator[tuple[int, int, list[Block]]]:
-    """Stretches of time [from, to) up to high_ns, with the blocks that have rows in them.
+def stretches(
+    export: NsysExport, wanted: Mapping[str, Sequence[str]], high_ns: int | None
+) -> Iterator[dict[str, list[Frame]]]:
+    """The wanted columns of the rows of some frames that start in each stretch of time.
 
-    Whoever starts before low_ns may reach into the time after it: nothing is left out for it.
+    Stretches follow one another up to high_ns; the rows of one are in the order of the file.
     """
+    every = [block for name in wanted for block in blocks(export, name)]
     edges = sorted({block.first_ns for block in every})
     for begin, end in pairwise([*edges, _END]):
-        if high_ns is None or begin < high_ns:
-            mine = [b for b in every if b.first_ns < end and b.last_ns >= begin]
-            yield begin, end, mine
+        if high_ns is not None and begin >= high_ns:
+            return
+        found: dict[str, list[Frame]] = {}
+        for block in every:
+            if block.first_ns < end and block.last_ns >= begin:
+                rows = read_block(export, block, begin, end, wanted[block.frame])
+                found.setdefault(block.frame, []).append(rows)
+        yield found
 
 
 def read_block(

@@ -1,0 +1,143 @@
+"""trace on exports of known content: order, formats, scope, and memory that is bounded."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from simulator import Export
+
+import nsightpy
+from nsightpy.readers.nsys import windows
+from nsightpy.render import formats, streams
+from tests.support.full_export import full
+from tests.support.reports import ROOT, ask, refused
+
+TRAINING = ROOT / "sample_reports" / "training_4rank"
+LISTINGS = ({}, {"api": True}, {"nvtx_ranges": True}, {"launches": True})
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("trace") / "full.sqlite"
+    full(path).write()
+    return path
+
+
+def test_copies_and_sets_have_sizes_and_memory(small: Path) -> None:
+    rows = ask("trace", small, "--format", "csv").csv
+    copy = next(row for row in rows if row[-1].startswith("[CUDA memcpy"))
+    sets = next(row for row in rows if row[-1] == "[CUDA memset]")
+    assert copy[3:12] == [""] * 9
+    assert copy[12:14] == ["0.004", f"{4096 * (10**9 // 300) / 10**6:.3f}"]
+    assert sets[12:14] == ["0.000", f"{100 * (10**9 // 50) / 10**6:.3f}"]
+    assert sets[14] != ""
+    assert sets[15] == ""
+
+
+def test_blocks_of_any_size_give_the_same_rows(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = [tuple(nsightpy.trace(small, **kind).rows) for kind in LISTINGS]
+    monkeypatch.setattr(windows, "BLOCK_ROWS", 3)
+    assert [tuple(nsightpy.trace(small, **kind).rows) for kind in LISTINGS] == whole
+    assert all(whole)
+
+
+def test_several_reports_are_one_list_on_one_clock() -> None:
+    table = nsightpy.trace(TRAINING)
+    starts = [row[0] for row in table.rows]
+    assert table.columns[-2:] == ("rank", "report")
+    assert starts == sorted(starts)
+    assert {row[-2] for row in table.rows} == {0, 1, 2, 3}
+    aligned = nsightpy.aligned_frame(TRAINING, "kernels")["start_ns"]
+    assert set(aligned) <= set(starts)
+
+
+def test_scope_chooses_rows(small: Path) -> None:
+    every = nsightpy.trace(small).rows
+    part = nsightpy.trace(small, from_time=5_000, to_time=9_550).rows
+    assert 0 < len(part) < len(every)
+    assert list(part) == [r for r in every if r[0] < 9_550 and r[0] + r[1] > 5_000]
+    assert list(nsightpy.trace(small, top=3).rows) == list(every[:3])
+
+
+@pytest.mark.parametrize("kind", LISTINGS, ids=str)
+def test_what_is_streamed_is_what_formats_write(small: Path, kind: dict[str, bool]) -> None:
+    table = nsightpy.trace(small, **kind)
+    written = {name: io.BytesIO() for name in streams.WRITERS}
+    for name, write in streams.WRITERS.items():
+        write(table, written[name])
+    assert written["csv"].getvalue() == formats.to_csv(table)
+    assert json.loads(written["json"].getvalue()) == json.loads(formats.to_json(table))
+    own = pq.read_table(io.BytesIO(written["parquet"].getvalue()))
+    assert own.to_pylist() == table.records()
+
+
+def test_people_see_the_beginning(tmp_path: Path) -> None:
+    export = Export(tmp_path / "many.sqlite")
+    process = export.process(100)
+    for at in range(300):
+        export.kernel(at * 10, at * 10 + 5, "k", process=process, launch=(at * 10 - 5, at * 10 - 2))
+    export.write()
+    answer = ask("trace", tmp_path / "many.sqlite")
+    assert "and 100 more rows" in answer.stderr
+    assert len(ask("trace", tmp_path / "many.sqlite", "--format", "csv").csv) == 301
+
+
+def test_two_listings_at_once_are_refused(small: Path) -> None:
+    assert "ask for one" in refused("trace", small, "--api", "--launches", code=2)
+
+
+def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
+    """The peak of four times as many rows is nearly the same, and far below what they take."""
+    peaks = []
+    for rows in (10_000, 40_000):
+        path = tmp_path / f"{rows}.sqlite"
+        export = Export(path)
+        process = export.process(100)
+        export.kernel(0, 5, "k", process=process, launch=(-5, -2))
+        export.write()
+        _multiply(path, rows)
+        script = (
+            "import tracemalloc, nsightpy\nfrom nsightpy.query import time_order\n"
+            "from nsightpy.readers.nsys import windows\nfrom nsightpy.render import streams\n"
+            "windows.BLOCK_ROWS = time_order.BATCH_ROWS = streams.BATCH_ROWS = 1000\n"
+            f"table = nsightpy.trace({str(path)!r}, jobs=1)\nassert len(table) == {rows}\n"
+            "tracemalloc.start()\n"
+            f"with open({str(path)!r} + '.csv', 'wb') as file:\n    streams.WRITERS['csv'](table, file)\n"
+            "print(tracemalloc.get_traced_memory()[1])"
+        )
+        words = [sys.executable, "-c", script]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        peaks.append(int(done.stdout))
+        with Path(f"{path}.csv").open(encoding="utf-8", newline="") as file:
+            starts = [int(row[0]) for row in csv.reader(file) if row[0].isdecimal()]
+        assert starts == [10 * row for row in range(rows)]
+    assert peaks[1] < 1.3 * peaks[0]
+
+
+def _multiply(path: Path, rows: int) -> None:
+    """So many kernels of the one that there is, ten ns after one another."""
+    import sqlite3
+    from contextlib import closing
+
+    table = "CUPTI_ACTIVITY_KIND_KERNEL"
+    with closing(sqlite3.connect(path)) as connection:
+        names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+        picked = ", ".join(
+            f"10 * n + {5 * (name == 'end')}" if name in ("start", "end") else name
+            for name in names
+        )
+        connection.execute(
+            f"INSERT INTO {table} WITH RECURSIVE t(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM t "
+            f"WHERE n < {rows - 1}) SELECT {picked} FROM t, (SELECT * FROM {table} LIMIT 1)"
+        )
+        connection.commit()
