@@ -111,7 +111,8 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
             "windows.BLOCK_ROWS = time_order.BATCH_ROWS = streams.BATCH_ROWS = 1000\n"
             f"table = nsightpy.trace({str(path)!r}, jobs=1)\nassert len(table) == {rows}\n"
             "tracemalloc.start()\n"
-            f"with open({str(path)!r} + '.csv', 'wb') as file:\n    streams.WRITERS['csv'](table, file)\n"
+            f"with open({str(path)!r} + '.csv', 'wb') as file:\n"
+            "    streams.WRITERS['csv'](table, file)\n"
             "print(tracemalloc.get_traced_memory()[1])"
         )
         words = [sys.executable, "-c", script]

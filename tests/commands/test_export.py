@@ -1,0 +1,67 @@
+"""export: what lies in the folder is what the frames hold, on one clock, and nothing half-written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import nsightpy
+from nsightpy.commands.export import command
+from nsightpy.errors import OutputError
+from tests.support.reports import ROOT, ask, refused
+
+TRAINING = ROOT / "sample_reports" / "training_4rank"
+
+
+def read(folder: Path, name: str) -> pd.DataFrame:
+    parts = [pq.read_table(file).to_pandas() for file in sorted((folder / name).iterdir())]
+    return pd.concat([part.astype({"name": str}) for part in parts], ignore_index=True)
+
+
+@pytest.mark.parametrize("name", ["kernels", "api_calls", "nvtx_ranges"])
+def test_parquet_holds_the_aligned_frames(tmp_path: Path, name: str) -> None:
+    table = nsightpy.export(TRAINING, output=tmp_path / "out")
+    own, frame = read(tmp_path / "out", name), nsightpy.aligned_frame(TRAINING, name)
+    assert list(own) == list(frame)
+    assert own["rank"].tolist() == frame["rank"].tolist()
+    assert own["start_ns"].tolist() == frame["start_ns"].tolist()
+    assert own["name"].tolist() == frame["name"].astype(str).tolist()
+    assert sum(row[1] for row in table.rows if row[0] == name) == len(frame)
+
+
+def test_schema_and_readme_name_every_column(tmp_path: Path) -> None:
+    ask("export", TRAINING, "-o", tmp_path, "--format", "csv", "-q")
+    schema = json.loads((tmp_path / "schema.json").read_text())
+    readme = (tmp_path / "README.md").read_text()
+    assert schema["schema"] == "nsightpy.export/1"
+    files = {str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*.csv")}
+    assert set(schema["files"]) == files
+    for file in files:
+        header = (tmp_path / file).read_text().splitlines()[0].split(",")
+        frame = file.split("/")[0]
+        named = [column["name"] for column in schema["frames"][frame]["columns"]]
+        assert sorted(header) == sorted(named)
+        assert f"## {frame}" in readme
+
+
+def test_only_an_earlier_export_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    assert "--force" in refused("export", TRAINING, "-o", tmp_path)
+    ask("export", TRAINING, "-o", tmp_path, "--force", "-q")
+    ask("export", TRAINING, "-o", tmp_path, "--force", "-q", "--rank", "1")
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+    assert len(list((tmp_path / "kernels").iterdir())) == 1
+
+
+def test_nothing_half_written_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(command, "write_frame", full)
+    with pytest.raises(OutputError, match="No space left"):
+        nsightpy.export(TRAINING, output=tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
