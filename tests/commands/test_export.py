@@ -1,4 +1,4 @@
-"""export: what lies in the folder is what the frames hold, on one clock, and nothing half-written."""
+"""export: the folder holds what the frames hold, on one clock, and nothing half-written."""
 
 from __future__ import annotations
 
