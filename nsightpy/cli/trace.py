@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,10 +11,30 @@ from nsightpy.cli.options import asked, common_options, name_option, top_option
 from nsightpy.cli.streamed import show_listing
 
 
-@click.command("trace")
+class Trace(click.Command):
+    """`--nvtx` without a range is the listing of all of them, `--nvtx RANGE` narrows as elsewhere."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        words = [
+            "--nvtx-ranges" if word == "--nvtx" and _is_no_range(args[place + 1 :]) else word
+            for place, word in enumerate(args)
+        ]
+        return super().parse_args(ctx, words)
+
+
+def _is_no_range(following: list[str]) -> bool:
+    """Whether what follows `--nvtx` is nothing, an option or a report."""
+    return not following or following[0].startswith("-") or Path(following[0]).exists()
+
+
+@click.command("trace", cls=Trace)
 @common_options
 @click.option("--api", is_flag=True, help="CUDA API calls, as cuda_api_trace.")
-@click.option("--nvtx-ranges", is_flag=True, help="NVTX ranges on the GPU, as nvtx_gpu_proj_trace.")
+@click.option(
+    "--nvtx-ranges",
+    is_flag=True,
+    help="NVTX ranges on the GPU, as nvtx_gpu_proj_trace; --nvtx alone is the same.",
+)
 @click.option("--launches", is_flag=True, help="Call, queue and kernel, as cuda_kern_exec_trace.")
 @name_option
 @top_option

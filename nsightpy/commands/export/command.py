@@ -14,7 +14,7 @@ from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_frames import ProcessClock, aligned, ranked_frame
+from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked_frame
 from nsightpy.rank_set import Paths
 from nsightpy.render.folder import CONTENTS, output_folder
 from nsightpy.render.frame_files import FORMATS, write_frame
@@ -94,7 +94,7 @@ def _frames(
             frame = scope.narrow(report, frame)
         if clocks:
             unknown = 0 if name == "cuda_events" else None
-            frame = aligned(frame, report, clocks, unknown=unknown)
+            frame = clock_aligned(frame, report, clocks, unknown=unknown)
         if frame.rows:
             yield name, frame
 
