@@ -214,3 +214,60 @@ def test_allocations_of_the_allocator() -> None:
     device = frame[frame.memory == "Device"]
     signed = np.where(device.operation == "free", -device.bytes, device.bytes)
     assert signed.sum() == sum(e["Bytes"] for e in events if e["Device Type"] == 1)
+
+
+@pytest.mark.parametrize("name", ["bert_small_h100", "bert_small_mi300_rocm", "vit_h100"])
+@needs_reports
+def test_live_memory_is_what_the_allocator_said(name: str) -> None:
+    path = KINETO / f"{name}.json.gz"
+    text = json.loads(gzip.decompress(path.read_bytes()))
+    events = [e for e in text["traceEvents"] if e.get("name") == "[memory]"]
+    told = [e["args"] for e in events if e["args"]["Device Type"] != 0]
+    found = nsightpy.memory_usage([path], use_cache=False)
+    (series,) = [one for one in found.series if one.memory == "Device"]
+    before = told[0]["Total Allocated"] - told[0]["Bytes"]
+    live = [before, *(one["Total Allocated"] for one in told)]
+    assert series.live[0] == before
+    assert set(series.live) <= set(live)
+    assert max(series.live) == max(live)
+    assert series.live[-1] == told[-1]["Total Allocated"]
+    assert set(series.reserved) == {one["Total Reserved"] for one in told}
+    rows = [row for row in found.records() if row["memory"] == "Device"]
+    assert {row["peak_bytes"] for row in rows} == {max(live)}
+    assert sum(row["at_peak_bytes"] for row in rows) == max(live)
+    assert sum(row["at_end_bytes"] for row in rows) == live[-1]
+    # every allocation was made by an operator
+    (first,) = [row for row in rows if row["allocations"] is None]
+    assert first["allocated_by"] == "(before the capture)"
+    others = [row for row in rows if row is not first]
+    assert all(row["allocated_by"].startswith("aten::") for row in others)
+    assert sum(row["allocations"] for row in others) == sum(e["Bytes"] > 0 for e in told)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "peer", "communicator"),
+    [
+        # ranks of the job, of the group, and a number that may be either
+        ({"Collective name": "send", "Dst Rank": 6, "Process Group Ranks": "[2, 6]"}, 1, "p[2,6]"),
+        ({"Collective name": "recv", "Src Rank": 1, "Process Group Ranks": "[2, 6]"}, 1, "p[2,6]"),
+        ({"Collective name": "recv", "Src Rank": 3, "Process Group Ranks": "[0,1,2,3]"}, 3, None),
+        ({"Collective name": "send", "Dst Rank": 1, "Process Group Ranks": "[2, 3, 1]"}, -1, None),
+        ({"Collective name": "send", "Process Group Ranks": "[2, 6]"}, -1, None),
+        ({"Collective name": "send", "Dst Rank": "4", "Comms Id": "77"}, 4, "77"),
+    ],
+)
+def test_point_to_point_names_its_peer(
+    arguments: dict[str, object], peer: int, communicator: str | None, tmp_path: Path
+) -> None:
+    told = {"device": 0, "stream": 7, "correlation": 1, "dtype": "Float", "In msg nelems": 8}
+    if "Process Group Ranks" in arguments:
+        told["Process Group Name"] = "p"
+    kernel = {"ph": "X", "cat": "kernel", "name": "ncclDevKernel_SendRecv", "pid": 0, "tid": 7}
+    event = kernel | {"ts": 10.5, "dur": 4, "args": told | arguments}
+    path = tmp_path / "one.pt.trace.json"
+    header = {"schemaVersion": 1, "distributedInfo": {"rank": 2}, "traceEvents": [event]}
+    path.write_text(json.dumps(header), encoding="utf-8")
+    (row,) = TorchTrace(path, use_cache=False).frame("collectives").to_pandas().itertuples()
+    assert (row.operation, row.bytes, row.peer) == ("SendRecv", 32, peer)
+    if communicator is not None:
+        assert row.communicator == communicator

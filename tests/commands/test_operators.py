@@ -125,6 +125,15 @@ def test_steps_and_graph_launches_of_real_captures() -> None:
     assert any(f"1 CUDA-graph launch, median: {len(mine)} operations" in note for note in notes)
 
 
+@pytest.mark.parametrize("name", ["sglang_decode_graphs", "vllm_piecewise_graphs"])
+@needs_reports
+def test_the_layers_of_one_engine_step_are_no_iterations(name: str) -> None:
+    found = nsightpy.iterations(KINETO / f"{name}.json.gz", use_cache=False)
+    assert found.records() == []
+    (note,) = [note for note in found.notes if note.startswith("No iterations found")]
+    assert "1 step that the inference engine annotated ('execute_#_context_#_generation_#'" in note
+
+
 @needs_reports
 def test_modules_hold_all_device_time() -> None:
     path = KINETO / "bert_small_h100.json.gz"

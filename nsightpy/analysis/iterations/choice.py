@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Other
-from nsightpy.analysis.iterations.ranges import ProgramRanges, from_nvtx
+from nsightpy.analysis.iterations.ranges import ProgramRanges, few_engine_steps, from_nvtx
 from nsightpy.analysis.iterations.sequences import from_sequences
 from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.units import format_time
@@ -43,6 +43,9 @@ def choose_iterations(
     if steps:
         chosen = next((one for one in steps if one.kind == PROFILER), steps[0])
         return _chosen(chosen, [*steps, *named], sequence, [*rejected, *levels])
+    if few := few_engine_steps(ranges, work):
+        rest = [*([_as_other(sequence)] if sequence else []), *rejected, *levels]
+        return IterationChoice(None, tuple(rest[:OTHERS]), why=few)
     if named:
         related = [one for one in named if sequence is None or _related(one, sequence)]
         if related and sequence is not None and _fuller(sequence, related[0]):

@@ -26,13 +26,16 @@ from nsightpy.analysis.iterations.repetition import REPEATS
 from nsightpy.analysis.iterations.vocabulary import (
     LIBRARY_DOMAINS,
     Role,
+    is_engine_step,
     is_profiler_step,
+    phases_folded,
     role_of,
 )
 from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.units import counted, format_time
 
 COVERED = 0.5
 STEP_COVERED = 0.2
@@ -77,7 +80,8 @@ def named_groups(ranges: Frame) -> ProgramRanges:
     own = ~ranges.labels("domain").equals(sorted(LIBRARY_DOMAINS))
     ranges = ranges.take(own & (ranges.ints("tid") == ranges.ints("end_tid")))
     names = folded(ranges.labels("name"))
-    plain = Labels(names.codes, tuple(_NUMBER.sub("#", name) for name in names.values)).merged()
+    numberless = (phases_folded(_NUMBER.sub("#", name)) for name in names.values)
+    plain = Labels(names.codes, tuple(numberless)).merged()
     level = nest(ranges).level
     groups: Groups = group_by(
         Frame({**ranges, "name": plain, "level": level}), ("tid", "domain", "level", "name")
@@ -126,6 +130,24 @@ def from_nvtx(
     ]
     rejected.sort(key=lambda one: -one.count * one.period_ns)
     return steps, others, rejected[:OTHERS]
+
+
+def few_engine_steps(found: ProgramRanges, work: LaunchedWork) -> str:
+    """What is said of an inference engine's steps that are too few to repeat, but launched most of
+    the work: what repeats in it are their layers. Empty where there are none."""
+    for code in range(len(found.names)):
+        start, end = found.spans(code)
+        if not is_engine_step(found.names[code]) or len(start) >= REPEATS:
+            continue
+        low, high = np.searchsorted(work.issued, start), np.searchsorted(work.issued, end)
+        if int((high - low).sum()) > COVERED * len(work):
+            longest = format_time(float((end - start).max()))
+            return (
+                f"the capture holds {counted(len(start), 'step')} that the inference engine "
+                f"annotated ({found.names[code]!r}, {longest} on the host), and iterations need "
+                f"{REPEATS}"
+            )
+    return ""
 
 
 def _without_warm_up(found: ProgramRanges, work: LaunchedWork) -> LaunchedWork:

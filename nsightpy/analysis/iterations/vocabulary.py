@@ -75,6 +75,11 @@ _EPOCH = _words(r"\w*epochs?", r"fold", r"trial", r"run", r"repeat", r"repetitio
 # a module in a list of modules, as PyTorch names it: "h.#", "features.#.0"
 _MODULE = re.compile(r"(?<![a-z])[a-z_]+\.#", re.IGNORECASE)
 _PROFILER = re.compile(r"^ProfilerStep")
+# of vLLM: execute_8192_context_9(...)_generation_37(...), execute_new_3_cached_20; of SGLang:
+# step[DECODE bs=32], step[EXTEND bs=1 toks=888]
+_ENGINE = re.compile(r"^execute_(?:[#\d]+_)?(?:context|new)_[#\d]|^step\[[A-Z]")
+_ENGINE_PHASE = re.compile(r"^step\[[A-Z_]+\b.*")
+_ENGINE_LENGTHS = re.compile(r"\([^)]*\)")
 _WAIT = re.compile(
     r"Synchronize|^(?:cuda|cu|hip)Memcpy(?!.*Async)|^cudaMemcpy(?:To|From)Symbol(?!Async)"
 )
@@ -104,7 +109,7 @@ def role_of(name: str) -> Role:
     """What the name of a range says; operators and layers win over the words of steps."""
     if _OPERATOR.search(name):
         return Role.OPERATOR
-    if _PROFILER.search(name):
+    if _PROFILER.search(name) or is_engine_step(name):
         return Role.STEP
     if _WARM_UP.search(name):
         return Role.WARM_UP
@@ -133,6 +138,18 @@ def names_a_pass(name: str) -> bool:
 def is_profiler_step(name: str) -> bool:
     """Whether PyTorch's profiler made the range, once a step."""
     return bool(_PROFILER.search(name))
+
+
+def is_engine_step(name: str) -> bool:
+    """Whether an inference engine (vLLM, SGLang) made the range, once a step."""
+    return bool(_ENGINE.search(name))
+
+
+def phases_folded(name: str) -> str:
+    """One name for the steps of an engine, whatever their phase and lengths; others as they are."""
+    if not is_engine_step(name):
+        return name
+    return _ENGINE_LENGTHS.sub("", _ENGINE_PHASE.sub("step[...]", name))
 
 
 def is_wait(names: Labels) -> NDArray[np.bool_]:

@@ -1,18 +1,20 @@
 """Memory over time from allocations and frees: how much was live, the peak, and whose it was.
 
 A free belongs to the last allocation at its address (same process and kind of memory). Memory
-that was allocated before the capture is not known; frees of it change nothing.
+that was allocated before the capture is not known, and frees of it change nothing, but where the
+allocator told how much was live (PyTorch's does).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from nsightpy.frames import Frame, Ints
 
 NEVER = 2**63 - 1
+_NO_TIMES = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +22,9 @@ class Usage:
     """Live bytes of one kind of memory: `live[i]` from `times[i]` (ns) on.
 
     `rows` are the allocations among the events and `freed` when each was given back, NEVER if not.
-    `unknown_frees` gave back what was allocated before the capture.
+    `unknown_frees` gave back what was allocated before the capture. Where the allocator told them:
+    `reserved[i]` is what it held from `times[i]` on, and `before` was live when the first event
+    came; `before_freed` are the moments and sizes of the frees of that.
     """
 
     times: Ints
@@ -30,6 +34,20 @@ class Usage:
     freed: Ints
     bytes: Ints
     unknown_frees: int
+    reserved: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    before: int = 0
+    before_freed: tuple[Ints, Ints] = (_NO_TIMES, _NO_TIMES)
+
+    @property
+    def before_at_peak(self) -> int:
+        """The bytes from before the capture that were live at the peak."""
+        times, size = self.before_freed
+        return self.before - int(size[times <= (self.peak_ns or 0)].sum())
+
+    @property
+    def before_at_end(self) -> int:
+        """The bytes from before the capture that were never given back in it."""
+        return self.before - int(self.before_freed[1].sum())
 
     @property
     def peak_bytes(self) -> int:
@@ -57,7 +75,7 @@ class Usage:
 def usage(events: Frame) -> Usage:
     """The memory of one process, device and kind of memory; events by start.
 
-    Columns start_ns, address, bytes and operation (allocate, free).
+    Columns start_ns, address, bytes, operation (allocate, free), allocated_bytes, reserved_bytes.
     """
     takes = events.labels("operation").equals(["allocate"])
     start, size = events.ints("start_ns"), events.ints("bytes")
@@ -72,17 +90,34 @@ def usage(events: Frame) -> Usage:
     change = np.where(takes, size, 0)
     change[frees] = -size[given_by[frees]]
     rows = np.flatnonzero(takes)
-    counted = np.flatnonzero(takes | (given_by >= 0))
-    times, live = start[counted], np.cumsum(change[counted])
+    unknown = ~takes & (given_by < 0)
+    level, held = events.ints("allocated_bytes"), events.ints("reserved_bytes")
+    told = events.rows > 0 and bool((level >= 0).all())
+    if told:
+        change[unknown] = -size[unknown]
+        before = max(int(level[0] - change[0]), 0)
+        freed_before = start[unknown], size[unknown]
+    else:
+        before, freed_before = 0, (_NO_TIMES, _NO_TIMES)
+    counted = np.flatnonzero(takes | (given_by >= 0) | told)
+    times, live = start[counted], before + np.cumsum(change[counted])
     last = np.append(np.diff(times) != 0, True) if len(times) else np.empty(0, dtype=np.bool_)
+    times, live = times[last], live[last]
+    reserved = held[counted][last] if told and (held > 0).any() else _NO_TIMES
+    if before and times[0] > 0:
+        times, live = np.append(0, times), np.append(before, live)
+        reserved = np.append(reserved[:1], reserved)
     return Usage(
-        times[last],
-        live[last],
+        times,
+        live,
         rows,
         start[rows],
         freed[rows],
         size[rows],
-        int(np.count_nonzero(~takes & (given_by < 0))),
+        int(np.count_nonzero(unknown)),
+        reserved,
+        before,
+        freed_before,
     )
 
 

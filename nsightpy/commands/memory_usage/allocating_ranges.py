@@ -1,4 +1,5 @@
-"""Who allocated memory: the innermost NVTX range around the call, else the API function."""
+"""Who allocated memory: the innermost operator of PyTorch that was open on the thread, else the
+innermost NVTX range around the call, else the API function."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.memory.allocations import innermost
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import plain_name
+from nsightpy.analysis.operators.device_time import innermost as operator_at
 from nsightpy.frames import Frame
 from nsightpy.reports.system import SystemReport
 
@@ -19,7 +21,10 @@ def allocators(report: SystemReport, events: Frame) -> list[str]:
     """A name for each allocation or free; empty where the capture has none.
 
     The call has the event's correlation id; without one it is the call that was in progress.
+    Events of PyTorch's allocators name their thread, and are no calls of the CUDA API.
     """
+    if (events.ints("tid") != 0).any():
+        return _operators(report, events)
     calls = report.frame("api_calls", CALL_COLUMNS)
     rows = launch_rows(events, calls)
     missing = np.flatnonzero(rows == NO_LAUNCH)
@@ -31,6 +36,19 @@ def allocators(report: SystemReport, events: Frame) -> list[str]:
         found[place] = name or found[place]
     variables = events.labels("variable")
     return [variables[place] or name for place, name in enumerate(found)]
+
+
+def _operators(report: SystemReport, events: Frame) -> list[str]:
+    """The innermost operator, else annotated range, that was open on the thread at each event."""
+    found = [""] * events.rows
+    for name in ("nvtx_ranges", "operators"):
+        frame = report.frame(name)
+        if name == "nvtx_ranges":
+            frame = Frame({**frame, "parent": nest(frame).parent})
+        labels = frame.labels("name")
+        for place, row in enumerate(operator_at(frame, events).tolist()):
+            found[place] = labels[row] if row >= 0 else found[place]
+    return found
 
 
 def _in_progress(events: Frame, calls: Frame) -> np.ndarray:

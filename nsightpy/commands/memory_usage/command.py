@@ -46,6 +46,7 @@ FIELDS = (
 )
 _RANK, _AT_PEAK, _NAME = len(FIELDS) - 1, 5, 9
 COMMAND = "memory-usage"
+BEFORE = "(before the capture)"
 # What records allocations, by the kind of report.
 RECORDING = {
     "nsys": "`nsys profile --cuda-memory-usage=true`",
@@ -78,8 +79,9 @@ def memory_usage(
 ) -> MemoryUsage:
     """Peaks of allocated memory per device and kind of memory, and who allocated it.
 
-    One row per allocator (NVTX range, else API function), the one with most live bytes at the
-    peak first; bytes and ns. Memory allocated before the capture is not known.
+    One row per allocator (the innermost operator of PyTorch, else NVTX range, else API function),
+    the one with most live bytes at the peak first; bytes and ns. Memory allocated before the
+    capture is not known, but of traces of PyTorch its sum.
 
     Of PyTorch memory snapshots, allocators are the first Python frames outside torch, and memory
     from before the recording is known. `by`: "function", "file" or "stack" instead of such a line.
@@ -172,6 +174,7 @@ def _usages(report: SystemReport, *, scope: Scope) -> _Part:
         return replace(part, missing=RECORDING[report.kind])
     whole = report.frame("memory_usage")
     # events are moments; what was taken before a stretch of time is still live in it
+    whole = whole.take(np.argsort(whole.ints("start_ns"), kind="stable"))
     placed = Frame({**whole, "end_ns": whole["start_ns"]})
     events = replace(scope, from_ns=None, to_ns=None, nvtx=None, iteration=None).within(
         report, placed
@@ -184,7 +187,7 @@ def _usages(report: SystemReport, *, scope: Scope) -> _Part:
         if not isinstance(pid, int) or not isinstance(device, int) or not len(mine):
             continue
         found = usage(events.take(mine))
-        unknown += found.unknown_frees
+        unknown += 0 if found.before else found.unknown_frees
         who = Labels.of(names[int(mine[row])] for row in found.rows.tolist())
         live = np.zeros(len(found.rows), dtype=np.bool_)
         live[found.at_peak] = True
@@ -194,9 +197,15 @@ def _usages(report: SystemReport, *, scope: Scope) -> _Part:
         rank = report.rank_of(pid)[0]
         figures = (found.peak_bytes, found.peak_ns, found.left_bytes)
         part.rows.extend(_row(device, str(memory), figures, one, rank) for one in held)
+        if found.before:
+            row = (found.before_at_peak, None, None, None, BEFORE, found.before_at_end, rank)
+            part.rows.append((device, str(memory), *figures, *row))
         first = str(held[0].name or "") if held else ""
+        if found.before_at_peak > (held[0].at_peak_bytes if held else 0):
+            first = BEFORE
         times, levels = found.times.tolist(), found.live.tolist()
-        part.series.append(MemorySeries(rank, device, str(memory), times, levels, first))
+        drawn = MemorySeries(rank, device, str(memory), times, levels, first)
+        part.series.append(replace(drawn, reserved=found.reserved.tolist()))
     return replace(part, unknown_frees=unknown)
 
 

@@ -20,6 +20,7 @@ from nsightpy.readers.nsys.tables import (
 
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 _OPERATIONS = ("allocate", "free")
+_UNTOLD = ("tid", "allocated_bytes", "reserved_bytes")
 
 
 def _memory_kind(codes: Ints) -> Labels:
@@ -48,10 +49,13 @@ _USAGE = Source(
 def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of allocations and frees; static variables are allocated when they are loaded."""
     wanted = tuple(columns or frames.MEMORY_USAGE.names)
-    plain = tuple(name for name in wanted if name != "variable")
-    made = dict(read(export, frames.MEMORY_USAGE, _USAGE, plain)) if plain else {}
+    plain = tuple(name for name in wanted if name != "variable" and name not in _UNTOLD)
+    found = read(export, frames.MEMORY_USAGE, _USAGE, plain or ("start_ns",))
+    made = dict(found)
     if "variable" in wanted:
         made |= _variables(export)
+    for name in _UNTOLD:
+        made[name] = frames.constant(int(frames.MEMORY_USAGE[name].missing), found.rows)
     return Frame({name: made[name] for name in wanted})
 
 

@@ -181,7 +181,8 @@ def _collective(
         "operation": operation or named,
         "kernel": kernel,
         "data_type": data_type,
-        "communicator": _communicator(str(arguments["group"]), str(arguments["group_ranks"])),
+        "communicator": _communicator(str(arguments["group"]), str(arguments["group_ranks"]))
+        or str(arguments["communicator"]),
         "group_size": arguments["group_size"] or len(members),
         "sequence": arguments["sequence"],
         "calls": 1,
@@ -191,7 +192,21 @@ def _collective(
         found["bytes"] = elements * size
     if rank in members:
         found["group_rank"] = members.index(rank)
+    side = {"send": "target", "recv": "source"}.get(plain.removeprefix("nccl:"))
+    if side is not None:
+        found["peer"] = _peer(int(arguments[side]), members, rank)
     return found
+
+
+def _peer(told: int, members: list[int], rank: int | None) -> int:
+    """The other rank of a Send or Recv as a place in the process group; -1 where that is not sure:
+    the number may be a rank of the job or of the group, and nobody sends to itself."""
+    as_job = members.index(told) if told in members and told != rank else -1
+    if not members or as_job == told:
+        return told
+    own = members.index(rank) if rank in members else -1
+    as_group = told if 0 <= told < len(members) and told != own else -1
+    return max(as_job, as_group) if -1 in (as_job, as_group) else -1
 
 
 def _communicator(group: str, ranks: str) -> str:

@@ -12,8 +12,9 @@ from nsightpy.readers.torch.nesting import ROOT, callers
 PUSH_POP = "PushPop"
 FORWARD, BACKWARD = "forward", "backward"
 _ENGINE = "autograd::engine::evaluate_function"
-_CPU, _CUDA = 0, 1
-_MEMORY = {_CPU: "CPU", _CUDA: "Device"}
+# c10::DeviceType
+_CPU, _CUDA, _HIP = 0, 1, 6
+_MEMORY = {_CPU: "CPU", _CUDA: "Device", _HIP: "Device"}
 _KINDS = {
     "stream wait event": "stream wait",
     "event sync": "event",
@@ -179,6 +180,9 @@ def memory_usage(table: Frame) -> Frame:
             "memory": Labels(codes, names),
             "operation": Labels((sizes < 0).astype(np.int32), ("allocate", "free")),
             "variable": Labels.constant("", table.rows),
+            "tid": table["tid"],
+            "allocated_bytes": table["total_allocated"],
+            "reserved_bytes": table["total_reserved"],
         }
     )
 

@@ -159,6 +159,9 @@ _COLUMNS: dict[str, dict[str, tuple[str, int | None]]] = {
         "group": ("group", None),
         "group_ranks": ("group_ranks", None),
         "sequence": ("collective_sequence", -1),
+        "source": ("source_rank", -1),
+        "target": ("target_rank", -1),
+        "communicator": ("communicator", None),
     },
 }
 _SHAPES = ("grid", "block")

@@ -88,6 +88,9 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
             linewidth=1.1,
             label=device_text(one.rank, one.device),
         )
+        if one.reserved:
+            held = [value / size for value in (*one.reserved[:1], *one.reserved, one.reserved[-1])]
+            axes.step(times, held, where="post", color=QUIET, linewidth=0.8, label="reserved")
     top = drawn[0]
     peak = peak_bytes(top)
     at = top.times_ns[list(top.live).index(peak)] / scale
@@ -100,7 +103,8 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
     title = f"{short_name(kind, 30)} memory: peak {format_bytes(peak)} on {place}{by}"
     axes.set_ylim(0, 1.12 * highest / size if highest else 1)
     axes.set_xlim(0, end / scale if end else 1)
-    finish_panel(axes, f"{title}{left_out}", unit, legend=len(drawn) > 1)
+    told = any(one.reserved and not one.layers for one in drawn)
+    finish_panel(axes, f"{title}{left_out}", unit, legend=told or len(drawn) > 1)
 
 
 def peak_bytes(one: MemorySeries) -> int:
