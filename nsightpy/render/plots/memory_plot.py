@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.drawing import (
     INK,
+    QUIET,
     SMALL,
     drawing,
     nothing_to_draw,
