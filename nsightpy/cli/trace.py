@@ -12,7 +12,7 @@ from nsightpy.cli.streamed import show_listing
 
 
 class Trace(click.Command):
-    """`--nvtx` without a range is the listing of all of them, `--nvtx RANGE` narrows as elsewhere."""
+    """`--nvtx` without a range lists all ranges; with one it narrows, as elsewhere."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         words = [
