@@ -24,18 +24,18 @@ from nsightpy.readers.nccl.names import (
     call_of,
 )
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, BlobLayouts, Payload, json_fields
-from nsightpy.readers.nsys.nvtx import domain_names, events
-from nsightpy.readers.nsys.tables import (
+from nsightpy.readers.nsys.columns import (
     NO_BYTES,
     NO_END,
     SPAN,
-    NsysExport,
     column,
     number,
     process_of,
     text,
     thread_of,
 )
+from nsightpy.readers.nsys.nvtx import domain_names, events
+from nsightpy.readers.nsys.tables import NsysExport
 
 NCCL_DOMAIN = "NCCL"
 _PUSH_POP = (59, 70)

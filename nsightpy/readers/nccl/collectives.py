@@ -25,16 +25,9 @@ from nsightpy.readers.nccl.names import (
     serves,
 )
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, Payload
+from nsightpy.readers.nsys.columns import NO_END, SPAN, column, number, process_of, thread_of
 from nsightpy.readers.nsys.events import KERNEL, PLACE, RUNTIME
-from nsightpy.readers.nsys.tables import (
-    NO_END,
-    SPAN,
-    NsysExport,
-    column,
-    number,
-    process_of,
-    thread_of,
-)
+from nsightpy.readers.nsys.tables import NsysExport
 
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
 LAUNCH_CLASSES = (0, 1)

@@ -13,7 +13,8 @@ from typing import Any, TypeAlias
 
 import sqlalchemy as sa
 
-from nsightpy.readers.nsys.tables import NsysExport, column, number, text
+from nsightpy.readers.nsys.columns import column, number, text
+from nsightpy.readers.nsys.tables import NsysExport
 
 UNKNOWN = -1
 _HEADER = struct.Struct("<4Q")

@@ -8,7 +8,8 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of, thread_of
+from nsightpy.readers.nsys.columns import column, number, process_of, thread_of
+from nsightpy.readers.nsys.tables import NsysExport
 
 SAMPLES = "COMPOSITE_EVENTS"
 CALLCHAINS = "SAMPLING_CALLCHAINS"

@@ -9,17 +9,8 @@ from collections.abc import Sequence
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Ints, Labels
-from nsightpy.readers.nsys.tables import (
-    SPAN,
-    Expression,
-    NsysExport,
-    Source,
-    coded,
-    column,
-    process_of,
-    read,
-    thread_of,
-)
+from nsightpy.readers.nsys.columns import SPAN, Expression, coded, column, process_of, thread_of
+from nsightpy.readers.nsys.tables import NsysExport, Source, read
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 GRAPH_TRACE = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"

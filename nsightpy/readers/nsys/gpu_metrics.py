@@ -13,7 +13,8 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
-from nsightpy.readers.nsys.tables import NsysExport, column, number
+from nsightpy.readers.nsys.columns import column, number
+from nsightpy.readers.nsys.tables import NsysExport
 
 SAMPLES = "GPU_METRICS"
 NAMES = "TARGET_INFO_GPU_METRICS"

@@ -15,17 +15,9 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels
+from nsightpy.readers.nsys.columns import SPAN, Expression, column, process_of, thread_of
 from nsightpy.readers.nsys.events import without_version
-from nsightpy.readers.nsys.tables import (
-    SPAN,
-    Expression,
-    NsysExport,
-    Source,
-    column,
-    process_of,
-    read,
-    thread_of,
-)
+from nsightpy.readers.nsys.tables import NsysExport, Source, read
 
 OSRT = "OSRT_API"
 MPI_DOMAIN = "MPI"

@@ -9,8 +9,9 @@ import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, ColumnData, Frame, constant, elementwise
 from nsightpy.readers.host_calls import LAUNCHING
+from nsightpy.readers.nsys.columns import column, number, process_of
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
-from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of
+from nsightpy.readers.nsys.tables import NsysExport
 
 LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
 LAST_LAUNCH_CLASS = 1

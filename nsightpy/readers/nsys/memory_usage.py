@@ -8,15 +8,9 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels
+from nsightpy.readers.nsys.columns import coded, column, text
 from nsightpy.readers.nsys.events import MEMORY_KINDS, PLACE
-from nsightpy.readers.nsys.tables import (
-    NsysExport,
-    Source,
-    coded,
-    column,
-    read,
-    text,
-)
+from nsightpy.readers.nsys.tables import NsysExport, Source, read
 
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 _OPERATIONS = ("allocate", "free")

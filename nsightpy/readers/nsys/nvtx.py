@@ -9,17 +9,8 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct, elementwise
-from nsightpy.readers.nsys.tables import (
-    SPAN,
-    NsysExport,
-    checked_number,
-    coded,
-    column,
-    needs_care,
-    number,
-    process_of,
-    text,
-)
+from nsightpy.readers.nsys.columns import SPAN, coded, column, number, process_of, text
+from nsightpy.readers.nsys.tables import NsysExport, checked_number, needs_care
 
 NVTX = "NVTX_EVENTS"
 DEFAULT_DOMAIN = ""

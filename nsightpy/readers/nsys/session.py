@@ -16,9 +16,10 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Labels
+from nsightpy.readers.nsys.columns import column, number, process_of
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX
-from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of
+from nsightpy.readers.nsys.tables import NsysExport
 
 NO_UUID = re.compile(r"^[0\-]*$")
 SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}

@@ -12,8 +12,9 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.readers.nsys.columns import SPAN, column
 from nsightpy.readers.nsys.events import PLACE
-from nsightpy.readers.nsys.tables import SPAN, NsysExport, Source, column, read
+from nsightpy.readers.nsys.tables import NsysExport, Source, read
 
 SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"

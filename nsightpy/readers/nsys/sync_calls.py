@@ -9,8 +9,9 @@ import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.readers.host_calls import SYNCHRONISING
+from nsightpy.readers.nsys.columns import column, number, process_of, thread_of
 from nsightpy.readers.nsys.events import RUNTIME, without_version
-from nsightpy.readers.nsys.tables import NsysExport, column, number, process_of, thread_of
+from nsightpy.readers.nsys.tables import NsysExport
 
 # Rows of other classes repeat a call to carry its backtrace.
 CLASSES = (0, 1, 13)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import sqlalchemy as sa
@@ -17,18 +17,18 @@ from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
+from nsightpy.readers.nsys.columns import (
+    NO_END_SQL,
+    Expression,
+    column,
+    number,
+    process_of,
+)
+from nsightpy.readers.nsys.countable import CHECKED, countable_rows
 from nsightpy.readers.nsys.strings import Strings
 from nsightpy.readers.sqlite import SqliteFile, row_number
 
-NO_END = -(2**63)
-# What is further away is no time: 73 years in ns, so that differences fit int64 (and no size).
-GREATEST_TIME = 2**61
-CHECKED = ("start_ns", "end_ns", "bytes")
-# -2**63 is no SQLite integer literal
-_NO_END = f"({NO_END + 1} - 1)"
-# The empty text as SQL; its type says so where a query finds no row to tell it.
 _NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
-NO_BYTES: sa.ColumnElement[bytes] = sa.literal_column("x''", sa.LargeBinary)
 # How the tables of an export begin; `nsys export --tables` may leave any of them out.
 EXPORT_TABLES = (
     *("StringIds", "META_DATA_", "EXPORT_META_DATA", "TARGET_INFO_", "ANALYSIS_", "ENUM_"),
@@ -50,7 +50,6 @@ FEW_CALLS = 200_000
 STEADY_COLUMNS = ("globalPid", "deviceId", "contextId")
 
 T = TypeVar("T")
-Expression: TypeAlias = Callable[[sa.TableClause], "sa.ColumnElement[Any] | None"]
 
 
 class NsysExport:
@@ -238,42 +237,12 @@ class NsysExport:
         Which they are is known from the first frame on, which has the times and sizes.
         """
         if table not in self._countable and not {"start_ns", "end_ns"}.isdisjoint(frame):
-            countable, note = _countable(frame)
+            countable, note = countable_rows(frame)
             self._countable[table] = None if countable.all() else countable
             if note:
                 self.notes[f"{note.format(table=table)} left out."] = None
         kept = self._countable.get(table)
         return frame if kept is None else frame.take(kept)
-
-
-def _countable(frame: Frame) -> tuple[NDArray[np.bool_], str]:
-    """The rows with a time and a size that can be, and why others are left out."""
-    kept = np.ones(frame.rows, dtype=np.bool_)
-    reasons = []
-    given = {name: frame.ints(name) for name in CHECKED if name in frame}
-    for name, values in given.items():
-        ended = values != NO_END
-        possible = (values >= -GREATEST_TIME) & (values <= GREATEST_TIME)
-        if name == "end_ns" and (count := int(np.count_nonzero(kept & ~ended))):
-            reasons.append((count, "no end"))
-        kept &= ended
-        if count := int(np.count_nonzero(kept & ~possible)):
-            reasons.append((count, f"no possible {name.removesuffix('_ns')}"))
-        elif name != "end_ns" and (count := int(np.count_nonzero(~ended))):
-            reasons.append((count, f"no {name.removesuffix('_ns')}"))
-        kept &= possible
-    if {"start_ns", "end_ns"} <= given.keys():
-        backwards = kept & (given["end_ns"] < given["start_ns"])
-        if count := int(np.count_nonzero(backwards)):
-            reasons.append((count, "an end before their start"))
-            kept &= ~backwards
-    if not reasons:
-        return kept, ""
-    if len(reasons) == 1:
-        return kept, f"{reasons[0][0]:,} rows of {{table}} have {reasons[0][1]} and are"
-    parts = ", ".join(f"{reason}: {count:,}" for count, reason in reasons)
-    lost = frame.rows - int(np.count_nonzero(kept))
-    return kept, f"{lost:,} rows of {{table}} cannot be counted ({parts}) and are"
 
 
 def _differs(source: sa.TableClause, values: Mapping[str, int | None]) -> sa.ColumnElement[bool]:
@@ -297,41 +266,6 @@ class Source:
     instead: Mapping[str, Sequence[str]] = field(default_factory=dict)
     essential: Sequence[str] = ()
     where: Expression | None = None
-
-
-def column(name: str) -> Expression:
-    """A table's column as an integer; None where the table lacks it."""
-
-    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        return sa.cast(table.c[name], sa.Integer) if name in table.c else None
-
-    return expression
-
-
-def process_of(global_id: str) -> Expression:
-    """The process inside a serialized global id: bits 24 to 47."""
-
-    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        if global_id not in table.c:
-            return None
-        return sa.cast(table.c[global_id], sa.Integer).op(">>")(24).op("&")(0xFFFFFF)
-
-    return expression
-
-
-def thread_of(*global_ids: str) -> Expression:
-    """The thread inside the first of these global ids that is set: bits 0 to 23."""
-
-    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        present = [sa.cast(table.c[name], sa.Integer) for name in global_ids if name in table.c]
-        if not present:
-            return None
-        return (sa.func.coalesce(*present) if len(present) > 1 else present[0]).op("&")(0xFFFFFF)
-
-    return expression
-
-
-SPAN: Mapping[str, Expression] = {"start_ns": column("start"), "end_ns": column("end")}
 
 
 def read(
@@ -407,19 +341,6 @@ def _fixed(
     return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in found.items()}
 
 
-def number(
-    table: sa.TableClause, name: str, expression: Expression, missing: int | float | str
-) -> sa.ColumnElement[Any]:
-    """An integer column under its frame's name: NULL means 0 there, but for an end."""
-    found = expression(table)
-    absent = missing if isinstance(missing, int) else 0
-    if found is None:
-        return sa.literal_column(str(absent)).label(name)
-    null = NO_END if name == "end_ns" else 0
-    literal: sa.ColumnElement[Any] = sa.literal_column(_NO_END if null else "0")
-    return sa.func.coalesce(found, literal).label(name)
-
-
 def checked_number(
     export: NsysExport, table: sa.TableClause, name: str, expression: Expression
 ) -> sa.ColumnElement[Any]:
@@ -436,7 +357,7 @@ def checked_number(
             sa.and_(kind == "text", text.op("GLOB")("[-0-9]*"), text.op("NOT GLOB")("*[^-0-9.]*")),
         )
         found = sa.case((is_number, found), else_=None)
-    return sa.func.coalesce(found, sa.literal_column(_NO_END)).label(name)
+    return sa.func.coalesce(found, sa.literal_column(NO_END_SQL)).label(name)
 
 
 def needs_care(export: NsysExport, table: sa.TableClause, raw: Mapping[str, ColumnData]) -> bool:
@@ -463,18 +384,3 @@ def _lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> b
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
     export.notes[f"{problem} and is left out."] = None
     return True
-
-
-def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
-    """A text column as bytes, so that no encoding can fail; NULL or absent is the empty text."""
-    if name not in table.c:
-        return NO_BYTES.label(name)
-    blob = sa.cast(table.c[name], sa.LargeBinary)
-    return sa.func.coalesce(blob, NO_BYTES).label(name)
-
-
-def coded(codes: Ints, names: Mapping[int, str]) -> Labels:
-    """Labels of enumerated values; an unknown value is named by its number."""
-    unique, places = np.unique(codes, return_inverse=True)
-    values = tuple(names.get(code, f"Unknown ({code})") for code in unique.tolist())
-    return Labels(places.astype(np.int32), values)

@@ -1,0 +1,82 @@
+"""The columns of an export's tables as SQL expressions: numbers, texts, processes and threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy.frames import Ints, Labels
+
+NO_END = -(2**63)
+# -2**63 is no SQLite integer literal
+NO_END_SQL = f"({NO_END + 1} - 1)"
+# The empty text as SQL; its type says so where a query finds no row.
+NO_BYTES: sa.ColumnElement[bytes] = sa.literal_column("x''", sa.LargeBinary)
+
+Expression: TypeAlias = Callable[[sa.TableClause], "sa.ColumnElement[Any] | None"]
+
+
+def column(name: str) -> Expression:
+    """A table's column as an integer; None where the table lacks it."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        return sa.cast(table.c[name], sa.Integer) if name in table.c else None
+
+    return expression
+
+
+def process_of(global_id: str) -> Expression:
+    """The process inside a serialized global id: bits 24 to 47."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        if global_id not in table.c:
+            return None
+        return sa.cast(table.c[global_id], sa.Integer).op(">>")(24).op("&")(0xFFFFFF)
+
+    return expression
+
+
+def thread_of(*global_ids: str) -> Expression:
+    """The thread inside the first of these global ids that is set: bits 0 to 23."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        present = [sa.cast(table.c[name], sa.Integer) for name in global_ids if name in table.c]
+        if not present:
+            return None
+        return (sa.func.coalesce(*present) if len(present) > 1 else present[0]).op("&")(0xFFFFFF)
+
+    return expression
+
+
+SPAN: Mapping[str, Expression] = {"start_ns": column("start"), "end_ns": column("end")}
+
+
+def number(
+    table: sa.TableClause, name: str, expression: Expression, missing: int | float | str
+) -> sa.ColumnElement[Any]:
+    """An integer column under its frame's name: NULL means 0 there, but for an end."""
+    found = expression(table)
+    absent = missing if isinstance(missing, int) else 0
+    if found is None:
+        return sa.literal_column(str(absent)).label(name)
+    null = NO_END if name == "end_ns" else 0
+    literal: sa.ColumnElement[Any] = sa.literal_column(NO_END_SQL if null else "0")
+    return sa.func.coalesce(found, literal).label(name)
+
+
+def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
+    """A text column as bytes, so that no encoding can fail; NULL or absent is the empty text."""
+    if name not in table.c:
+        return NO_BYTES.label(name)
+    blob = sa.cast(table.c[name], sa.LargeBinary)
+    return sa.func.coalesce(blob, NO_BYTES).label(name)
+
+
+def coded(codes: Ints, names: Mapping[int, str]) -> Labels:
+    """Labels of enumerated values; an unknown value is named by its number."""
+    unique, places = np.unique(codes, return_inverse=True)
+    values = tuple(names.get(code, f"Unknown ({code})") for code in unique.tolist())
+    return Labels(places.astype(np.int32), values)
