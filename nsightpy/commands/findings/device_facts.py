@@ -123,10 +123,6 @@ def gather(
         _gpus(report),
         steady,
     )
-    unlaunched = 0
-    if idle.followed is not None:
-        launched = idle.followed.work.launch[: work.kernels.rows]
-        unlaunched = int(np.count_nonzero(launched == NO_TIME))
     devices = _devices(source, rows)
     part = RankPart(tuple(clocks_in(report)), NO_LOG)
     if communicates.any() and not (alone and _hidden(rows)):
@@ -136,11 +132,18 @@ def gather(
         rows,
         steady,
         work.kernels.rows,
-        unlaunched,
+        _unlaunched(idle, work),
         ranges is not None and ranges.rows > 0,
         launches is not None,
         "" if rows else _sampled(report),
     )
+
+
+def _unlaunched(idle: ReportIdle, work: Work) -> int:
+    """Kernels without a recorded launch; 0 where launches were not followed."""
+    if idle.followed is None:
+        return 0
+    return int(np.count_nonzero(idle.followed.work.launch[: work.kernels.rows] == NO_TIME))
 
 
 def _hidden(rows: Sequence[RankedBudget]) -> bool:

@@ -13,8 +13,9 @@ import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, KERNELS, MEMORY_OPERATIONS, Frame, Labels
 from nsightpy.frames.schema import Column
+from nsightpy.readers.nsys.columns import column, number
 from nsightpy.readers.nsys.events import TABLES
-from nsightpy.readers.nsys.tables import NsysExport, Source, column, number
+from nsightpy.readers.nsys.tables import NsysExport, Source
 
 # So many row numbers are one block, and so many rows about one window.
 BLOCK_ROWS = 1 << 16
