@@ -90,7 +90,7 @@ def test_reports_of_one_program_complete_each_other(capsysbinary: CAPTURE) -> No
     assert "a10g_onesection_2023.1.ncu-rep" in out, "ids repeat, and no rank distinguishes them"
     (both,) = (v for v in roofline(two).variants if v.first.base_name == "two_blocktiling")
     measured, bare = both.launches
-    assert (measured.told, bare.told) == (2, 0)
+    assert (measured.figures, bare.figures) == (2, 0)
     assert (measured.duration_ns or 0) > (bare.duration_ns or 0), "the median is the lower one"
     assert both.typical is measured
     assert both.verdict.startswith("The grid is too small")

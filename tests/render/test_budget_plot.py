@@ -61,7 +61,26 @@ def test_what_is_not_attributed_says_so() -> None:
 
 def test_many_devices_show_the_most_idle_ones() -> None:
     def row(rank: int) -> tuple[int, ...]:
-        figures = [1000, 1000 - rank, 900 - rank, 0, 0, 0, 0, 0, 0, rank, rank, 0, 100, 0, 0, 0, 0]
+        figures = [
+            1000,
+            1000 - rank,
+            900 - rank,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            rank,
+            rank,
+            0,
+            100,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ]
         return (rank, 0, *figures)
 
     table = Table("breakdown", FIELDS, tuple(row(rank) for rank in range(100)), ("a.sqlite",))

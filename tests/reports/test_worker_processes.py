@@ -140,9 +140,11 @@ def killed_once(report: NsysReport) -> str:
         until = time.monotonic() + 20
         while not mark.exists() and time.monotonic() < until:
             time.sleep(0.01)
+        while time.time() - mark.stat().st_mtime < 1.0:
+            time.sleep(0.01)
     elif not mark.exists():
         mark.touch()
-        time.sleep(0.5)
+        time.sleep(0.2)
         os.kill(os.getpid(), signal.SIGKILL)
     return report.path.name
 
