@@ -23,6 +23,7 @@ MOST_LINES = 60
 # What is shown for a command; a command that is not named here is asked about the sample job.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "cache": ("",),
+    "export": ("sample_reports/single_process.sqlite -o frames",),
     "headroom": (f"{JOB} --ncu {MEASURED}", f"{JOB} --ncu {MEASURED} -o headroom.png"),
     "info": (f"{JOB} sample_reports/single_process.sqlite",),
     "iterations": (JOB, f"{JOB} -o iterations.png"),
@@ -37,6 +38,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     ),
     "select": (f"{JOB} -- python train.py",),
     "timeline": (f"{JOB} --iteration 4 -o timeline.png",),
+    "trace": ("sample_reports/single_process.sqlite --top 12",),
 }
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
