@@ -94,6 +94,15 @@ def test_every_run_profiles_its_launch_and_no_other(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(launch_lists(MANGLED), st.integers(0, 2))
+@example([*[Scripted("0", device=1)] * 4, Scripted("0", grid=(8, 1, 1), device=1)], 1)
+@example(
+    [
+        *[Scripted("0", device=1)] * 4,
+        Scripted("0", grid=(8, 1, 1), device=1),
+        Scripted("0", grid=(8, 1, 1), device=0),
+    ],
+    1,
+)
 def test_one_run_profiles_one_of_each(
     tmp_path_factory: pytest.TempPathFactory, launches: list[Scripted], warm_up: int
 ) -> None:

@@ -159,6 +159,22 @@ def warm(done: Launches, warm_up: int) -> Mask:
     return hot
 
 
+def standing(done: Launches, weighed: Mask, warm_up: int) -> Mask:
+    """Mask of the launches that may stand for their variant: those weighed that are no warm-up.
+
+    Where that leaves none of a variant, its last one that is weighed.
+    """
+    mask: Mask = weighed & warm(done, warm_up)
+    codes = _units(done).codes
+    covered = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.bool_)
+    covered[codes[mask]] = True
+    rows = np.flatnonzero(weighed & ~covered[codes])
+    last = np.full(len(covered), -1, dtype=np.int64)
+    last[codes[rows]] = rows
+    mask[last[last >= 0]] = True
+    return mask
+
+
 def _units(done: Launches) -> Groups:
     """The launches grouped by process and variant."""
     columns = {"pid": done.frame["pid"], "variant": done.variant.astype(np.int64)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from nsightpy.analysis.selection.coverage import KernelChoice, ProfiledProcess, Selection
-from nsightpy.analysis.selection.launch_places import Launches, Mask, warm
+from nsightpy.analysis.selection.launch_places import Launches, Mask, standing
 from nsightpy.analysis.selection.launch_window import shortest_window
 from nsightpy.commands.select.offers import Found, launches_in
 from nsightpy.commands.select.plan import NAME_COLUMNS, PlannedRun, names_of, window_run
@@ -34,7 +34,7 @@ def one_run_each(
     launches = {}
     for report in (one for one in request.ranks if str(one.path) in used):
         done, weighed, _ = launches_in(report, request.scope, steady[str(report.path)])
-        launches[str(report.path)] = done, weighed & warm(done, criteria.warm_up)
+        launches[str(report.path)] = done, standing(done, weighed, criteria.warm_up)
     while True:
         runs = _runs(kept, settings.output, settings.form, launches)
         cost = kept.passes * sum(planned.run.count for planned in runs)
