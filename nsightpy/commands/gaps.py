@@ -104,8 +104,7 @@ def _longest(
             return _Part([], 0, 0, (NO_CALLS,) if report.pids else ())
         work = read_work(report, scope)
         budgets, idle = attributed(report, scope, work, launches, communication)
-        waiting = Frame.concatenate(launches.waiting())
-    waiting = waiting.take(np.argsort(waiting.ints("start_ns"), kind="stable"))
+        waiting = Frame.concatenate(launches.waiting()).ordered()
     windows = {(row.pid, row.device): row.budget.window for row in budgets}
     found = gaps_of(work, idle, waiting, windows)
     events = host_events(report)

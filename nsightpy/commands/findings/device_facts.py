@@ -18,7 +18,6 @@ from nsightpy.analysis.findings.facts import (
     Place,
     Repetition,
 )
-from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.findings.kernel_use import Gpu, kernel_use, short_cost_ns
 from nsightpy.analysis.idle.gap_activity import activity
 from nsightpy.analysis.idle.host_activity import (
@@ -46,7 +45,6 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
-KERNEL_COLUMNS = SHAPE_COLUMNS
 # What the host did is looked at from this part of a window on.
 LEAST_SHARE = 0.01
 
