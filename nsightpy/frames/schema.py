@@ -212,8 +212,8 @@ MEMORY_USAGE = Schema(
         _label("operation", "allocate or free"),
         _label("variable", "name of a static variable; empty for allocations"),
         _int("tid", "", "thread that allocated or freed; 0 where nothing tells"),
-        _int("allocated_bytes", "bytes", "live bytes of the allocator after it; -1 = not told", -1),
-        _int("reserved_bytes", "bytes", "what the allocator then holds; -1 = not told", -1),
+        _int("allocated_bytes", "bytes", "live bytes of the allocator after it; -1 = unknown", -1),
+        _int("reserved_bytes", "bytes", "what the allocator then holds; -1 = unknown", -1),
     ),
 )
 MPI_CALLS = Schema(
