@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.launches import launches as launches
     from nsightpy.commands.memory import memory as memory
     from nsightpy.commands.memory_usage.command import memory_usage as memory_usage
+    from nsightpy.commands.modules import modules as modules
     from nsightpy.commands.nvtx import nvtx as nvtx
     from nsightpy.commands.nvtx_metrics import nvtx_metrics as nvtx_metrics
     from nsightpy.commands.operators import operators as operators

@@ -32,6 +32,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "memory-usage": ("sample_reports/training_memory.pickle",),
     "nvtx": (f"{JOB} --top 12",),
     "operators": ("sample_reports/torch_2rank --top 12",),
+    "modules": ("sample_reports/training_4rank --top 12",),
     "roofline": (
         "sample_reports/kernels_h100.ncu.csv",
         "sample_reports/kernels_h100.ncu.csv -o roofline.png",
