@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from nsightpy.commands.export.command import export as export
     from nsightpy.commands.findings.command import findings as findings
     from nsightpy.commands.gaps import gaps as gaps
+    from nsightpy.commands.graphs import graphs as graphs
     from nsightpy.commands.headroom.command import headroom as headroom
     from nsightpy.commands.imbalance import imbalance as imbalance
+    from nsightpy.commands.inference_steps import inference_steps as inference_steps
     from nsightpy.commands.info.command import info as info
     from nsightpy.commands.iterations import iterations as iterations
     from nsightpy.commands.kernels import kernels as kernels

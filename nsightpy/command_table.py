@@ -59,6 +59,8 @@ _TABLE = (
         figure="queue_figure",
     ),
     Command("sync-waits", "Synchronising calls, and the GPU time that they cost."),
+    Command("inference-steps", "Prefill and decode steps of vLLM and SGLang."),
+    Command("graphs", "CUDA graphs by replay and by node, and what their launches cost."),
     Command(
         "breakdown",
         "How each device's time divides: busy, exposed, idle.",

@@ -15,6 +15,7 @@ from nsightpy.readers.nsys import (
     cpu_samples,
     events,
     gpu_metrics,
+    graph_nodes,
     host_tables,
     memory_usage,
     nvtx,
@@ -50,6 +51,7 @@ _Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
 _READERS: Mapping[str, tuple[_Reader, str | None]] = {
     "kernels": (events.kernels, "start_ns"),
     "graph_launches": (events.graph_launches, "start_ns"),
+    "graph_nodes": (graph_nodes.graph_nodes, "start_ns"),
     "memory_operations": (events.memory_operations, "start_ns"),
     "api_calls": (events.api_calls, "start_ns"),
     "nvtx_ranges": (nvtx.nvtx_ranges, "start_ns"),
