@@ -11,6 +11,11 @@ _NAMESPACES = re.compile(
 )
 # No bracket inside, so that a name of nothing but openings costs one pass.
 _LAMBDA = re.compile(r"\[lambda\([^\[\]]*\) \(instance (\d+)\)\]")
+_SPACES = re.compile(r"\s+")
+_UNNAMED = re.compile(r"(?:\(anonymous namespace\)|<unnamed>|\{anonymous\}|unnamed>)::")
+# Values of template arguments, as the demanglers write them: 4, 4u, 4ul; true, (bool)1.
+_SUFFIXES = re.compile(r"(?<=[<,(])(-?\d+)[uUlL]{1,3}(?=[,>)])")
+_TRUTH = (("true", "1"), ("false", "0"))
 _CALLED = re.compile(r"(?<=lambda)(\d+)::operator ?\(\)\(\) const(?=::)")
 
 
@@ -23,6 +28,21 @@ def function_name(name: str) -> str:
         if depth <= 0 and character not in "<>":
             kept.append(character)
     return "".join(kept).strip() or name
+
+
+def canonical_name(name: str) -> str:
+    """The name in the style of no demangler: what names one kernel in nsys, ncu and PyTorch.
+
+    Blanks, casts, suffixes of numbers, unnamed namespaces and the leading `void` go; parameters
+    go where there are template arguments, from which they follow, and which some demanglers write
+    as T1. A mangled name or one without a signature stays as it is.
+    """
+    plain = _SPACES.sub(" ", name).strip().removeprefix("void ")
+    head = _without_signature(plain)
+    text = _SPACES.sub("", _CASTS.sub("", _UNNAMED.sub("", head if "<" in head else plain)))
+    for word, number in _TRUTH:
+        text = re.sub(rf"(?<=[<,(]){word}(?=[,>)])", number, text)
+    return _SUFFIXES.sub(r"\1", text)
 
 
 def readable(name: str, width: int) -> str:

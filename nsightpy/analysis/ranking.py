@@ -32,6 +32,7 @@ TIME_FIELDS = (
 SIZE_FIELDS = tuple(
     Field(f"{name} (MB)", "MB", 3) for name in ("Total", "Avg", "Med", "Min", "Max", "StdDev")
 )
+THROUGHPUT = Field("throughput_gb_per_s", "GB/s", 3)
 MEGA = 1e6
 BACKTRACE_CLASSES = (0, 1, 13)
 SPLITS = ("rank", "device", "process", "stream", "grid", "block")
@@ -77,31 +78,26 @@ def rank_by_time(
     top: int | None = None,
 ) -> Table:
     """The ranking of groups whose keys are (split values..., name)."""
-    fields = (*splits, *_renamed(count), Field(name, "text"))
+    fields = (*splits, *time_fields(count, name))
     order = _order(statistics)
     whole = int(statistics.total.sum())
     rows = []
     for group in order[:top]:
         *split, label = statistics.keys[group]
         rows.append((*split, *time_values(statistics, group, whole), label))
-    return Table(command, fields, tuple(rows))
+    return Table(command, fields, tuple(rows), total_rows=len(order))
 
 
 def rank_memory(
     time: Statistics, sizes: Statistics, top: int | None = None, splits: Sequence[Field] = ()
 ) -> Table:
     """The ranking of memory operations: their times, then their sizes and throughput."""
-    fields = (
-        *splits,
-        *_renamed("Count"),
-        Field("Operation", "text"),
-        *SIZE_FIELDS,
-        Field("throughput_gb_per_s", "GB/s", 3),
-    )
+    fields = (*splits, *memory_fields())
     place = {key: group for group, key in enumerate(sizes.keys)}
     whole = int(time.total.sum())
     rows = []
-    for group in _order(time)[:top]:
+    order = _order(time)
+    for group in order[:top]:
         key = time.keys[group]
         size = place[key]
         total_ns, total_bytes = int(time.total[group]), int(sizes.total[size])
@@ -109,7 +105,7 @@ def rank_memory(
         *split, label = key
         figures = time_values(time, group, whole)
         rows.append((*split, *figures, label, *_size_values(sizes, size), throughput))
-    return Table("memory", fields, tuple(rows))
+    return Table("memory", fields, tuple(rows), total_rows=len(order))
 
 
 def time_values(statistics: Statistics, group: int, whole: int) -> tuple[Value, ...]:
@@ -150,5 +146,12 @@ def _order(statistics: Statistics) -> list[int]:
     return sorted(range(len(statistics.keys)), key=place)
 
 
-def _renamed(count: str) -> tuple[Field, ...]:
-    return tuple(Field(count) if field.name == "Instances" else field for field in TIME_FIELDS)
+def time_fields(count: str = "Instances", name: str = "Name") -> tuple[Field, ...]:
+    """The columns of a ranking by time, but for splits."""
+    renamed = (Field(count) if field.name == "Instances" else field for field in TIME_FIELDS)
+    return (*renamed, Field(name, "text"))
+
+
+def memory_fields() -> tuple[Field, ...]:
+    """The columns of the ranking of memory operations, but for splits."""
+    return (*time_fields("Count", "Operation"), *SIZE_FIELDS, THROUGHPUT)

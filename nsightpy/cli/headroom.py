@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -15,9 +15,6 @@ from nsightpy.cli.options import (
     tell,
     top_option,
 )
-
-if TYPE_CHECKING:
-    from nsightpy.commands.headroom.gains import Headroom
 
 
 class WithMeasurements(click.Command):
@@ -58,9 +55,6 @@ def command(**options: Any) -> None:
     from nsightpy.render.plots.drawing import is_picture
 
     made = asked(headroom, options)
-    if options["format_"] == "json" and not is_picture(options["output"]):
-        deliver(as_json(made), options)
-        return
     if not is_picture(options["output"]):
         show(made, options)
         return
@@ -70,21 +64,3 @@ def command(**options: Any) -> None:
     figure = headroom_figure(made, together=made.ceiling_share)
     deliver(picture_bytes(figure, options["output"]), options)
     tell(made, options)
-
-
-def as_json(made: Headroom) -> bytes:
-    """The document of every command, and in it the step, the ceiling of all, what matched nothing.
-
-    step_ns sums the windows of all devices; ceiling_share is over disjoint time.
-    """
-    import json
-
-    from nsightpy.render.formats import to_json
-
-    alone = [
-        {"name": one.name, "grid": one.grid, "block": one.block, "launches": one.count}
-        for one in made.unmatched
-    ]
-    more = {"step_ns": made.step_ns, "ceiling_share": made.ceiling_share, "unmatched": alone}
-    document = {**json.loads(to_json(made)), **more}
-    return f"{json.dumps(document, indent=2, ensure_ascii=True)}\n".encode()

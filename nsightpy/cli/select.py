@@ -68,8 +68,6 @@ def command(context: click.Context, /, **options: Any) -> None:
     elif options["format_"] == "table":
         deliver_text(lambda out: printed(plan, out), options)
         tell(plan, options)
-    elif options["format_"] == "json":
-        deliver(as_json(plan), options)
     else:
         show(plan, options)
 
@@ -112,16 +110,6 @@ def printed(plan: Plan, out: Any) -> None:
     rows = tuple(tuple(row[n] for n in shown) for row in plan.rows)
     print_table(Table(plan.command, tuple(plan.fields[n] for n in shown), rows), out)
     out.file.write("".join(f"\n{line}\n" for line in dict.fromkeys(plan.lines())))
-
-
-def as_json(plan: Plan) -> bytes:
-    """The document of every command, and in it the runs with words, ranks and fallbacks."""
-    import json
-
-    from nsightpy.render.formats import to_json
-
-    document = {**json.loads(to_json(plan)), "runs": plan.document()}
-    return f"{json.dumps(document, indent=2, ensure_ascii=True)}\n".encode()
 
 
 def executable(path: str) -> None:

@@ -30,6 +30,8 @@ LIBRARIES = {
     "osrt": ("os_calls", ""),
 }
 SPLITS = ("rank", "process")
+FIELDS = ranking.time_fields("Num Calls")
+MORE_FIELDS = tuple(Field(split, "id") for split in SPLITS)
 
 
 @command_function

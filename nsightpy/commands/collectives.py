@@ -55,9 +55,9 @@ def collectives(reports: Paths, *, top: int | None = None, **common: Unpack[Comm
     names = UnitNames.of(alignment)
     found = grouped_collectives(alignment, arrivals_of(alignment))
     shown = [one for one in found if _wanted(request.scope, alignment, one)]
-    rows = tuple(_row(one, names) for one in shown[:top])
+    rows = tuple(_row(one, names) for one in shown)
     notes = [*_notes(shown, alignment, names), *alignment.notes]
-    return request.finish(Table("collectives", FIELDS, rows), *notes)
+    return request.finish(Table("collectives", FIELDS, rows).first(top), *notes)
 
 
 def _wanted(scope: Scope, alignment: Alignment, one: GroupedCollective) -> bool:

@@ -33,7 +33,7 @@ FIELDS = (
     Field("start_ns", "ns"),
     Field("duration_ns", "ns"),
     Field("share_of_window", "ratio", 4),
-    Field("cause", "text"),
+    Field("cause", "text", own=True),
     Field("host_activity", "text"),
     Field("before", "text"),
     Field("after", "text"),
@@ -89,7 +89,7 @@ def gaps(
             f"The longest {len(rows[:top]):,} of {count:,} idle intervals: {format_time(shown)} of "
             f"{format_time(idle)} idle."
         )
-    return request.finish(Table("gaps", FIELDS, tuple(rows[:top])), *notes)
+    return request.finish(Table("gaps", FIELDS, tuple(rows[:top]), total_rows=count), *notes)
 
 
 def _order(row: tuple[Value, ...]) -> tuple[int, int, int]:

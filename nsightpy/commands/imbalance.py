@@ -66,8 +66,8 @@ def imbalance(
     found.sort(key=lambda one: (isinstance(one[0], str), one[0]))
     names = [called for called, _ in found]
     result = imbalance_of([profile for _, profile in found])
-    rows = tuple(_row(row, names) for row in result.kernels[:top])
-    return request.finish(Table("imbalance", FIELDS, rows), *_notes(result, names))
+    rows = tuple(_row(row, names) for row in result.kernels)
+    return request.finish(Table("imbalance", FIELDS, rows).first(top), *_notes(result, names))
 
 
 def _profiles(

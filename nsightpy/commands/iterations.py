@@ -44,7 +44,7 @@ FIELDS = (
     Field("idle_ns", "ns"),
     Field("source", "text"),
     Field("device", "id"),
-    Field("phase", "text"),
+    Field("phase", "text", own=True),
 )
 RANKS_SAID = 4
 OTHERS_SAID = 3

@@ -27,6 +27,8 @@ _SPLIT_COLUMNS = {
     "grid": ("grid_x", "grid_y", "grid_z"),
     "block": ("block_x", "block_y", "block_z"),
 }
+FIELDS = ranking.time_fields()
+MORE_FIELDS = tuple(split_field(split) for split in _SPLIT_COLUMNS)
 
 
 @command_function

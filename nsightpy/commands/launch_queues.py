@@ -64,7 +64,7 @@ def launch_queues(
     parts = request.map(partial(_queues, scope=request.scope), ranked=True).values
     rows = sorted((row for part in parts for row in part.rows), key=_order)
     series = sorted((one for part in parts for one in part.series), key=_series_order)
-    table = QueueLengths("launch-queues", FIELDS, tuple(rows[:top]), series=tuple(series))
+    table = QueueLengths("launch-queues", FIELDS, tuple(rows), series=tuple(series)).first(top)
     return request.finish(table, *_notes(parts))
 
 

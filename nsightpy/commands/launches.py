@@ -60,7 +60,7 @@ def launches(
     found.sort(key=lambda pair: (-pair[1].kernel_total_ns, *map(_sortable, _row(*pair))))
     unmatched = sum(missing for _, missing in parts)
     note = without_launch_call(f"{unmatched:,} kernels", "left out")
-    table = Table("launches", FIELDS, tuple(_row(*pair) for pair in found[:top]))
+    table = Table("launches", FIELDS, tuple(_row(*pair) for pair in found)).first(top)
     return request.finish(table, *([note] if unmatched else []))
 
 

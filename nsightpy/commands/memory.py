@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
@@ -26,6 +26,9 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 SPLITS = ("rank", "device", "process", "stream", "memory")
+EXPOSED = Field("exposed_ns", "ns")
+FIELDS = ranking.memory_fields()
+MORE_FIELDS = (*(split_field(split) for split in SPLITS), EXPOSED)
 _COLUMNS = ("start_ns", "end_ns", "operation", "bytes")
 _PLACED = ("start_ns", "end_ns", "pid", "device")
 
@@ -77,7 +80,7 @@ def _with_exposed(table: Table, splits: Sequence[str], exposed: dict[Key, int]) 
     name = table.columns.index("Operation")
     keys = (tuple(map(_plain, (*row[: len(splits)], row[name]))) for row in table.rows)
     rows = tuple((*row, exposed.get(key, 0)) for row, key in zip(table.rows, keys, strict=True))
-    return Table(table.command, (*table.fields, Field("exposed_ns", "ns")), rows)
+    return replace(table, fields=(*table.fields, EXPOSED), rows=rows)
 
 
 def _plain(value: Value) -> int | str | None:

@@ -31,7 +31,7 @@ from nsightpy.units import format_time
 FIELDS = (
     Field("range", "text"),
     Field("domain", "text"),
-    Field("style", "text"),
+    Field("style", "text", own=True),
     Field("instances"),
     Field("total_range_ns", "ns"),
     Field("total_projected_ns", "ns"),
@@ -67,9 +67,9 @@ def nvtx(
     known = any(part.known for part in parts)
     rows = _rows(own, attributed, known)
     ordered = _by_tree(rows) if tree else sorted(rows.items(), key=_by_gpu_time)
-    shown = tuple((key[0].replace(SEPARATOR, "/"), *key[1:], *row) for key, row in ordered[:top])
+    shown = tuple((key[0].replace(SEPARATOR, "/"), *key[1:], *row) for key, row in ordered)
     outside = _outside_note(parts) if known else []
-    return request.finish(Table("nvtx", FIELDS, shown), *_notes(own, known), *outside)
+    return request.finish(Table("nvtx", FIELDS, shown).first(top), *_notes(own, known), *outside)
 
 
 @dataclass(frozen=True)

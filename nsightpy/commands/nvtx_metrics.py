@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import islice
 from typing import Unpack
 
 import numpy as np
@@ -27,7 +28,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table
+from nsightpy.results import UNKNOWN, Field, Table
 
 FIELDS = (
     Field("range", "text"),
@@ -65,7 +66,8 @@ def nvtx_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Com
     """
     request = Request.of(reports, **common)
     parts = request.map(partial(_metrics, top=top or RANGES, scope=request.scope)).values
-    found = [one for part in parts for one in part]
+    found = [one for part, _ in parts for one in part]
+    cut = any(more for _, more in parts)
     rows: dict[tuple[Key, str], list[MetricSummary]] = {}
     times: dict[Key, int] = {}
     for one in found:
@@ -77,7 +79,12 @@ def nvtx_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Com
         (pair for pair in rows if pair[0] in shown),
         key=lambda pair: (shown.index(pair[0]), pair[1]),
     )
-    table = Table("nvtx-metrics", FIELDS, tuple(_row(pair, rows[pair]) for pair in ordered))
+    table = Table(
+        "nvtx-metrics",
+        FIELDS,
+        tuple(_row(pair, rows[pair]) for pair in ordered),
+        total_rows=UNKNOWN if cut else len(rows),
+    )
     return request.finish(table, *([] if rows else [NO_SAMPLES]))
 
 
@@ -95,10 +102,11 @@ def _row(pair: tuple[Key, str], parts: list[MetricSummary]) -> tuple[str | int |
     )
 
 
-def _metrics(report: SystemReport, *, top: int, scope: Scope) -> list[_Found]:
+def _metrics(report: SystemReport, *, top: int, scope: Scope) -> tuple[list[_Found], bool]:
+    """The whole capture and the ranges with most projected time, and whether there are more."""
     samples = report.frame("gpu_metrics")
     if not samples.rows:
-        return []
+        return [], False
     gpus = _gpus(report)
     frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
     operations = Frame.concatenate(frames)
@@ -110,10 +118,11 @@ def _metrics(report: SystemReport, *, top: int, scope: Scope) -> list[_Found]:
     everything = Spans.of(low, high)
     seen = dict.fromkeys(np.unique(samples.ints("gpu_id")).tolist(), everything)
     found = [_Found(WHOLE, 0, tuple(summaries(samples, seen)))]
-    for key, windows in _windows(report, ranges, operations, gpus, top).items():
+    every = _windows(report, ranges, operations, gpus)
+    for key, windows in islice(every.items(), top):
         spent = sum(window.total for window in windows.values())
         found.append(_Found(key, spent, tuple(summaries(samples, windows))))
-    return found
+    return found, len(every) > top
 
 
 def _windows(
@@ -121,9 +130,11 @@ def _windows(
     ranges: Frame,
     operations: Frame,
     gpus: Mapping[tuple[int, int], int],
-    top: int,
 ) -> dict[Key, dict[int, Spans]]:
-    """Per range, and GPU of the host, the union of the projected intervals of its instances."""
+    """Per range, and GPU of the host, the union of the projected intervals of its instances.
+
+    The range with most projected time is first.
+    """
     groups = group_by(Frame({**ranges, "name": folded(ranges.labels("name"))}), BY)
     found: dict[Key, dict[int, Spans]] = {}
     for pid, device in places_of(operations):
@@ -141,7 +152,7 @@ def _windows(
             windows = found.setdefault((name, domain, style), {})
             windows[gpu] = windows[gpu] | window if gpu in windows else window
     spent = {key: sum(w.total for w in windows.values()) for key, windows in found.items()}
-    return {key: found[key] for key in sorted(found, key=lambda key: (-spent[key], key))[:top]}
+    return {key: found[key] for key in sorted(found, key=lambda key: (-spent[key], key))}
 
 
 def _gpus(report: SystemReport) -> dict[tuple[int, int], int]:

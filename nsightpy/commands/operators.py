@@ -58,6 +58,7 @@ FIELDS = (
     Field("model_flop_per_s", "flops/s"),
     Field("mfu", "ratio", 4),
 )
+MORE_FIELDS = tuple(Field(*split) for split in _SPLITS.values())
 GPU_FRAMES = ("kernels", "memory_operations")
 _SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
 _FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -106,7 +107,7 @@ def operators(
         raise MissingDataError(request.ranks.inputs[0], "holds no operators", NO_OPERATORS)
     rows = _rows(parts)
     fields = (*(Field(split, _SPLITS[split][1]) for split in splits), *FIELDS)
-    return request.finish(Table("operators", fields, tuple(rows[:top])), *_notes(parts))
+    return request.finish(Table("operators", fields, tuple(rows)).first(top), *_notes(parts))
 
 
 def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part:

@@ -35,7 +35,7 @@ FIELDS = (
     Field("rank_source", "text"),
     Field("offset_ns", "ns"),
     Field("drift_ppm", "ppm", 3),
-    Field("alignment", "text"),
+    Field("alignment", "text", own=True),
     Field("instances"),
     Field("residual_p05_ns", "ns", 1),
     Field("residual_p50_ns", "ns", 1),

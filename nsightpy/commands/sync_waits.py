@@ -42,7 +42,7 @@ def sync_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Commo
     rows = sorted((row for part in parts for row in part or ()), key=_order)
     silent = sum(part is None for part in parts)
     notes = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
-    return request.finish(Table("sync-waits", FIELDS, tuple(rows[:top])), *notes)
+    return request.finish(Table("sync-waits", FIELDS, tuple(rows)).first(top), *notes)
 
 
 def _waits(report: SystemReport, *, scope: Scope) -> list[tuple[Value, ...]] | None:

@@ -9,10 +9,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from nsightpy import __version__
 from nsightpy.render.escape import csv_text, markdown_text
-from nsightpy.results import Field, Summary, Table, Value
+from nsightpy.results import UNKNOWN, Abstention, Field, Summary, Table, Value, findings_table
 
 SCHEMA_VERSION = 1
+# Sections of a summary that are no tables, and hold texts out of reports.
+SUMMARY_UNTRUSTED = ("header", "next_steps")
 
 
 def to_csv(table: Table) -> bytes:
@@ -29,13 +32,13 @@ def to_csv(table: Table) -> bytes:
 
 
 def to_json(table: Table) -> bytes:
-    """The versioned document of one command: schema, inputs, rows, notes."""
-    return _document(table.command, table.inputs, {"rows": table.records()}, table.notes)
+    """The versioned document of one command; see `document_of`."""
+    return written(document_of(table))
 
 
 def summary_json(summary: Summary) -> bytes:
     """The versioned document of summarize: its sections by name instead of rows."""
-    return _document("summarize", summary.inputs, summary.to_dict(), summary.notes)
+    return written(summary_document(summary))
 
 
 def to_markdown(table: Table) -> bytes:
@@ -81,16 +84,54 @@ def plain(value: Value, field: Field) -> str:
     return str(value)
 
 
-def _document(
-    command: str, inputs: Sequence[str], body: Mapping[str, Any], notes: Sequence[str]
-) -> bytes:
-    document = {
-        "schema": f"nsightpy.{command}/{SCHEMA_VERSION}",
-        "inputs": list(inputs),
-        **body,
-        "notes": list(notes),
+def document_of(table: Table, rows: bool = True) -> dict[str, Any]:
+    """The document of one command as plain values, every absent or infinite number None.
+
+    schema, tool_version, inputs, rows (each with its keys), notes, total_rows (None: not counted),
+    truncated, abstentions, untrusted (columns with free text out of reports), then what the command
+    adds. Without `rows` those are left to the caller.
+    """
+    counted = len(table.rows) if table.total_rows is None else table.total_rows
+    document: dict[str, Any] = {
+        **_opened(table.command, table.inputs),
+        "rows": list(table.keyed()) if rows else [],
+        "notes": list(table.notes),
+        "total_rows": None if counted == UNKNOWN else counted,
+        "truncated": table.truncated,
+        **_closed(table.abstentions, table.untrusted),
+        **table.members(),
     }
-    text = json.dumps(finite(document), indent=2, ensure_ascii=True, allow_nan=False)
+    return {name: finite(value) for name, value in document.items()}
+
+
+def summary_document(summary: Summary) -> dict[str, Any]:
+    """The same of summarize: its sections by name instead of rows."""
+    sections = {**summary.sections, "findings": findings_table(summary.findings)}
+    free = [f"{name}.{column}" for name, table in sections.items() for column in table.untrusted]
+    document: dict[str, Any] = {
+        **_opened("summarize", summary.inputs),
+        **summary.to_dict(),
+        "notes": list(summary.notes),
+        **_closed(summary.abstentions, (*SUMMARY_UNTRUSTED, *free)),
+    }
+    return {name: finite(value) for name, value in document.items()}
+
+
+def _opened(command: str, inputs: Sequence[str]) -> dict[str, Any]:
+    schema = f"nsightpy.{command}/{SCHEMA_VERSION}"
+    return {"schema": schema, "tool_version": __version__, "inputs": list(inputs)}
+
+
+def _closed(abstentions: Sequence[Abstention], untrusted: Sequence[str]) -> dict[str, Any]:
+    return {
+        "abstentions": [one.record() for one in abstentions],
+        "untrusted": list(untrusted),
+    }
+
+
+def written(document: Mapping[str, Any]) -> bytes:
+    """A document as ASCII, with a line end."""
+    text = json.dumps(document, indent=2, ensure_ascii=True, allow_nan=False)
     return f"{text}\n".encode()
 
 

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import BinaryIO
 
 from nsightpy.render.escape import csv_text
-from nsightpy.render.formats import SCHEMA_VERSION, encodable, finite, plain
+from nsightpy.render.formats import SCHEMA_VERSION, document_of, encodable, finite, plain
 from nsightpy.results import Field, Row, Table
 
 BATCH_ROWS = 1 << 16
@@ -38,15 +38,23 @@ def write_csv(table: Table, file: BinaryIO) -> None:
 
 def write_json(table: Table, file: BinaryIO) -> None:
     """As `to_json`, each row on a line."""
-    schema = f"nsightpy.{table.command}/{SCHEMA_VERSION}"
-    file.write(f'{{\n"schema": {json.dumps(schema)},\n'.encode())
-    file.write(f'"inputs": {json.dumps(list(table.inputs))},\n"rows": ['.encode())
-    mark = "\n"
-    for batch in _batches(table):
-        records = (finite(dict(zip(table.columns, row, strict=True))) for row in batch)
-        file.write((mark + ",\n".join(json.dumps(one) for one in records)).encode())
+    document = document_of(table, rows=False)
+    for name, value in document.items():
+        start = "{\n" if name == "schema" else ",\n"
+        file.write(f"{start}{json.dumps(name)}: ".encode())
+        if name == "rows":
+            _write_rows(table, file)
+        else:
+            file.write(json.dumps(value).encode())
+    file.write(b"\n}\n")
+
+
+def _write_rows(table: Table, file: BinaryIO) -> None:
+    records, mark = table.keyed(), "[\n"
+    while batch := list(islice(records, BATCH_ROWS)):
+        file.write((mark + ",\n".join(json.dumps(finite(one)) for one in batch)).encode())
         mark = ",\n"
-    file.write(f'\n],\n"notes": {json.dumps(list(table.notes))}\n}}\n'.encode())
+    file.write(b"[]" if mark.startswith("[") else b"\n]")
 
 
 def write_parquet(table: Table, file: BinaryIO) -> None:

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from nsightpy.results.listing import LazyRows, Row
+from nsightpy.results.abstention import Abstention
+from nsightpy.results.findings import FINDING_FIELDS, Finding, finding_record, findings_table
+from nsightpy.results.listing import LazyRows, Row, Value
+from nsightpy.results.summary import Summary
 from nsightpy.results.tables import (
+    UNKNOWN,
     AnyTable,
     Field,
-    Finding,
     MemoryGrowth,
     MemorySeries,
     MemoryUsage,
     QueueLengths,
     QueueSeries,
-    Summary,
     Table,
-    Value,
-    finding_record,
     with_notes,
 )
 
 __all__ = [
+    "FINDING_FIELDS",
+    "UNKNOWN",
+    "Abstention",
     "AnyTable",
     "Field",
     "Finding",
@@ -34,5 +37,6 @@ __all__ = [
     "Table",
     "Value",
     "finding_record",
+    "findings_table",
     "with_notes",
 ]

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any, TypeAlias, overload
 
-from nsightpy.results.tables import Value
-
+Value: TypeAlias = int | float | str | bool | None
 Row: TypeAlias = tuple[Value, ...]
 
 

@@ -5,39 +5,59 @@ A Table holds raw numbers: ns, bytes, counts. How they are shown is the renderer
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeVar
+
+from nsightpy.results.abstention import Abstention
+from nsightpy.results.keys import ROW_KEYS, RowKey
+from nsightpy.results.listing import LazyRows, Row, Value
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Value: TypeAlias = int | float | str | bool | None
 AnyTable = TypeVar("AnyTable", bound="Table")
+# Instead of a number of rows that nobody counted.
+UNKNOWN = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
     """A column of a table: its public name, its unit, and the decimals it is printed with.
 
-    unit is "ns", "bytes", "%", "count", "text", ... ; decimals None means a whole number.
+    unit is "ns", "bytes", "%", "count", "text", ... ; decimals None means a whole number. Texts
+    come out of reports, which anybody can write, unless they are `own` words of nsightpy.
     """
 
     name: str
     unit: str = "count"
     decimals: int | None = None
+    own: bool = False
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether its values are free text out of reports."""
+        return self.unit == "text" and not self.own
 
 
 @dataclass(frozen=True, repr=False)
 class Table:
-    """Rows under named fields. `notes` says what a reader must know to trust them."""
+    """Rows under named fields. `notes` says what a reader must know to trust them.
+
+    `total_rows` is how many there are where `rows` are the first of more: None where these are all,
+    UNKNOWN where nobody counted. `identity` are the keys of rows where they are not those of the
+    command (results.keys), `keys` those that no column gives.
+    """
 
     command: str
     fields: tuple[Field, ...]
-    rows: Sequence[tuple[Value, ...]]
+    rows: Sequence[Row]
     inputs: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     title: str = ""
+    total_rows: int | None = None
+    identity: tuple[RowKey, ...] | None = None
+    keys: tuple[str | None, ...] | None = None
 
     def __repr__(self) -> str:
         size = f"{len(self.rows):,} rows of {', '.join(self.columns)}"
@@ -56,6 +76,47 @@ class Table:
     def records(self) -> list[dict[str, Value]]:
         """The rows as dictionaries by column name."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+    @property
+    def abstentions(self) -> tuple[Abstention, ...]:
+        """Those of the notes that say what could not be answered."""
+        return abstentions_in(self.notes)
+
+    @property
+    def untrusted(self) -> tuple[str, ...]:
+        """The columns with free text out of reports."""
+        return tuple(field.name for field in self.fields if field.untrusted)
+
+    @property
+    def truncated(self) -> bool:
+        """Whether there are more rows than these."""
+        total = len(self.rows) if self.total_rows is None else self.total_rows
+        return total == UNKNOWN or total > len(self.rows)
+
+    def keyed(self) -> Iterator[dict[str, Value]]:
+        """The rows as dictionaries, each with the keys of what it is about (results.keys)."""
+        usual = ROW_KEYS.get(self.command, ()) if self.identity is None else self.identity
+        wanted = [key for key in usual if set(key.columns) <= set(self.columns)]
+        own = iter(self.keys or ())
+        for row in self.rows:
+            record = dict(zip(self.columns, row, strict=True))
+            record |= {key.name: key.of(record) for key in wanted}
+            if self.keys is not None:
+                record["key"] = next(own)
+            yield record
+
+    def members(self) -> dict[str, Any]:
+        """What the document of this command holds beside rows, as plain JSON values."""
+        return {}
+
+    def first(self, count: int | None) -> Self:
+        """The same with at most so many rows, and how many there were; None: with all."""
+        if count is None or len(self.rows) <= count:
+            return self
+        rows = self.rows.first(count) if isinstance(self.rows, LazyRows) else self.rows[:count]
+        keys = None if self.keys is None else self.keys[:count]
+        total = len(self.rows) if self.total_rows is None else self.total_rows
+        return replace(self, rows=rows, keys=keys, total_rows=total)
 
     def column(self, name: str) -> list[Value]:
         """One column's values, top to bottom."""
@@ -153,75 +214,9 @@ class QueueLengths(Table):
     series: tuple[QueueSeries, ...] = ()
 
 
-@dataclass(frozen=True)
-class Finding:
-    """One thing worth knowing: what, how bad, on which figures, where, and what to type next.
-
-    `share` is its part of the device's window; `recoverable_share` is that where removing the cause
-    would give the time back. `id` is one of the stable names in docs/findings.md, `window` what
-    the figures are about (whole or steady), start and duration the worst place, in ns.
-    """
-
-    name: str
-    severity: str
-    text: str
-    rank: int | None = None
-    device: int | None = None
-    recoverable_ns: int | None = None
-    recoverable_share: float | None = None
-    next_command: str = ""
-    id: str = ""
-    window: str = "whole"
-    start_ns: int | None = None
-    duration_ns: int | None = None
-    share: float | None = None
-    evidence: Mapping[str, Value] = field(default_factory=dict)
-
-
-# Sections are added at the end of the document.
-ADDED_SECTIONS = ("idle", "gaps")
-
-
-@dataclass(frozen=True)
-class Summary:
-    """One screen about one or more reports: sections by name."""
-
-    inputs: tuple[str, ...]
-    header: Mapping[str, Value]
-    sections: Mapping[str, Table]
-    findings: tuple[Finding, ...]
-    next_steps: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The sections by name, as plain JSON values."""
-        every = {name: table.records() for name, table in self.sections.items()}
-        later = {name: every.pop(name) for name in ADDED_SECTIONS if name in every}
-        return {
-            "header": dict(self.header),
-            **every,
-            "findings": [finding_record(finding) for finding in self.findings],
-            "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
-            **later,
-        }
-
-
-def finding_record(finding: Finding) -> dict[str, Any]:
-    """A finding under the columns of the command line."""
-    return {
-        "finding": finding.name,
-        "severity": finding.severity,
-        "rank": finding.rank,
-        "device": finding.device,
-        "evidence": finding.text,
-        "recoverable_ns": finding.recoverable_ns,
-        "recoverable_share": finding.recoverable_share,
-        "next_command": finding.next_command,
-        "id": finding.id,
-        "window": finding.window,
-        "start_ns": finding.start_ns,
-        "duration_ns": finding.duration_ns,
-    }
+def abstentions_in(notes: Sequence[str]) -> tuple[Abstention, ...]:
+    """Those of some notes that are abstentions."""
+    return tuple(note for note in notes if isinstance(note, Abstention))
 
 
 def with_notes(table: AnyTable, inputs: Sequence[str], notes: Sequence[str]) -> AnyTable:

@@ -158,6 +158,7 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
         place=place,
         recoverable=False,
         most=severity_of_use(one),
+        kernel=use.top.name,
     )
     return [finding]
 
@@ -240,6 +241,7 @@ def _of_kernels(
         place=_where(trait),
         recoverable=False,
         most=most,
+        kernel=lambda one: _part(one, trait).name,
     )
 
 

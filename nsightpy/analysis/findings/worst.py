@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.results import Finding, Value
+from nsightpy.results.keys import KERNEL
 from nsightpy.units import format_time
 
 WARNING_SHARE = 0.03
@@ -24,12 +25,13 @@ def worst(
     place: Callable[[DeviceFacts], Place | None] = lambda _: None,
     recoverable: bool = True,
     most: Callable[[DeviceFacts], str] = lambda _: "warning",
+    kernel: Callable[[DeviceFacts], str] = lambda _: "",
 ) -> list[Finding]:
     """The finding about the device that lost the largest share of its window; none for none.
 
     In a text {time}, {share} and {place} stand for what was lost, of what. The next command is
     about that device `alone` or about all. `recoverable` is False where removing the cause would
-    not give that time back, `most` the highest severity.
+    not give that time back, `most` the highest severity, `kernel` the name of that it is about.
     """
     if not facts.used:
         return []
@@ -51,6 +53,7 @@ def worst(
             place=place(one),
             recoverable=recoverable,
             most=most(one),
+            kernel=kernel(one),
         )
     ]
 
@@ -66,6 +69,7 @@ def finding_of(
     place: Place | None = None,
     recoverable: bool = True,
     most: str = "warning",
+    kernel: str = "",
 ) -> Finding:
     """A finding about one device: what it lost, in its window and per iteration."""
     count = one.iterations or 1
@@ -89,6 +93,7 @@ def finding_of(
         duration_ns=None if place is None else place.duration_ns,
         share=share,
         evidence=evidence,
+        about=(KERNEL, kernel) if kernel else None,
     )
 
 

@@ -24,22 +24,9 @@ from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.report_files import find_reports
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Finding, Table, finding_record
+from nsightpy.results import FINDING_FIELDS, Table, findings_table
 
-FIELDS = (
-    Field("finding", "text"),
-    Field("severity", "text"),
-    Field("rank", "id"),
-    Field("device", "id"),
-    Field("evidence", "text"),
-    Field("recoverable_ns", "ns"),
-    Field("recoverable_share", "ratio", 4),
-    Field("next_command", "text"),
-    Field("id", "text"),
-    Field("window", "text"),
-    Field("start_ns", "ns"),
-    Field("duration_ns", "ns"),
-)
+FIELDS = FINDING_FIELDS
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 _PROBLEMS = (
@@ -74,7 +61,7 @@ def findings(
     facts = facts_of(request, results)
     found = check_all(facts)
     nothing = [NOTHING] if facts.devices and not found else []
-    return request.finish(findings_table(found[:top]), *nothing, *facts.notes)
+    return request.finish(findings_table(found).first(top), *nothing, *facts.notes)
 
 
 def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]) -> Facts:
@@ -94,11 +81,6 @@ def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]
         has_collectives=any(len(one.ranks.part.log) for _, one in gathered),
         notes=notes,
     )
-
-
-def findings_table(found: Sequence[Finding]) -> Table:
-    """Findings under the columns of the command line."""
-    return Table("findings", FIELDS, tuple(tuple(finding_record(one).values()) for one in found))
 
 
 def typed_again(inputs: Sequence[str]) -> str:

@@ -57,11 +57,11 @@ def headroom(
     made = Headroom(
         "headroom",
         FIELDS,
-        tuple(row_of(kernel, step) for kernel in worth[:top]),
+        tuple(row_of(kernel, step) for kernel in worth),
         kernels=tuple(kernels),
         step_ns=step,
         unmatched=unmatched,
     )
     devices = sum(part.devices for part in found)
     steady = steady_notes(state for part in found for state in part.steady)
-    return request.finish(made, *headroom_notes(made, devices), *steady)
+    return request.finish(made.first(top), *headroom_notes(made, devices), *steady)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from nsightpy.analysis.selection.headroom import Roof, StepParts, nearest_roof, unlike
 from nsightpy.analysis.selection.headroom_join import LOOSE, Match, MeasuredKernel, match
@@ -23,12 +24,12 @@ FIELDS = (
     Field("classification", "text"),
     Field("ceiling_share", "ratio", 4),
     Field("duration_ratio", "ratio", 2),
-    Field("matched_by", "text"),
-    Field("roof", "text"),
-    Field("grid", "text"),
-    Field("block", "text"),
+    Field("matched_by", "text", own=True),
+    Field("roof", "text", own=True),
+    Field("grid", "text", own=True),
+    Field("block", "text", own=True),
     Field("instances"),
-    Field("reason", "text"),
+    Field("reason", "text", own=True),
 )
 
 
@@ -88,6 +89,17 @@ class Headroom(Table):
             return None
         gains = (k.disjoint_ns * k.roof.distance for k in self.measured if k.roof is not None)
         return sum(gains) / self.step_ns
+
+    def members(self) -> dict[str, Any]:
+        """The step, the ceiling of all, and what matched nothing.
+
+        step_ns sums the windows of all devices; ceiling_share is over disjoint time.
+        """
+        alone = [
+            {"name": one.name, "grid": one.grid, "block": one.block, "launches": one.count}
+            for one in self.unmatched
+        ]
+        return {"step_ns": self.step_ns, "ceiling_share": self.ceiling_share, "unmatched": alone}
 
 
 def gains(

@@ -16,7 +16,7 @@ from nsightpy.results import Field, Table, Value
 
 FIELDS = (
     Field("report", "text"),
-    Field("kind", "text"),
+    Field("kind", "text", own=True),
     Field("rank", "id"),
     Field("rank_source", "text"),
     Field("host", "text"),

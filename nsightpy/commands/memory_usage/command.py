@@ -15,6 +15,7 @@ from nsightpy.analysis.memory.allocation_places import BY
 from nsightpy.analysis.memory.allocations import NEVER, usage
 from nsightpy.analysis.memory.holders import Holder, holders
 from nsightpy.commands.memory_usage.allocating_ranges import allocators
+from nsightpy.commands.memory_usage.difference import FIELDS as DIFFERENCE_FIELDS
 from nsightpy.commands.memory_usage.difference import difference
 from nsightpy.commands.memory_usage.snapshot_usage import MEMORY, notes_of, series_of, usage_of
 from nsightpy.errors import NsightpyError, ReportError, UsageError
@@ -32,7 +33,7 @@ from nsightpy.units import format_count
 
 FIELDS = (
     Field("device", "id"),
-    Field("memory", "text"),
+    Field("memory", "text", own=True),
     Field("peak_bytes", "bytes"),
     Field("peak_ns", "ns"),
     Field("left_bytes", "bytes"),
@@ -44,6 +45,8 @@ FIELDS = (
     Field("at_end_bytes", "bytes"),
     Field("rank", "id"),
 )
+# With `diff`, the columns are others.
+LAYOUTS = (FIELDS, DIFFERENCE_FIELDS)
 _RANK, _AT_PEAK, _NAME = len(FIELDS) - 1, 5, 9
 COMMAND = "memory-usage"
 BEFORE = "(before the capture)"
@@ -150,7 +153,8 @@ def _table(parts: Sequence[_Part], top: int | None) -> MemoryUsage:
     rows = sorted((row for part in parts for row in part.rows), key=_order)
     series = sorted((one for part in parts for one in part.series), key=_series_order)
     growth = tuple(one for part in parts for one in part.growth)
-    return MemoryUsage(COMMAND, FIELDS, tuple(rows[:top]), series=tuple(series), iterations=growth)
+    table = MemoryUsage(COMMAND, FIELDS, tuple(rows), series=tuple(series), iterations=growth)
+    return table.first(top)
 
 
 def _of_snapshot(snapshot: MemorySnapshot, *, by: str, scope: Scope) -> _Part:

@@ -37,7 +37,7 @@ def difference(
         held = [{str(one.name): one for one in side.get(device, ())} for side in (before, after)]
         own = [_row(device, name, *(side.get(name) for side in held)) for name in held[0] | held[1]]
         rows += sorted(own, key=_order)
-    return MemoryUsage("memory-usage", FIELDS, tuple(rows[:top]))
+    return MemoryUsage("memory-usage", FIELDS, tuple(rows)).first(top)
 
 
 def _row(device: int, name: str, before: Holder | None, after: Holder | None) -> tuple[Value, ...]:

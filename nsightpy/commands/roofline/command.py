@@ -70,7 +70,8 @@ def roofline(
     parts = opened.map(
         partial(_read, clock=wanted, devices=devices, nvtx=common.get("nvtx"))
     ).values
-    kept = _longest([launch for launches, _ in parts for launch in launches], top)
+    every = [launch for launches, _ in parts for launch in launches]
+    kept = _longest(every, top)
     shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
     notes = [*_launch_notes(kept), *_clock_notes(kept)]
     groups = variants(kept)
@@ -86,6 +87,7 @@ def roofline(
         tuple(rows),
         opened.inputs,
         tuple(dict.fromkeys([*opened.failure_notes, *shared, *notes])),
+        total_rows=_row_count(every, by),
         launches=tuple(kept),
         variants=groups,
         ceilings=measured,
@@ -158,6 +160,13 @@ def _longest(launches: list[RooflineLaunch], top: int | None) -> list[RooflineLa
         return launches
     places = sorted(range(len(launches)), key=lambda i: (-(launches[i].duration_ns or 0), i))[:top]
     return [launches[place] for place in sorted(places)]
+
+
+def _row_count(launches: Sequence[RooflineLaunch], by: str) -> int:
+    """The rows of so many launches: one for each point, one for a launch without any."""
+    if by == "variant":
+        launches = [variant.typical for variant in variants(launches)]
+    return sum(max(len(one.points), 1) for one in launches)
 
 
 def _shared_notes(notes: Sequence[str], reports: int) -> list[str]:

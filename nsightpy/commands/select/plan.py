@@ -22,8 +22,8 @@ FIELDS = (
     Field("order"),
     Field("name", "text"),
     Field("mangled", "text"),
-    Field("grid", "text"),
-    Field("block", "text"),
+    Field("grid", "text", own=True),
+    Field("block", "text", own=True),
     Field("instances"),
     Field("total_ns", "ns"),
     Field("share", "ratio", 4),
@@ -108,9 +108,9 @@ class Plan(Table):
             launcher=shlex.split(launcher),
         )
 
-    def document(self) -> list[dict[str, Any]]:
+    def members(self) -> dict[str, Any]:
         """The runs as plain JSON values: words, line, ranks, what is expected, fallbacks."""
-        return [self._run_record(planned) for planned in self.runs]
+        return {"runs": [self._run_record(planned) for planned in self.runs]}
 
     def _run_record(self, planned: PlannedRun) -> dict[str, Any]:
         file = response_file(planned.run, self.options)

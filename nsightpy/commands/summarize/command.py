@@ -12,7 +12,7 @@ from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.tally import merge
 from nsightpy.commands.breakdown import FIELDS as BREAKDOWN_FIELDS
 from nsightpy.commands.breakdown import budget_row, suspect_note
-from nsightpy.commands.findings.command import facts_of, findings_table
+from nsightpy.commands.findings.command import facts_of
 from nsightpy.commands.summarize.sections import (
     collectives_section,
     gap_section,
@@ -29,7 +29,7 @@ from nsightpy.query.device_time import budget_order
 from nsightpy.query.request import Common, Request
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
-from nsightpy.results import Finding, Summary, Table, with_notes
+from nsightpy.results import Finding, Summary, Table, findings_table, with_notes
 
 TOP_KERNELS = 5
 

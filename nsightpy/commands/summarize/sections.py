@@ -49,7 +49,7 @@ COLLECTIVE_FIELDS = (
 NVTX_FIELDS = (
     Field("range", "text"),
     Field("domain", "text"),
-    Field("style", "text"),
+    Field("style", "text", own=True),
     Field("instances"),
     Field("total_range_ns", "ns"),
     Field("range_med_ns", "ns", 1),
@@ -68,7 +68,7 @@ GAP_FIELDS = (
     Field("start_ns", "ns"),
     Field("duration_ns", "ns"),
     Field("share_of_window", "ratio", 4),
-    Field("cause", "text"),
+    Field("cause", "text", own=True),
     Field("host_activity", "text"),
 )
 # From this part of a device's window on its longest idle interval matters.

@@ -20,6 +20,7 @@ from nsightpy.query.time_order import in_time_order
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, LazyRows, Row, Table
+from nsightpy.results.keys import API, KERNEL, RowKey
 
 if TYPE_CHECKING:
     from nsightpy.frames import Ints
@@ -28,22 +29,33 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class _Kind:
     """A listing: its columns, its rows, the column that they are in the order of, the frames that
-    are counted instead of making the rows (empty: they are made)."""
+    are counted instead of making the rows (empty: they are made), the keys of rows."""
 
     fields: tuple[Field, ...]
     listing: Callable[[Place, Scope, str], Iterator[Row]]
     order: int
     frames: tuple[str, ...] = ()
     recorded_by: str = "cuda"
+    identity: tuple[RowKey, ...] = ()
 
 
+# What rows are about; a range's domain is in no column, so that its key cannot be told.
+_KERNEL, _CALL = RowKey(KERNEL, ("Name",)), RowKey(API, ("Name",))
+_LAUNCHED = RowKey(KERNEL, ("Kernel Name",))
 _KINDS = {
-    "gpu": _Kind(operations.FIELDS, operations.listing, 0, ("kernels", "memory_operations")),
-    "api": _Kind(calls.FIELDS, calls.listing, 0, ("api_calls",)),
+    "gpu": _Kind(
+        operations.FIELDS,
+        operations.listing,
+        0,
+        ("kernels", "memory_operations"),
+        identity=(_KERNEL,),
+    ),
+    "api": _Kind(calls.FIELDS, calls.listing, 0, ("api_calls",), identity=(_CALL,)),
     "nvtx": _Kind(projections.FIELDS, projections.listing, 1, (), "cuda,nvtx"),
-    "launches": _Kind(executions.FIELDS, executions.listing, 0),
+    "launches": _Kind(executions.FIELDS, executions.listing, 0, identity=(_LAUNCHED,)),
 }
-_MORE = (Field("rank", "id"), Field("report", "text"))
+LAYOUTS = tuple(kind.fields for kind in _KINDS.values())
+MORE_FIELDS = (Field("rank", "id"), Field("report", "text"))
 
 
 @command_function
@@ -76,8 +88,8 @@ def trace(
     kept = [(report, count) for report, count in found if report.path not in repeated]
     make = partial(_rows, [report for report, _ in kept], kind, scope, label, clock, several)
     rows = LazyRows(make, sum(count for _, count in kept))
-    fields = (*kind.fields, *_MORE) if several else kind.fields
-    table = Table("trace", fields, rows if top is None else rows.first(top))
+    fields = (*kind.fields, *MORE_FIELDS) if several else kind.fields
+    table = Table("trace", fields, rows, identity=kind.identity).first(top)
     notes = _notes([report for report, _ in kept], kind, len(rows))
     return request.finish(table, *notes, *(clock.notes if several else ()))
 

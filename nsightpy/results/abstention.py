@@ -1,0 +1,27 @@
+"""What an answer does not say: a note that names the reason and what would help, as data, too."""
+
+from __future__ import annotations
+
+
+class Abstention(str):
+    """A note on what could not be answered; as a text it is the reason, then what would help.
+
+    It goes where notes go. `what_would_help` is what to do next, mostly the option that would have
+    recorded what is missing; empty where nothing would.
+    """
+
+    reason: str
+    what_would_help: str
+
+    def __new__(cls, reason: str, what_would_help: str = "") -> Abstention:
+        made = super().__new__(cls, f"{reason} {what_would_help}".strip())
+        made.reason = reason
+        made.what_would_help = what_would_help
+        return made
+
+    def __reduce__(self) -> tuple[type[Abstention], tuple[str, str]]:
+        return type(self), (self.reason, self.what_would_help)
+
+    def record(self) -> dict[str, str]:
+        """Its two parts by name."""
+        return {"reason": self.reason, "what_would_help": self.what_would_help}

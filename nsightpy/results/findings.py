@@ -1,0 +1,82 @@
+"""Findings: one thing worth knowing each, and the table of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from nsightpy.results.keys import key_of
+from nsightpy.results.listing import Value
+from nsightpy.results.tables import Field, Table
+
+FINDING_FIELDS = (
+    Field("finding", "text", own=True),
+    Field("severity", "text", own=True),
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("evidence", "text"),
+    Field("recoverable_ns", "ns"),
+    Field("recoverable_share", "ratio", 4),
+    Field("next_command", "text"),
+    Field("id", "text", own=True),
+    Field("window", "text", own=True),
+    Field("start_ns", "ns"),
+    Field("duration_ns", "ns"),
+)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing worth knowing: what, how bad, on which figures, where, and what to type next.
+
+    `share` is its part of the device's window; `recoverable_share` is that where removing the cause
+    would give the time back. `id` is one of the stable names in docs/findings.md, `window` what
+    the figures are about (whole or steady), start and duration the worst place, in ns. `about` is
+    the kind and name of the kernel (results.keys) that it names, if any.
+    """
+
+    name: str
+    severity: str
+    text: str
+    rank: int | None = None
+    device: int | None = None
+    recoverable_ns: int | None = None
+    recoverable_share: float | None = None
+    next_command: str = ""
+    id: str = ""
+    window: str = "whole"
+    start_ns: int | None = None
+    duration_ns: int | None = None
+    share: float | None = None
+    evidence: Mapping[str, Value] = field(default_factory=dict)
+    about: tuple[str, str] | None = None
+
+    @property
+    def key(self) -> str | None:
+        """The key of what it is about, as in every table."""
+        return None if self.about is None else key_of(*self.about)
+
+
+def finding_record(finding: Finding) -> dict[str, Any]:
+    """A finding under the columns of the command line."""
+    return {
+        "finding": finding.name,
+        "severity": finding.severity,
+        "rank": finding.rank,
+        "device": finding.device,
+        "evidence": finding.text,
+        "recoverable_ns": finding.recoverable_ns,
+        "recoverable_share": finding.recoverable_share,
+        "next_command": finding.next_command,
+        "id": finding.id,
+        "window": finding.window,
+        "start_ns": finding.start_ns,
+        "duration_ns": finding.duration_ns,
+    }
+
+
+def findings_table(found: Sequence[Finding]) -> Table:
+    """Findings under the columns of the command line."""
+    rows = tuple(tuple(finding_record(one).values()) for one in found)
+    return Table("findings", FINDING_FIELDS, rows, keys=tuple(one.key for one in found))

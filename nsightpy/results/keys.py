@@ -1,0 +1,83 @@
+"""Keys of rows: the same kernel, range, call, operator or collective has one key in every answer.
+
+A key is a word for the kind and 64 bits of BLAKE2b over the identity: `kernel-5f0c…`. It depends on
+no report, rank, device or platform, and on no count or time, so it may be kept and compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from hashlib import blake2b
+
+from nsightpy.names import canonical_name
+from nsightpy.results.listing import Value
+
+KERNEL, VARIANT, MEMORY, API = "kernel", "variant", "memory", "api"
+RANGE, OPERATOR, COLLECTIVE = "range", "operator", "collective"
+# The CUDA runtime's entry points carry the version that introduced them: cudaLaunchKernel_v7000.
+_ENTRY_VERSION = re.compile(r"_v\d{4,}$")
+_KEPT = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class RowKey:
+    """What identifies the thing that a row is about: its kind, the columns, the key's own column.
+
+    The first column holds the name; a row without one has no key.
+    """
+
+    kind: str
+    columns: tuple[str, ...]
+    name: str = "key"
+
+    def of(self, row: Mapping[str, Value]) -> str | None:
+        """The key of a row, given by column; None where it names nothing."""
+        first, *more = (row[column] for column in self.columns)
+        return key_of(self.kind, str(first), *more) if first not in (None, "") else None
+
+
+@lru_cache(_KEPT)
+def key_of(kind: str, name: str, *more: Value) -> str:
+    """The key of a thing of this kind and name, told from others by `more`.
+
+    Kernels go by `names.canonical_name`, so that the demangled styles of nsys, ncu and PyTorch
+    agree; an operation called [CUDA memcpy ...] or [CUDA memset] is one on memory even where it is
+    listed among kernels; calls go without the version of their entry point.
+    """
+    if kind == KERNEL and name.startswith("[CUDA mem"):
+        kind = MEMORY
+    if kind in (KERNEL, VARIANT):
+        name = canonical_name(name)
+    elif kind == API:
+        name = _ENTRY_VERSION.sub("", name)
+    text = "\0".join([kind, name, *("" if part is None else str(part) for part in more)])
+    return f"{kind}-{blake2b(text.encode('utf-8', 'surrogatepass'), digest_size=8).hexdigest()}"
+
+
+def _of(kind: str, *columns: str) -> tuple[RowKey, ...]:
+    return (RowKey(kind, columns),)
+
+
+def _of_variant(name: str) -> tuple[RowKey, ...]:
+    return (*_of(KERNEL, name), RowKey(VARIANT, (name, "grid", "block"), "variant_key"))
+
+
+# The keys of a command's rows; a row of any other command names no such thing.
+ROW_KEYS: Mapping[str, tuple[RowKey, ...]] = {
+    "kernels": _of(KERNEL, "Name"),
+    "launches": _of(KERNEL, "name"),
+    "imbalance": _of(KERNEL, "name"),
+    "select": _of_variant("name"),
+    "headroom": _of_variant("name"),
+    "roofline": _of_variant("kernel"),
+    "memory": _of(MEMORY, "Operation"),
+    "api": _of(API, "Name"),
+    "sync-waits": _of(API, "api"),
+    "nvtx": _of(RANGE, "range", "domain"),
+    "nvtx-metrics": _of(RANGE, "range", "domain"),
+    "operators": _of(OPERATOR, "operator"),
+    "collectives": _of(COLLECTIVE, "operation", "bytes", "ranks"),
+}
