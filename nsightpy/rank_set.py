@@ -22,6 +22,7 @@ from nsightpy.reports.opening import open_report
 from nsightpy.reports.system import SystemReport
 from nsightpy.reports.system_frames import SystemFrames
 from nsightpy.reports.torch import TorchTrace
+from nsightpy.results.abstention import reworded
 from nsightpy.units import format_time
 from nsightpy.workers.outcomes import Run, here
 
@@ -280,6 +281,7 @@ def notes_by_report(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
 def _attributed(note: str, names: list[str], reports: int) -> str:
     if reports == 1:
         return note
-    if len(names) == reports:
-        return f"{note} (all {reports} reports)"
-    return f"{names[0]}: {note}" if len(names) == 1 else f"{note} ({len(names)} reports)"
+    if len(names) == 1:
+        return reworded(note, lambda text: f"{names[0]}: {text}")
+    which = f"all {reports}" if len(names) == reports else f"{len(names)}"
+    return reworded(note, lambda text: f"{text} ({which} reports)")

@@ -17,7 +17,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.query.splits import parse_splits
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table
+from nsightpy.results import Abstention, Field, Table
 
 _COLUMNS = ("start_ns", "end_ns", "name", "event_class")
 _CALLS = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -96,13 +96,12 @@ def _other(report: SystemReport, scope: Scope, library: str) -> Frame:
 
 
 def _notes(scope: Scope, dropped: int, library: str, table: Table) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if dropped:
         notes.append(f"{dropped:,} rows only repeat a call to carry its backtrace: not counted.")
     if scope.devices is not None:
         notes.append("API calls belong to no device: --device does not narrow them.")
     if library != "cuda" and not table.rows:
-        notes.append(
-            f"The capture holds no calls of this library: `nsys profile -t {library}` records them."
-        )
+        record = f"`nsys profile -t {library}` records them."
+        notes.append(Abstention("The capture holds no calls of this library.", record))
     return notes

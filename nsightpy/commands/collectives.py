@@ -17,7 +17,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value
 from nsightpy.units import format_bytes, format_time, significant
 
 FIELDS = (
@@ -150,10 +150,11 @@ def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
     if not any(one.signature.bytes < 0 for one in found):
         return []
     return [
-        (
+        Abstention(
             "No bandwidth where bytes is empty: sizes are in NCCL's NVTX payload, which these "
-            "exports lack. It takes NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an export with "
-            "`--include-json true` (nsys 2025 on)."
+            "exports lack.",
+            "It takes NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an export with "
+            "`--include-json true` (nsys 2025 on).",
         )
     ]
 
@@ -169,7 +170,8 @@ def _missing_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list
     shown = "; ".join(
         f"{group}: {missing} missing" for group, missing in list(torn.items())[:MOST_NOTES]
     )
-    return [f"Not all ranks of every group were captured ({shown}): their arrivals are unknown."]
+    reason = f"Not all ranks of every group were captured ({shown}): their arrivals are unknown."
+    return [Abstention(reason, "Profile every rank of the job and give all reports.")]
 
 
 def _unmatched_note(alignment: Alignment) -> list[str]:

@@ -31,6 +31,7 @@ from nsightpy.query.steady_state import find_in_report
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
+from nsightpy.results.abstention import reworded
 from nsightpy.units import format_time
 
 FIELDS = (
@@ -221,12 +222,16 @@ def _slow_text(one: DeviceIterations, slow: SlowIteration) -> str:
     )
 
 
+def _of_ranks(ranks: Sequence[str], text: str) -> str:
+    return f"rank {', '.join(ranks)}: {text}"
+
+
 def _reasons(why: Sequence[tuple[int | None, str]]) -> list[str]:
     """Why nothing was found, each reason once with the ranks it is about."""
     texts: dict[str, list[str]] = {}
     for rank, text in why:
         texts.setdefault(text, []).append("?" if rank is None else str(rank))
     return [
-        text if len(why) == 1 else f"rank {', '.join(ranks)}: {text}"
+        text if len(why) == 1 else reworded(text, partial(_of_ranks, ranks))
         for text, ranks in texts.items()
     ]

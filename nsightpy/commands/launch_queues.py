@@ -13,7 +13,7 @@ from nsightpy.analysis.idle.queues import StreamQueue, longest_in, stream_queues
 from nsightpy.analysis.launches import NO_TIME, launch_lengths
 from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import Work, launches_of
-from nsightpy.query.request import Common, Request, captures, without_launch_call
+from nsightpy.query.request import Common, Request, without_calls, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
@@ -36,7 +36,6 @@ FIELDS = (
 )
 # What a picture can show of a curve.
 PARTS = 1_000
-NOT_CAPTURED = "{} recorded no CUDA API calls: queues are not known. `nsys profile -t cuda` does."
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +117,7 @@ def _series(report: SystemReport, work: GpuWork, queues: list[StreamQueue]) -> l
 def _notes(parts: list[_Part]) -> list[str]:
     silent = sum(not part.recorded for part in parts)
     unlaunched = sum(part.unlaunched for part in parts)
-    said = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
+    said: list[str] = [without_calls("queues", silent, len(parts))] if silent else []
     lost = without_launch_call(f"{format_count(unlaunched)} operations", "left out")
     return [*said, lost] if unlaunched else said
 

@@ -25,7 +25,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value
 from nsightpy.units import format_time
 
 FIELDS = (
@@ -42,6 +42,10 @@ FIELDS = (
     Field("attributed_ops"),
 )
 NO_CALLS = Frame.empty(API_CALLS, CALL_COLUMNS)
+NOT_RECORDED = Abstention(
+    "No CUDA API calls were recorded: what a range launched is not known.",
+    "`nsys profile -t cuda` records them.",
+)
 GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 
 
@@ -190,9 +194,9 @@ def _by_tree(
 
 
 def _notes(found: RangeTallies, known: bool) -> list[str]:
-    notes = []
+    notes: list[str] = []
     if not known:
-        notes.append("No CUDA API calls were recorded: what a range launched is not known.")
+        notes.append(NOT_RECORDED)
     elif found.unlaunched:
         notes.append(without_launch_call(f"{found.unlaunched:,} GPU operations", "in no range"))
     if found.crossing:

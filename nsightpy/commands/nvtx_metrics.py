@@ -28,7 +28,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import UNKNOWN, Field, Table
+from nsightpy.results import UNKNOWN, Abstention, Field, Table
 
 FIELDS = (
     Field("range", "text"),
@@ -41,8 +41,8 @@ FIELDS = (
 )
 WHOLE = ("(whole capture)", "", "")
 RANGES = 20
-NO_SAMPLES = (
-    "The capture holds no GPU metrics: `nsys profile --gpu-metrics-devices=all` samples them."
+NO_SAMPLES = Abstention(
+    "The capture holds no GPU metrics.", "`nsys profile --gpu-metrics-devices=all` samples them."
 )
 
 Key = tuple[str, str, str]

@@ -58,7 +58,7 @@ FIELDS = (
     Field("model_flop_per_s", "flops/s"),
     Field("mfu", "ratio", 4),
 )
-MORE_FIELDS = tuple(Field(*split) for split in _SPLITS.values())
+MORE_FIELDS = tuple(Field(split, unit) for split, (_, unit) in _SPLITS.items())
 GPU_FRAMES = ("kernels", "memory_operations")
 _SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
 _FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")

@@ -24,7 +24,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value
 from nsightpy.units import format_time
 
 FIELDS = (
@@ -46,9 +46,13 @@ FIELDS = (
     Field("straggler", "bool"),
 )
 MOST_NOTES = 3
-NO_PEERS = (
+NO_PEERS = Abstention(
     "Whether a rank is a straggler is not known: no ranks with the same work meet in synchronising "
     "collectives, and stages of a pipeline differ in their work."
+)
+NO_COLLECTIVES = Abstention(
+    "No collectives were found on two ranks: who waits for whom is not known.",
+    "Profile every rank of the job over the same time and give all reports.",
 )
 
 
@@ -126,7 +130,7 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
     if len(alignment.clocks) < 2 and len(alignment.ledger.units) < 2:
         return []
     if len(arrivals.rows) == 0:
-        return ["No collectives were found on two ranks: who waits for whom is not known."]
+        return [NO_COLLECTIVES]
     names = UnitNames.of(alignment).names
     notes = [
         f"Rank {names[once.unit]} came late {_times(once.times)} and the others waited "

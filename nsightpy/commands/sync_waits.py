@@ -7,9 +7,8 @@ from typing import Unpack
 
 from nsightpy.analysis.idle.sync_costs import sync_costs
 from nsightpy.analysis.intervals import difference, spans_of, union_of
-from nsightpy.commands.launch_queues import NOT_CAPTURED
 from nsightpy.query.device_time import rank_budgets, read_work
-from nsightpy.query.request import Common, Request, captures
+from nsightpy.query.request import Common, Request, without_calls
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
@@ -41,7 +40,7 @@ def sync_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Commo
     parts = request.map(partial(_waits, scope=request.scope), ranked=True).values
     rows = sorted((row for part in parts for row in part or ()), key=_order)
     silent = sum(part is None for part in parts)
-    notes = [NOT_CAPTURED.format(captures(silent, len(parts)))] if silent else []
+    notes = [without_calls("waits", silent, len(parts))] if silent else []
     return request.finish(Table("sync-waits", FIELDS, tuple(rows)).first(top), *notes)
 
 

@@ -2,29 +2,43 @@
 
 from __future__ import annotations
 
-_PAYLOAD = (
-    "sizes are in NCCL's NVTX payload, which these exports lack. It takes NCCL 2.16 and `nsys "
-    "profile -t cuda,nvtx`, and an export with `--include-json true` (nsys 2025 on)."
-)
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from nsightpy.results.abstention import Abstention, reworded
+
 # What is said of Nsight Systems reports, and what of PyTorch traces instead.
 _OF_TRACES = (
     ("`nsys profile -t cuda` records them.", "ProfilerActivity.CUDA records them."),
-    ("`nsys profile -t cuda` does.", "ProfilerActivity.CUDA does."),
     (
-        "(no recorded events with eventSyncId)",
-        "(enable_cuda_sync_events in torch.profiler's experimental_config records it)",
+        (
+            "Exports of nsys 2025.1 on say it (eventSyncId); `nsys profile "
+            "--cuda-event-trace=true` records events where that is off."
+        ),
+        "enable_cuda_sync_events in torch.profiler's experimental_config records it.",
     ),
     (
-        _PAYLOAD,
-        "sizes are arguments of NCCL's kernels (PyTorch 2.3 on), which these traces lack.",
+        "sizes are in NCCL's NVTX payload, which these exports lack.",
+        "sizes are arguments of NCCL's kernels, which these traces lack.",
+    ),
+    (
+        (
+            "It takes NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an export with "
+            "`--include-json true` (nsys 2025 on)."
+        ),
+        "PyTorch 2.3 and later write them.",
     ),
     (
         "`nsys profile --gpu-metrics-devices=all` samples them.",
-        "traces of PyTorch never do; `nsys profile --gpu-metrics-devices=all` samples them.",
+        "Traces of PyTorch never do; `nsys profile --gpu-metrics-devices=all` samples them.",
     ),
     (
-        "The capture holds no calls of this library: `nsys profile",
-        "A PyTorch trace holds calls of CUDA and HIP only: `nsys profile",
+        "The capture holds no calls of this library.",
+        "A PyTorch trace holds calls of CUDA and HIP only.",
+    ),
+    (
+        "An NVTX range around each step shows them;",
+        "The profiler's step(), or a record_function around each step, shows them;",
     ),
     (
         "the capture holds no NVTX ranges; profile with `-t cuda,nvtx`.",
@@ -33,9 +47,73 @@ _OF_TRACES = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """What an empty table is empty of, and what would record it, by the tool that captures."""
+
+    what: str
+    nsys: str
+    torch: str
+
+    def missing(self, kind: str) -> Abstention:
+        """What to say of reports without any, of this kind (nsys, torch)."""
+        is_trace = kind == "torch"
+        which = "trace holds" if is_trace else "capture holds"
+        return Abstention(f"The {which} no {self.what}.", self.torch if is_trace else self.nsys)
+
+
+_WORK = (
+    (
+        "`nsys profile -t cuda` records it; it follows child processes, but no program that was "
+        "running before."
+    ),
+    "ProfilerActivity.CUDA records it, where the program ran on a GPU meanwhile.",
+)
+_KERNELS = Recording("kernels", *(text.replace(" it", " them", 1) for text in _WORK))
+_ANY_WORK = Recording("GPU work", *_WORK)
+# What the rows of a command are made of.
+ROWS_OF: Mapping[str, Recording] = {
+    "kernels": _KERNELS,
+    "launches": Recording("kernels with their launch calls", _KERNELS.nsys, _KERNELS.torch),
+    "select": _KERNELS,
+    "headroom": _KERNELS,
+    "breakdown": _ANY_WORK,
+    "gaps": _ANY_WORK,
+    "memory": Recording("copies and memory sets", _KERNELS.nsys, _KERNELS.torch),
+    "api": Recording(
+        "API calls", "`nsys profile -t cuda` records them.", "ProfilerActivity.CUDA records them."
+    ),
+    "nvtx": Recording(
+        "NVTX ranges",
+        "`nsys profile -t cuda,nvtx` records them, where the program or a library pushes any; "
+        "`--pytorch=autograd-nvtx` makes them for PyTorch.",
+        "torch.profiler.record_function makes them.",
+    ),
+    "collectives": Recording(
+        "collectives of NCCL",
+        "`nsys profile -t cuda,nvtx` of every rank records its kernels, and with NCCL 2.16 their "
+        "sizes.",
+        "ProfilerActivity.CUDA in every rank records NCCL's kernels.",
+    ),
+    "imbalance": Recording(
+        "kernels on two ranks that do the same work",
+        "Profile every rank of the job and give all reports.",
+        "Profile every rank of the job and give all traces.",
+    ),
+}
+
+
+def nothing_recorded(command: str, kind: str) -> list[Abstention]:
+    """What to say of an answer without rows, though the question was about whole reports."""
+    return [ROWS_OF[command].missing(kind)] if command in ROWS_OF else []
+
+
 def for_kind(note: str, kind: str) -> str:
     """A note in the words of the tool that made the reports (nsys, torch)."""
-    if kind == "torch":
-        for said, instead in _OF_TRACES:
-            note = note.replace(said, instead)
-    return note
+    return reworded(note, _of_traces, _of_traces) if kind == "torch" else note
+
+
+def _of_traces(text: str) -> str:
+    for said, instead in _OF_TRACES:
+        text = text.replace(said, instead)
+    return text

@@ -32,19 +32,23 @@ from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
 from nsightpy.readers.host_calls import ORDERING, HostCalls
 from nsightpy.reports.system import SystemReport
+from nsightpy.results import Abstention
 from nsightpy.units import format_count, format_time
 
-NO_CALLS = (
-    "Idle time is not attributed: the capture holds no CUDA API calls. `nsys profile -t cuda` "
-    "records them."
+NO_CALLS = Abstention(
+    "Idle time is not attributed: the capture holds no CUDA API calls.",
+    "`nsys profile -t cuda` records them.",
 )
-OPAQUE = (
+OPAQUE = Abstention(
     "Idle time is not attributed on devices that ran CUDA graphs traced as a whole: what happened "
-    "inside is not recorded. `nsys profile --cuda-graph-trace=node` opens them."
+    "inside is not recorded.",
+    "`nsys profile --cuda-graph-trace=node` opens them.",
 )
-NO_EVENTS = (
+NO_EVENTS = Abstention(
     "Blocking and dependency stalls are not distinguished: streams waited for events, and the "
-    "capture does not say which (no recorded events with eventSyncId)."
+    "capture does not say which.",
+    "Exports of nsys 2025.1 on say it (eventSyncId); `nsys profile --cuda-event-trace=true` "
+    "records events where that is off.",
 )
 CAUSES = (
     "launch_starved_ns",

@@ -9,13 +9,13 @@ from functools import partial
 from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
-from nsightpy.query.capture_advice import for_kind
+from nsightpy.query.capture_advice import for_kind, nothing_recorded
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths, RankSet, notes_by_report, open_ranks
 from nsightpy.report_set import Mapped, Progress
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import AnyTable, with_notes
+from nsightpy.results import Abstention, AnyTable, with_notes
 
 T = TypeVar("T")
 # The options that say which part of the reports a question is about, as they are typed.
@@ -141,11 +141,20 @@ class Request:
 
     def finish(self, table: AnyTable, *notes: str) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
-        return with_notes(table, self.ranks.inputs, [*map(self.worded, notes), *self.notes])
+        said = [*map(self.worded, notes), *self.notes]
+        abstains = any(isinstance(note, Abstention) for note in said)
+        if not (table.rows or abstains or self.scope.is_narrowed):
+            said = [*nothing_recorded(table.command, self.kind), *said]
+        return with_notes(table, self.ranks.inputs, said)
+
+    @property
+    def kind(self) -> str:
+        """The tool that made the reports: nsys or torch."""
+        return self.ranks.reports[0].kind
 
     def worded(self, note: str) -> str:
         """A note in the words of the tool that made these reports."""
-        return for_kind(note, self.ranks.reports[0].kind)
+        return for_kind(note, self.kind)
 
 
 def _in_own_times(scope: Scope, ranks: RankSet) -> Scope:
@@ -171,6 +180,12 @@ def reading_options(common: Common) -> Reading:
 def captures(some: int, of: int) -> str:
     """Which captures a note is about: the only one, or so many of all."""
     return "The capture" if of == 1 else f"{some} of {of} captures"
+
+
+def without_calls(what: str, some: int, of: int) -> Abstention:
+    """The note of captures without API calls, and what is not known of them."""
+    reason = f"{captures(some, of)} recorded no CUDA API calls: {what} are not known."
+    return Abstention(reason, "`nsys profile -t cuda` records them.")
 
 
 def without_launch_call(what: str, so: str) -> str:

@@ -98,6 +98,11 @@ class Scope:
         chosen = (self.from_ns, self.to_ns, self.nvtx, self.iteration)
         return any(one is not None for one in chosen)
 
+    @property
+    def is_narrowed(self) -> bool:
+        """Whether the question is about less than all that the reports hold."""
+        return self.is_part or self.ranks is not None or self.devices is not None
+
     def in_iterations(self, report: SystemReport, frame: Frame) -> Frame:
         """The rows that began in the chosen iterations of their process."""
         if self.iteration is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 
 class Abstention(str):
     """A note on what could not be answered; as a text it is the reason, then what would help.
@@ -25,3 +27,12 @@ class Abstention(str):
     def record(self) -> dict[str, str]:
         """Its two parts by name."""
         return {"reason": self.reason, "what_would_help": self.what_would_help}
+
+
+def reworded(
+    note: str, reason: Callable[[str], str], what_would_help: Callable[[str], str] = str
+) -> str:
+    """A note with other words, an abstention in each of its parts; other notes are all reason."""
+    if isinstance(note, Abstention):
+        return Abstention(reason(note.reason), what_would_help(note.what_would_help))
+    return reason(note)

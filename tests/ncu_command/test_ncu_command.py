@@ -183,7 +183,7 @@ def test_fallbacks_name_the_kernel_by_function_and_by_demangled_regex(tmp_path: 
     launches = [Scripted("_Z1kIiEvv", "k", "void k<(int)1>()")] * 3
     report = write_export(tmp_path / "r.sqlite", launches)
     plan = select(report, application=("app",))
-    document = plan.document()[0]
+    document = plan.members()["runs"][0]
     forms = [document["argv"], *document["fallbacks"]]
     assert [form[form.index("--kernel-name-base") + 1] for form in forms] == [
         *("mangled", "function", "demangled"),
@@ -193,7 +193,7 @@ def test_fallbacks_name_the_kernel_by_function_and_by_demangled_regex(tmp_path: 
         given_, _ = NCU.parse(form[1:])
         assert NCU.profiled(given_, [one.for_ncu() for one in launches]) == [1]
     older = select(report, application=("app",), version=(2024, 1))
-    assert "--rename-kernels" not in older.document()[0]["fallbacks"][1]
+    assert "--rename-kernels" not in older.members()["runs"][0]["fallbacks"][1]
 
 
 def test_a_rank_goes_into_the_name_where_there_are_several(tmp_path: Path) -> None:
@@ -218,7 +218,7 @@ def test_long_commands_use_a_response_file(tmp_path: Path) -> None:
     done = bench.shell(line)
     assert done.returncode == 0, done.stdout
     assert bench.profiled() == [list(range(60, 120))]
-    record = plan.document()[0]["response_file"]
+    record = plan.members()["runs"][0]["response_file"]
     assert (tmp_path / record["name"]).read_text() == record["text"]
     assert response_file(Run(NameFilter("mangled", ("k",)), 0, 1, "x"), Options()) is None
 
@@ -299,7 +299,7 @@ def test_the_command_line_prints_what_the_library_plans(tmp_path: Path) -> None:
     assert ask(*words, "--lines", *application).text == plan.lines()[0] + "\n"
     assert plan.lines()[0] in ask(*words, *application).text.splitlines()
     document = json.loads(ask(*words, "--format", "json", *application).stdout)
-    assert document["runs"] == plan.document()
+    assert document["runs"] == plan.members()["runs"]
     assert document["rows"][0]["command"] == plan.lines()[0]
     assert ask(*words, "--script", "plain", *application).text == plan.script("plain")
     assert "--lines exclude each other" in ask(

@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,9 +14,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nsightpy import __version__
 from nsightpy.render.escape import printable
 from nsightpy.render.formats import plain, summary_json, to_csv, to_json, to_markdown, to_parquet
-from nsightpy.results import Field, Finding, Summary, Table, Value
+from nsightpy.results import Abstention, Field, Finding, Summary, Table, Value
+from nsightpy.results.keys import key_of
 
 FIELDS = (
     Field("rank", "id"),
@@ -33,6 +36,11 @@ ROWS: tuple[tuple[Value, ...], ...] = (
     (10, math.nan, -1, math.inf, False, HOSTILE),
 )
 TABLE = Table("kernels", FIELDS, ROWS, ("run_rank0.sqlite",), ("a note | with *signs*",))
+
+ENVELOPE = [
+    *("schema", "tool_version", "inputs", "rows", "notes", "total_rows", "truncated"),
+    *("abstentions", "untrusted"),
+]
 
 Row = tuple[int | None, float | None, int | None, float | None, bool | None, str | None]
 
@@ -53,17 +61,28 @@ def test_csv() -> None:
 
 
 def test_json() -> None:
-    document = json.loads(to_json(TABLE))
-    assert list(document) == ["schema", "inputs", "rows", "notes"]
+    abstention = Abstention("why not.", "`do this`")
+    document = json.loads(to_json(replace(TABLE, notes=(*TABLE.notes, abstention))))
+    assert list(document) == ENVELOPE
+    assert document["tool_version"] == __version__
     assert document["schema"] == "nsightpy.kernels/1"
     assert document["inputs"] == ["run_rank0.sqlite"]
-    assert document["notes"] == ["a note | with *signs*"]
-    assert [list(row.values()) for row in document["rows"]] == [
+    assert document["notes"] == ["a note | with *signs*", "why not. `do this`"]
+    assert (document["total_rows"], document["truncated"]) == (3, False)
+    assert document["untrusted"] == ["Name"]
+    assert document["abstentions"] == [{"reason": "why not.", "what_would_help": "`do this`"}]
+    rows = [list(row.values()) for row in document["rows"]]
+    assert [row.pop() for row in rows] == [
+        key_of("kernel", "gemm<float, 4>"),
+        None,
+        key_of("kernel", HOSTILE),
+    ]
+    assert rows == [
         [0, 62.5, HUGE, 0.125, True, "gemm<float, (int)4>"],
         [None] * 6,
         [10, None, -1, None, False, HOSTILE],
     ]
-    assert list(document["rows"][0]) == list(TABLE.columns)
+    assert list(document["rows"][0]) == [*TABLE.columns, "key"]
     text = to_json(TABLE)
     assert text.isascii()
     assert text.endswith(b"}\n")

@@ -19,6 +19,7 @@ from nsightpy.analysis.iterations.repetition import REPEATS
 from nsightpy.analysis.iterations.vocabulary import Role, is_wait
 from nsightpy.analysis.iterations.work import work_of
 from nsightpy.frames import Frame, Ints
+from nsightpy.results import Abstention
 
 SLACK = 0.02
 SLACK_OF_FEW = 0.1
@@ -27,6 +28,7 @@ WHOLE = 0.9
 CUT_SHORT = 0.5
 FEWEST = 3
 MOST_WARM = 3
+MARK_STEPS = "An NVTX range around each step shows them; --nvtx RANGE names one that is there."
 WARM_UP, STEADY, EDGE = "warm-up", "steady", "edge"
 # What a user chooses: numbers of iterations, or STEADY.
 Chosen: TypeAlias = "frozenset[int] | str"
@@ -247,5 +249,5 @@ def _edges(chosen: Candidate, profiler: Ints) -> list[int]:
 
 
 def _none(why: str, others: Sequence[Other] = ()) -> Iterations:
-    notes = (f"No iterations found: {why}.",)
+    notes = (Abstention(f"No iterations found: {why}.", MARK_STEPS),)
     return replace(NONE, notes=notes, others=tuple(others))

@@ -19,6 +19,7 @@ from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, Traffic, traffic
 from nsightpy.analysis.roofline.verdicts import verdict
 from nsightpy.analysis.roofline.work import FlopRate, scalar_work
 from nsightpy.frames import Frame
+from nsightpy.results import Abstention
 from nsightpy.results.rooflines import (
     ALMOST_NO_TRAFFIC,
     SCALAR,
@@ -31,26 +32,33 @@ from nsightpy.results.rooflines import (
 PROFILED, MAXIMUM = "profiled", "max"
 TITLES = "SOLBottleneck"
 ABSURD = 1e24
-_NO_FLOPS = (
-    "FLOPs were not collected: no roofline. Collect them with ncu --set roofline, or "
-    "--section SpeedOfLight_RooflineChart."
+_NO_FLOPS = Abstention(
+    "FLOPs were not collected: no roofline.",
+    "Collect them with ncu --set roofline, or --section SpeedOfLight_RooflineChart.",
 )
-_NO_TIME = "no duration: FLOPs cannot become rates. Collect gpu__time_duration.sum with them."
-_NO_LEVELS = (
-    "L2 and L1 traffic was not collected: their rooflines are absent. Collect it with ncu "
-    "--set roofline, or --section SpeedOfLight_HierarchicalSingleRooflineChart."
+_NO_TIME = Abstention(
+    "no duration: FLOPs cannot become rates.", "Collect gpu__time_duration.sum with them."
 )
-_NO_DRAM = (
-    "DRAM traffic was not collected: no DRAM roofline. Collect it with ncu "
-    "--section SpeedOfLight_RooflineChart, or --section MemoryWorkloadAnalysis."
+_NO_LEVELS = Abstention(
+    "L2 and L1 traffic was not collected: their rooflines are absent.",
+    "Collect it with ncu --set roofline, or "
+    "--section SpeedOfLight_HierarchicalSingleRooflineChart.",
 )
-_INTEGRATED = "this GPU shares the system's memory and counts no DRAM traffic: no DRAM roofline."
-_TENSOR = (
+_NO_DRAM = Abstention(
+    "DRAM traffic was not collected: no DRAM roofline.",
+    "Collect it with ncu --section SpeedOfLight_RooflineChart, or "
+    "--section MemoryWorkloadAnalysis.",
+)
+_INTEGRATED = Abstention(
+    "this GPU shares the system's memory and counts no DRAM traffic: no DRAM roofline."
+)
+_TENSOR = Abstention(
     "the tensor pipe was active, and its FLOPs were not collected: the other points are lower "
-    "bounds, and no verdict rests on them. ncu 2025.1 or later collects them with --set roofline."
+    "bounds, and no verdict rests on them.",
+    "ncu 2025.1 or later collects them with --set roofline.",
 )
-_NO_SPEED = (
-    "speed of light was not collected: no class. Collect it with ncu --section SpeedOfLight."
+_NO_SPEED = Abstention(
+    "speed of light was not collected: no class.", "Collect it with ncu --section SpeedOfLight."
 )
 _FLOP_COUNT = re.compile(
     r"sm(?:sp)?__sass_thread_inst_executed_op_[dfh](?:add|mul|fma)_pred_on\.sum\b"

@@ -28,7 +28,15 @@ from nsightpy.report_files import natural
 from nsightpy.report_set import FailureHandling, ReportSet
 from nsightpy.reports.memory_snapshot import MemorySnapshot, find_snapshots, open_snapshots
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, MemoryGrowth, MemorySeries, MemoryUsage, Value, with_notes
+from nsightpy.results import (
+    Abstention,
+    Field,
+    MemoryGrowth,
+    MemorySeries,
+    MemoryUsage,
+    Value,
+    with_notes,
+)
 from nsightpy.units import format_count
 
 FIELDS = (
@@ -238,7 +246,9 @@ def _notes(parts: Sequence[_Part]) -> list[str]:
     silent = [part.missing for part in parts if part.missing]
     unknown = sum(part.unknown_frees for part in parts)
     which = captures(len(silent), len(parts))
-    said = [f"{which} recorded no allocations; {silent[0]} records them."] if silent else []
+    said: list[str] = []
+    if silent:
+        said = [Abstention(f"{which} recorded no allocations.", f"{silent[0]} records them.")]
     freed = f"{format_count(unknown)} frees gave back memory from before the capture."
     return [*said, freed] if unknown else said
 

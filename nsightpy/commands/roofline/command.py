@@ -30,6 +30,7 @@ from nsightpy.readers.ceilings import read_ceilings
 from nsightpy.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.results import Field
+from nsightpy.results.abstention import reworded
 from nsightpy.results.rooflines import Roofline, RooflineLaunch
 
 NAMES = ("demangled", "base", "mangled")
@@ -183,9 +184,13 @@ def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
     found = []
     for text in dict.fromkeys(texts):
         count = texts.count(text)
-        whole = f"{text[0].upper()}{text[1:]}"
-        found.append(whole if count == len(launches) else f"{count} of {len(launches)}: {text}")
+        some = "" if count == len(launches) else f"{count} of {len(launches)}: "
+        found.append(reworded(text, partial(_of_launches, some)))
     return found
+
+
+def _of_launches(some: str, text: str) -> str:
+    return f"{some}{text}" if some else f"{text[0].upper()}{text[1:]}"
 
 
 def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:

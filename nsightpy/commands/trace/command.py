@@ -19,7 +19,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.query.time_order import in_time_order
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, LazyRows, Row, Table
+from nsightpy.results import Abstention, Field, LazyRows, Row, Table
 from nsightpy.results.keys import API, KERNEL, RowKey
 
 if TYPE_CHECKING:
@@ -145,12 +145,13 @@ def _of_report(
 def _notes(reports: list[SystemReport], kind: _Kind, rows: int) -> list[str]:
     if not rows:
         what = f"`nsys profile -t {kind.recorded_by}` records what is listed here."
-        return [f"The capture holds none in scope: {what}"]
+        return [Abstention("The capture holds none in scope.", what)]
     if "kernels" not in kind.frames:
         return []
     graphs = sum(report.frame("graph_launches", ("start_ns",)).rows for report in reports)
-    note = (
+    note = Abstention(
         f"{graphs:,} launches of CUDA graphs were traced as a whole: like nsys, this lists none of "
-        "them; `--cuda-graph-trace=node` records their kernels."
+        "them.",
+        "`nsys profile --cuda-graph-trace=node` records their kernels.",
     )
     return [note] if graphs else []

@@ -11,6 +11,7 @@ from nsightpy.frames import Frame
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, RUNTIME
 from nsightpy.readers.nsys.session import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.results import Abstention
 
 _LONGEST = 200
 _WORTH = ("warning", "error")
@@ -72,9 +73,8 @@ def _graph_note(export: NsysExport) -> list[str]:
     launches = export.count(GRAPH_TRACE)
     if not launches:
         return []
-    return [
-        (
-            f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not "
-            "recorded one by one. `nsys profile --cuda-graph-trace=node` opens them."
-        )
-    ]
+    reason = (
+        f"{launches:,} CUDA graph launches were traced as a whole: their kernels are not recorded "
+        "one by one."
+    )
+    return [Abstention(reason, "`nsys profile --cuda-graph-trace=node` opens them.")]

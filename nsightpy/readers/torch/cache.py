@@ -29,7 +29,7 @@ from nsightpy.readers.export.export_cache import (
     publish,
     trim_cache,
 )
-from nsightpy.readers.torch.trace import Trace, TraceFacts
+from nsightpy.readers.torch.trace import Trace, TraceFacts, restored
 
 # Changes whenever the reader or the layout does.
 LAYOUT = "torch trace 2"
@@ -148,6 +148,6 @@ def _numbers(array: Any, kind: type[K]) -> NDArray[K]:
 def _facts(stored: dict[str, Any]) -> TraceFacts:
     known = {field.name: stored[field.name] for field in fields(TraceFacts)}
     known["pids"] = tuple(known["pids"])
-    known["notes"] = tuple(known["notes"])
+    known["notes"] = tuple(map(restored, known["notes"]))
     known["process_names"] = {int(pid): name for pid, name in known["process_names"].items()}
     return TraceFacts(**known)

@@ -35,6 +35,7 @@ from nsightpy.readers.torch.tables import (
     TraceTables,
 )
 from nsightpy.readers.torch.times import InexactTimesError
+from nsightpy.results import Abstention
 
 _HOST = (CALL, OPERATOR, RANGE, PYTHON)
 _TIMED = (KERNEL, COPY, SET, CALL, OPERATOR, RANGE, GPU_RANGE)
@@ -172,6 +173,10 @@ def _zero(raw: dict[str, Frame]) -> int:
     return 0
 
 
+NO_WORK = Abstention(
+    "The trace holds no GPU work: no kernel, copy or memory set.",
+    "Record with `ProfilerActivity.CUDA`, and check that the program ran on a GPU meanwhile.",
+)
 # Times before 2001 are no wall clock: they count from a base that is not known.
 _FIRST_DAY_NS = 10**18
 
@@ -235,17 +240,17 @@ def _sizes_note(raw: dict[str, Frame]) -> str:
     )
 
 
+def restored(note: str) -> str:
+    """A note as it was said, of one that was kept as a text."""
+    return NO_WORK if note == NO_WORK else note
+
+
 def _shared_note(pids: set[int]) -> str:
     return f"the trace holds the GPU work of {len(pids)} processes." if len(pids) > 1 else ""
 
 
 def _no_work(pids: set[int]) -> str:
-    if pids:
-        return ""
-    return (
-        "The trace holds no GPU work: no kernel, copy or memory set. Record with "
-        "`ProfilerActivity.CUDA`, and check that the program ran on a GPU meanwhile."
-    )
+    return "" if pids else NO_WORK
 
 
 def _damage_notes(tables: TraceTables, around: Around, damage: Damage, header: Header) -> list[str]:
