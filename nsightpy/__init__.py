@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.kernels import kernels as kernels
     from nsightpy.commands.launch_queues import launch_queues as launch_queues
     from nsightpy.commands.launches import launches as launches
+    from nsightpy.commands.mcp.command import mcp as mcp
     from nsightpy.commands.memory import memory as memory
     from nsightpy.commands.memory_usage.command import memory_usage as memory_usage
     from nsightpy.commands.modules import modules as modules
@@ -45,7 +46,9 @@ if TYPE_CHECKING:
     from nsightpy.commands.operators import operators as operators
     from nsightpy.commands.ranks import ranks as ranks
     from nsightpy.commands.roofline.command import roofline as roofline
+    from nsightpy.commands.schema import schema as schema
     from nsightpy.commands.select.command import select as select
+    from nsightpy.commands.skill import skill as skill
     from nsightpy.commands.stats.command import stats as stats
     from nsightpy.commands.summarize.command import summarize as summarize
     from nsightpy.commands.sync_waits import sync_waits as sync_waits

@@ -14,12 +14,14 @@ class Command:
     """A command: its name, its line in `nsightpy --help`, where its function and figure are.
 
     `folder`: its function is in a folder of its own. `figure`: a function of nsightpy.figures.
+    `answers`: in rows or sections, in json, too; what does not is no tool of `nsightpy mcp`.
     """
 
     name: str
     help: str
     folder: bool = False
     figure: str = ""
+    answers: bool = True
 
     @property
     def function(self) -> str:
@@ -77,6 +79,7 @@ _TABLE = (
         "timeline",
         "Every rank on one clock: a picture, a page, or a trace.",
         figure="timeline_figure",
+        answers=False,
     ),
     Command(
         "iterations",
@@ -98,8 +101,16 @@ _TABLE = (
         folder=True,
         figure="headroom_figure",
     ),
-    Command("export", "Every frame as parquet or csv, with rank, on one clock.", folder=True),
-    Command("cache", "Show or clear the exports that nsightpy keeps."),
+    Command(
+        "export",
+        "Every frame as parquet or csv, with rank, on one clock.",
+        folder=True,
+        answers=False,
+    ),
+    Command("schema", "What the json of a command holds, as a JSON Schema.", answers=False),
+    Command("skill", "How agents go from a report to a conclusion.", answers=False),
+    Command("mcp", "Serve these commands to agents, read-only.", folder=True, answers=False),
+    Command("cache", "Show or clear the exports that nsightpy keeps.", answers=False),
 )
 COMMANDS = {command.name: command for command in _TABLE}
 FIGURES = {command.figure: "nsightpy.figures" for command in _TABLE if command.figure}

@@ -31,7 +31,7 @@ FIELDS = (
     Field("jitter_med_ns", "ns", 1),
     Field("algbw_gb_per_s", "GB/s", 3),
     Field("busbw_gb_per_s", "GB/s", 3),
-    Field("last_rank", "text"),
+    Field("last_rank", "id"),
     Field("last_share", "ratio", 4),
     Field("abnormal"),
 )

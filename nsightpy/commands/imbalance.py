@@ -17,19 +17,20 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value
 
 FIELDS = (
     Field("name", "text"),
     Field("ranks"),
     Field("total_med_ns", "ns", 1),
     Field("total_max_ns", "ns"),
-    Field("slowest_rank", "text"),
+    Field("slowest_rank", "id"),
     Field("max_over_mean", "ratio", 4),
     Field("instances_min"),
     Field("instances_max"),
     Field("compared", "text"),
 )
+ALONE = Abstention("Imbalance needs at least two ranks.", "Give their reports, or their folder.")
 # A rank that captured this much less than the usual work is noted.
 PARTIAL = 0.98
 
@@ -113,7 +114,7 @@ def _row(row: KernelImbalance, names: Sequence[int | str]) -> tuple[Value, ...]:
 
 def _notes(result: Imbalance, names: Sequence[int | str]) -> list[str]:
     if len(names) < 2:
-        return ["Imbalance needs at least two ranks: give their reports, or their folder."]
+        return [ALONE]
     notes = ["Communication kernels are left out: their time holds waiting (`nsightpy ranks`)."]
     if len(result.kinds) > 1:
         kinds = [group_text([names[place] for place in kind]) for kind in result.kinds]

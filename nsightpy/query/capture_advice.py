@@ -37,8 +37,8 @@ _OF_TRACES = (
         "A PyTorch trace holds calls of CUDA and HIP only.",
     ),
     (
-        "An NVTX range around each step shows them;",
-        "The profiler's step(), or a record_function around each step, shows them;",
+        "An NVTX range around each step shows them.",
+        "The profiler's step(), or a record_function around each step, shows them.",
     ),
     (
         "the capture holds no NVTX ranges; profile with `-t cuda,nvtx`.",
@@ -62,24 +62,8 @@ class Recording:
         return Abstention(f"The {which} no {self.what}.", self.torch if is_trace else self.nsys)
 
 
-_WORK = (
-    (
-        "`nsys profile -t cuda` records it; it follows child processes, but no program that was "
-        "running before."
-    ),
-    "ProfilerActivity.CUDA records it, where the program ran on a GPU meanwhile.",
-)
-_KERNELS = Recording("kernels", *(text.replace(" it", " them", 1) for text in _WORK))
-_ANY_WORK = Recording("GPU work", *_WORK)
-# What the rows of a command are made of.
+# What the rows of a command are made of, beside GPU work: reports without any say so themselves.
 ROWS_OF: Mapping[str, Recording] = {
-    "kernels": _KERNELS,
-    "launches": Recording("kernels with their launch calls", _KERNELS.nsys, _KERNELS.torch),
-    "select": _KERNELS,
-    "headroom": _KERNELS,
-    "breakdown": _ANY_WORK,
-    "gaps": _ANY_WORK,
-    "memory": Recording("copies and memory sets", _KERNELS.nsys, _KERNELS.torch),
     "api": Recording(
         "API calls", "`nsys profile -t cuda` records them.", "ProfilerActivity.CUDA records them."
     ),
@@ -91,14 +75,8 @@ ROWS_OF: Mapping[str, Recording] = {
     ),
     "collectives": Recording(
         "collectives of NCCL",
-        "`nsys profile -t cuda,nvtx` of every rank records its kernels, and with NCCL 2.16 their "
-        "sizes.",
-        "ProfilerActivity.CUDA in every rank records NCCL's kernels.",
-    ),
-    "imbalance": Recording(
-        "kernels on two ranks that do the same work",
-        "Profile every rank of the job and give all reports.",
-        "Profile every rank of the job and give all traces.",
+        "`nsys profile -t cuda,nvtx` of every rank records its kernels, where there are any.",
+        "ProfilerActivity.CUDA in every rank records its kernels, where there are any.",
     ),
 }
 

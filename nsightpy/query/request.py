@@ -142,7 +142,7 @@ class Request:
     def finish(self, table: AnyTable, *notes: str) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
         said = [*map(self.worded, notes), *self.notes]
-        abstains = any(isinstance(note, Abstention) for note in said)
+        abstains = any(isinstance(note, Abstention) for note in notes)
         if not (table.rows or abstains or self.scope.is_narrowed):
             said = [*nothing_recorded(table.command, self.kind), *said]
         return with_notes(table, self.ranks.inputs, said)

@@ -15,6 +15,7 @@ import pytest
 
 import nsightpy
 from nsightpy.cli.main import COMMANDS, run
+from tests.support.documents import ENVELOPE, without_keys
 
 ROOT = Path(__file__).parent.parent.parent
 TRAINING = str(ROOT / "sample_reports" / "training_4rank")
@@ -60,7 +61,7 @@ def test_formats_carry_the_same_rows(
     command: str, capsysbinary: pytest.CaptureFixture[bytes], tmp_path: Path
 ) -> None:
     document = json.loads(output(capsysbinary, command, TRAINING, "--format", "json"))
-    assert list(document) == ["schema", "inputs", "rows", "notes"]
+    assert list(document) == ENVELOPE
     assert document["schema"] == f"nsightpy.{command}/1"
     assert [Path(path).name for path in document["inputs"]] == [
         f"train_rank{rank}.sqlite" for rank in range(4)
@@ -68,8 +69,9 @@ def test_formats_carry_the_same_rows(
     table = list(
         csv.DictReader(io.StringIO(output(capsysbinary, command, TRAINING, "--format", "csv")))
     )
-    assert len(table) == len(document["rows"])
-    for textual, row in zip(table, document["rows"], strict=True):
+    rows = without_keys(document["rows"])
+    assert len(table) == len(rows) == document["total_rows"]
+    for textual, row in zip(table, rows, strict=True):
         assert list(row) == list(textual)
         for name, value in row.items():
             assert textual[name] == ("" if value is None else textual[name])
@@ -77,7 +79,7 @@ def test_formats_carry_the_same_rows(
                 assert float(textual[name]) == pytest.approx(value)
     target = tmp_path / "table.parquet"
     run([command, TRAINING, "--format", "parquet", "-o", str(target)])
-    assert pq.read_table(target).column_names == list(document["rows"][0])
+    assert pq.read_table(target).column_names == list(rows[0])
     assert pq.read_table(target).num_rows == len(table)
     markdown = output(capsysbinary, command, TRAINING, "--format", "markdown")
     assert markdown.count("\n| ") >= len(table)
@@ -89,7 +91,8 @@ def test_summary_json_has_its_sections(capsysbinary: pytest.CaptureFixture[bytes
         "header", "ranks", "breakdown", "kernels", "collectives", "memory", "nvtx", "findings",
         "next_steps", "idle", "gaps",
     ]  # fmt: skip
-    assert list(document) == ["schema", "inputs", *sections, "notes"]
+    start, end = ["schema", "tool_version", "inputs"], ["notes", "abstentions", "untrusted"]
+    assert list(document) == [*start, *sections, *end]
     assert document["header"]["kernels"] == 5376
     assert [row["rank"] for row in document["ranks"]] == [0, 1, 2, 3]
 

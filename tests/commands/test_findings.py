@@ -428,7 +428,7 @@ def test_every_format(form: str, tmp_path: Path) -> None:
     assert b"\x1b" not in answer.everything
     assert "host-gap" in answer.text
     if form == "json":
-        assert list(answer.json["rows"][0]) == [field.name for field in FIELDS]
+        assert list(answer.json["rows"][0]) == [*(field.name for field in FIELDS), "key"]
 
 
 def test_queue_lengths_and_launch_bound_stretches() -> None:

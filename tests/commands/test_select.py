@@ -38,7 +38,7 @@ def test_columns_are_those_of_the_command_line(tmp_path: Path) -> None:
     assert ask("select", report, "--format", "csv").csv[0] == COLUMNS
     document = ask("select", report, "--format", "json").json
     assert document["schema"] == "nsightpy.select/1"
-    assert list(document["rows"][0]) == COLUMNS
+    assert list(document["rows"][0]) == [*COLUMNS, "key", "variant_key"]
 
 
 def test_the_fewest_that_cover(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_communication_is_left_out_unless_asked_for(tmp_path: Path) -> None:
     assert any("Communication kernels are left out (90.0 %" in note for note in made.notes)
     assert len(select(report, with_communication=True, coverage=1.0).rows) == 2
     with pytest.raises(
-        ReportError, match=r"no kernels to choose_kernels from\s.*--with-communication"
+        ReportError, match=r"no kernels to choose from\s.*--with-communication"
     ):
         select(report, communication="^k$")
 

@@ -33,8 +33,8 @@ MAY_IMPORT = {
     "rank_set": READING - {"ncu_set"},
     "ncu_command": DATA | {"readers"},
     "query": READING | {"analysis"},
-    # export alone writes: its answer is a folder
-    "commands": READING | {"analysis", "ncu_command", "query", "render"},
+    # export writes a folder, schema and mcp answer in json
+    "commands": READING | {"analysis", "ncu_command", "query", "render", "command_table"},
     "figures": READING | {"analysis", "query", "commands", "render"},
     "cli": READING
     | {"analysis", "ncu_command", "query", "commands", "render", "figures", "command_table"},

@@ -19,6 +19,7 @@ from nsightpy.render.escape import printable
 from nsightpy.render.formats import plain, summary_json, to_csv, to_json, to_markdown, to_parquet
 from nsightpy.results import Abstention, Field, Finding, Summary, Table, Value
 from nsightpy.results.keys import key_of
+from tests.support.documents import ENVELOPE
 
 FIELDS = (
     Field("rank", "id"),
@@ -36,11 +37,6 @@ ROWS: tuple[tuple[Value, ...], ...] = (
     (10, math.nan, -1, math.inf, False, HOSTILE),
 )
 TABLE = Table("kernels", FIELDS, ROWS, ("run_rank0.sqlite",), ("a note | with *signs*",))
-
-ENVELOPE = [
-    *("schema", "tool_version", "inputs", "rows", "notes", "total_rows", "truncated"),
-    *("abstentions", "untrusted"),
-]
 
 Row = tuple[int | None, float | None, int | None, float | None, bool | None, str | None]
 

@@ -28,7 +28,7 @@ WHOLE = 0.9
 CUT_SHORT = 0.5
 FEWEST = 3
 MOST_WARM = 3
-MARK_STEPS = "An NVTX range around each step shows them; --nvtx RANGE names one that is there."
+MARK_STEPS = "An NVTX range around each step shows them."
 WARM_UP, STEADY, EDGE = "warm-up", "steady", "edge"
 # What a user chooses: numbers of iterations, or STEADY.
 Chosen: TypeAlias = "frozenset[int] | str"

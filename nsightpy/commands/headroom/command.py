@@ -18,6 +18,12 @@ from nsightpy.query.steady_state import steady_notes
 from nsightpy.rank_set import Paths
 
 WORTH_A_ROW = 0.01
+# What its document holds beside rows; see Headroom.members.
+MEMBERS = {
+    "step_ns": {"type": "integer"},
+    "ceiling_share": {"type": ["number", "null"]},
+    "unmatched": {"type": "array", "items": {"type": "object"}},
+}
 
 
 @command_function

@@ -36,6 +36,7 @@ from nsightpy.results.rooflines import Roofline, RooflineLaunch
 NAMES = ("demangled", "base", "mangled")
 ROWS = ("launch", "variant")
 _MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
+MORE_FIELDS = (*ORIGIN, *SPREAD)
 
 
 @command_function

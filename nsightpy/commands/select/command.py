@@ -13,6 +13,7 @@ from nsightpy.commands.select.offers import Found, of_ranks, offered
 from nsightpy.commands.select.one_run import one_run_each
 from nsightpy.commands.select.plan import FIELDS, Plan, planned_runs, rows, starts_a_job
 from nsightpy.commands.select.plan_notes import plan_notes
+from nsightpy.commands.select.run_plan import FIELDS as OUTCOME_FIELDS
 from nsightpy.commands.select.settings import AUTO, Criteria, NcuSettings
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.ncu_command import Job, Options
@@ -22,6 +23,10 @@ from nsightpy.rank_set import Paths
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
 
 T = TypeVar("T")
+# With `--run` the rows say what was run.
+LAYOUTS = (FIELDS, OUTCOME_FIELDS)
+# What its document holds beside rows; see Plan.members.
+MEMBERS = {"runs": {"type": "array", "items": {"type": "object"}}}
 
 
 @command_function
@@ -137,7 +142,7 @@ def _chosen(
     """The selection over all reports. Raises ReportError and UsageError where nothing is left."""
     offers = of_ranks([one for part in found for one in part.offers], criteria.profile_rank)
     if not offers:
-        problem = "has no kernels to choose_kernels from"
+        problem = "has no kernels to choose from"
         raise ReportError(request.ranks.inputs[0], problem, _way_out(found))
     budget, passes = criteria.budget, settings.passes(criteria.passes)
     selection = choose_kernels(

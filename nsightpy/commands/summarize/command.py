@@ -14,6 +14,12 @@ from nsightpy.commands.breakdown import FIELDS as BREAKDOWN_FIELDS
 from nsightpy.commands.breakdown import budget_row, suspect_note
 from nsightpy.commands.findings.command import facts_of
 from nsightpy.commands.summarize.sections import (
+    COLLECTIVE_FIELDS,
+    GAP_FIELDS,
+    HEADER_FIELDS,
+    IDLE_FIELDS,
+    NVTX_FIELDS,
+    RANK_FIELDS,
     collectives_section,
     gap_section,
     header_of,
@@ -29,9 +35,22 @@ from nsightpy.query.device_time import budget_order
 from nsightpy.query.request import Common, Request
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
-from nsightpy.results import Finding, Summary, Table, findings_table, with_notes
+from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table, findings_table, with_notes
 
 TOP_KERNELS = 5
+HEADER = HEADER_FIELDS
+# The tables of the sections, by name.
+SECTIONS = {
+    "ranks": RANK_FIELDS,
+    "breakdown": BREAKDOWN_FIELDS,
+    "kernels": ranking.time_fields(),
+    "collectives": COLLECTIVE_FIELDS,
+    "memory": ranking.memory_fields(),
+    "nvtx": NVTX_FIELDS,
+    "findings": FINDING_FIELDS,
+    "idle": IDLE_FIELDS,
+    "gaps": GAP_FIELDS,
+}
 
 
 @command_function

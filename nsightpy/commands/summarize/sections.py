@@ -36,6 +36,21 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 
 TOP_RANGES = 4
+HEADER_FIELDS = (
+    Field("reports"),
+    Field("gpu", "text"),
+    Field("devices"),
+    Field("processes"),
+    Field("ranks"),
+    Field("hosts", "text"),
+    Field("tool_version", "text"),
+    Field("start_utc", "text"),
+    Field("duration_ns", "ns"),
+    Field("kernels"),
+    Field("outside_ns", "ns"),
+    Field("steady", "text"),
+    Field("before", "text"),
+)
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain", "style")
 COLLECTIVE_FIELDS = (
     Field("operation", "text"),
@@ -177,7 +192,8 @@ def collectives_section(tallies: Sequence[Tally]) -> Table:
         for group, key in enumerate(statistics.keys)
     ]
     rows.sort(key=lambda row: (-int(row[6] or 0), str(row[0])))
-    return Table("collectives", COLLECTIVE_FIELDS, tuple(rows))
+    # sizes are not known here, so that the keys would not be those of `collectives`
+    return Table("collectives", COLLECTIVE_FIELDS, tuple(rows), identity=())
 
 
 def memory_section(parts: Sequence[Part]) -> Table:

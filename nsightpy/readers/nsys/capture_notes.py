@@ -13,6 +13,14 @@ from nsightpy.readers.nsys.session import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.results import Abstention
 
+NO_WORK = Abstention(
+    "The capture holds no GPU work: no kernel, copy or graph tables.",
+    "Profile with `-t cuda`, and check that the program ran on a GPU during the capture.",
+)
+NO_CALLS = Abstention(
+    "No CUDA API calls were recorded: launches cannot be analysed.",
+    "`nsys profile -t cuda` records them.",
+)
 _LONGEST = 200
 _WORTH = ("warning", "error")
 # Warnings that bear on GPU figures; those of CPU sampling, OpenGL and the like do not.
@@ -28,18 +36,15 @@ def capture_notes(
 
     `pids` finds the active processes; it is asked only when a warning is about some process.
     """
-    notes = []
+    notes: list[str] = []
     if not any(export.has(table) for table in GPU_TABLES):
-        notes.append(
-            "The capture holds no GPU work: no kernel, copy or graph tables. Profile with "
-            "`-t cuda`, and check that the program ran on a GPU during the capture."
-        )
+        notes.append(NO_WORK)
     elif not export.holds_rows(KERNEL):
         notes.append("The capture holds no kernels of their own.")
     notes += _graph_note(export)
     if any(export.has(table) for table in GPU_TABLES):
         if not export.has(RUNTIME):
-            notes.append("No CUDA API calls were recorded: launches cannot be analysed.")
+            notes.append(NO_CALLS)
         if not any(export.has(name) for name in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU")):
             notes.append("The export does not describe its GPUs: model and limits are unknown.")
     if not export.has("StringIds"):

@@ -1,0 +1,31 @@
+"""schema: what the json of a command holds, as a JSON Schema."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from nsightpy.command_table import COMMANDS
+from nsightpy.errors import require_choice
+from nsightpy.render.json_schema import summary_schema, table_schema
+
+
+def schema(command: str) -> dict[str, Any]:
+    """The JSON Schema of the json answers of a `command`, derived from the columns it declares.
+
+    Its module declares FIELDS (or LAYOUTS, where there are several sets of columns), MORE_FIELDS
+    that some answers have beside, and MEMBERS of the document; summarize its SECTIONS. Raises
+    UsageError for a command that does not answer in json.
+    """
+    require_choice("command", command, answering())
+    module = importlib.import_module(COMMANDS[command].module)
+    if hasattr(module, "SECTIONS"):
+        return summary_schema(module.HEADER, module.SECTIONS)
+    layouts = getattr(module, "LAYOUTS", None) or (module.FIELDS,)
+    more = getattr(module, "MORE_FIELDS", ())
+    return table_schema(command, layouts, more, getattr(module, "MEMBERS", None))
+
+
+def answering() -> tuple[str, ...]:
+    """The commands that answer in json."""
+    return tuple(command.name for command in COMMANDS.values() if command.answers)

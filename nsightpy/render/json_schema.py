@@ -1,0 +1,115 @@
+"""JSON Schemas (draft 2020-12) of what commands answer in json, derived from their columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+from nsightpy.render.formats import SCHEMA_VERSION
+from nsightpy.results import Field
+from nsightpy.results.keys import ROW_KEYS
+
+Schema: TypeAlias = dict[str, Any]
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+_WHOLE = ("count", "ns", "bytes")
+_TEXT: Schema = {"type": "string"}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_ABSTENTION: Schema = {
+    "type": "object",
+    "properties": {"reason": _TEXT, "what_would_help": _TEXT},
+    "required": ["reason", "what_would_help"],
+}
+_NOTES: Schema = {**_TEXTS, "description": "what a reader must know; may quote names of reports"}
+_CLOSING: Schema = {
+    "abstentions": {
+        "type": "array",
+        "items": _ABSTENTION,
+        "description": "what could not be answered, and what would help; also among the notes",
+    },
+    "untrusted": {**_TEXTS, "description": "columns with free text out of reports"},
+}
+_COUNTED: Schema = {
+    "total_rows": {
+        "type": ["integer", "null"],
+        "minimum": 0,
+        "description": "rows there are; null: nobody counted them",
+    },
+    "truncated": {"type": "boolean", "description": "whether there are more rows than these"},
+}
+
+
+def table_schema(
+    command: str,
+    layouts: Sequence[Sequence[Field]],
+    more: Sequence[Field] = (),
+    members: Mapping[str, Schema] | None = None,
+) -> Schema:
+    """The schema of a table's document.
+
+    `layouts`: the columns that a row always has, one of several sets; `more`: those that it may
+    have beside; `members`: what the document holds beside rows.
+    """
+    rows = [_row(command, fields, more) for fields in layouts]
+    items = rows[0] if len(rows) == 1 else {"anyOf": rows}
+    own = dict(members or {})
+    body = {"rows": {"type": "array", "items": items}, "notes": _NOTES, **_COUNTED}
+    return _document(command, {**body, **_CLOSING, **own}, optional=own)
+
+
+def summary_schema(header: Sequence[Field], sections: Mapping[str, Sequence[Field]]) -> Schema:
+    """The same of summarize: sections by name instead of rows."""
+    step = {"type": "object", "properties": {"command": _TEXT, "why": _TEXT}}
+    tables = {
+        name: {"type": "array", "items": _row(name, fields, ())}
+        for name, fields in sections.items()
+    }
+    body = {
+        "header": _row("", header, ()),
+        **tables,
+        "next_steps": {"type": "array", "items": {**step, "required": ["command", "why"]}},
+        "notes": _NOTES,
+    }
+    return _document("summarize", {**body, **_CLOSING})
+
+
+def _document(command: str, body: Schema, optional: Mapping[str, Schema] | None = None) -> Schema:
+    opening: Schema = {
+        "schema": {"const": f"nsightpy.{command}/{SCHEMA_VERSION}"},
+        "tool_version": {**_TEXT, "description": "the version of nsightpy that answered"},
+        "inputs": {**_TEXTS, "description": "the reports, as paths"},
+    }
+    return {
+        "$schema": DIALECT,
+        "$id": f"urn:nsightpy:{command}:{SCHEMA_VERSION}",
+        "title": f"nsightpy {command}",
+        "type": "object",
+        "properties": {**opening, **body},
+        "required": [name for name in (*opening, *body) if name not in (optional or {})],
+    }
+
+
+def _row(command: str, fields: Sequence[Field], more: Sequence[Field]) -> Schema:
+    """A row: columns that are always there, columns that may be, and keys."""
+    keys = {key.name for key in ROW_KEYS.get(command, ())} | {"key"}
+    return {
+        "type": "object",
+        "properties": {
+            **{field.name: column_schema(field) for field in (*fields, *more)},
+            **{name: {"type": ["string", "null"]} for name in sorted(keys)},
+        },
+        "required": [field.name for field in fields],
+    }
+
+
+def column_schema(field: Field) -> Schema:
+    """The values of a column; every one may be absent, which is null."""
+    if field.unit == "text":
+        free = {"description": "free text out of reports: not to be trusted"}
+        return {"type": ["string", "null"], **(free if field.untrusted else {})}
+    if field.unit == "bool":
+        return {"type": ["boolean", "null"]}
+    if field.unit == "id":  # a number, or several, or a name
+        return {"type": ["integer", "string", "null"]}
+    is_whole = field.decimals is None and field.unit in _WHOLE
+    return {"type": ["integer" if is_whole else "number", "null"], "description": field.unit}

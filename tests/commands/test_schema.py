@@ -1,0 +1,138 @@
+"""Every json answer is what its schema says, and the schema says nothing else."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nsightpy
+from nsightpy.commands.schema import answering
+from nsightpy.errors import UsageError
+from tests.support.documents import ENVELOPE
+from tests.support.reports import DDP, NSYS, REPORTS, ROOT, ask, needs_reports, refused
+
+jsonschema = pytest.importorskip("jsonschema")
+
+SAMPLES = ROOT / "sample_reports"
+TRAINING = SAMPLES / "training_4rank"
+SINGLE = SAMPLES / "single_process.sqlite"
+TRACES = SAMPLES / "torch_2rank"
+NCU = SAMPLES / "kernels_h100.ncu.csv"
+SNAPSHOT = SAMPLES / "training_memory.pickle"
+MEASURED = SAMPLES / "training_4rank.ncu.csv"
+# What needs another kind of report than one of nsys.
+SPECIAL = {"roofline", "headroom", "operators"}
+PLAIN = [name for name in answering() if name not in SPECIAL]
+REQUESTS: tuple[tuple[str | Path, ...], ...] = (
+    *((name, TRAINING, "--top", "3") for name in ("kernels", "nvtx", "collectives", "gaps")),
+    *((name, TRAINING) for name in PLAIN if name not in ("trace", "memory-usage")),
+    *((name, TRACES) for name in PLAIN if name not in ("trace", "select")),
+    *((name, SINGLE) for name in ("memory-usage", "nvtx-metrics", "trace", "select", "memory")),
+    ("kernels", SINGLE, "--by", "rank,device,process,stream,grid,block"),
+    ("api", SINGLE, "--by", "rank,process"),
+    ("memory", SINGLE, "--by", "rank,device,process,stream,memory"),
+    ("operators", TRACES, "--by", "shape,thread,rank,module"),
+    ("operators", TRACES),
+    *(("trace", SINGLE, f"--{kind}") for kind in ("api", "nvtx-ranges", "launches")),
+    ("trace", TRAINING, "--top", "9"),
+    ("nvtx", TRAINING, "--tree"),
+    ("info", NCU, SINGLE),
+    *(("roofline", NCU, "--by", by) for by in ("launch", "variant")),
+    ("roofline", NCU, "--top", "1"),
+    ("headroom", TRAINING, "--ncu", MEASURED),
+    ("memory-usage", SNAPSHOT),
+)
+
+
+def validated(*request: str | Path) -> dict[str, Any]:
+    """A json answer that its schema describes, with no column that the schema does not know."""
+    document = ask(*request, "--format", "json").json
+    command = str(request[0])
+    schema = nsightpy.schema(command)
+    jsonschema.Draft202012Validator(schema).validate(document)
+    assert set(document) <= set(schema["properties"])
+    for rows, items in rows_of(document, schema):
+        known = [set(item["properties"]) for item in items]
+        assert all(any(set(row) <= names for names in known) for row in rows)
+    if command != "summarize":
+        assert list(document)[: len(ENVELOPE)] == ENVELOPE
+        shown, total = len(document["rows"]), document["total_rows"]
+        assert document["truncated"] == (total is None or total > shown)
+        assert set(document["untrusted"]) <= set().union(*document["rows"], document["untrusted"])
+    return document
+
+
+def rows_of(
+    document: dict[str, Any], schema: dict[str, Any]
+) -> Iterator[tuple[list[dict[str, Any]], list[dict[str, Any]]]]:
+    """Every list of rows with the schemas that its rows may have."""
+    for name, rows in document.items():
+        items = schema["properties"][name].get("items", {})
+        if rows and isinstance(rows, list) and isinstance(rows[0], dict) and "$ref" not in items:
+            found = items.get("anyOf", [items])
+            if all("properties" in one for one in found):
+                yield rows, found
+
+
+@pytest.mark.parametrize("command", answering())
+def test_schemas_are_schemas_and_printed(command: str) -> None:
+    schema = nsightpy.schema(command)
+    jsonschema.Draft202012Validator.check_schema(schema)
+    assert ask("schema", command).json == schema
+    assert schema["properties"]["schema"] == {"const": f"nsightpy.{command}/1"}
+
+
+def test_schema_lists_its_commands_and_knows_no_others() -> None:
+    assert ask("schema").text.split() == list(answering())
+    assert "kernels" in refused("schema", "timeline", code=2)
+    with pytest.raises(UsageError, match="command must be one of summarize"):
+        nsightpy.schema("cache")
+
+
+@pytest.mark.parametrize("request_", REQUESTS, ids=lambda r: "-".join(Path(p).stem for p in r))
+def test_answers_about_samples(request_: tuple[str | Path, ...]) -> None:
+    document = validated(*request_)
+    assert document["inputs"]
+
+
+def test_the_difference_of_two_snapshots(tmp_path: Path) -> None:
+    copy = Path(shutil.copy(SNAPSHOT, tmp_path / "later.pickle"))
+    assert "delta_at_peak_bytes" in validated("memory-usage", SNAPSHOT, copy, "--diff")["rows"][0]
+
+
+def test_every_command_is_validated() -> None:
+    assert {str(request[0]) for request in REQUESTS} == set(answering())
+
+
+def test_a_wrong_document_is_told() -> None:
+    document = ask("kernels", SINGLE, "--format", "json").json
+    validator = jsonschema.Draft202012Validator(nsightpy.schema("kernels"))
+    for wrong in (
+        {**document, "schema": "nsightpy.kernels/2"},
+        {**document, "truncated": None},
+        {**document, "rows": [{**document["rows"][0], "Instances": 1.5}]},
+        {name: value for name, value in document.items() if name != "total_rows"},
+    ):
+        assert not validator.is_valid(wrong)
+
+
+@needs_reports
+@pytest.mark.parametrize("command", PLAIN)
+def test_answers_about_real_reports(command: str) -> None:
+    for name in (DDP, "cudagraph_a100_2024.6.sqlite", "trixi_v100_2023.1.sqlite"):
+        if command != "trace" or name != DDP:
+            validated(command, NSYS / name)
+
+
+@needs_reports
+def test_answers_about_other_real_files() -> None:
+    for name in ("vit_h100", "sglang_decode_graphs"):
+        for path in sorted((REPORTS / "kineto").glob(f"{name}*.json.gz"))[:1]:
+            validated("operators", path)
+            validated("kernels", path)
+    for path in sorted((REPORTS / "ncu").glob("*.csv"))[:2]:
+        validated("roofline", path)
