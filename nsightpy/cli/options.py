@@ -18,6 +18,7 @@ from nsightpy.query.parameters import (
     READING,
     SCOPE,
     TOP,
+    USE_CACHE,
     Parameter,
 )
 
@@ -92,6 +93,7 @@ _SHARED = tuple(map(option_of, (*SCOPE, *READING)))
 top_option = option_of(TOP)
 name_option = option_of(NAME)
 communication_option = option_of(COMMUNICATION)
+cache_option = option_of(USE_CACHE)
 
 
 def common_options(function: F) -> F:

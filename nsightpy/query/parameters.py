@@ -52,6 +52,9 @@ SCOPE = (
         "iteration", "--iteration", "SPEC", "Only these iterations, from 0: 4, 2-5 or steady."
     ),
 )
+USE_CACHE = Parameter(
+    "use_cache", "--no-cache", "", "Keep no exports of binary reports.", default=True
+)
 READING = (
     Parameter("rank_regex", "--rank-regex", "RE", "Finds the rank in a report's file name."),
     Parameter("jobs", "--jobs", "N", "Processors to use."),
@@ -64,7 +67,7 @@ READING = (
         default="skip",
         choices=("skip", "raise"),
     ),
-    Parameter("use_cache", "--no-cache", "", "Keep no exports of binary reports.", default=True),
+    USE_CACHE,
 )
 PROGRESS = Parameter("progress", "", "", "Is called with the share done and what is being done.")
 COMMON = (*SCOPE, *READING, PROGRESS)

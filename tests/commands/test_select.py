@@ -161,9 +161,7 @@ def test_communication_is_left_out_unless_asked_for(tmp_path: Path) -> None:
     assert [row[1] for row in made.rows] == ["k"]
     assert any("Communication kernels are left out (90.0 %" in note for note in made.notes)
     assert len(select(report, with_communication=True, coverage=1.0).rows) == 2
-    with pytest.raises(
-        ReportError, match=r"no kernels to choose from\s.*--with-communication"
-    ):
+    with pytest.raises(ReportError, match=r"no kernels to choose from\s.*--with-communication"):
         select(report, communication="^k$")
 
 

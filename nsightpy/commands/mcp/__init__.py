@@ -1,0 +1,1 @@
+"""mcp: the commands as read-only tools of agents."""

@@ -1,0 +1,173 @@
+"""The tools that agents get: the commands that answer in json, as their functions declare them."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from nsightpy.command_table import COMMANDS, Command
+from nsightpy.commands.mcp.bounds import ROWS, bounded, row_count
+from nsightpy.commands.mcp.roots import Roots
+from nsightpy.errors import UsageError
+from nsightpy.query.parameters import SHARED
+from nsightpy.render.formats import document_of, summary_document
+from nsightpy.results import Summary, Table
+
+Json = dict[str, Any]
+
+# No tool takes these: where work is done, what is kept or written, what only a program can give.
+WITHHELD = frozenset(
+    ("dask", "jobs", "progress", "use_cache", "output", "overwrite", "force", "version")
+)
+_SHARED_WORDS = "Parameters that commands share:"
+_TOP = f"First N rows: {ROWS.usual} without it, {ROWS.most} at most; total_rows says how many."
+_TYPES = {"boolean": bool, "integer": int, "number": int | float, "string": str, "array": list}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A command as a tool: name, description and parameters come from its function."""
+
+    command: Command
+
+    @property
+    def name(self) -> str:
+        return self.command.name
+
+    @cached_property
+    def function(self) -> Callable[..., Any]:
+        module = importlib.import_module(self.command.module)
+        function: Callable[..., Any] = getattr(module, self.command.function)
+        return function
+
+    @property
+    def description(self) -> str:
+        """What it answers: the line of the help, then the function's own words."""
+        own = inspect.cleandoc(self.function.__doc__ or "").partition(_SHARED_WORDS)[0].strip()
+        return f"{self.command.help}\n\n{own}"
+
+    @cached_property
+    def parameters(self) -> dict[str, inspect.Parameter]:
+        """The parameters of the function that agents may give."""
+        every = inspect.signature(self.function).parameters
+        return {name: one for name, one in every.items() if name not in WITHHELD}
+
+    @property
+    def input_schema(self) -> Json:
+        """A JSON Schema of the arguments."""
+        properties = {name: _property(name, one) for name, one in self.parameters.items()}
+        properties["top"] = {"type": "integer", "minimum": 1, "description": _TOP}
+        required = [n for n, one in self.parameters.items() if one.default is one.empty]
+        return {
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": False,
+        }
+
+    def answer(self, arguments: Mapping[str, Any], roots: Roots, *, use_cache: bool = True) -> Json:
+        """The json document of the command, with a bounded number of rows.
+
+        Raises UsageError for arguments that it does not take and files outside of the roots, and
+        what the command raises.
+        """
+        given = self._checked(arguments)
+        rows = row_count(given.get("top"))
+        if "top" not in self.parameters:
+            given.pop("top", None)
+        for name, parameter in self.parameters.items():
+            if name in given and _is_path(name, parameter):
+                given[name] = _allowed(given[name], roots, parameter)
+        if "use_cache" in inspect.signature(self.function).parameters:
+            given["use_cache"] = use_cache
+        return bounded(_document(self.function(**given), rows), rows)
+
+    def _checked(self, arguments: Mapping[str, Any]) -> Json:
+        """The arguments that are given, each of the right type. Raises UsageError."""
+        schema = self.input_schema
+        for name in arguments:
+            if name not in schema["properties"]:
+                close = difflib.get_close_matches(name, schema["properties"], n=1)
+                hint = f"; did you mean {close[0]}?" if close else ""
+                raise UsageError(f"{self.name} takes no {name}{hint}")
+        given = {name: value for name, value in arguments.items() if value is not None}
+        for name in schema["required"]:
+            if not given.get(name):
+                raise UsageError(f"{self.name} needs {name}")
+        for name, value in given.items():
+            _require_type(name, value, schema["properties"][name])
+        return given
+
+
+def tools() -> dict[str, Tool]:
+    """Every command that answers in json, by name, in the order of the help."""
+    return {command.name: Tool(command) for command in COMMANDS.values() if command.answers}
+
+
+def _document(result: object, rows: int) -> Json:
+    if isinstance(result, Summary):
+        return summary_document(result)
+    if not isinstance(result, Table):
+        raise TypeError(f"{type(result).__name__} is no answer in rows")
+    return document_of(result.first(rows))
+
+
+def _property(name: str, parameter: inspect.Parameter) -> Json:
+    """The JSON Schema of one parameter, by its annotation."""
+    made: Json = {"type": _types(name, parameter)}
+    if "array" in made["type"]:
+        made["items"] = {"type": "string"}
+    if name in SHARED:
+        made["description"] = SHARED[name].meaning
+        if SHARED[name].choices:
+            made["enum"] = list(SHARED[name].choices)
+    elif _is_path(name, parameter):
+        made["description"] = "Paths in the allowed folders: reports, folders of them, or globs."
+    if isinstance(parameter.default, bool | int | float | str) and parameter.default != "":
+        made["default"] = parameter.default
+    return made
+
+
+def _types(name: str, parameter: inspect.Parameter) -> list[str]:
+    words = str(parameter.annotation)
+    if _is_path(name, parameter):
+        return ["array", "string"] if "Paths" in words else ["string"]
+    found = [
+        kind
+        for kind, python in (
+            ("boolean", "bool"),
+            ("integer", "int"),
+            ("number", "float"),
+            ("string", "str"),
+            ("array", ("Iterable", "Sequence")),
+        )
+        if any(word in words for word in ([python] if isinstance(python, str) else python))
+    ]
+    return found or ["string"]
+
+
+def _is_path(name: str, parameter: inspect.Parameter) -> bool:
+    return name == "reports" or "Path" in str(parameter.annotation)
+
+
+def _allowed(given: Any, roots: Roots, parameter: inspect.Parameter) -> Any:
+    """The files behind what was given, all of them in the roots."""
+    if "Paths" not in str(parameter.annotation):
+        return roots.allowed(given)[0]
+    texts = [given] if isinstance(given, str) else given
+    return [path for text in texts for path in roots.allowed(text)]
+
+
+def _require_type(name: str, value: Any, schema: Json) -> None:
+    wanted = [schema["type"]] if isinstance(schema["type"], str) else schema["type"]
+    fits = any(
+        isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
+        for kind in wanted
+    )
+    if not fits or (isinstance(value, list) and not all(isinstance(one, str) for one in value)):
+        raise UsageError(f"{name} must be {' or '.join(wanted)}, not {value!r:.80}")
