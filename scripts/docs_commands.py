@@ -28,6 +28,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "info": (f"{JOB} sample_reports/single_process.sqlite",),
     "iterations": (JOB, f"{JOB} -o iterations.png"),
     "kernels": (f"{JOB} --top 5", f"{JOB} --top 3 --by rank --name base --format csv"),
+    "mcp": (),
     "memory": ("sample_reports/single_process.sqlite",),
     "memory-usage": ("sample_reports/training_memory.pickle",),
     "nvtx": (f"{JOB} --top 12",),
@@ -39,8 +40,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "sample_reports/kernels_h100.ncu.csv",
         "sample_reports/kernels_h100.ncu.csv -o roofline.png",
     ),
+    "schema": ("", "kernels"),
     "select": (f"{JOB} -- python train.py",),
     "stats": (f"{JOB} -r nvtx_gpu_proj_sum",),
+    "skill": ("",),
     "timeline": (f"{JOB} --iteration 4 -o timeline.png",),
     "trace": ("sample_reports/single_process.sqlite --top 12",),
 }

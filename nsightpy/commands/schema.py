@@ -10,13 +10,17 @@ from nsightpy.errors import require_choice
 from nsightpy.render.json_schema import summary_schema, table_schema
 
 
-def schema(command: str) -> dict[str, Any]:
+def schema(command: str | None = None) -> dict[str, Any]:
     """The JSON Schema of the json answers of a `command`, derived from the columns it declares.
+
+    Without one, those of all commands by name.
 
     Its module declares FIELDS (or LAYOUTS, where there are several sets of columns), MORE_FIELDS
     that some answers have beside, and MEMBERS of the document; summarize its SECTIONS. Raises
     UsageError for a command that does not answer in json.
     """
+    if command is None:
+        return {name: schema(name) for name in answering()}
     require_choice("command", command, answering())
     module = importlib.import_module(COMMANDS[command].module)
     if hasattr(module, "SECTIONS"):

@@ -45,6 +45,11 @@ def described_by(command: Callable[..., Any]) -> Callable[[F], F]:
     return decorate
 
 
+def explained(function: F) -> F:
+    """The same for a function that names the shared parameters itself."""
+    return cast(F, described(function, inspect.signature(function)))
+
+
 def described(function: Callable[P, T], signature: Signature) -> Callable[P, T]:
     """The function under a signature, with the shared parameters of it in the docstring."""
 

@@ -40,6 +40,16 @@ LIBRARY_ONLY_OF = {
     "export": {"output", "file_format", "force"},
 }
 
+# What is typed at least.
+WORDS_OF = {
+    "cache": [],
+    "schema": [],
+    "skill": [],
+    "mcp": ["--root", "DIR"],
+    "headroom": ["REPORT", "--ncu", "NCU"],
+    "export": ["REPORT", "-o", "DIR"],
+}
+
 each_command = pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
 
 
@@ -71,9 +81,7 @@ def test_every_command_is_a_function_of_the_library(command: Command) -> None:
 def test_command_and_function_have_the_same_parameters(command: Command) -> None:
     function = inspect.signature(function_of(command)).parameters
     cli = importlib.import_module(command.cli_module).command
-    words = [] if command.name == "cache" else ["REPORT"]
-    words += ["--ncu", "NCU"] if command.name == "headroom" else []
-    words += ["-o", "DIR"] if command.name == "export" else []
+    words = WORDS_OF.get(command.name, ["REPORT"])
     given = cli.make_context(command.name, words).params
     only = LIBRARY_ONLY | LIBRARY_ONLY_OF.get(command.name, set())
     typed = options_of(command)

@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "units": {"errors"},
     "names": set(),
     "frames": set(),
-    "results": {"frames"},
+    "results": {"frames", "names"},
     "readers": DATA,
     "analysis": DATA,
     "render": DATA,

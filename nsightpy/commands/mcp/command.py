@@ -8,12 +8,14 @@ from pathlib import Path
 
 from nsightpy.commands.mcp.roots import Roots
 from nsightpy.errors import NsightpyError
+from nsightpy.query.signature import explained
 
 
+@explained
 def mcp(root: str | Path | Sequence[str | Path], *, use_cache: bool = True) -> None:
     """Serve the commands over stdin and stdout, on the reports in the folders `root` alone.
 
-    It reads and never writes but for the cache of exports (not without `use_cache`), opens no
+    It reads and never writes but for the cache of exports, opens no
     connection, and ends with stdin. Raises UsageError for what is no folder, NsightpyError where
     the package mcp is missing.
     """

@@ -38,7 +38,7 @@ class Roots:
         behind a link, is refused before anything is said of it; so is a folder that holds a link
         out of the allowed ones. Raises UsageError.
         """
-        if "\\0" in given or ".." in Path(given).parts:
+        if not given or "\0" in given or ".." in Path(given).parts:
             raise self._outside(given)
         path = Path(given)
         candidates = [path] if path.is_absolute() else [root / path for root in self.folders]

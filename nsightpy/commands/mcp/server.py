@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from nsightpy import __version__
-from nsightpy.commands.mcp.bounds import bounded, row_count
+from nsightpy.commands.mcp.bounds import bounded
 from nsightpy.commands.mcp.roots import MOST_LISTED, Roots
 from nsightpy.commands.mcp.tools import Json, tools
 from nsightpy.commands.schema import answering, schema
@@ -137,4 +137,4 @@ def _own_answer(name: str, arguments: Mapping[str, Any], roots: Roots) -> Json |
         "total_reports": len(found),
         "notes": [],
     }
-    return bounded(document, row_count(MOST_LISTED))
+    return bounded(document, MOST_LISTED)

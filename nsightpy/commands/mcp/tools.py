@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,8 @@ WITHHELD = frozenset(
     ("dask", "jobs", "progress", "use_cache", "output", "overwrite", "force", "version")
 )
 _SHARED_WORDS = "Parameters that commands share:"
+# What a function raises is the message of a tool that failed.
+_RAISES = re.compile(r"\s*\bRaises [^.]*\.(?=\s|$)")
 _TOP = f"First N rows: {ROWS.usual} without it, {ROWS.most} at most; total_rows says how many."
 _TYPES = {"boolean": bool, "integer": int, "number": int | float, "string": str, "array": list}
 
@@ -48,8 +51,8 @@ class Tool:
     @property
     def description(self) -> str:
         """What it answers: the line of the help, then the function's own words."""
-        own = inspect.cleandoc(self.function.__doc__ or "").partition(_SHARED_WORDS)[0].strip()
-        return f"{self.command.help}\n\n{own}"
+        own = inspect.cleandoc(self.function.__doc__ or "").partition(_SHARED_WORDS)[0]
+        return f"{self.command.help}\n\n{_RAISES.sub('', own).strip()}"
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -85,7 +88,7 @@ class Tool:
                 given[name] = _allowed(given[name], roots, parameter)
         if "use_cache" in inspect.signature(self.function).parameters:
             given["use_cache"] = use_cache
-        return bounded(_document(self.function(**given), rows), rows)
+        return bounded(_document(self.function(**given), rows), max(rows, ROWS.usual))
 
     def _checked(self, arguments: Mapping[str, Any]) -> Json:
         """The arguments that are given, each of the right type. Raises UsageError."""
@@ -96,11 +99,11 @@ class Tool:
                 hint = f"; did you mean {close[0]}?" if close else ""
                 raise UsageError(f"{self.name} takes no {name}{hint}")
         given = {name: value for name, value in arguments.items() if value is not None}
+        for name, value in given.items():
+            _require_type(name, value, schema["properties"][name])
         for name in schema["required"]:
             if not given.get(name):
                 raise UsageError(f"{self.name} needs {name}")
-        for name, value in given.items():
-            _require_type(name, value, schema["properties"][name])
         return given
 
 

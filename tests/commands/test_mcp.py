@@ -1,0 +1,269 @@
+"""nsightpy mcp: read-only tools on allowed folders, asked by the protocol's own client."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nsightpy
+from nsightpy.command_table import COMMANDS
+from nsightpy.commands.mcp.bounds import bounded
+from nsightpy.commands.mcp.roots import Roots
+from nsightpy.commands.mcp.tools import WITHHELD, Tool, tools
+from nsightpy.errors import UsageError
+from nsightpy.render.formats import document_of
+from tests.support.reports import ROOT, refused, state
+
+SAMPLES = ROOT / "sample_reports"
+needs_mcp = pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not here")
+
+
+def asked(roots: Roots, calls: Callable[[Any], Any]) -> Any:
+    """What the calls on a client give, the server in this process."""
+    import anyio
+    from mcp import Client
+
+    from nsightpy.commands.mcp.server import server_of
+
+    async def run() -> Any:
+        async with Client(server_of(roots)) as client:
+            return await calls(client)
+
+    return anyio.run(run)
+
+
+def told(name: str, arguments: Mapping[str, Any], *folders: Path) -> tuple[bool, str]:
+    """Whether a tool failed, and its text."""
+    made = asked(Roots.of(folders or [SAMPLES]), lambda client: client.call_tool(name, arguments))
+    (text,) = made.content
+    assert (made.structured_content is None) == (made.is_error or name == "skill")
+    if made.structured_content is not None:
+        assert json.loads(text.text) == made.structured_content
+    return made.is_error, text.text
+
+
+@needs_mcp
+def test_tools_are_the_commands_that_answer() -> None:
+    listed = asked(Roots.of([SAMPLES]), lambda client: client.list_tools()).tools
+    names = [tool.name for tool in listed]
+    answering = [command.name for command in COMMANDS.values() if command.answers]
+    assert names == ["list_reports", "skill", "schema", *answering]
+    for tool in listed:
+        assert tool.annotations.read_only_hint
+        assert tool.annotations.open_world_hint is False
+        assert not WITHHELD & tool.input_schema["properties"].keys()
+        assert tool.input_schema["additionalProperties"] is False
+    (kernels,) = (tool for tool in listed if tool.name == "kernels")
+    assert "nsys stats --report cuda_gpu_kern_sum" in kernels.description
+    assert "Raises" not in kernels.description
+    assert kernels.input_schema["properties"]["name"]["enum"] == ["demangled", "base", "mangled"]
+    assert kernels.input_schema["required"] == ["reports"]
+
+
+@needs_mcp
+def test_a_tool_answers_as_the_library() -> None:
+    failed, text = told("kernels", {"reports": ["training_4rank"], "top": 3, "rank": 2})
+    assert not failed
+    expected = document_of(nsightpy.kernels(SAMPLES / "training_4rank", rank=2, top=3))
+    assert json.loads(text) == expected
+    failed, text = told("summarize", {"reports": str(SAMPLES / "single_process.sqlite")})
+    assert not failed
+    assert json.loads(text)["schema"] == "nsightpy.summarize/1"
+    failed, text = told(
+        "headroom", {"reports": "training_4rank", "ncu": ["training_4rank.ncu.csv"], "top": 1}
+    )
+    assert (failed, len(json.loads(text)["rows"])) == (False, 1)
+
+
+@needs_mcp
+def test_the_own_tools() -> None:
+    assert told("skill", {}) == (False, nsightpy.skill())
+    assert json.loads(told("schema", {"command": "ranks"})[1]) == nsightpy.schema("ranks")
+    listed = json.loads(told("list_reports", {}, SAMPLES)[1])
+    names = {Path(path).name for path in listed["reports"]}
+    assert {"single_process.sqlite", "kernels_h100.ncu.csv", "training_memory.pickle"} <= names
+    assert {"train_rank0.sqlite", "train_rank0.pt.trace.json.gz"} <= names
+    assert not any(name.endswith(("truth.json", ".md")) for name in names)
+    assert listed["total_reports"] == len(listed["reports"])
+
+
+@needs_mcp
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("kernels", {"reports": "/etc/passwd"}, "is not in the allowed folders"),
+        ("kernels", {"reports": "no_such.sqlite"}, "there is no such file"),
+        ("kernels", {"reports": "x" * 5000}, "File name too long"),
+        ("kernels", {"reports": [""]}, "is not in the allowed folders"),
+        ("kernels", {}, "kernels needs reports"),
+        ("kernels", {"reports": "training_4rank", "tpo": 3}, "did you mean top?"),
+        ("kernels", {"reports": "training_4rank", "top": 1001}, "top must be 1 to 1000"),
+        ("kernels", {"reports": "training_4rank", "top": "3"}, "top must be integer"),
+        ("kernels", {"reports": ["training_4rank"], "jobs": 8}, "takes no jobs"),
+        ("kernels", {"reports": ["training_4rank"], "dask": "tcp://x:1"}, "takes no dask"),
+        ("kernels", {"reports": [1]}, "reports must be"),
+        ("kernels", {"reports": "training_4rank", "by": "colour"}, "cannot split by colour"),
+        ("select", {"reports": "training_4rank", "output": "x"}, "takes no output"),
+        ("operators", {"reports": "single_process.sqlite"}, "holds no operators"),
+        ("roofline", {"reports": "*.ncu.csv", "ceilings": "/etc/hosts"}, "not in the allowed"),
+        ("cache", {"clear": True}, "there is no tool 'cache'"),
+        ("export", {"reports": "training_4rank"}, "there is no tool 'export'"),
+        ("timeline", {"reports": "training_4rank"}, "there is no tool 'timeline'"),
+        ("schema", {}, "command must be one of"),
+        ("skill", {"more": 1}, "skill takes no more"),
+    ],
+)
+def test_what_goes_wrong_is_a_message(name: str, arguments: dict[str, Any], message: str) -> None:
+    failed, text = told(name, arguments)
+    assert failed
+    assert message in text
+    assert "Traceback" not in text
+
+
+@pytest.fixture
+def jail(tmp_path: Path) -> Path:
+    """A folder with one report, and another beside it that must not be read."""
+    inside, outside = tmp_path / "inside", tmp_path / "outside"
+    inside.mkdir()
+    outside.mkdir()
+    for folder in (inside, outside):
+        shutil.copy(SAMPLES / "single_process.sqlite", folder / "a.sqlite")
+    return inside
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        "../outside/a.sqlite",
+        "../outside",
+        "*/../../outside/*.sqlite",
+        "link.sqlite",
+        "folder/a.sqlite",
+        "folder",
+        "folder/*",
+        "l*.sqlite",
+        "b.nsys-rep",
+        ".",
+        "",
+        "a.sqlite\0",
+        "/",
+        "~/x",
+        "*/a.sqlite",
+    ],
+)
+def test_nothing_outside_is_read(jail: Path, given: str) -> None:
+    (jail / "link.sqlite").symlink_to(jail.parent / "outside" / "a.sqlite")
+    (jail / "folder").symlink_to(jail.parent / "outside")
+    (jail / "b.nsys-rep").write_bytes(b"report")
+    (jail / "b.sqlite").symlink_to(jail.parent / "outside" / "a.sqlite")
+    roots = Roots.of([jail])
+    with pytest.raises(UsageError, match=r"is not in the allowed folders|no such file"):
+        roots.allowed(given)
+    assert [path.name for path in roots.reports()] == ["a.sqlite", "b.nsys-rep"]
+
+
+def test_what_lies_inside_is_read_wherever_it_is_named(jail: Path) -> None:
+    (jail / "again.sqlite").symlink_to(jail / "a.sqlite")
+    other = jail.parent / "way"
+    other.symlink_to(jail)
+    roots = Roots.of([other])
+    real = str((jail / "a.sqlite").resolve())
+    for given in ("a.sqlite", "again.sqlite", real, str(other / "a.sqlite"), "a*.sqlite"):
+        assert roots.allowed(given) == [real]
+    assert roots.allowed(".") == [str(jail.resolve())]
+    with pytest.raises(UsageError, match="there is no such file"):
+        roots.allowed("b*.sqlite")
+    assert refused("mcp", "--root", str(jail / "a.sqlite"), code=2)
+
+
+def test_an_answer_leaves_no_file(jail: Path) -> None:
+    before = state(jail / "a.sqlite"), sorted(jail.parent.rglob("*"))
+    answer = tools()["kernels"].answer({"reports": "."}, Roots.of([jail]), use_cache=False)
+    assert answer["rows"]
+    assert (state(jail / "a.sqlite"), sorted(jail.parent.rglob("*"))) == before
+
+
+@pytest.mark.parametrize("tool", tools().values(), ids=list(tools()))
+def test_every_parameter_has_a_type_that_is_checked(tool: Tool) -> None:
+    properties = tool.input_schema["properties"]
+    assert {"reports", "top"} <= properties.keys()
+    for name in properties:
+        with pytest.raises(UsageError, match=name):
+            tool.answer({"reports": "x", name: {"a": 1}}, Roots(()))
+
+
+def test_rows_lists_and_texts_are_bounded() -> None:
+    roots = Roots.of([SAMPLES])
+    trace = tools()["trace"].answer({"reports": "single_process.sqlite"}, roots)
+    assert (len(trace["rows"]), trace["truncated"]) == (50, True)
+    assert trace["total_rows"] == len(nsightpy.trace(SAMPLES / "single_process.sqlite"))
+    document = bounded({"rows": [{"name": "x" * 9000}], "inputs": ["a"] * 99, "notes": []}, 50)
+    assert len(document["rows"][0]["name"]) == 2000
+    assert (len(document["inputs"]), document["notes"]) == (
+        50,
+        ["Cut to the first 50 entries: inputs."],
+    )
+
+
+@needs_mcp
+def test_over_stdio_nothing_but_the_protocol_is_on_stdout() -> None:
+    """The whole program, as an agent starts it."""
+    import anyio
+    from mcp import Client, StdioServerParameters
+
+    program = ["-m", "nsightpy", "mcp", "--root", str(SAMPLES), "--no-cache"]
+    server = StdioServerParameters(
+        command=sys.executable, args=program, env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+
+    async def run() -> Any:
+        async with Client(server) as client:
+            return await client.call_tool("kernels", {"reports": "training_4rank", "top": 1})
+
+    made = anyio.run(run)
+    assert made.structured_content["rows"][0]["key"].startswith("kernel-")
+
+
+@needs_mcp
+def test_raw_lines_are_answers_and_it_ends_with_stdin() -> None:
+    opening = {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "test", "version": "0"},
+    }
+    call = {"name": "info", "arguments": {"reports": "training_4rank"}}
+    requests = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call},
+    ]
+    command = [sys.executable, "-m", "nsightpy", "mcp", "--root", str(SAMPLES)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for request in requests:
+            process.stdin.write(json.dumps(request).encode() + b"\n")
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(2)]
+        process.stdin.close()
+        rest = process.stdout.read()
+        assert process.wait(timeout=30) == 0
+    assert [answer["id"] for answer in answers] == [1, 2]
+    assert len(answers[1]["result"]["structuredContent"]["rows"]) == 4
+    assert rest == b""
+
+
+def test_without_the_package_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    from nsightpy.commands.mcp import command
+
+    monkeypatch.setattr(command, "find_spec", lambda _: None)
+    assert "pip install 'nsightpy[mcp]'" in refused("mcp", "--root", str(SAMPLES))

@@ -1,0 +1,224 @@
+"""Keys of rows: one thing has one key, in every command, of every report and tool."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import nsightpy
+from nsightpy.names import canonical_name
+from nsightpy.results import Abstention, Field, Finding, Table, findings_table
+from nsightpy.results.keys import RowKey, key_of
+from tests.support.reports import NSYS, ROOT, ask, needs_reports
+
+SAMPLES = ROOT / "sample_reports"
+TRAINING = SAMPLES / "training_4rank"
+MEASURED = SAMPLES / "training_4rank.ncu.csv"
+NCU = SAMPLES / "kernels_h100.ncu.csv"
+
+
+def rows(*request: str | Path) -> list[dict[str, Any]]:
+    found = ask(*request, "--format", "json").json["rows"]
+    assert isinstance(found, list)
+    assert found
+    return found
+
+
+def by_key(column: str, *request: str | Path) -> dict[str, str]:
+    return {row["key"]: row[column] for row in rows(*request)}
+
+
+def test_a_kernel_has_one_key_in_every_command() -> None:
+    kernels = by_key("Name", "kernels", TRAINING)
+    assert len(kernels) == len({canonical_name(name) for name in kernels.values()})
+    for column, *request in (
+        ("name", "launches", TRAINING),
+        ("name", "imbalance", TRAINING),
+        ("name", "select", TRAINING),
+        ("name", "headroom", TRAINING, "--ncu", MEASURED),
+        ("Name", "kernels", TRAINING, "--by", "rank,grid"),
+        ("Name", "kernels", TRAINING / "train_rank2.sqlite"),
+        ("Kernel Name", "trace", TRAINING, "--launches"),
+    ):
+        found = by_key(column, *request)
+        assert found.items() <= kernels.items(), request
+    roofline = by_key("kernel", "roofline", MEASURED)
+    assert roofline.keys() <= kernels.keys()
+    traced = by_key("Name", "trace", TRAINING)
+    assert {key for key in traced if key.startswith("kernel-")} == kernels.keys()
+    memory = by_key("Operation", "memory", TRAINING)
+    assert {key for key in traced if key.startswith("memory-")} == memory.keys()
+
+
+def test_variants_are_told_apart_by_their_shape() -> None:
+    selected = {row["variant_key"]: row for row in rows("select", TRAINING)}
+    joined = {row["variant_key"]: row for row in rows("headroom", TRAINING, "--ncu", MEASURED)}
+    measured = {row["variant_key"] for row in rows("roofline", MEASURED)}
+    assert selected.keys() & joined.keys() & measured
+    for key in selected.keys() & joined.keys():
+        assert selected[key]["grid"] == joined[key]["grid"]
+    assert all(key.startswith("variant-") for key in selected)
+
+
+def test_ranges_and_calls_have_one_key() -> None:
+    calls = by_key("Name", "api", TRAINING)
+    assert by_key("api", "sync-waits", TRAINING).items() <= calls.items()
+    assert by_key("Name", "trace", TRAINING, "--api").keys() == calls.keys()
+    ranges = {(row["range"], row["domain"]): row["key"] for row in rows("nvtx", TRAINING)}
+    summary = ask("summarize", TRAINING, "--format", "json").json
+    assert summary["nvtx"]
+    for row in summary["nvtx"]:
+        assert ranges[row["range"], row["domain"]] == row["key"]
+    assert {row["key"] for row in summary["kernels"]} <= by_key("Name", "kernels", TRAINING).keys()
+    assert "key" not in summary["collectives"][0]
+
+
+@needs_reports
+def test_findings_have_the_key_of_the_kernel_that_they_name() -> None:
+    report = NSYS / "gpt2.7b_a100_2024.6.sqlite"
+    kernels = by_key("Name", "kernels", report)
+    found = {row["id"]: row["key"] for row in rows("findings", report)}
+    assert found["fp32-gemm"] in kernels
+    assert found["dominating-kernel"] in kernels
+    summary = ask("summarize", report, "--format", "json").json["findings"]
+    assert {row["id"]: row["key"] for row in summary} == found
+
+
+@needs_reports
+def test_a_key_does_not_depend_on_the_report() -> None:
+    before, after = (
+        by_key("Name", "kernels", NSYS / f"mfu_2gpu_{when}_h100_2026.2.sqlite")
+        for when in ("before", "after")
+    )
+    both = before.keys() & after.keys()
+    assert len(both) > 5
+    assert all(before[key] == after[key] for key in both)
+    assert not (set(before.values()) & set(after.values())) - {before[key] for key in both}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("void k<(int)4>(float *, T1)", "void k<4>(float*, int)"),
+        ("void k<(bool)1, float>(T2 *)", "void k<true, float>(float*)"),
+        ("void k<4u, -2l>(int)", "void k<4, -2>(T1)"),
+        ("void (anonymous namespace)::k<float>(T1)", "void <unnamed>::k<float>(T1)"),
+        ("gemm(float *, const float *)", "gemm(float*, const float*)"),
+        ("ns::k<ns::f<int>, (int)8>(T1)", "ns::k<ns::f<int>,8>(T1)"),
+    ],
+)
+def test_the_styles_of_demanglers_agree(one: str, other: str) -> None:
+    assert canonical_name(one) == canonical_name(other)
+    assert key_of("kernel", one) == key_of("kernel", other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("k<4>(int)", "k<8>(int)"),
+        ("k(float*)", "k(double*)"),
+        ("a::k<float>(T1)", "b::k<float>(T1)"),
+        ("_Z1kPf", "_Z1kPd"),
+        ("k<true>()", "k<false>()"),
+        ("triton_poi_fused_0", "triton_poi_fused_1"),
+    ],
+)
+def test_other_kernels_have_other_keys(one: str, other: str) -> None:
+    assert key_of("kernel", one) != key_of("kernel", other)
+
+
+@given(st.text(), st.text())
+def test_any_name_has_a_key(name: str, other: str) -> None:
+    assert re.fullmatch(r"kernel-[0-9a-f]{16}|memory-[0-9a-f]{16}", key_of("kernel", name))
+    assert (key_of("range", name) == key_of("range", other)) == (name == other)
+    assert canonical_name(canonical_name(name)) == canonical_name(name) or "void " in name
+
+
+def test_keys_are_kept() -> None:
+    """Programs keep them: these must never change."""
+    assert key_of("kernel", "void k<(int)4>(float *)") == "kernel-6f77c709c8c2cb5a"
+    assert key_of("range", "forward", "") == "range-448246ee4bd0d0d2"
+    assert key_of("api", "cudaLaunchKernel_v7000") == key_of("api", "cudaLaunchKernel")
+    assert key_of("api", "cuMemAlloc_v2") != key_of("api", "cuMemAlloc")
+    assert key_of("kernel", "[CUDA memset]") == key_of("memory", "[CUDA memset]")
+
+
+def test_a_row_without_a_name_has_no_key() -> None:
+    table = Table("kernels", (Field("Name", "text"),), (("k",), (None,), ("",)))
+    assert [row["key"] for row in table.keyed()] == [key_of("kernel", "k"), None, None]
+    assert RowKey("range", ("range", "domain")).of({"range": None, "domain": "d"}) is None
+    found = [Finding("a", "info", "x", about=("kernel", "k")), Finding("b", "info", "y")]
+    assert [row["key"] for row in findings_table(found).keyed()] == [key_of("kernel", "k"), None]
+    assert [row["key"] for row in findings_table(found).first(1).keyed()] == [key_of("kernel", "k")]
+
+
+def test_the_first_rows_say_how_many_there_are() -> None:
+    table = Table("x", (Field("n"),), ((1,), (2,), (3,)))
+    assert not table.truncated
+    assert (table.first(2).rows, table.first(2).total_rows) == (((1,), (2,)), 3)
+    assert table.first(2).first(1).total_rows == 3
+    assert table.first(2).truncated
+    assert table.first(3) is table is table.first(None)
+
+
+@pytest.mark.parametrize("command", ["kernels", "api", "memory", "nvtx", "launches"])
+def test_top_is_counted(command: str) -> None:
+    whole = ask(command, TRAINING, "--top", "1000", "--format", "json").json
+    cut = ask(command, TRAINING, "--top", "2", "--format", "json").json
+    assert (whole["total_rows"], whole["truncated"]) == (len(whole["rows"]), False)
+    assert (cut["total_rows"], cut["truncated"]) == (len(whole["rows"]), True)
+    assert cut["rows"] == whole["rows"][:2]
+
+
+def test_gaps_that_are_not_shown_are_counted() -> None:
+    table = nsightpy.gaps(TRAINING)
+    assert (len(table), table.truncated) == (20, True)
+    assert any(f"longest 20 of {table.total_rows:,} idle" in note for note in table.notes)
+
+
+def test_abstentions_are_notes_and_data() -> None:
+    table = nsightpy.nvtx_metrics(SAMPLES / "single_process.sqlite")
+    said = table.abstentions[0]
+    assert said.reason == "The capture holds no GPU metrics."
+    assert "--gpu-metrics-devices=all" in said.what_would_help
+    assert said in table.notes
+    assert str(said) == f"{said.reason} {said.what_would_help}"
+    again = pickle.loads(pickle.dumps(said))
+    assert (again, again.record()) == (said, said.record())
+    assert isinstance(again, Abstention)
+    of_trace = nsightpy.nvtx_metrics(SAMPLES / "torch_2rank").abstentions[0]
+    assert of_trace.what_would_help.startswith("Traces of PyTorch never do;")
+
+
+@needs_reports
+@pytest.mark.parametrize(
+    ("command", "options", "report", "helps"),
+    [
+        ("kernels", {}, "no_kernels_a100_2026.2", "Profile with `-t cuda`"),
+        ("nvtx", {}, "trixi_v100_2023.1", "`nsys profile -t cuda,nvtx`"),
+        ("api", {"library": "mpi"}, "trixi_v100_2023.1", "`nsys profile -t mpi`"),
+        ("memory_usage", {}, "trixi_v100_2023.1", "--cuda-memory-usage=true"),
+        ("collectives", {}, "trixi_v100_2023.1", "`nsys profile -t cuda,nvtx`"),
+        ("imbalance", {}, "trixi_v100_2023.1", "Give their reports"),
+        ("breakdown", {}, "cudagraph_a100_2024.6", "--cuda-graph-trace=node"),
+        ("iterations", {}, "trixi_v100_2023.1", "NVTX range around each step"),
+    ],
+)
+def test_what_would_have_recorded_it(
+    command: str, options: dict[str, Any], report: str, helps: str
+) -> None:
+    table = getattr(nsightpy, command)(NSYS / f"{report}.sqlite", **options)
+    assert any(helps in one.what_would_help for one in table.abstentions), table.notes
+
+
+@needs_reports
+def test_what_a_capture_would_have_shown_is_no_abstention() -> None:
+    """It recorded the GPU's work, and there were no copies: nothing is missing."""
+    table = nsightpy.memory(NSYS / "trixi_v100_2023.1.sqlite")
+    assert (len(table), table.abstentions) == (0, ())
