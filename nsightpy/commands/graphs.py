@@ -28,14 +28,14 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row, Table
+from nsightpy.results import Abstention, Field, Row, Table
 from nsightpy.units import counted, format_time
 
 _PLACED = (Field("rank", "id"), Field("device", "id"), Field("graph", "id"))
 FIELDS = {
     "graph": (
         *_PLACED,
-        Field("traced", "text"),
+        Field("traced", "text", own=True),
         Field("replays"),
         Field("operations"),
         Field("launch_med_ns", "ns", 1),
@@ -74,6 +74,7 @@ FIELDS = {
         Field("created_in", "text"),
     ),
 }
+LAYOUTS = tuple(FIELDS.values())
 _WORK = {"kernels": "name", "memory_operations": "operation"}
 NO_GRAPHS = "the program launched none while it was captured, or CUDA was not traced."
 
@@ -122,7 +123,7 @@ def graphs(
     else:
         total = [field.name for field in FIELDS[by]].index("total_ns")
         rows.sort(key=lambda row: (-int(row[total] or 0), tuple(map(str, row))))
-    return request.finish(Table("graphs", FIELDS[by], tuple(rows[:top])), *_notes(parts, by))
+    return request.finish(Table("graphs", FIELDS[by], tuple(rows)).first(top), *_notes(parts, by))
 
 
 def _graphs(report: SystemReport, *, by: str, scope: Scope) -> _Part:
@@ -160,7 +161,7 @@ def _narrowed(report: SystemReport, scope: Scope, name: str) -> Frame:
 
 
 def _notes(parts: Sequence[_Part], by: str) -> list[str]:
-    notes = []
+    notes: list[str] = []
     calls, operations = (sum(part.in_graphs[place] for part in parts) for place in (0, 1))
     eager = [part.eager_ns for part in parts if part.eager_ns is not None]
     if operations:
@@ -171,5 +172,8 @@ def _notes(parts: Sequence[_Part], by: str) -> list[str]:
         notes.append(f"{text}{other}.")
     whole = sum(part.whole for part in parts)
     if whole and by == "node":
-        notes.append(f"{counted(whole, 'replay')} traced as a whole are in no row.")
+        reason = f"{counted(whole, 'replay')} traced as a whole are in no row."
+        notes.append(
+            Abstention(reason, "`nsys profile --cuda-graph-trace=node` shows their nodes.")
+        )
     return notes

@@ -21,7 +21,7 @@ from nsightpy.results import Field, Row, Table
 FIELDS = (
     Field("rank", "id"),
     Field("step", "id"),
-    Field("phase", "text"),
+    Field("phase", "text", own=True),
     Field("requests"),
     Field("tokens"),
     Field("start_ns", "ns"),
@@ -59,7 +59,7 @@ def inference_steps(reports: Paths, *, top: int | None = None, **common: Unpack[
     ]
     rows.sort(key=lambda row: (int(row[5] or 0), str(row[0])))
     notes = step_lines([step for _, (steps, _) in results for step in steps])
-    return request.finish(Table("inference-steps", FIELDS, tuple(rows[:top])), *notes)
+    return request.finish(Table("inference-steps", FIELDS, tuple(rows)).first(top), *notes)
 
 
 def _steps(report: SystemReport, *, scope: Scope) -> tuple[list[Step], list[int | None]]:

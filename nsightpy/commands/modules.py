@@ -85,7 +85,7 @@ def modules(
         raise MissingDataError(request.ranks.inputs[0], "holds no modules", NO_MODULES)
     whole = sum(part.device_ns for part in parts)
     rows = _rows(_merged(parts), whole, depth)
-    return request.finish(Table("modules", FIELDS, tuple(rows[:top])), *_notes(parts))
+    return request.finish(Table("modules", FIELDS, tuple(rows)).first(top), *_notes(parts))
 
 
 @dataclass(frozen=True)

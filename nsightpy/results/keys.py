@@ -16,7 +16,7 @@ from nsightpy.names import canonical_name
 from nsightpy.results.listing import Value
 
 KERNEL, VARIANT, MEMORY, API = "kernel", "variant", "memory", "api"
-RANGE, OPERATOR, COLLECTIVE = "range", "operator", "collective"
+RANGE, OPERATOR, COLLECTIVE, MODULE = "range", "operator", "collective", "module"
 # The CUDA runtime's entry points carry the version that introduced them: cudaLaunchKernel_v7000.
 _ENTRY_VERSION = re.compile(r"_v\d{4,}$")
 _KEPT = 1 << 16
@@ -78,6 +78,8 @@ ROW_KEYS: Mapping[str, tuple[RowKey, ...]] = {
     "sync-waits": _of(API, "api"),
     "nvtx": _of(RANGE, "range", "domain"),
     "nvtx-metrics": _of(RANGE, "range", "domain"),
+    "modules": _of(MODULE, "module", "domain"),
+    "graphs": _of(KERNEL, "name"),
     "operators": _of(OPERATOR, "operator"),
     "collectives": _of(COLLECTIVE, "operation", "bytes", "ranks"),
 }

@@ -25,7 +25,7 @@ NCU = SAMPLES / "kernels_h100.ncu.csv"
 SNAPSHOT = SAMPLES / "training_memory.pickle"
 MEASURED = SAMPLES / "training_4rank.ncu.csv"
 # What needs another kind of report than one of nsys.
-SPECIAL = {"roofline", "headroom", "operators"}
+SPECIAL = {"roofline", "headroom", "operators", "modules", "graphs", "inference-steps"}
 PLAIN = [name for name in answering() if name not in SPECIAL]
 REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     *((name, TRAINING, "--top", "3") for name in ("kernels", "nvtx", "collectives", "gaps")),
@@ -37,6 +37,7 @@ REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     ("memory", SINGLE, "--by", "rank,device,process,stream,memory"),
     ("operators", TRACES, "--by", "shape,thread,rank,module"),
     ("operators", TRACES),
+    ("modules", TRAINING),
     *(("trace", SINGLE, f"--{kind}") for kind in ("api", "nvtx-ranges", "launches")),
     ("trace", TRAINING, "--top", "9"),
     ("nvtx", TRAINING, "--tree"),
@@ -105,7 +106,8 @@ def test_the_difference_of_two_snapshots(tmp_path: Path) -> None:
 
 
 def test_every_command_is_validated() -> None:
-    assert {str(request[0]) for request in REQUESTS} == set(answering())
+    only_real = {"graphs", "inference-steps"}
+    assert {str(request[0]) for request in REQUESTS} == set(answering()) - only_real
 
 
 def test_a_wrong_document_is_told() -> None:
@@ -133,6 +135,10 @@ def test_answers_about_other_real_files() -> None:
     for name in ("vit_h100", "sglang_decode_graphs"):
         for path in sorted((REPORTS / "kineto").glob(f"{name}*.json.gz"))[:1]:
             validated("operators", path)
+            if name.startswith("sglang"):
+                validated("inference-steps", path)
+                for by in ("graph", "replay", "node"):
+                    validated("graphs", path, "--by", by)
             validated("kernels", path)
     for path in sorted((REPORTS / "ncu").glob("*.csv"))[:2]:
         validated("roofline", path)
