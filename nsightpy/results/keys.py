@@ -26,15 +26,19 @@ _KEPT = 1 << 16
 class RowKey:
     """What identifies the thing that a row is about: its kind, the columns, the key's own column.
 
-    The first column holds the name; a row without one has no key.
+    The first column holds the name; a row without one has no key. `only`: a column and its value in
+    the rows that have one.
     """
 
     kind: str
     columns: tuple[str, ...]
     name: str = "key"
+    only: tuple[str, str] | None = None
 
     def of(self, row: Mapping[str, Value]) -> str | None:
         """The key of a row, given by column; None where it names nothing."""
+        if self.only is not None and row.get(self.only[0]) != self.only[1]:
+            return None
         first, *more = (row[column] for column in self.columns)
         return key_of(self.kind, str(first), *more) if first not in (None, "") else None
 
@@ -81,5 +85,6 @@ ROW_KEYS: Mapping[str, tuple[RowKey, ...]] = {
     "modules": _of(MODULE, "module", "domain"),
     "graphs": _of(KERNEL, "name"),
     "operators": _of(OPERATOR, "operator"),
+    "compare": (RowKey(KERNEL, ("name",), only=("section", "kernel")),),
     "collectives": _of(COLLECTIVE, "operation", "bytes", "ranks"),
 }

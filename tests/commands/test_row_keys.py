@@ -158,6 +158,12 @@ def test_a_row_without_a_name_has_no_key() -> None:
     assert [row["key"] for row in findings_table(found).first(1).keyed()] == [key_of("kernel", "k")]
 
 
+def test_rows_of_other_kinds_have_no_key() -> None:
+    fields = (Field("name", "text"), Field("section", "text"))
+    table = Table("compare", fields, (("step", "step"), ("k", "kernel")))
+    assert [row["key"] for row in table.keyed()] == [None, key_of("kernel", "k")]
+
+
 def test_the_first_rows_say_how_many_there_are() -> None:
     table = Table("x", (Field("n"),), ((1,), (2,), (3,)))
     assert not table.truncated

@@ -25,7 +25,7 @@ NCU = SAMPLES / "kernels_h100.ncu.csv"
 SNAPSHOT = SAMPLES / "training_memory.pickle"
 MEASURED = SAMPLES / "training_4rank.ncu.csv"
 # What needs another kind of report than one of nsys.
-SPECIAL = {"roofline", "headroom", "operators", "modules", "graphs", "inference-steps"}
+SPECIAL = {"roofline", "headroom", "operators", "modules", "graphs", "inference-steps", "compare"}
 PLAIN = [name for name in answering() if name not in SPECIAL]
 REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     *((name, TRAINING, "--top", "3") for name in ("kernels", "nvtx", "collectives", "gaps")),

@@ -23,8 +23,14 @@ Json = dict[str, Any]
 
 # No tool takes these: where work is done, what is kept or written, what only a program can give.
 WITHHELD = frozenset(
-    ("dask", "jobs", "progress", "use_cache", "output", "overwrite", "force", "version")
+    (
+        *("dask", "jobs", "progress", "use_cache", "version"),
+        *("output", "overwrite", "force", "save_baseline"),
+    )
 )
+# Annotations of paths of several files, and of one.
+_PATHS = re.compile(r"\b(?:\w*Paths|Runs)\b")
+_PATH = re.compile(r"\bPath\b")
 _SHARED_WORDS = "Parameters that commands share:"
 # What a function raises is the message of a tool that failed.
 _RAISES = re.compile(r"\s*\bRaises [^.]*\.(?=\s|$)")
@@ -85,7 +91,8 @@ class Tool:
             given.pop("top", None)
         for name, parameter in self.parameters.items():
             if name in given and _is_path(name, parameter):
-                given[name] = _allowed(given[name], roots, parameter)
+                several = _are_paths(name, parameter)
+                given[name] = _allowed(given[name], roots, several=several)
         if "use_cache" in inspect.signature(self.function).parameters:
             given["use_cache"] = use_cache
         return bounded(_document(self.function(**given), rows), max(rows, ROWS.usual))
@@ -139,7 +146,7 @@ def _property(name: str, parameter: inspect.Parameter) -> Json:
 def _types(name: str, parameter: inspect.Parameter) -> list[str]:
     words = str(parameter.annotation)
     if _is_path(name, parameter):
-        return ["array", "string"] if "Paths" in words else ["string"]
+        return ["array", "string"] if _are_paths(name, parameter) else ["string"]
     found = [
         kind
         for kind, python in (
@@ -155,12 +162,16 @@ def _types(name: str, parameter: inspect.Parameter) -> list[str]:
 
 
 def _is_path(name: str, parameter: inspect.Parameter) -> bool:
-    return name == "reports" or "Path" in str(parameter.annotation)
+    return _are_paths(name, parameter) or bool(_PATH.search(str(parameter.annotation)))
 
 
-def _allowed(given: Any, roots: Roots, parameter: inspect.Parameter) -> Any:
+def _are_paths(name: str, parameter: inspect.Parameter) -> bool:
+    return name == "reports" or bool(_PATHS.search(str(parameter.annotation)))
+
+
+def _allowed(given: Any, roots: Roots, *, several: bool) -> Any:
     """The files behind what was given, all of them in the roots."""
-    if "Paths" not in str(parameter.annotation):
+    if not several:
         return roots.allowed(given)[0]
     texts = [given] if isinstance(given, str) else given
     return [path for text in texts for path in roots.allowed(text)]
