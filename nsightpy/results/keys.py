@@ -85,6 +85,7 @@ ROW_KEYS: Mapping[str, tuple[RowKey, ...]] = {
     "modules": _of(MODULE, "module", "domain"),
     "graphs": _of(KERNEL, "name"),
     "operators": _of(OPERATOR, "operator"),
+    "stats": _of(KERNEL, "Kernel Name"),
     "compare": (RowKey(KERNEL, ("name",), only=("section", "kernel")),),
     "collectives": _of(COLLECTIVE, "operation", "bytes", "ranks"),
 }

@@ -47,6 +47,7 @@ WORDS_OF = {
     "skill": [],
     "mcp": ["--root", "DIR"],
     "headroom": ["REPORT", "--ncu", "NCU"],
+    "stats": ["REPORT", "--report", "NAME"],
     "export": ["REPORT", "-o", "DIR"],
 }
 

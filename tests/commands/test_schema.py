@@ -11,6 +11,7 @@ import pytest
 
 import nsightpy
 from nsightpy.commands.schema import answering
+from nsightpy.commands.stats.command import SUMMARIES
 from nsightpy.errors import UsageError
 from tests.support.documents import ENVELOPE
 from tests.support.reports import DDP, NSYS, REPORTS, ROOT, ask, needs_reports, refused
@@ -25,7 +26,8 @@ NCU = SAMPLES / "kernels_h100.ncu.csv"
 SNAPSHOT = SAMPLES / "training_memory.pickle"
 MEASURED = SAMPLES / "training_4rank.ncu.csv"
 # What needs another kind of report than one of nsys.
-SPECIAL = {"roofline", "headroom", "operators", "modules", "graphs", "inference-steps", "compare"}
+SPECIAL = {"roofline", "headroom", "operators", "modules", "graphs", "inference-steps", "stats"}
+SPECIAL |= {"compare"}
 PLAIN = [name for name in answering() if name not in SPECIAL]
 REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     *((name, TRAINING, "--top", "3") for name in ("kernels", "nvtx", "collectives", "gaps")),
@@ -38,6 +40,7 @@ REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     ("operators", TRACES, "--by", "shape,thread,rank,module"),
     ("operators", TRACES),
     ("modules", TRAINING),
+    *(("stats", SINGLE, "--report", name) for name in SUMMARIES),
     *(("trace", SINGLE, f"--{kind}") for kind in ("api", "nvtx-ranges", "launches")),
     ("trace", TRAINING, "--top", "9"),
     ("nvtx", TRAINING, "--tree"),

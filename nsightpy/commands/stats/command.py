@@ -15,7 +15,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Table
+from nsightpy.results import Abstention, Table
 
 SUMMARIES: Mapping[str, Summary] = {
     **host_and_device.SUMMARIES,
@@ -24,6 +24,7 @@ SUMMARIES: Mapping[str, Summary] = {
     **mpi.SUMMARIES,
     **unified_memory.SUMMARIES,
 }
+LAYOUTS = tuple(summary.fields for summary in SUMMARIES.values())
 # Summaries that are commands of their own, with more to ask about.
 COMMANDS = {
     "cuda_gpu_kern_sum": "kernels",
@@ -52,8 +53,9 @@ def stats(
     parts = request.map(partial(_tallies, name=report, scope=request.scope)).values
     merged = [merge(list(tallies)).statistics() for tallies in zip(*parts, strict=True)]
     fields, rows = summary.shown(merged)
-    notes = [] if rows else [f"The capture holds nothing of it: `nsys profile {summary.records}`."]
-    return request.finish(Table("stats", fields, tuple(rows[:top])), *notes)
+    helps = f"`nsys profile {summary.records}` records it."
+    notes = [] if rows else [Abstention("The capture holds nothing of it.", helps)]
+    return request.finish(Table("stats", fields, tuple(rows)).first(top), *notes)
 
 
 def _tallies(report: SystemReport, *, name: str, scope: Scope) -> Tallies:

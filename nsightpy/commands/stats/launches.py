@@ -81,5 +81,6 @@ SUMMARIES = {
         _phases,
         _shown,
         "-t cuda",
+        tallies=4,
     )
 }

@@ -188,8 +188,13 @@ SUMMARIES = {
         _by_kernel,
         _kernels_shown,
         "-t cuda,nvtx",
+        tallies=2,
     ),
     "nvtx_gpu_proj_sum": Summary(
-        "NVTX ranges projected onto the GPU.", _projected, _projected_shown, "-t cuda,nvtx"
+        "NVTX ranges projected onto the GPU.",
+        _projected,
+        _projected_shown,
+        "-t cuda,nvtx",
+        tallies=5,
     ),
 }

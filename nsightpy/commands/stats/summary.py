@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from nsightpy.analysis.ranking import TIME_FIELDS, time_values
-from nsightpy.analysis.tally import Statistics, Tally
+from nsightpy.analysis.tally import Statistics, Tally, merge
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row
@@ -21,13 +21,20 @@ Shown: TypeAlias = tuple[tuple[Field, ...], list[Row]]
 class Summary:
     """How one summary is made: tallies of a report, which merge; fields and rows of them.
 
-    `records` says what `nsys profile` must be told, where the capture holds nothing of it.
+    `records` says what `nsys profile` must be told, where the capture holds nothing of it;
+    `tallies` is how many a report gives.
     """
 
     help: str
     tally: Callable[[SystemReport, Scope], Tallies]
     shown: Callable[[Sequence[Statistics]], Shown]
     records: str
+    tallies: int = 1
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """Its columns, whatever the reports hold."""
+        return self.shown([merge([]).statistics()] * self.tallies)[0]
 
 
 def times(*labels: str, count: str = "Instances") -> Callable[[Sequence[Statistics]], Shown]:

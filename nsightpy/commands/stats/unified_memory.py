@@ -82,6 +82,7 @@ SUMMARIES = {
         _total,
         _total_shown,
         "--cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true",
+        tallies=3,
     ),
     "um_cpu_page_faults_sum": Summary(
         "Page faults of processors by instruction.",
