@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.sync_waits import sync_waits as sync_waits
     from nsightpy.commands.timeline import timeline as timeline
     from nsightpy.commands.trace.command import trace as trace
+    from nsightpy.commands.utilization import utilization as utilization
     from nsightpy.figures import breakdown_figure as breakdown_figure
     from nsightpy.figures import headroom_figure as headroom_figure
     from nsightpy.figures import iterations_figure as iterations_figure
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from nsightpy.figures import queue_figure as queue_figure
     from nsightpy.figures import roofline_figure as roofline_figure
     from nsightpy.figures import timeline_figure as timeline_figure
+    from nsightpy.figures import utilization_figure as utilization_figure
     from nsightpy.ncu_set import open_ncu_reports
     from nsightpy.rank_set import RankSet, open_ranks
     from nsightpy.report_set import ReportSet

@@ -66,6 +66,11 @@ _TABLE = (
         "How each device's time divides: busy, exposed, idle.",
         figure="breakdown_figure",
     ),
+    Command(
+        "utilization",
+        "Busy, compute and communication of every device over time.",
+        figure="utilization_figure",
+    ),
     Command("findings", "What stands out, and what it could give back at most.", folder=True),
     Command("gaps", "The longest idle intervals: cause, host activity, operations around."),
     Command("ranks", "Every rank on one clock: offsets, waits, the straggler."),

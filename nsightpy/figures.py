@@ -14,6 +14,7 @@ from nsightpy.commands.launch_queues import launch_queues
 from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.timeline import timeline
+from nsightpy.commands.utilization import utilization
 from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common
 from nsightpy.query.signature import command_function, described, described_by
@@ -24,6 +25,7 @@ from nsightpy.render.plots import (
     iterations_plot,
     memory_plot,
     queue_plot,
+    utilization_plot,
 )
 from nsightpy.render.roofline import plot as roofline_plot
 from nsightpy.render.timeline import plot as timeline_plot
@@ -50,6 +52,7 @@ breakdown_figure = _figure_of(breakdown, budget_plot.breakdown_figure)
 iterations_figure = _figure_of(iterations, iterations_plot.iterations_figure)
 memory_figure = _figure_of(memory_usage, memory_plot.memory_figure)
 queue_figure = _figure_of(launch_queues, queue_plot.queue_figure)
+utilization_figure = _figure_of(utilization, utilization_plot.utilization_figure)
 
 
 @command_function
