@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.gaps import gaps as gaps
     from nsightpy.commands.graphs import graphs as graphs
     from nsightpy.commands.headroom.command import headroom as headroom
+    from nsightpy.commands.histogram import histogram as histogram
     from nsightpy.commands.imbalance import imbalance as imbalance
     from nsightpy.commands.inference_steps import inference_steps as inference_steps
     from nsightpy.commands.info.command import info as info
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.nvtx import nvtx as nvtx
     from nsightpy.commands.nvtx_metrics import nvtx_metrics as nvtx_metrics
     from nsightpy.commands.operators import operators as operators
+    from nsightpy.commands.pace import pace as pace
     from nsightpy.commands.ranks import ranks as ranks
     from nsightpy.commands.roofline.command import roofline as roofline
     from nsightpy.commands.select.command import select as select
@@ -54,8 +56,10 @@ if TYPE_CHECKING:
     from nsightpy.commands.utilization import utilization as utilization
     from nsightpy.figures import breakdown_figure as breakdown_figure
     from nsightpy.figures import headroom_figure as headroom_figure
+    from nsightpy.figures import histogram_figure as histogram_figure
     from nsightpy.figures import iterations_figure as iterations_figure
     from nsightpy.figures import memory_figure as memory_figure
+    from nsightpy.figures import pace_figure as pace_figure
     from nsightpy.figures import queue_figure as queue_figure
     from nsightpy.figures import roofline_figure as roofline_figure
     from nsightpy.figures import timeline_figure as timeline_figure

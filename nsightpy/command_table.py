@@ -88,6 +88,16 @@ _TABLE = (
         "Where a run repeats, and what each iteration's time went to.",
         figure="iterations_figure",
     ),
+    Command(
+        "pace",
+        "One kernel, range or collective, instance by instance.",
+        figure="pace_figure",
+    ),
+    Command(
+        "histogram",
+        "How durations are distributed, and the modes of each name.",
+        figure="histogram_figure",
+    ),
     Command("nvtx", "Code ranges by host time and by the GPU time they caused."),
     Command("nvtx-metrics", "GPU metrics sampled over each code range."),
     Command(

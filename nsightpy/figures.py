@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.commands.breakdown import breakdown
 from nsightpy.commands.headroom.command import headroom
+from nsightpy.commands.histogram import histogram
 from nsightpy.commands.iterations import iterations
 from nsightpy.commands.launch_queues import launch_queues
 from nsightpy.commands.memory_usage.command import memory_usage
+from nsightpy.commands.pace import pace
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.timeline import timeline
 from nsightpy.commands.utilization import utilization
@@ -22,8 +24,10 @@ from nsightpy.rank_set import Paths
 from nsightpy.render.plots import (
     budget_plot,
     headroom_plot,
+    histogram_plot,
     iterations_plot,
     memory_plot,
+    pace_plot,
     queue_plot,
     utilization_plot,
 )
@@ -49,9 +53,11 @@ def _figure_of(command: Callable[P, T], draw: Callable[[T], Figure]) -> Callable
 
 
 breakdown_figure = _figure_of(breakdown, budget_plot.breakdown_figure)
+histogram_figure = _figure_of(histogram, histogram_plot.histogram_figure)
 iterations_figure = _figure_of(iterations, iterations_plot.iterations_figure)
 memory_figure = _figure_of(memory_usage, memory_plot.memory_figure)
 queue_figure = _figure_of(launch_queues, queue_plot.queue_figure)
+pace_figure = _figure_of(pace, pace_plot.pace_figure)
 utilization_figure = _figure_of(utilization, utilization_plot.utilization_figure)
 
 

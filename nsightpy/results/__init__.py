@@ -5,8 +5,10 @@ from __future__ import annotations
 from nsightpy.results.listing import LazyRows, Row
 from nsightpy.results.tables import (
     AnyTable,
+    DurationModes,
     Field,
     Finding,
+    Histogram,
     MemoryGrowth,
     MemorySeries,
     MemoryUsage,
@@ -21,8 +23,10 @@ from nsightpy.results.tables import (
 
 __all__ = [
     "AnyTable",
+    "DurationModes",
     "Field",
     "Finding",
+    "Histogram",
     "LazyRows",
     "MemoryGrowth",
     "MemorySeries",

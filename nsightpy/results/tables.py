@@ -154,6 +154,26 @@ class QueueLengths(Table):
 
 
 @dataclass(frozen=True)
+class DurationModes:
+    """What the durations of one name gather around: medians in ns, ascending, and how many each."""
+
+    name: str
+    medians_ns: tuple[float, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def instances(self) -> int:
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, repr=False)
+class Histogram(Table):
+    """The table of `nsightpy histogram`, and the modes of each name in its order."""
+
+    modes: tuple[DurationModes, ...] = ()
+
+
+@dataclass(frozen=True)
 class Finding:
     """One thing worth knowing: what, how bad, on which figures, where, and what to type next.
 
