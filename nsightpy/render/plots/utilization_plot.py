@@ -13,15 +13,15 @@ from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.drawing import (
     INK,
     LARGE,
-    QUIET,
     SMALL,
     drawing,
     inch_axes,
     nothing_to_draw,
     reports_name,
 )
+from nsightpy.render.plots.heat_map import draw_heat_map, figure_text
 from nsightpy.results import Table, Value
-from nsightpy.units import significant, time_unit_for
+from nsightpy.units import time_unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM, SPACE = 10.0, 0.75, 1.0, 0.6, 0.5, 0.42
 ROW, LOWEST, HIGHEST = 0.2, 0.42, 2.6
-MOST_LABELS = 20
-UNKNOWN, COLOURS = "#d9d9d9", "viridis"
 # Always drawn, and drawn where there is any: column, what it is called, its unit.
 ALWAYS = ("busy_share", "compute_share", "communication_share")
 TITLES = {
@@ -78,7 +76,7 @@ def utilization_figure(table: Table) -> Figure:
         for number, (column, values) in enumerate(maps.panels.items()):
             bottom = height - TOP - panel - number * (panel + SPACE)
             axes = inch_axes(figure, LEFT, bottom, WIDTH - LEFT - RIGHT, panel)
-            _heat_map(figure, axes, column, values, maps, scale, panel)
+            _heat_map(axes, column, values, maps, scale)
             if number < len(maps.panels) - 1:
                 axes.tick_params(axis="x", labelbottom=False)
             else:
@@ -112,54 +110,13 @@ def _names(places: Sequence[tuple[Value, Value]]) -> list[str]:
     return [f"dev {dev}" if rank is None else f"{rank}, dev {dev}" for rank, dev in places]
 
 
-def _heat_map(
-    figure: Figure,
-    axes: Axes,
-    column: str,
-    values: Matrix,
-    maps: _Maps,
-    scale: int,
-    inches: float,
-) -> None:
-    from matplotlib import colormaps
-
+def _heat_map(axes: Axes, column: str, values: Matrix, maps: _Maps, scale: int) -> None:
     share = column.endswith("_share")
-    shown = 100 * values if share else values
-    known = shown[~np.isnan(shown)]
-    top = 100.0 if share else max(float(known.max(initial=0.0)), 1e-9)
-    axes.set_facecolor(UNKNOWN)
-    low, high = maps.edges[0] / scale, maps.edges[-1] / scale
-    image = axes.imshow(
-        np.ma.masked_invalid(shown),
-        aspect="auto",
-        interpolation="nearest",
-        cmap=colormaps[COLOURS],
-        vmin=0,
-        vmax=top,
-        extent=(low, high, len(maps.names) - 0.5, -0.5),
-    )
-    axes.set_title(
-        f"{TITLES[column]}: {_said(shown, maps.names, '%' if share else 'GB/s')}",
-        loc="left",
-        fontsize=SMALL,
-        color=INK,
-        pad=3,
-    )
-    step = -(-len(maps.names) // MOST_LABELS)
-    places = range(0, len(maps.names), step)
-    size = min(SMALL, 72 * inches * step / len(maps.names))
-    axes.set_yticks(places, [maps.names[place] for place in places], fontsize=size)
-    axes.tick_params(axis="y", length=0)
-    axes.tick_params(axis="x", labelsize=SMALL, colors=QUIET)
-    axes.ticklabel_format(axis="x", useOffset=False, style="plain")
-    left, width = WIDTH - RIGHT + 0.12, 0.12
-    box = axes.get_position()
-    bar = figure.add_axes((left / WIDTH, box.y0, width / WIDTH, box.height))
-    key = figure.colorbar(image, cax=bar)
-    key.set_label("%" if share else "GB/s", fontsize=SMALL)
-    key.set_ticks([0, top / 2, top])
-    key.ax.tick_params(labelsize=SMALL, colors=QUIET)
-    key.ax.yaxis.set_major_formatter(lambda value, _: _figure(value))
+    shown, unit = (100 * values, "%") if share else (values, "GB/s")
+    across = maps.edges[0] / scale, maps.edges[-1] / scale
+    draw_heat_map(axes, shown, maps.names, across, unit, top=100.0 if share else None)
+    title = f"{TITLES[column]}: {_said(shown, maps.names, unit)}"
+    axes.set_title(title, loc="left", fontsize=SMALL, color=INK, pad=3)
 
 
 def _said(shown: Matrix, names: Sequence[str], unit: str) -> str:
@@ -171,12 +128,9 @@ def _said(shown: Matrix, names: Sequence[str], unit: str) -> str:
     if not known:
         return "not known"
     every = sum(mean for mean, _ in known) / len(known)
-    text = f"mean {_figure(every)} {unit}"
+    text = f"mean {figure_text(every)} {unit}"
     (low, least), (high, most) = min(known), max(known)
-    if _figure(low) == _figure(high):
+    if figure_text(low) == figure_text(high):
         return text
-    return f"{text}, {names[least]} least ({_figure(low)}), {names[most]} most ({_figure(high)})"
-
-
-def _figure(value: float) -> str:
-    return f"{value:.0f}" if value >= 9.95 or value == 0 else significant(value, 2)
+    ends = f"{names[least]} least ({figure_text(low)}), {names[most]} most ({figure_text(high)})"
+    return f"{text}, {ends}"
