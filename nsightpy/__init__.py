@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.trace.command import trace as trace
     from nsightpy.commands.utilization import utilization as utilization
     from nsightpy.figures import breakdown_figure as breakdown_figure
+    from nsightpy.figures import collectives_figure as collectives_figure
     from nsightpy.figures import headroom_figure as headroom_figure
     from nsightpy.figures import histogram_figure as histogram_figure
     from nsightpy.figures import iterations_figure as iterations_figure

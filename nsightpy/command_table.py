@@ -74,7 +74,11 @@ _TABLE = (
     Command("findings", "What stands out, and what it could give back at most.", folder=True),
     Command("gaps", "The longest idle intervals: cause, host activity, operations around."),
     Command("ranks", "Every rank on one clock: offsets, waits, the straggler."),
-    Command("collectives", "Collectives by size and group: bandwidth, wait, who is late."),
+    Command(
+        "collectives",
+        "Collectives by size and group: bandwidth, wait, who is late.",
+        figure="collectives_figure",
+    ),
     Command("imbalance", "Kernels whose time differs between ranks, and the slowest rank."),
     Command("stats", "A summary of nsys stats by its own name: nvtx_sum, ...", folder=True),
     Command("trace", "Every operation in time order, as the traces of nsys stats.", folder=True),

@@ -27,20 +27,22 @@ def draw_heat_map(
     across: tuple[float, float],
     unit: str,
     *,
-    top: float | None = None,
+    ends: tuple[float, float] | None = None,
     log: bool = False,
 ) -> None:
     """Draw rows of values (NaN: not known) from left to right; `across` is the extent of x.
 
-    `top` is the end of the scale (default: the highest value), which begins at 0, or with `log` at
-    the lowest value. There must be an inch beside the axes for the scale.
+    `ends` are those of the scale; it runs from 0 to the highest value, with `log` from the lowest.
+    There must be an inch beside the axes for the scale.
     """
     from matplotlib import colormaps
     from matplotlib.colors import LogNorm, Normalize
+    from matplotlib.ticker import LogLocator, NullLocator
 
     known = values[~np.isnan(values)]
-    high = float(known.max(initial=0.0)) if top is None else top
+    high = float(known.max(initial=0.0))
     low = max(float(known.min(initial=high)), 1e-9) if log else 0.0
+    low, high = (low, high) if ends is None else ends
     high = max(high, low * 1.01, 1e-9)
     axes.set_facecolor(UNKNOWN)
     image = axes.imshow(
@@ -66,8 +68,11 @@ def draw_heat_map(
     side = figure.add_axes((box.x1 + BESIDE / width, box.y0, BAR / width, box.height))
     key = figure.colorbar(image, cax=side)
     key.set_label(unit, fontsize=SMALL)
-    if not log:
-        key.set_ticks([0, high / 2, high])
+    if log:
+        key.ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+        key.ax.yaxis.set_minor_locator(NullLocator())
+    else:
+        key.set_ticks([low, (low + high) / 2, high])
     key.ax.tick_params(labelsize=SMALL, colors=QUIET)
     key.ax.yaxis.set_major_formatter(lambda value, _: figure_text(value))
 

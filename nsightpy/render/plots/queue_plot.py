@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.drawing import SMALL, drawing, nothing_to_draw, reports_name
 from nsightpy.render.plots.heat_map import draw_heat_map
-from nsightpy.render.plots.panels import COLORS, STYLES, device_text, finish_panel, panel_figure
+from nsightpy.render.plots.panels import (
+    COLORS,
+    STYLES,
+    device_names,
+    device_text,
+    finish_panel,
+    panel_figure,
+)
 from nsightpy.results import QueueLengths, QueueSeries
 from nsightpy.units import counted, format_count, time_unit_for
 
@@ -69,7 +76,7 @@ def _heat_map(
     draw_heat_map(
         axes,
         np.where(shown > 0, shown, np.nan),
-        [device_text(*place) for place in devices],
+        device_names(list(devices)),
         (time[0] / scale, time[1] / scale),
         "operations waiting on the fullest stream",
         log=True,

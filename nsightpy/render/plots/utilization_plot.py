@@ -20,7 +20,8 @@ from nsightpy.render.plots.drawing import (
     reports_name,
 )
 from nsightpy.render.plots.heat_map import draw_heat_map, figure_text
-from nsightpy.results import Table, Value
+from nsightpy.render.plots.panels import device_names
+from nsightpy.results import Table
 from nsightpy.units import time_unit_for
 
 if TYPE_CHECKING:
@@ -99,22 +100,14 @@ def _maps(table: Table) -> _Maps:
             panels[name] = values
     starts, lengths = (table.column(name)[:count] for name in ("start_ns", "duration_ns"))
     edges = np.asarray([*starts, int(starts[-1] or 0) + int(lengths[-1] or 0)], dtype=np.float64)
-    return _Maps(_names(list(places)), edges, panels)
-
-
-def _names(places: Sequence[tuple[Value, Value]]) -> list[str]:
-    """What each row is called: its rank, and its device where ranks have several."""
-    ranks = [rank for rank, _ in places]
-    if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
-        return [f"rank {rank}" for rank in ranks]
-    return [f"dev {dev}" if rank is None else f"{rank}, dev {dev}" for rank, dev in places]
+    return _Maps(device_names(list(places)), edges, panels)
 
 
 def _heat_map(axes: Axes, column: str, values: Matrix, maps: _Maps, scale: int) -> None:
     share = column.endswith("_share")
     shown, unit = (100 * values, "%") if share else (values, "GB/s")
     across = maps.edges[0] / scale, maps.edges[-1] / scale
-    draw_heat_map(axes, shown, maps.names, across, unit, top=100.0 if share else None)
+    draw_heat_map(axes, shown, maps.names, across, unit, ends=(0.0, 100.0) if share else None)
     title = f"{TITLES[column]}: {_said(shown, maps.names, unit)}"
     axes.set_title(title, loc="left", fontsize=SMALL, color=INK, pad=3)
 
