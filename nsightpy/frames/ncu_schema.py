@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from nsightpy.frames.schema import Column, Schema
-
-
-def _int(name: str, unit: str, meaning: str, missing: int = 0) -> Column:
-    return Column(name, "int", unit, meaning, missing)
-
-
-def _float(name: str, unit: str, meaning: str) -> Column:
-    return Column(name, "float", unit, meaning, float("nan"))
-
-
-def _label(name: str, meaning: str) -> Column:
-    return Column(name, "label", "", meaning, "")
-
+from nsightpy.frames.columns import Schema
+from nsightpy.frames.columns import float_column as _float
+from nsightpy.frames.columns import int_column as _int
+from nsightpy.frames.columns import label_column as _label
 
 LAUNCHES = Schema(
     "launches",
