@@ -11,7 +11,7 @@ import numpy as np
 
 from nsightpy.analysis.iterations.candidates import owner_of
 from nsightpy.errors import NsightpyError, require_choice
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Ints
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.iteration_search import search
 from nsightpy.query.named_events import KINDS, NAME_COLUMNS, close_names, named_events
@@ -142,23 +142,18 @@ def _running_number(groups: Ints) -> Ints:
 
 
 def _rows(rank: int | None, part: _Part, mine: Ints, starts: Ints) -> Iterable[tuple[Value, ...]]:
-    names: Labels = part.events.labels("name")
-    lengths = (part.events.ints("end_ns") - part.events.ints("start_ns"))[mine].tolist()
+    names = part.events.labels("name").take(mine)
+    lengths = (part.events.ints("end_ns") - part.events.ints("start_ns"))[mine]
+    figures = (part.iteration[mine], part.instance[mine], starts, lengths)
     devices = part.events.ints("device")[mine].tolist()
-    numbers = (part.iteration[mine].tolist(), part.instance[mine].tolist())
-    for row, (start, length, device, iteration, instance) in enumerate(
-        zip(starts.tolist(), lengths, devices, *numbers, strict=True)
+    texts = map(names.values.__getitem__, names.codes.tolist())
+    lists = (each.tolist() for each in figures)
+    for iteration, instance, start, length, name, device in zip(
+        *lists, texts, devices, strict=True
     ):
-        yield (
-            rank,
-            iteration if iteration >= 0 else None,
-            instance if instance >= 0 else None,
-            start,
-            length,
-            names[int(mine[row])],
-            device if device >= 0 else None,
-            part.kind,
-        )
+        known = (None if number < 0 else number for number in (iteration, instance, device))
+        numbers = tuple(known)
+        yield (rank, *numbers[:2], start, length, name, numbers[2], part.kind)
 
 
 def _order(row: tuple[Value, ...]) -> tuple[object, ...]:

@@ -209,12 +209,14 @@ def by_device(table: Table) -> Table:
     places: dict[tuple[Value, Value], list[tuple[Value, ...]]] = {}
     for row in table.rows:
         places.setdefault((row[0], row[1]), []).append(row)
-    fields = (*table.fields[:2], *table.fields[4:], Field("busy_over_time", "text"))
+    shown = (*table.fields[:2], *table.fields[4:], Field("busy_over_time", "text"))
     rows = []
     for place, of_it in places.items():
         means = (_mean([row[at] for row in of_it]) for at in range(4, len(table.fields)))
         rows.append((*place, *means, _curve([row[4] for row in of_it])))
-    return replace(table, fields=fields, rows=tuple(rows))
+    if not rows:
+        shown = (*shown[: 2 + len(BUSY)], shown[-1])
+    return replace(table, fields=shown, rows=tuple(rows))
 
 
 def _mean(values: Sequence[Value]) -> float | None:

@@ -23,6 +23,10 @@ _OF_TRACES = (
         "traces of PyTorch never do; `nsys profile --gpu-metrics-devices=all` samples them.",
     ),
     (
+        "`nsys profile --nic-metrics=lf` samples them.",
+        "traces of PyTorch never do; `nsys profile --nic-metrics=lf` samples them.",
+    ),
+    (
         "The capture holds no calls of this library: `nsys profile",
         "A PyTorch trace holds calls of CUDA and HIP only: `nsys profile",
     ),
