@@ -43,14 +43,14 @@ VISIBLE = 0.003
 BUDGET: tuple[Part, ...] = (
     ("compute", COLORS["compute"], ""),
     ("communication alone", COLORS["communication"], "////"),
-    ("copies alone", COLORS["copy"], "...."),
+    ("copies alone", COLORS["copy"], "\\\\\\\\"),
     ("communication beside copies", "#f0b48a", "xxxx"),
     ("idle", "#e4e4e4", ""),
 )
 CAUSES: tuple[Part, ...] = (
     ("launch-starved", "#e69f00", ""),
     ("blocking", "#cc79a7", "////"),
-    ("dependency-stalled", "#8e7cc3", "...."),
+    ("dependency-stalled", "#8e7cc3", "\\\\\\\\"),
     ("not attributed", "#e4e4e4", ""),
 )
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 PARTS = (
     ("compute", COLORS["compute"], ""),
     ("exposed communication", COLORS["communication"], "////"),
-    ("copies", COLORS["copy"], "...."),
+    ("copies", COLORS["copy"], "\\\\\\\\"),
     ("idle", "#e4e4e4", ""),
 )
 PANELS = 8
