@@ -71,7 +71,7 @@ def histogram(
 ) -> Histogram:
     """How long instances of each name take: bins of equal ratio (8 a doubling); times in ns.
 
-    kind: kernel, collective, range (on the host) or projection (from the first start to the last
+    `kind`: kernel, collective, range (on the host) or projection (from the first start to the last
     end of what a range launched). Of the `top` names (10) by total time, or of those that `of`
     means; * stands for anything. share is the part of the name's instances, mode the number of the
     mode that the bin belongs to, from the shortest. Modes are values that durations gather around,

@@ -67,7 +67,7 @@ def pace(
     """Every instance of what is called `of`, by rank and start; times in ns.
 
     `of` is the name of a kernel (demangled, base or mangled), a collective's operation (AllReduce),
-    or an NVTX range (RANGE[@DOMAIN]); * stands for anything. kind: kernel, collective, range (on
+    or an NVTX range (RANGE[@DOMAIN]); * stands for anything. `kind`: kernel, collective, range (on
     the host), projection (from the first start to the last end of what a range launched), or any:
     the first of these that has the name. Starts are moments on the clock that all ranks share.
     instance counts from 0 in its iteration, or in the capture where the report has no iterations;

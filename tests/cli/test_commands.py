@@ -74,6 +74,7 @@ def test_command_and_function_have_the_same_parameters(command: Command) -> None
     words = [] if command.name == "cache" else ["REPORT"]
     words += ["--ncu", "NCU"] if command.name == "headroom" else []
     words += ["-o", "DIR"] if command.name == "export" else []
+    words += ["--of", "NAME"] if command.name == "pace" else []
     given = cli.make_context(command.name, words).params
     only = LIBRARY_ONLY | LIBRARY_ONLY_OF.get(command.name, set())
     typed = options_of(command)
@@ -174,5 +175,7 @@ def test_every_picture_is_a_function_of_the_library(name: str) -> None:
         assert made(SAMPLES / "kernels_h100.ncu.csv").axes
     elif name == "headroom_figure":
         assert made(TRAINING, ncu=SAMPLES / "training_4rank.ncu.csv").axes
+    elif name == "pace_figure":
+        assert made(TRAINING, of="AllReduce").axes
     elif name != "memory_figure":
         assert made(TRAINING).axes
