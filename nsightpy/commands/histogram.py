@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
 from typing import Unpack
@@ -41,14 +41,13 @@ FIELDS = (
 PEOPLE = (
     Field("name", "text"),
     Field("instances"),
-    Field("modes", "text"),
-    Field("durations", "text"),
+    Field("modes"),
+    Field("medians_and_shares", "text"),
 )
 TOP = 10
 PER_OCTAVE = 8  # bins in a doubling of the duration
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
 MODES_SAID = 4
-CURVE, HEIGHTS = 24, "▁▂▃▄▅▆▇█"
 
 
 @dataclass(frozen=True)
@@ -159,7 +158,7 @@ def modes_text(modes: DurationModes) -> str:
     count = NUMBERS[number] if number < len(NUMBERS) else str(number)
     pairs = zip(modes.medians_ns, modes.counts, strict=True)
     if modes.instances < ENOUGH:
-        return f"{format_time(modes.medians_ns[0])}, too few for modes"
+        return f"too few to tell: {format_time(modes.medians_ns[0])}"
     if number == 1:
         return f"one mode: {format_time(modes.medians_ns[0])}"
     parts = [f"{format_time(ns)} ({100 * n / modes.instances:.2g} %)" for ns, n in pairs]
@@ -171,20 +170,10 @@ def _note(modes: DurationModes) -> str:
 
 
 def by_name(table: Histogram) -> Table:
-    """The table for people: one row a name, its modes, and the bins as heights."""
+    """The table for people: one row a name with its modes."""
     rows = []
     for one in table.modes:
-        counts = [int(row[3] or 0) for row in table.rows if row[0] == one.name]
-        rows.append((one.name, one.instances, modes_text(one), _curve(counts)))
+        modes = None if one.instances < ENOUGH else len(one.medians_ns)
+        rows.append((one.name, one.instances, modes, modes_text(one).partition(": ")[2]))
     said = tuple(note for note in table.notes if note not in set(map(_note, table.modes)))
-    plain = Table(table.command, PEOPLE, tuple(rows), table.inputs, said)
-    return replace(plain, title=table.title)
-
-
-def _curve(counts: Sequence[int]) -> str:
-    """Counts as the heights of one character each; the highest of neighbours where many."""
-    cells = min(CURVE, len(counts))
-    edges = [len(counts) * part // cells for part in range(cells + 1)]
-    parts = [sum(counts[low:high]) for low, high in pairwise(edges)]
-    most = max(parts)
-    return "".join(" " if not n else HEIGHTS[min(8 * n // (most + 1), 7)] for n in parts)
+    return Table(table.command, PEOPLE, tuple(rows), table.inputs, said, table.title)

@@ -39,7 +39,7 @@ FIELDS = (
 )
 BINS, MOST_BINS = 200, 100_000
 # What a terminal shows of a device over time.
-CURVE, HEIGHTS = 40, "▁▂▃▄▅▆▇█"
+CURVE, HEIGHTS = 25, "▁▂▃▄▅▆▇█"
 NO_NETWORK = (
     "The captures hold no counters of network interfaces: `nsys profile --nic-metrics=lf` samples "
     "them."

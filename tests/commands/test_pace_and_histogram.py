@@ -76,7 +76,7 @@ def test_modes_are_told_in_words() -> None:
     two = DurationModes("k", (2_100.0, 48_000.0), (61, 39))
     assert modes_text(two) == "two modes: 2.10 us (61 %), 48.0 us (39 %)"
     assert modes_text(DurationModes("k", (2_100.0,), (20,))) == "one mode: 2.10 us"
-    assert modes_text(DurationModes("k", (2_100.0,), (3,))) == "2.10 us, too few for modes"
+    assert modes_text(DurationModes("k", (2_100.0,), (3,))) == "too few to tell: 2.10 us"
 
 
 @given(st.lists(st.integers(0, 10**7), min_size=1, max_size=30))
