@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.gaps import gaps as gaps
     from nsightpy.commands.graphs import graphs as graphs
     from nsightpy.commands.headroom.command import headroom as headroom
+    from nsightpy.commands.histogram import histogram as histogram
     from nsightpy.commands.imbalance import imbalance as imbalance
     from nsightpy.commands.inference_steps import inference_steps as inference_steps
     from nsightpy.commands.info.command import info as info
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.nvtx import nvtx as nvtx
     from nsightpy.commands.nvtx_metrics import nvtx_metrics as nvtx_metrics
     from nsightpy.commands.operators import operators as operators
+    from nsightpy.commands.pace import pace as pace
     from nsightpy.commands.ranks import ranks as ranks
     from nsightpy.commands.roofline.command import roofline as roofline
     from nsightpy.commands.schema import schema as schema
@@ -54,13 +56,18 @@ if TYPE_CHECKING:
     from nsightpy.commands.sync_waits import sync_waits as sync_waits
     from nsightpy.commands.timeline import timeline as timeline
     from nsightpy.commands.trace.command import trace as trace
+    from nsightpy.commands.utilization import utilization as utilization
     from nsightpy.figures import breakdown_figure as breakdown_figure
+    from nsightpy.figures import collectives_figure as collectives_figure
     from nsightpy.figures import headroom_figure as headroom_figure
+    from nsightpy.figures import histogram_figure as histogram_figure
     from nsightpy.figures import iterations_figure as iterations_figure
     from nsightpy.figures import memory_figure as memory_figure
+    from nsightpy.figures import pace_figure as pace_figure
     from nsightpy.figures import queue_figure as queue_figure
     from nsightpy.figures import roofline_figure as roofline_figure
     from nsightpy.figures import timeline_figure as timeline_figure
+    from nsightpy.figures import utilization_figure as utilization_figure
     from nsightpy.ncu_set import open_ncu_reports
     from nsightpy.rank_set import RankSet, open_ranks
     from nsightpy.report_set import ReportSet

@@ -8,22 +8,30 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.commands.breakdown import breakdown
+from nsightpy.commands.collectives import collectives
 from nsightpy.commands.headroom.command import headroom
+from nsightpy.commands.histogram import histogram
 from nsightpy.commands.iterations import iterations
 from nsightpy.commands.launch_queues import launch_queues
 from nsightpy.commands.memory_usage.command import memory_usage
+from nsightpy.commands.pace import pace
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.timeline import timeline
+from nsightpy.commands.utilization import utilization
 from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common
 from nsightpy.query.signature import command_function, described, described_by
 from nsightpy.rank_set import Paths
 from nsightpy.render.plots import (
     budget_plot,
+    collectives_plot,
     headroom_plot,
+    histogram_plot,
     iterations_plot,
     memory_plot,
+    pace_plot,
     queue_plot,
+    utilization_plot,
 )
 from nsightpy.render.roofline import plot as roofline_plot
 from nsightpy.render.timeline import plot as timeline_plot
@@ -46,10 +54,23 @@ def _figure_of(command: Callable[P, T], draw: Callable[[T], Figure]) -> Callable
     return described(figure, inspect.signature(command).replace(return_annotation="Figure"))
 
 
-breakdown_figure = _figure_of(breakdown, budget_plot.breakdown_figure)
+collectives_figure = _figure_of(collectives, collectives_plot.collectives_figure)
+histogram_figure = _figure_of(histogram, histogram_plot.histogram_figure)
 iterations_figure = _figure_of(iterations, iterations_plot.iterations_figure)
 memory_figure = _figure_of(memory_usage, memory_plot.memory_figure)
 queue_figure = _figure_of(launch_queues, queue_plot.queue_figure)
+pace_figure = _figure_of(pace, pace_plot.pace_figure)
+utilization_figure = _figure_of(utilization, utilization_plot.utilization_figure)
+
+
+@described_by(breakdown)
+def breakdown_figure(reports: Paths, **options: Any) -> Figure:
+    """Each device's time as bars, and, where there are iterations, that of each iteration.
+
+    Options are those of `nsightpy.breakdown`.
+    """
+    budgets = breakdown(reports, **options)
+    return budget_plot.breakdown_figure(budgets, iterations(reports, **options))
 
 
 @command_function

@@ -23,8 +23,11 @@ MOST_LINES = 60
 # What is shown for a command; a command that is not named here is asked about the sample job.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "cache": ("",),
+    "breakdown": (JOB, f"{JOB} -o breakdown.png"),
+    "collectives": (JOB, f"{JOB} -o collectives.png"),
     "export": ("sample_reports/single_process.sqlite -o frames",),
     "headroom": (f"{JOB} --ncu {MEASURED}", f"{JOB} --ncu {MEASURED} -o headroom.png"),
+    "histogram": (f"{JOB} --top 5", f"{JOB} --top 5 -o histogram.png"),
     "info": (f"{JOB} sample_reports/single_process.sqlite",),
     "iterations": (JOB, f"{JOB} -o iterations.png"),
     "kernels": (f"{JOB} --top 5", f"{JOB} --top 3 --by rank --name base --format csv"),
@@ -36,6 +39,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "graphs": ("sample_reports/single_process.sqlite",),
     "inference-steps": (),
     "modules": ("sample_reports/training_4rank --top 12",),
+    "pace": (
+        f"{JOB} --of AllReduce --kind collective",
+        f"{JOB} --of AllReduce --kind collective -o pace.png",
+    ),
     "roofline": (
         "sample_reports/kernels_h100.ncu.csv",
         "sample_reports/kernels_h100.ncu.csv -o roofline.png",
@@ -45,6 +52,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "stats": (f"{JOB} -r nvtx_gpu_proj_sum",),
     "skill": ("",),
     "timeline": (f"{JOB} --iteration 4 -o timeline.png",),
+    "utilization": (JOB, f"{JOB} -o utilization.png"),
     "trace": ("sample_reports/single_process.sqlite --top 12",),
 }
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

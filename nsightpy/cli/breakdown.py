@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, communication_option, show_or_draw
+from nsightpy.cli.options import asked, common_options, communication_option, show, show_or_draw
 
 
 @click.command("breakdown")
@@ -18,12 +18,20 @@ def command(**options: Any) -> None:
     Every figure is a length of time, united over all streams. The window runs from the first
     start to the last end of the device's work, or from --from to --to. Time without compute is
     divided by cause: nothing launched, blocked by another operation, or stalled. On the terminal
-    launch starved is the idle part alone; the files have both. -o FILE.png, .svg or .pdf draws it.
+    launch starved is the idle part alone; the files have both. -o FILE.png, .svg or .pdf draws the
+    time of each device and, where there are any, of each iteration.
     """
+    from functools import partial
+
     from nsightpy.commands.breakdown import beside_idle, breakdown
+    from nsightpy.commands.iterations import iterations
     from nsightpy.render.plots.budget_plot import breakdown_figure
     from nsightpy.render.plots.drawing import is_picture
 
     table = asked(breakdown, options)
-    people = options["format_"] == "table" and not is_picture(options["output"])
-    show_or_draw(beside_idle(table) if people else table, breakdown_figure, options)
+    if is_picture(options["output"]):
+        draw = partial(breakdown_figure, iterations=asked(iterations, options))
+        show_or_draw(table, draw, options)
+        return
+    people = options["format_"] == "table"
+    show(beside_idle(table) if people else table, options)

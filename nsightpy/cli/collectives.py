@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, show, top_option
+from nsightpy.cli.options import asked, common_options, show_or_draw, top_option
 
 
 @click.command("collectives")
@@ -16,8 +16,10 @@ def command(**options: Any) -> None:
     """Group NCCL operations by size and ranks: transfer apart from waiting, bandwidth, latecomers.
 
     bytes is the size of the whole operation and bus bandwidth is as nccl-tests counts it. Times
-    are medians; abnormal counts the instances far beyond the median of their kind.
+    are medians; abnormal counts the instances far beyond the median of their kind. -o FILE.png,
+    .svg or .pdf draws bus bandwidth over message size.
     """
     from nsightpy.commands.collectives import collectives
+    from nsightpy.render.plots.collectives_plot import collectives_figure
 
-    show(asked(collectives, options), options)
+    show_or_draw(asked(collectives, options), collectives_figure, options)

@@ -34,6 +34,7 @@ FIELDS = (
     Field("last_rank", "id"),
     Field("last_share", "ratio", 4),
     Field("abnormal"),
+    Field("busbw_with_wait_gb_per_s", "GB/s", 3),
 )
 # The same operation and size in another group is called slower from this ratio on.
 SLOWER_GROUP = 3.0
@@ -47,6 +48,7 @@ def collectives(reports: Paths, *, top: int | None = None, **common: Unpack[Comm
     bytes is S, the size of the whole operation (AllGather, ReduceScatter, AllToAll: n times what
     one rank passes); transfer the shortest participant's duration, jitter what a rank waits beyond
     it; algbw = S / transfer, busbw as nccl-tests counts it, both in GB/s of 10^9 bytes.
+    busbw_with_wait is that of the whole duration; it is known for one rank alone, too.
     """
     request = Request.of(reports, **common)
     mapped = request.map(partial(rank_part, scope=request.scope), identified=True)
@@ -84,6 +86,7 @@ def _row(one: GroupedCollective, names: UnitNames) -> tuple[Value, ...]:
         None if one.last_unit is None else names.names[one.last_unit],
         one.last_share,
         len(one.abnormal),
+        one.busbw_with_wait,
     )
 
 

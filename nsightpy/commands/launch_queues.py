@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
@@ -11,6 +11,7 @@ import numpy as np
 from nsightpy.analysis.idle.gpu_work import GpuWork
 from nsightpy.analysis.idle.queues import StreamQueue, longest_in, stream_queues
 from nsightpy.analysis.launches import NO_TIME, launch_lengths
+from nsightpy.query.common_clock import common_clock
 from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import Work, launches_of
 from nsightpy.query.request import Common, Request, without_calls, without_launch_call
@@ -34,16 +35,17 @@ FIELDS = (
     Field("launch_bound_ns", "ns"),
     Field("launch_bound_kernels"),
 )
+LONGEST_AT = [field.name for field in FIELDS].index("queue_max_at_ns")
 # What a picture can show of a curve.
 PARTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """What one report contributes."""
+    """What one report contributes: rows and curves in its own time, by process."""
 
-    rows: list[tuple[Value, ...]]
-    series: list[QueueSeries]
+    rows: list[tuple[int, tuple[Value, ...]]]
+    series: list[tuple[int, QueueSeries]]
     unlaunched: int = 0
     recorded: bool = True
 
@@ -57,14 +59,24 @@ def launch_queues(
     An operation waits from the begin of its launch call until it begins to run. queue_mean is over
     the stream's time from its first launch to its last end, empty_share the part of it in which
     nothing waited. launch_bound: at least 20 kernels in a row ran shorter than their launch calls,
-    the host never pausing for more than 50 us.
+    the host never pausing for more than 50 us. Moments are on the clock that all ranks share.
     """
     request = Request.of(reports, **common)
-    parts = request.map(partial(_queues, scope=request.scope), ranked=True).values
-    rows = sorted((row for part in parts for row in part.rows), key=_order)
-    series = sorted((one for part in parts for one in part.series), key=_series_order)
+    results = request.map(partial(_queues, scope=request.scope), ranked=True).results
+    clock = common_clock(request.ranks)
+    rows, series = [], []
+    for report, part in results:
+        path = str(report.path)
+        for pid, row in part.rows:
+            moment = clock.moment(path, pid, int(row[LONGEST_AT] or 0))
+            rows.append((*row[:LONGEST_AT], moment, *row[LONGEST_AT + 1 :]))
+        for pid, one in part.series:
+            times = clock.aligned(path, pid, np.asarray(one.times_ns, dtype=np.int64))
+            series.append(replace(one, times_ns=times.tolist()))
+    rows.sort(key=_order)
+    series.sort(key=_series_order)
     table = QueueLengths("launch-queues", FIELDS, tuple(rows), series=tuple(series)).first(top)
-    return request.finish(table, *_notes(parts))
+    return request.finish(table, *_notes([part for _, part in results]))
 
 
 def _queues(report: SystemReport, *, scope: Scope) -> _Part:
@@ -78,7 +90,7 @@ def _queues(report: SystemReport, *, scope: Scope) -> _Part:
     call_ns[: found.kernels.rows] = launch_lengths(found.kernels, calls)
     queues = stream_queues(work, call_ns)
     unlaunched = int(np.count_nonzero(work.launch == NO_TIME))
-    rows = [_row(report, queue) for queue in queues]
+    rows = [(queue.place[0], _row(report, queue)) for queue in queues]
     return _Part(rows, _series(report, work, queues), unlaunched)
 
 
@@ -99,7 +111,9 @@ def _row(report: SystemReport, queue: StreamQueue) -> tuple[Value, ...]:
     )
 
 
-def _series(report: SystemReport, work: GpuWork, queues: list[StreamQueue]) -> list[QueueSeries]:
+def _series(
+    report: SystemReport, work: GpuWork, queues: list[StreamQueue]
+) -> list[tuple[int, QueueSeries]]:
     """Every stream's queue over the time of the report, its longest in each of many parts."""
     if not queues:
         return []
@@ -110,7 +124,7 @@ def _series(report: SystemReport, work: GpuWork, queues: list[StreamQueue]) -> l
         pid, device = queue.place
         begins, longest = longest_in(queue.length, low, high, PARTS)
         place = (report.rank_of(pid)[0], device, queue.stream[-1], queue.operations)
-        made.append(QueueSeries(*place, [*begins.tolist(), high], longest.tolist()))
+        made.append((pid, QueueSeries(*place, [*begins.tolist(), high], longest.tolist())))
     return made
 
 

@@ -24,6 +24,7 @@ from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.nvtx import GPU_FRAMES, launching_calls
 from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
+from nsightpy.query.sampled_metrics import gpus_of
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
@@ -107,7 +108,7 @@ def _metrics(report: SystemReport, *, top: int, scope: Scope) -> tuple[list[_Fou
     samples = report.frame("gpu_metrics")
     if not samples.rows:
         return [], False
-    gpus = _gpus(report)
+    gpus = gpus_of(report)
     frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
     operations = Frame.concatenate(frames)
     ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
@@ -153,10 +154,3 @@ def _windows(
             windows[gpu] = windows[gpu] | window if gpu in windows else window
     spent = {key: sum(w.total for w in windows.values()) for key, windows in found.items()}
     return {key: found[key] for key in sorted(found, key=lambda key: (-spent[key], key))}
-
-
-def _gpus(report: SystemReport) -> dict[tuple[int, int], int]:
-    """The GPU of the host behind each process and CUDA device."""
-    frame = report.frame("devices")
-    places = zip(frame.ints("pid").tolist(), frame.ints("device").tolist(), strict=True)
-    return dict(zip(places, frame.ints("gpu_id").tolist(), strict=True))

@@ -17,6 +17,7 @@ from nsightpy.frames.frame import (
     joined,
     taken,
 )
+from nsightpy.frames.ncu_schema import LAUNCHES, METRICS, NCU_SCHEMAS, RULES
 from nsightpy.frames.schema import (
     API_CALLS,
     COLLECTIVES,
@@ -28,18 +29,15 @@ from nsightpy.frames.schema import (
     GRAPH_LAUNCHES,
     GRAPH_NODES,
     KERNELS,
-    LAUNCHES,
     LIBRARY_CALLS,
     MEMORY_OPERATIONS,
     MEMORY_USAGE,
-    METRICS,
     MPI_CALLS,
-    NCU_SCHEMAS,
+    NIC_METRICS,
     NVTX_RANGES,
     OS_CALLS,
     PAGE_FAULTS,
     PROCESSES,
-    RULES,
     SCHEMAS,
     SYNCHRONIZATIONS,
 )
@@ -73,6 +71,7 @@ __all__ = [
     "METRICS",
     "MPI_CALLS",
     "NCU_SCHEMAS",
+    "NIC_METRICS",
     "NVTX_RANGES",
     "OS_CALLS",
     "PAGE_FAULTS",

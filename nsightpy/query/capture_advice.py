@@ -33,6 +33,10 @@ _OF_TRACES = (
         "Traces of PyTorch never do; `nsys profile --gpu-metrics-devices=all` samples them.",
     ),
     (
+        "`nsys profile --nic-metrics=lf` samples them.",
+        "Traces of PyTorch never do; `nsys profile --nic-metrics=lf` samples them.",
+    ),
+    (
         "The capture holds no calls of this library.",
         "A PyTorch trace holds calls of CUDA and HIP only.",
     ),

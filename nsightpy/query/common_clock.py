@@ -56,9 +56,13 @@ class CommonClock:
         pid = next((pid for path, pid in self.fits if path == report), None)
         if pid is None:
             return time_ns
-        own = time_ns
+        return int(self.own_times(report, pid, np.asarray([time_ns], dtype=np.int64))[0])
+
+    def own_times(self, report: str, pid: int, times: Ints) -> Ints:
+        """Moments of the common clock in the own time of a process."""
+        own = times
         for _ in range(ROUNDS):
-            own += time_ns - self.moment(report, pid, own)
+            own = own + times - self.aligned(report, pid, own)
         return own
 
 

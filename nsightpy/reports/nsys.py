@@ -18,6 +18,7 @@ from nsightpy.readers.nsys import (
     graph_nodes,
     host_tables,
     memory_usage,
+    nic_metrics,
     nvtx,
     page_faults,
     streams,
@@ -64,6 +65,7 @@ _READERS: Mapping[str, tuple[_Reader, str | None]] = {
     "page_faults": (page_faults.page_faults, "start_ns"),
     "os_calls": (host_tables.os_calls, "start_ns"),
     "gpu_metrics": (gpu_metrics.gpu_metrics, "time_ns"),
+    "nic_metrics": (nic_metrics.nic_metrics, "start_ns"),
     "cpu_samples": (cpu_samples.cpu_samples, "time_ns"),
 }
 # Small frames about the capture itself, kept as long as the report.

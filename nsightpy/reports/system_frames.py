@@ -99,6 +99,11 @@ class SystemFrames(ABC):
         return self.frame("gpu_metrics").to_pandas()
 
     @property
+    def nic_metrics(self) -> pd.DataFrame:
+        """Counters of network interfaces (schema: frames.NIC_METRICS)."""
+        return self.frame("nic_metrics").to_pandas()
+
+    @property
     def operators(self) -> pd.DataFrame:
         """Operators of PyTorch on the host (schema: frames.OPERATORS)."""
         return self.frame("operators").to_pandas()

@@ -214,6 +214,26 @@ class QueueLengths(Table):
     series: tuple[QueueSeries, ...] = ()
 
 
+@dataclass(frozen=True)
+class DurationModes:
+    """What the durations of one name gather around: medians in ns, ascending, and how many each."""
+
+    name: str
+    medians_ns: tuple[float, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def instances(self) -> int:
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, repr=False)
+class Histogram(Table):
+    """The table of `nsightpy histogram`, and the modes of each name in its order."""
+
+    modes: tuple[DurationModes, ...] = ()
+
+
 def abstentions_in(notes: Sequence[str]) -> tuple[Abstention, ...]:
     """Those of some notes that are abstentions."""
     return tuple(note for note in notes if isinstance(note, Abstention))

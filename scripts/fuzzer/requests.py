@@ -8,6 +8,7 @@ SYSTEM = (
     *("summarize", "info", "kernels", "api", "memory", "memory-usage", "launches"),
     *("launch-queues", "sync-waits", "breakdown", "findings", "ranks", "collectives", "imbalance"),
     *("timeline", "iterations", "nvtx", "nvtx-metrics", "select"),
+    *("utilization", "histogram"),
 )
 COMMANDS = {
     "nsys": SYSTEM,
@@ -19,6 +20,9 @@ PICTURES = {
     "memory-usage": (".png", ".svg"),
     "launch-queues": (".svg",),
     "breakdown": (".svg",),
+    "utilization": (".svg",),
+    "histogram": (".svg",),
+    "collectives": (".svg",),
     "timeline": (".html", ".json", ".svg", ".html", ".json", ".html"),
     "iterations": (".svg",),
     "roofline": (".svg", ".png"),

@@ -282,6 +282,17 @@ class Export(Host):
         row = {"rawTimestamp": time, "timestamp": time, "typeId": type_id, "metricId": metric}
         self.add("GPU_METRICS", row | {"value": value})
 
+    def nic_metric(self, start: int, end: int, name: Text, value: int, nic: int = 1) -> None:
+        """The mean rate of a counter of a network interface, in bytes/ms."""
+        known = self._rows.get("TARGET_INFO_NETWORK_METRICS", [])
+        place = next((row[1] for row in known if row[2] == name), None)
+        if place is None:
+            place = len(known)
+            row = {"metricsListId": 0, "metricsIdx": place, "name": name, "unit": "bytes/ms"}
+            self.add("TARGET_INFO_NETWORK_METRICS", row | {"description": ""})
+        where = {"globalId": nic, "portId": 1, "metricsListId": 0, "metricsIdx": place}
+        self.add("NET_NIC_METRIC", {"start": start, "end": end, **where, "value": value})
+
     def _activity(
         self,
         start: int,

@@ -119,6 +119,8 @@ TABLES: dict[str, str] = {
     "MPI_OTHER_EVENTS": "start! end globalTid textId",
     "TARGET_INFO_GPU_METRICS": "typeId! sourceId! typeName!:T metricId! metricName!:T",
     "GPU_METRICS": "rawTimestamp! timestamp! typeId! metricId! value!",
+    "TARGET_INFO_NETWORK_METRICS": "metricsListId! metricsIdx! name!:T description!:T unit!:T",
+    "NET_NIC_METRIC": "start! end! globalId! portId! metricsListId! metricsIdx! value!",
     "ENUM_CUDA_MEMCPY_OPER": _ENUM,
     "ENUM_CUDA_MEM_KIND": _ENUM,
     "ENUM_CUDA_KERNEL_LAUNCH_TYPE": _ENUM,
@@ -153,7 +155,7 @@ _MID_TABLES_LACKING = _words(
     "CUPTI_ACTIVITY_KIND_GRAPH_TRACE CUDA_GRAPH_NODE_EVENTS MPI_RANKS MPI_COMMUNICATORS "
     "MPI_P2P_EVENTS MPI_COLLECTIVES_EVENTS MPI_START_WAIT_EVENTS MPI_OTHER_EVENTS GPU_METRICS "
     "TARGET_INFO_GPU_METRICS NVTX_PAYLOAD_SCHEMAS NVTX_PAYLOAD_SCHEMA_ENTRIES NVTX_PAYLOAD_ENUMS "
-    "NVTX_PAYLOAD_ENUM_ENTRIES"
+    "NVTX_PAYLOAD_ENUM_ENTRIES NET_NIC_METRIC TARGET_INFO_NETWORK_METRICS"
 )
 _OLD_TABLES = _words(
     "StringIds ThreadNames ProcessStreams TARGET_INFO_GPU TARGET_INFO_CUDA_GPU NVTX_EVENTS "

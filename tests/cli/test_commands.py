@@ -49,6 +49,7 @@ WORDS_OF = {
     "headroom": ["REPORT", "--ncu", "NCU"],
     "stats": ["REPORT", "--report", "NAME"],
     "export": ["REPORT", "-o", "DIR"],
+    "pace": ["REPORT", "--of", "NAME"],
 }
 
 each_command = pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
@@ -183,5 +184,7 @@ def test_every_picture_is_a_function_of_the_library(name: str) -> None:
         assert made(SAMPLES / "kernels_h100.ncu.csv").axes
     elif name == "headroom_figure":
         assert made(TRAINING, ncu=SAMPLES / "training_4rank.ncu.csv").axes
+    elif name == "pace_figure":
+        assert made(TRAINING, of="AllReduce").axes
     elif name != "memory_figure":
         assert made(TRAINING).axes

@@ -20,7 +20,7 @@ from tests.support.reports import DDP, NSYS, ask, needs_reports
 BIG = 0xFEDC_BA98_7654_3210
 COLUMNS = (
     "operation,group,ranks,instances,bytes,duration_med_ns,transfer_med_ns,jitter_med_ns,"
-    "algbw_gb_per_s,busbw_gb_per_s,last_rank,last_share,abnormal"
+    "algbw_gb_per_s,busbw_gb_per_s,last_rank,last_share,abnormal,busbw_with_wait_gb_per_s"
 )
 REDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 MOVE = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<(unsigned long)4096>)"

@@ -27,7 +27,7 @@ SNAPSHOT = SAMPLES / "training_memory.pickle"
 MEASURED = SAMPLES / "training_4rank.ncu.csv"
 # What needs another kind of report than one of nsys.
 SPECIAL = {"roofline", "headroom", "operators", "modules", "graphs", "inference-steps", "stats"}
-SPECIAL |= {"compare"}
+SPECIAL |= {"compare", "pace"}
 PLAIN = [name for name in answering() if name not in SPECIAL]
 REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     *((name, TRAINING, "--top", "3") for name in ("kernels", "nvtx", "collectives", "gaps")),
@@ -40,6 +40,7 @@ REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     ("operators", TRACES, "--by", "shape,thread,rank,module"),
     ("operators", TRACES),
     ("modules", TRAINING),
+    ("pace", TRAINING, "--of", "iteration"),
     *(("stats", SINGLE, "--report", name) for name in SUMMARIES),
     *(("trace", SINGLE, f"--{kind}") for kind in ("api", "nvtx-ranges", "launches")),
     ("trace", TRAINING, "--top", "9"),

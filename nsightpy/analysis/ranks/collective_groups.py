@@ -64,6 +64,13 @@ class GroupedCollective:
         """The bandwidth of the bus, as nccl-tests counts it, in GB/s."""
         return None if self.algbw is None else self.algbw * bus_factor(self.signature, self.ranks)
 
+    @property
+    def busbw_with_wait(self) -> float | None:
+        """The same of the whole duration on a rank, in GB/s: what arrived late counts as slow."""
+        if self.total_bytes is None or not self.duration_ns:
+            return None
+        return self.total_bytes / self.duration_ns * bus_factor(self.signature, self.ranks)
+
 
 def bus_factor(signature: Signature, ranks: int) -> float:
     """Bytes over the bus per byte of the operation.

@@ -1,4 +1,4 @@
-"""The picture of `nsightpy breakdown`: a budget bar per device, and why it had no compute.
+"""The picture of `nsightpy breakdown`: a budget bar per device, why it had no compute, iterations.
 
 Returns a matplotlib Figure. Parts differ by hatch as well as by colour.
 """
@@ -19,6 +19,7 @@ from nsightpy.render.plots.drawing import (
     nothing_to_draw,
     reports_name,
 )
+from nsightpy.render.plots.iterations_plot import device_bars, mean_panel
 from nsightpy.render.timeline.plot import COLORS
 from nsightpy.results import Table, Value
 from nsightpy.units import format_time, time_unit_for
@@ -30,49 +31,68 @@ if TYPE_CHECKING:
 Record: TypeAlias = dict[str, Value]
 Part: TypeAlias = tuple[str, str, str]
 
-MOST = 40
+MOST = 128
 WIDTH, LEFT, GAP, RIGHT = 12.0, 0.95, 0.35, 0.2
 BAR, TOP, BOTTOM = 0.27, 1.0, 0.55
+# All bars together are no higher than this unless they would be thinner than the least.
+TALLEST, LEAST_BAR = 9.0, 0.11
+ITERATIONS, SPACE = 2.2, 0.85
 # Space for the words beside a bar, as a multiple of the longest one.
 WIDEST = 1.45
 VISIBLE = 0.003
 BUDGET: tuple[Part, ...] = (
     ("compute", COLORS["compute"], ""),
     ("communication alone", COLORS["communication"], "////"),
-    ("copies alone", COLORS["copy"], "...."),
+    ("copies alone", COLORS["copy"], "\\\\\\\\"),
     ("communication beside copies", "#f0b48a", "xxxx"),
     ("idle", "#e4e4e4", ""),
 )
 CAUSES: tuple[Part, ...] = (
     ("launch-starved", "#e69f00", ""),
     ("blocking", "#cc79a7", "////"),
-    ("dependency-stalled", "#8e7cc3", "...."),
+    ("dependency-stalled", "#8e7cc3", "\\\\\\\\"),
     ("not attributed", "#e4e4e4", ""),
 )
 
 
-def breakdown_figure(table: Table) -> Figure:
-    """Draw the table of `nsightpy.breakdown`. Raises NsightpyError when it has no rows."""
+def breakdown_figure(table: Table, iterations: Table | None = None) -> Figure:
+    """Draw the table of `nsightpy.breakdown`, and below it that of `nsightpy.iterations`, if given.
+
+    Raises NsightpyError when there are no devices.
+    """
     if not table.rows:
         raise NsightpyError(nothing_to_draw(table, "devices"))
     from matplotlib.figure import Figure
 
     records, left_out = _shown(table.records())
-    height = TOP + BOTTOM + max(len(records), 2) * BAR
+    bars = max(len(records), 2) * _bar(len(records))
+    below = SPACE + ITERATIONS if iterations is not None and iterations.rows else 0.0
+    height = TOP + BOTTOM + bars + below
     panel = (WIDTH - LEFT - GAP - RIGHT) / 2
     with drawing():
         figure = Figure(figsize=(WIDTH, height))
         figure.text(
             LEFT / WIDTH, 1 - 0.24 / height, _title(table, left_out), fontsize=LARGE, weight="bold"
         )
-        bars = max(len(records), 2) * BAR
-        budget = inch_axes(figure, LEFT, BOTTOM, panel, bars)
+        budget = inch_axes(figure, LEFT, BOTTOM + below, panel, bars)
         _panel(budget, records, [_budget(one) for one in records], BUDGET, "where the time went")
-        budget.set_yticks(range(len(records)), [_place(one) for one in records], fontsize=SMALL)
-        causes = inch_axes(figure, LEFT + panel + GAP, BOTTOM, panel, bars)
+        size = min(SMALL, 72 * _bar(len(records)) * 0.9)
+        budget.set_yticks(range(len(records)), [_place(one) for one in records], fontsize=size)
+        causes = inch_axes(figure, LEFT + panel + GAP, BOTTOM + below, panel, bars)
         _panel(causes, records, [_causes(one) for one in records], CAUSES, "time without compute")
         causes.set_yticks([])
+        if iterations is not None and iterations.rows:
+            axes = inch_axes(figure, LEFT, BOTTOM, WIDTH - LEFT - RIGHT, ITERATIONS)
+            devices = device_bars(iterations)
+            unit, scale = time_unit_for([float(max(r["duration"].max() for r in devices.values()))])
+            mean_panel(axes, devices, unit, scale)
+            axes.set_xlabel("iteration", fontsize=SMALL)
     return figure
+
+
+def _bar(devices: int) -> float:
+    """The height of a device's bar in inches: thinner where there are many."""
+    return min(BAR, max(TALLEST / devices, LEAST_BAR))
 
 
 def _shown(records: list[Record]) -> tuple[list[Record], int]:
@@ -122,9 +142,8 @@ def _panel(
             axes.barh(y, width, 0.78, start, color=color, hatch=hatch, edgecolor=edge, linewidth=0)
             start += width
         said = _said(records[y], row, parts)
-        axes.text(
-            start + 0.012 * longest / scale, y, said, va="center", fontsize=SMALL, color=QUIET
-        )
+        size = min(SMALL, 72 * _bar(len(records)) * 0.9)
+        axes.text(start + 0.012 * longest / scale, y, said, va="center", fontsize=size, color=QUIET)
     axes.set_ylim(max(len(records), 2) - 0.4, -0.6)
     axes.set_xlim(0, WIDEST * longest / scale if longest else 1)
     if not longest:
@@ -140,7 +159,7 @@ def _panel(
         for place in occurring
         if any(row is not None and row[place] >= VISIBLE * longest for row in values)
     ]
-    _legend(axes, visible, max(len(records), 2) * BAR)
+    _legend(axes, visible, max(len(records), 2) * _bar(len(records)))
 
 
 def _legend(axes: Axes, parts: Sequence[Part], inches: float) -> None:

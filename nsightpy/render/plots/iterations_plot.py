@@ -1,4 +1,7 @@
-"""Iterations as stacked bars: compute, exposed communication, copies, idle; a panel a device."""
+"""Iterations as stacked bars: compute, exposed communication, copies, idle; a panel a device.
+
+Of many devices: one panel of their means, and heat maps of device by iteration.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +13,11 @@ from numpy.typing import NDArray
 from nsightpy.errors import UsageError
 from nsightpy.render.escape import printable
 from nsightpy.render.plots.drawing import FAINT, INK, QUIET, SMALL, drawing, inch_axes
+from nsightpy.render.plots.heat_map import draw_heat_map
+from nsightpy.render.plots.panels import device_names, device_text
 from nsightpy.render.timeline.plot import COLORS
-from nsightpy.results import Table
-from nsightpy.units import format_time, time_unit_for
+from nsightpy.results import Table, Value
+from nsightpy.units import counted, format_time, time_unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,14 +27,18 @@ if TYPE_CHECKING:
 PARTS = (
     ("compute", COLORS["compute"], ""),
     ("exposed communication", COLORS["communication"], "////"),
-    ("copies", COLORS["copy"], "...."),
+    ("copies", COLORS["copy"], "\\\\\\\\"),
     ("idle", "#e4e4e4", ""),
 )
-PANELS = 16
+PANELS = 8
 BARS = 400
+PALE = 0.45  # what is not steady
+# Of more devices, heat maps of these; the scale stands beside them.
+MAPPED, MAPPED_HEIGHT, KEY = ("duration", "compute", "exposed communication"), 2.1, 0.7
 WIDTH, PANEL, LEFT, RIGHT, TOP, BOTTOM, SPACE = 8.0, 1.9, 0.75, 0.25, 0.95, 0.45, 0.5
 
 Bars = dict[str, NDArray[np.float64]]
+Device = tuple[Value, Value]
 
 
 def iterations_figure(table: Table) -> Figure:
@@ -43,36 +52,101 @@ def iterations_figure(table: Table) -> Figure:
         )
     from matplotlib.figure import Figure
 
-    panels = _panels(table)
-    shown = dict(list(panels.items())[:PANELS])
-    unit, scale = time_unit_for([float(max(rows["duration"].max() for rows in shown.values()))])
-    highest = max(float(rows["duration"].max()) for rows in shown.values()) / scale
-    height = TOP + BOTTOM + len(shown) * PANEL + (len(shown) - 1) * SPACE
+    panels = device_bars(table)
+    several = len(panels) > PANELS
+    longest = max(float(rows["duration"].max()) for rows in panels.values())
+    unit, scale = time_unit_for([longest])
+    count, height = (1 + len(MAPPED), MAPPED_HEIGHT) if several else (len(panels), PANEL)
+    whole = TOP + BOTTOM + count * height + (count - 1) * SPACE
+    width = WIDTH + (KEY if several else 0)
     with drawing():
-        figure = Figure(figsize=(WIDTH, height))
-        for number, ((rank, device), rows) in enumerate(shown.items()):
-            bottom = BOTTOM + (len(shown) - 1 - number) * (PANEL + SPACE)
-            axes = inch_axes(figure, LEFT, bottom, WIDTH - LEFT - RIGHT, PANEL)
-            _draw(axes, rows, scale, highest)
-            who = f"device {device}" if rank is None else f"rank {rank}, device {device}"
-            axes.set_title(f"{who}: {_said(rows)}", loc="left", fontsize=SMALL, color=INK)
-            axes.set_ylabel(unit, fontsize=SMALL)
-            if number == len(shown) - 1:
-                axes.set_xlabel("iteration", fontsize=SMALL)
-        _heading(figure, table, len(panels), len(shown), height)
+        figure = Figure(figsize=(width, whole))
+        bottoms = [BOTTOM + below * (height + SPACE) for below in reversed(range(count))]
+        places = [
+            inch_axes(figure, LEFT, bottom, WIDTH - LEFT - RIGHT, height) for bottom in bottoms
+        ]
+        if several:
+            mean_panel(places[0], panels, unit, scale)
+            for axes, name in zip(places[1:], MAPPED, strict=True):
+                _heat_map(axes, panels, name, unit, scale)
+        else:
+            for axes, ((rank, device), rows) in zip(places, panels.items(), strict=True):
+                _draw(axes, rows, scale, longest / scale)
+                title = f"{device_text(rank, device)}: {_said(rows)}"
+                axes.set_title(title, loc="left", fontsize=SMALL, color=INK)
+                axes.set_ylabel(f"time ({unit})", fontsize=SMALL)
+        places[-1].set_xlabel("iteration", fontsize=SMALL)
+        _heading(figure, table, width, whole)
     return figure
 
 
-def _panels(table: Table) -> dict[tuple[object, object], Bars]:
+def mean_panel(axes: Axes, panels: dict[Device, Bars], unit: str, scale: int) -> None:
+    """The mean of all devices in each iteration, and a line from the shortest to the longest."""
+    every = {name: _matrix(panels, name) for name in (*(part for part, _, _ in PARTS), "duration")}
+    numbers = np.asarray(_numbers(panels), dtype=np.float64)
+    steady = np.nanmean(_matrix(panels, "steady"), axis=0) > 0.5
+    below = np.zeros(len(numbers))
+    for name, color, hatch in PARTS:
+        height = np.nanmean(every[name], axis=0) / scale
+        edge = "white" if hatch else color
+        for mine, alpha in ((steady, 1.0), (~steady, PALE)) if len(numbers) <= BARS else ():
+            axes.bar(numbers[mine], height[mine], 0.86, bottom=below[mine], color=color,
+                     hatch=hatch, edgecolor=edge, linewidth=0, alpha=alpha)  # fmt: skip
+        if len(numbers) > BARS:
+            axes.fill_between(numbers, below, below + height, color=color, linewidth=0)
+        below = below + height
+    if steady.any():
+        _median_line(axes, float(np.nanmedian(every["duration"][:, steady])) / scale)
+    low, high = (f(every["duration"], axis=0) / scale for f in (np.nanmin, np.nanmax))
+    if len(panels) > 1 and len(numbers) <= BARS:
+        axes.vlines(numbers, low, high, color=INK, linewidth=1.2)
+    axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
+    axes.set_ylim(0, float(high.max()) * 1.06)
+    devices = "; line: shortest to longest" if len(panels) > 1 else ""
+    text = f"by iteration, mean of {counted(len(panels), 'device')}{devices}"
+    axes.set_title(text, loc="left", fontsize=SMALL, color=INK)
+    axes.set_ylabel(f"time ({unit})", fontsize=SMALL)
+    _plain(axes)
+
+
+def _heat_map(axes: Axes, panels: dict[Device, Bars], name: str, unit: str, scale: int) -> None:
+    """One figure of every device and iteration; the scale holds what is not cut off."""
+    values = _matrix(panels, name) / scale
+    steady = values[_matrix(panels, "steady") == 1]
+    known = steady if len(steady) else values[~np.isnan(values)]
+    numbers = _numbers(panels)
+    across = (numbers[0] - 0.5, numbers[-1] + 0.5)
+    ends = (float(known.min()), float(known.max()))
+    draw_heat_map(axes, values, device_names(list(panels)), across, unit, ends=ends)
+    axes.set_title(f"{name} of each device", loc="left", fontsize=SMALL, color=INK)
+    axes.locator_params(axis="x", integer=True)
+
+
+def _numbers(panels: dict[Device, Bars]) -> list[int]:
+    """The iterations that any device has, without gaps."""
+    every = np.concatenate([rows["iteration"] for rows in panels.values()])
+    return list(range(int(every.min()), int(every.max()) + 1))
+
+
+def _matrix(panels: dict[Device, Bars], name: str) -> NDArray[np.float64]:
+    """A column as a matrix of device by iteration; NaN where a device has no such iteration."""
+    numbers = _numbers(panels)
+    found = np.full((len(panels), len(numbers)), np.nan)
+    for row, bars in enumerate(panels.values()):
+        found[row, bars["iteration"].astype(np.int64) - numbers[0]] = bars[name]
+    return found
+
+
+def device_bars(table: Table) -> dict[Device, Bars]:
     """The columns of each rank and device, in the order of the table."""
     places = [table.columns.index(name) for name in ("rank", "device")]
-    rows: dict[tuple[object, object], list[tuple[object, ...]]] = {}
+    rows: dict[Device, list[tuple[Value, ...]]] = {}
     for row in table.rows:
         rows.setdefault((row[places[0]], row[places[1]]), []).append(row)
     return {key: _bars(table, own) for key, own in rows.items()}
 
 
-def _bars(table: Table, rows: list[tuple[object, ...]]) -> Bars:
+def _bars(table: Table, rows: list[tuple[Value, ...]]) -> Bars:
     def column(name: str) -> NDArray[np.float64]:
         place = table.columns.index(name)
         return np.asarray([row[place] for row in rows], dtype=np.float64)
@@ -96,7 +170,7 @@ def _draw(axes: Axes, rows: Bars, scale: int, highest: float) -> None:
     places = rows["iteration"]
     below = np.zeros(len(places))
     if len(places) <= BARS:
-        for steady, alpha in ((1.0, 1.0), (0.0, 0.45)):
+        for steady, alpha in ((1.0, 1.0), (0.0, PALE)):
             mine = rows["steady"] == steady
             base = below[mine]
             for name, color, hatch in PARTS:
@@ -118,11 +192,17 @@ def _draw(axes: Axes, rows: Bars, scale: int, highest: float) -> None:
         axes.stackplot(places, stacked, colors=[color for _, color, _ in PARTS], linewidth=0)
     steady = rows["duration"][rows["steady"] == 1]
     if len(steady):
-        axes.axhline(
-            float(np.median(steady)) / scale, color=INK, linewidth=0.8, linestyle=(0, (5, 3))
-        )
+        _median_line(axes, float(np.median(steady)) / scale)
     axes.set_xlim(places[0] - 0.6, places[-1] + 0.6)
     axes.set_ylim(0, highest * 1.06)
+    _plain(axes)
+
+
+def _median_line(axes: Axes, place: float) -> None:
+    axes.axhline(place, color=INK, linewidth=0.8, linestyle=(0, (5, 3)))
+
+
+def _plain(axes: Axes) -> None:
     axes.locator_params(axis="x", integer=True)
     axes.tick_params(labelsize=SMALL)
     axes.spines[["top", "right"]].set_visible(False)
@@ -143,17 +223,15 @@ def _said(rows: Bars) -> str:
     return f"{int(steady.sum())} steady of {len(steady)}, median {format_time(median)}: {parts}"
 
 
-def _heading(figure: Figure, table: Table, panels: int, shown: int, height: float) -> None:
+def _heading(figure: Figure, table: Table, width: float, height: float) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     source = table.column("source")[0]
     text = f"Iterations by {source}"
-    if panels > shown:
-        text += f" (the first {shown} of {panels} devices)"
     if "steady" in table.column("phase") and set(table.column("phase")) != {"steady"}:
         text += "; pale: warm-up, or cut off by the profiler"
-    figure.text(LEFT / WIDTH, 1 - 0.2 / height, printable(text), color=INK, va="center")
+    figure.text(LEFT / width, 1 - 0.2 / height, printable(text), color=INK, va="center")
     handles: list[Patch | Line2D] = [
         Patch(facecolor=color, hatch=hatch, edgecolor="white" if hatch else QUIET, label=name)
         for name, color, hatch in PARTS
@@ -164,7 +242,7 @@ def _heading(figure: Figure, table: Table, panels: int, shown: int, height: floa
     figure.legend(
         handles=handles,
         loc="upper left",
-        bbox_to_anchor=(LEFT / WIDTH, 1 - 0.33 / height),
+        bbox_to_anchor=(LEFT / width, 1 - 0.33 / height),
         borderpad=0,
         borderaxespad=0,
         ncols=5,

@@ -105,6 +105,7 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
     axes.set_ylim(0, 1.12 * highest / size if highest else 1)
     axes.set_xlim(0, end / scale if end else 1)
     reserved = any(one.reserved and not one.layers for one in drawn)
+    unit = f"memory ({unit})"
     finish_panel(axes, f"{title}{left_out}", unit, legend=reserved or len(drawn) > 1)
 
 

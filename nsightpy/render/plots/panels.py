@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.render.plots.drawing import FAINT, INK, LARGE, QUIET, SMALL, inch_axes
+from nsightpy.results import Value
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +47,14 @@ def finish_panel(axes: Axes, title: str, unit: str, *, legend: bool) -> None:
         axes.legend(fontsize=SMALL, frameon=False, ncols=4, loc="upper left")
 
 
-def device_text(rank: int | None, device: int) -> str:
+def device_names(places: Sequence[tuple[Value, Value]]) -> list[str]:
+    """What devices (rank, device) are called in a picture: by rank where that distinguishes."""
+    ranks = [rank for rank, _ in places]
+    if all(rank is not None for rank in ranks) and len(set(ranks)) == len(ranks):
+        return [f"rank {rank}" for rank in ranks]
+    return [f"dev {dev}" if rank is None else f"{rank}, dev {dev}" for rank, dev in places]
+
+
+def device_text(rank: Value, device: Value) -> str:
     """A device and, where it is known, its rank."""
     return f"device {device}" if rank is None else f"rank {rank}, device {device}"

@@ -32,7 +32,7 @@ def draw(
     plane: Plane, roofs: Roofs, spots: Sequence[DrawnPoint], ceilings: Sequence[Ceiling]
 ) -> None:
     """Draw roofs, measured ceilings, ridges and points, and label what matters."""
-    frame(plane, "arithmetic intensity (FLOP/byte)", "work (FLOP/s)")
+    frame(plane, "arithmetic intensity (FLOP/byte)", "performance (FLOP/s)")
     plane.taken += [disc(plane, spot) for spot in spots]
     for _, precision, at in roofs.ridges:
         x, y = plane.place(at, roofs.work[precision])

@@ -25,6 +25,7 @@ _NEAR = 8
 # Dropped first, in this order, when a terminal is too narrow for the names.
 _EXPENDABLE = (
     "mangled",
+    "busbw with wait",
     "sol ",
     "StdDev",
     "Min",

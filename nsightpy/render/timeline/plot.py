@@ -48,6 +48,8 @@ HEIGHTS = {
 }
 _TEXT: dict[str, Any] = {"parse_math": False, "family": "DejaVu Sans"}
 _CHARACTER = 0.062  # inches of a character of 6.5 points
+# A name cut to fewer letters tells nothing.
+LEAST_LETTERS = 9
 _CAPTION = 0.14  # inches of a line
 _MANY_POINTS = 60_000
 
@@ -318,10 +320,13 @@ def caption(picture: Picture) -> list[str]:
 
 
 def _fitted(name: str, space: int) -> str:
+    """The name in that many characters; nothing where so little would be left that it says none."""
     name = name.removeprefix("[CUDA memcpy ").removeprefix("[CUDA ").removesuffix("]")
     text = printable(function_name(name)) if len(name) > space else printable(name)
     text = text.rpartition("::")[2] or text if len(text) > space else text
-    return _known(text if len(text) <= space else f"{text[: space - 1]}…")
+    if len(text) <= space:
+        return _known(text)
+    return _known(f"{text[: space - 1]}…") if space >= LEAST_LETTERS else ""
 
 
 def _width(figure: Any) -> float:

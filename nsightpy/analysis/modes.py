@@ -1,0 +1,137 @@
+"""The modes of a set of durations: values around which they gather, told apart by valleys.
+
+On the logarithm of the durations, since they differ by factors. A valley of their smoothed density
+divides them where it is half as high as the lower of the peaks beside it, where that is no accident
+of so few values, and where what it divides differs by 10 % at least; each side is then looked at
+with a width of its own, so that one distant mode hides no near ones. The same durations always
+have the same modes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from nsightpy.frames import Floats, Ints
+
+DEEP = 0.5
+APART = float(np.log2(1.1))
+# What a mode holds at least: of all values, and in number.
+LEAST_SHARE, FEWEST = 0.02, 5
+# The least width of the smoothing, 3 %: finer steps are those of the timer.
+NARROWEST = float(np.log2(1.03))
+DEVIATIONS = 2.0
+# Of fewer values nothing is said.
+ENOUGH = 2 * FEWEST
+_STEPS = 4  # of the grid in one width
+_POINTS = 20_000  # of the grid at most
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """One mode: its median, what it reaches from and to (ns), how many values it holds."""
+
+    median_ns: float
+    low_ns: int
+    high_ns: int
+    count: int
+    share: float
+
+
+def find_modes(values: Ints, counts: Ints) -> list[Mode]:
+    """The modes of distinct ascending values, each occurring so many times; shares add up to 1."""
+    whole = int(counts.sum())
+    logs = np.log2(np.maximum(values, 1).astype(np.float64))
+    edges = [0, *sorted(_valleys(logs, counts, 0, whole)), len(values)]
+    found = []
+    for low, high in pairwise(edges):
+        if high > low:
+            count = int(counts[low:high].sum())
+            middle = _quantile(values[low:high].astype(np.float64), counts[low:high], 0.5)
+            ends = int(values[low]), int(values[high - 1])
+            found.append(Mode(middle, *ends, count, count / whole))
+    return found
+
+
+def _valleys(logs: Floats, counts: Ints, offset: int, whole: int) -> list[int]:
+    """Where the values divide: the place of the first value of each mode but the first."""
+    place = _deepest(logs, counts, whole)
+    if place is None:
+        return []
+    left = _valleys(logs[:place], counts[:place], offset, whole)
+    right = _valleys(logs[place:], counts[place:], offset + place, whole)
+    return [*left, offset + place, *right]
+
+
+def _deepest(logs: Floats, counts: Ints, whole: int) -> int | None:
+    """Where the deepest valley divides the values; None where they are one mode."""
+    number = int(counts.sum())
+    least = max(FEWEST, LEAST_SHARE * whole)
+    if number < 2 * least or logs[-1] - logs[0] < APART:
+        return None
+    width = _width(logs, counts, number)
+    grid, density = _density(logs, counts, width)
+    inner = np.arange(1, len(grid) - 1)
+    low = inner[(density[inner] <= density[inner - 1]) & (density[inner] < density[inner + 1])]
+    beside = np.minimum(
+        np.maximum.accumulate(density)[low], np.maximum.accumulate(density[::-1])[::-1][low]
+    )
+    ratio = density[low] / beside
+    seen = np.append(0, np.cumsum(counts))
+    for valley in np.argsort(ratio, kind="stable").tolist():
+        if ratio[valley] > DEEP:
+            break
+        # an empty valley is as deep everywhere: its middle divides
+        place = int(np.searchsorted(logs, grid[low[valley]]))
+        sides = seen[place], number - seen[place]
+        if min(sides) >= least and _differ(logs, counts, place):
+            near = 4 * width * np.array([density[low[valley]], beside[valley]])
+            if near[1] - near[0] >= DEVIATIONS * np.sqrt(near.sum()):
+                return place
+    return None
+
+
+def _differ(logs: Floats, counts: Ints, place: int) -> bool:
+    """Whether the medians of the two sides differ by enough to be told apart."""
+    low = _quantile(logs[:place], counts[:place], 0.5)
+    return _quantile(logs[place:], counts[place:], 0.5) - low >= APART
+
+
+def _width(logs: Floats, counts: Ints, number: int) -> float:
+    """The width of the smoothing: Silverman's rule, and no less than the timer's steps.
+
+    https://en.wikipedia.org/wiki/Kernel_density_estimation#A_rule-of-thumb_bandwidth_estimator
+    """
+    mean = float(np.average(logs, weights=counts))
+    spread = float(np.sqrt(np.average((logs - mean) ** 2, weights=counts)))
+    middle = (_quantile(logs, counts, 0.75) - _quantile(logs, counts, 0.25)) / 1.349
+    scale = min(spread, middle) if middle > 0 else spread
+    return float(max(NARROWEST, 0.9 * scale * number**-0.2))
+
+
+def _density(logs: Floats, counts: Ints, width: float) -> tuple[Floats, Floats]:
+    """A grid, and how many values there are around each of its points, per unit of the logarithm.
+
+    Each value is spread out as a normal distribution of that width.
+    """
+    first, last = float(logs[0]) - 4 * width, float(logs[-1]) + 4 * width
+    step = max(width / _STEPS, (last - first) / _POINTS)
+    size = int((last - first) / step) + 2
+    cells = np.bincount(np.rint((logs - first) / step).astype(np.int64), counts, minlength=size)
+    reach = int(4 * width / step) + 1
+    kernel = np.exp(-0.5 * (np.arange(-reach, reach + 1) * step / width) ** 2)
+    kernel /= kernel.sum() * step
+    spread = np.convolve(cells, kernel)[reach : reach + len(cells)]
+    grid: Floats = first + step * np.arange(len(cells), dtype=np.float64)
+    return grid, np.asarray(spread, dtype=np.float64)
+
+
+def _quantile(values: Floats, counts: Ints, share: float) -> float:
+    """The value below which a share of all lies; the mean of the two middle ones for a median."""
+    seen = np.cumsum(counts)
+    last = int(seen[-1]) - 1
+    low, high = int(np.floor(share * last)), int(np.ceil(share * last))
+    ends = values[np.searchsorted(seen, [low, high], side="right")]
+    return float(ends.mean())

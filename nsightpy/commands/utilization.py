@@ -1,0 +1,234 @@
+"""utilization: what share of each moment every device was busy, and with what, on one clock."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis.binned import edges_of, shares
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.time_budget import activity, places_of
+from nsightpy.commands.breakdown import suspect_note
+from nsightpy.commands.nvtx_metrics import NO_SAMPLES
+from nsightpy.errors import UsageError
+from nsightpy.frames import Floats, Ints
+from nsightpy.query.common_clock import CommonClock, common_clock
+from nsightpy.query.device_time import doubtful_names, read_work
+from nsightpy.query.request import Common, Request
+from nsightpy.query.sampled_metrics import RATES, SHARES, GpuKey, Sampled, gpu_keys, sampled
+from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
+from nsightpy.rank_set import Paths
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Table, Value
+
+BUSY = ("busy_share", "compute_share", "communication_share", "memory_share")
+FIELDS = (
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("start_ns", "ns"),
+    Field("duration_ns", "ns"),
+    *(Field(name, "ratio", 4) for name in (*BUSY, *SHARES)),
+    *(Field(name, "GB/s", 3) for name in RATES),
+)
+BINS, MOST_BINS = 200, 100_000
+# What a terminal shows of a device over time.
+CURVE, HEIGHTS = 25, "▁▂▃▄▅▆▇█"
+NO_NETWORK = (
+    "The captures hold no counters of network interfaces: `nsys profile --nic-metrics=lf` samples "
+    "them."
+)
+
+# The edges of the stretches in the own time of each process, by report and process.
+Edges = Mapping[tuple[str, int], Ints]
+
+
+@dataclass(frozen=True)
+class _Device:
+    """The shares of one device in each stretch, and which GPU it is."""
+
+    rank: int | None
+    pid: int
+    device: int
+    gpu: GpuKey
+    shares: dict[str, Floats]
+
+
+@dataclass(frozen=True)
+class _Part:
+    """What one report contributes."""
+
+    devices: list[_Device]
+    sampled: Sampled | None
+    doubtful: list[str]
+
+
+@command_function
+def utilization(
+    reports: Paths,
+    *,
+    bins: int = BINS,
+    communication: Iterable[str] = (),
+    **common: Unpack[Common],
+) -> Table:
+    """Each device's shares of time in `bins` equal stretches, on the clock of all ranks.
+
+    The stretches run from the first start to the last end of any GPU work, or from from_time to
+    to_time. A share is the measure of a union over all streams, exact, divided by the captured part
+    of the stretch: busy is that of compute, communication and copies (memory) together. Figures are
+    None where nothing was captured, and with nvtx or iteration outside their windows.
+
+    sm_active, tensor_active, dram (read and write) and nvlink (user data received and sent) are the
+    means over time of sampled GPU metrics, 1 being the peak; nic_received and nic_sent those of all
+    network interfaces of the host together, in GB/s of 10^9 bytes.
+    """
+    if not 1 <= bins <= MOST_BINS:
+        raise UsageError(f"bins must be from 1 to {MOST_BINS:,}")
+    request = Request.of(reports, **common)
+    clock = common_clock(request.ranks)
+    edges = _edges(request, clock, bins)
+    if edges is None:
+        return request.finish(Table("utilization", FIELDS, ()))
+    own = {
+        (str(report.path), pid): clock.own_times(str(report.path), pid, edges)
+        for report in request.ranks.readable
+        for pid in report.pids
+    }
+    work = partial(_part, edges=own, communication=tuple(communication), scope=request.scope)
+    parts = request.map(work, ranked=True).values
+    devices = sorted((one for part in parts for one in part.devices), key=_order)
+    samples = [part.sampled for part in parts if part.sampled is not None]
+    rows = tuple(row for one in devices for row in _rows(one, samples, edges))
+    doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
+    table = Table("utilization", FIELDS, rows)
+    return request.finish(table, *map(suspect_note, doubtful), *_missing(samples), *clock.notes)
+
+
+def _edges(request: Request, clock: CommonClock, bins: int) -> Ints | None:
+    """The edges of the stretches on the common clock; None without GPU work in scope."""
+    scope = request.scope
+    found = []
+    for report, extents in request.map(partial(_extents, scope=scope), ranked=True).results:
+        for pid, *ends in extents:
+            found.append(clock.aligned(str(report.path), pid, np.asarray(ends, dtype=np.int64)))
+    if not found:
+        return None
+    low, high = int(min(one[0] for one in found)), int(max(one[1] for one in found))
+    low = low if scope.from_ns is None else scope.from_ns
+    high = high if scope.to_ns is None else scope.to_ns
+    return edges_of(low, max(high, low + 1), bins)
+
+
+def _extents(report: SystemReport, *, scope: Scope) -> list[tuple[int, int, int]]:
+    """When the GPU work in scope was, by process, in ns of the report."""
+    whole = report.extent
+    chosen = (scope.ranks, scope.devices)
+    if not scope.is_part and chosen == (None, None):
+        if whole.start_ns is None or whole.end_ns is None:
+            return []
+        return [(pid, whole.start_ns, whole.end_ns) for pid in report.pids[:1]]
+    found = []
+    frames = [scope.narrow(report, frame) for frame in read_work(report, scope)]
+    for pid in sorted({pid for frame in frames for pid, _ in places_of(frame)}):
+        own = [mine for frame in frames if (mine := frame.at(pid=pid)).rows]
+        low = min(int(one.ints("start_ns").min()) for one in own)
+        found.append((pid, low, max(int(one.ints("end_ns").max()) for one in own)))
+    return found
+
+
+def _part(
+    report: SystemReport, *, edges: Edges, communication: tuple[str, ...], scope: Scope
+) -> _Part:
+    work = read_work(report, scope)
+    windows = scope.windows(report)
+    captured = Spans.of(*(report.bounds(gpu=True) or (0, 0)))
+    keys = gpu_keys(report)
+    devices = []
+    for pid, device in sorted({place for frame in work for place in places_of(frame)}):
+        kernels, operations, graphs = (frame.at(pid=pid, device=device) for frame in work)
+        communicates = is_communication(kernels.labels("name"), communication)
+        window = captured if windows is None else windows.get((pid, device), Spans.of(0, 0))
+        done = activity(kernels, communicates, operations, graphs).inside(window)
+        sets = (done.busy, done.compute, done.communication, done.memory)
+        stretches = edges[str(report.path), pid]
+        found = {n: shares(one, window, stretches) for n, one in zip(BUSY, sets, strict=True)}
+        rank = report.rank_of(pid)[0]
+        devices.append(_Device(rank, pid, device, keys[pid, device], found))
+    first = next((at for (path, _), at in edges.items() if path == str(report.path)), None)
+    doubtful = doubtful_names(scope.within(report, work.kernels), communication)
+    return _Part(devices, None if first is None else sampled(report, first), doubtful)
+
+
+def _order(one: _Device) -> tuple[bool, int, int, int]:
+    return (one.rank is None, one.rank or 0, one.pid, one.device)
+
+
+def _rows(one: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tuple[Value, ...]]:
+    """The rows of a device, in the order of time; NaN becomes None."""
+    none = np.full(len(edges) - 1, np.nan)
+    of_gpu = [part.gpus.get(one.gpu, {}) for part in samples]
+    of_host = [part.network for part in samples if part.host == one.gpu[0]]
+    figures = [
+        *(one.shares[name] for name in BUSY),
+        *(_first_known([part[name] for part in of_gpu if name in part], none) for name in SHARES),
+        *(_first_known([part[name] for part in of_host if name in part], none) for name in RATES),
+    ]
+    starts, lengths = edges[:-1].tolist(), np.diff(edges).tolist()
+    values = np.stack(figures, axis=1).tolist()
+    for start, length, row in zip(starts, lengths, values, strict=True):
+        known = (None if math.isnan(value) else value for value in row)
+        yield (one.rank, one.device, start, length, *known)
+
+
+def _first_known(found: Sequence[Floats], none: Floats) -> Floats:
+    """Of what several reports sampled, what the first of them knows of each stretch."""
+    known = none
+    for values in found:
+        known = np.where(np.isnan(known), values, known)
+    return known
+
+
+def _missing(samples: Sequence[Sampled]) -> list[str]:
+    """What was not sampled, and what samples it."""
+    notes = []
+    if not any(part.gpus for part in samples):
+        notes.append(f"SM and tensor activity, DRAM and NVLink are not known. {NO_SAMPLES}")
+    if not any(part.network for part in samples):
+        notes.append(NO_NETWORK)
+    return notes
+
+
+def by_device(table: Table) -> Table:
+    """The table for people: one row a device, the means of its stretches, and busy over time."""
+    places: dict[tuple[Value, Value], list[tuple[Value, ...]]] = {}
+    for row in table.rows:
+        places.setdefault((row[0], row[1]), []).append(row)
+    shown = (*table.fields[:2], *table.fields[4:], Field("busy_over_time", "text"))
+    rows = []
+    for place, of_it in places.items():
+        means = (_mean([row[at] for row in of_it]) for at in range(4, len(table.fields)))
+        rows.append((*place, *means, _curve([row[4] for row in of_it])))
+    if not rows:
+        shown = (*shown[: 2 + len(BUSY)], shown[-1])
+    return replace(table, fields=shown, rows=tuple(rows))
+
+
+def _mean(values: Sequence[Value]) -> float | None:
+    known = [float(value) for value in values if value is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _curve(shares: Sequence[Value]) -> str:
+    """Shares as the heights of one character each, means of neighbours; a blank for unknown."""
+    cells = []
+    for part in range(min(CURVE, len(shares))):
+        low, high = (len(shares) * at // min(CURVE, len(shares)) for at in (part, part + 1))
+        mean = _mean(shares[low:high])
+        cells.append(" " if mean is None else HEIGHTS[min(int(mean * len(HEIGHTS)), 7)])
+    return "".join(cells)

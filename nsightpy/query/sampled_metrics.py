@@ -1,0 +1,128 @@
+"""Sampled hardware metrics of a report over stretches of time: of each GPU, and of the network."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.binned import mean_rates, sample_means
+from nsightpy.frames import Floats, Frame, Ints
+from nsightpy.reports.system import SystemReport
+
+# Column -> the metrics whose sum it is. NVIDIA's names differ between GPUs; other units of the same
+# metric ("[Cycles Active]") are other metrics.
+_UNIT = r"(?: \[Throughput %\])?"
+SHARES = {
+    "sm_active_share": rf"SMs? Active{_UNIT}",
+    "tensor_active_share": rf"Tensor Active(?: / FP16 Active)?{_UNIT}",
+    "dram_share": rf"DRAM (?:Read|Write)(?: Bandwidth| Throughput)?{_UNIT}",
+    "nvlink_rx_share": rf"NVLink RX (?:\w+ User Data|Bandwidth|Throughput){_UNIT}",
+    "nvlink_tx_share": rf"NVLink TX (?:\w+ User Data|Bandwidth|Throughput){_UNIT}",
+}
+RATES = {
+    "nic_received_gb_per_s": r"(?:IB|Eth): Bytes received",
+    "nic_sent_gb_per_s": r"(?:IB|Eth): Bytes sent",
+}
+# Values of these units times the factor are GB/s.
+_GB_PER_S = {"bytes/ms": 1e-6, "bytes/s": 1e-9, "bytes/us": 1e-3, "bytes/ns": 1.0}
+
+# A GPU as several reports know it: host, and its place there.
+GpuKey = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What one report sampled: figures by GPU and column, and those of its host, NaN for none."""
+
+    gpus: Mapping[GpuKey, Mapping[str, Floats]]
+    host: str
+    network: Mapping[str, Floats]
+
+
+def gpus_of(report: SystemReport) -> dict[tuple[int, int], int]:
+    """The GPU of the host behind each process (0: any) and CUDA device."""
+    frame = report.frame("devices")
+    places = zip(frame.ints("pid").tolist(), frame.ints("device").tolist(), strict=True)
+    return dict(zip(places, frame.ints("gpu_id").tolist(), strict=True))
+
+
+def gpu_keys(report: SystemReport) -> dict[tuple[int, int], GpuKey]:
+    """The GPU of each place (process, device) with GPU work."""
+    gpus, buses = gpus_of(report), _buses(report)
+    found = {}
+    for pid, device in report.extent.places:
+        gpu = gpus.get((pid, device), gpus.get((0, device), device))
+        found[pid, device] = (_host(report), buses.get(gpu, f"GPU {gpu}"))
+    return found
+
+
+def sampled(report: SystemReport, edges: Ints) -> Sampled:
+    """What the report sampled in each stretch between edges (ns of its own time)."""
+    return Sampled(_gpu_shares(report, edges), _host(report), _network(report, edges))
+
+
+def _host(report: SystemReport) -> str:
+    return report.session.host or str(report.path)
+
+
+def _buses(report: SystemReport) -> dict[int, str]:
+    """The PCI bus location of each GPU of the host, as far as it is known."""
+    frame = report.frame("devices")
+    ids, bus = frame.ints("gpu_id").tolist(), frame.labels("bus")
+    return {gpu: bus[row] for row, gpu in enumerate(ids) if bus[row]}
+
+
+def _gpu_shares(report: SystemReport, edges: Ints) -> dict[GpuKey, dict[str, Floats]]:
+    frame = report.frame("gpu_metrics")
+    buses, found = _buses(report), dict[GpuKey, dict[str, Floats]]()
+    for gpu in np.unique(frame.ints("gpu_id")).tolist():
+        mine = frame.take(frame.ints("gpu_id") == gpu)
+        of_it = {name: _summed(mine, pattern, edges) for name, pattern in SHARES.items()}
+        known = {name: values for name, values in of_it.items() if values is not None}
+        found[_host(report), buses.get(gpu, f"GPU {gpu}")] = known
+    return found
+
+
+def _summed(samples: Frame, pattern: str, edges: Ints) -> Floats | None:
+    """The sum of the means of the metrics that match, as a share; None where there is none."""
+    names = samples.labels("metric").merged()
+    parts = []
+    for code, name in enumerate(names.values):
+        if re.fullmatch(pattern, name):
+            rows = np.flatnonzero(names.codes == code)
+            time, value = samples.ints("time_ns")[rows], samples.ints("value")[rows]
+            parts.append(sample_means(time, value / 100.0, edges))
+    return np.sum(parts, axis=0) if parts else None
+
+
+def _network(report: SystemReport, edges: Ints) -> dict[str, Floats]:
+    """The rates of all network interfaces of the host together, in GB/s."""
+    frame = report.frame("nic_metrics")
+    found = {}
+    for column, pattern in RATES.items():
+        parts = [_rate(one, edges) for one in _counters(frame, pattern)]
+        if parts:
+            found[column] = np.nansum(parts, axis=0)
+            found[column][np.isnan(parts).all(axis=0)] = np.nan
+    return found
+
+
+def _counters(frame: Frame, pattern: str) -> list[Frame]:
+    """The rows of each interface, port and counter that is meant, by start."""
+    names, units = frame.labels("metric"), frame.labels("metric_unit")
+    meant = [value for value in names.values if re.fullmatch(pattern, value)]
+    mine = frame.take(names.equals(meant) & units.equals(list(_GB_PER_S)))
+    metric = mine.labels("metric").merged().codes.astype(np.int64)
+    places = np.stack([mine.ints("nic"), mine.ints("port"), metric], axis=1)
+    keys = np.unique(places, axis=0)
+    return [mine.take(np.all(places == key, axis=1)) for key in keys]
+
+
+def _rate(counter: Frame, edges: Ints) -> Floats:
+    factor = _GB_PER_S[counter.labels("metric_unit")[0]]
+    start = counter.ints("start_ns")
+    end = np.minimum(counter.ints("end_ns"), np.append(start[1:], 2**62))
+    return mean_rates(start, end, (counter.ints("value") * factor).astype(np.float64), edges)

@@ -1,0 +1,226 @@
+"""The picture of `nsightpy pace`: duration of each instance over time, and by rank."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.errors import NsightpyError
+from nsightpy.render.plots.drawing import (
+    FAINT,
+    INK,
+    LARGE,
+    QUIET,
+    SMALL,
+    drawing,
+    inch_axes,
+    nothing_to_draw,
+    reports_name,
+    short_name,
+)
+from nsightpy.render.plots.panels import COLORS
+from nsightpy.results import Table, Value
+from nsightpy.units import counted, format_time, time_unit_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+WIDTH, LEFT, RIGHT, TOP, BOTTOM, SPACE = 9.0, 0.85, 0.3, 0.95, 0.5, 0.65
+OVER_TIME, BY_RANK = 3.2, 1.9
+MARKERS = "osD^vPX*"
+# Of more ranks, the slowest is marked and the others are alike.
+FEW = len(COLORS)
+# Points beyond so many are one bitmap in svg and pdf.
+MOST_VECTORS = 1_500
+MOST_ITERATIONS = 40
+WIDE = 20.0
+
+Values = NDArray[np.float64]
+Place = tuple[Value, Value]
+
+
+def pace_figure(table: Table) -> Figure:
+    """Draw the table of `nsightpy.pace`. Raises NsightpyError when it has no rows."""
+    if not table.rows:
+        raise NsightpyError(nothing_to_draw(table, "instances"))
+    from matplotlib.figure import Figure
+
+    places = _places(table)
+    several = len(places) > 2
+    height = TOP + OVER_TIME + BOTTOM + (SPACE + BY_RANK if several else 0)
+    with drawing():
+        figure = Figure(figsize=(WIDTH, height))
+        names = dict.fromkeys(str(name) for name in table.column("name"))
+        more = f" and {counted(len(names) - 1, 'more name')}" if len(names) > 1 else ""
+        text = f"Pace of {short_name(next(iter(names)), 60)}{more}"
+        figure.text(LEFT / WIDTH, 1 - 0.24 / height, text, fontsize=LARGE, weight="bold")
+        lengths = _column(table, "duration_ns")
+        said = (
+            f"{reports_name(table.inputs, 40)}: {counted(len(lengths), 'instance')}, median "
+            f"{format_time(float(np.median(lengths)))}, longest {format_time(float(lengths.max()))}"
+        )
+        figure.text(LEFT / WIDTH, 1 - 0.47 / height, said, fontsize=SMALL, color=QUIET)
+        unit, scale = time_unit_for([float(np.median(lengths))])
+        panel = WIDTH - LEFT - RIGHT
+        bottom = height - TOP - OVER_TIME
+        _over_time(inch_axes(figure, LEFT, bottom, panel, OVER_TIME), table, places, unit, scale)
+        if several:
+            axes = inch_axes(figure, LEFT, BOTTOM, panel, BY_RANK)
+            _by_rank(axes, lengths / scale, places, unit)
+    return figure
+
+
+def _column(table: Table, name: str) -> Values:
+    return np.asarray([np.nan if v is None else v for v in table.column(name)], dtype=np.float64)
+
+
+def _places(table: Table) -> dict[Place, NDArray[np.int64]]:
+    """The rows of each rank and device."""
+    found: dict[Place, list[int]] = {}
+    pairs = zip(table.column("rank"), table.column("device"), strict=True)
+    for row, place in enumerate(pairs):
+        found.setdefault(place, []).append(row)
+    return {place: np.asarray(rows, dtype=np.int64) for place, rows in found.items()}
+
+
+def _over_time(
+    axes: Axes, table: Table, places: dict[Place, NDArray[np.int64]], unit: str, scale: int
+) -> None:
+    """A point for each instance, and the median of all."""
+    starts, lengths = _column(table, "start_ns"), _column(table, "duration_ns") / scale
+    time, wide = time_unit_for([float(starts.max() - starts.min()) or 1.0])
+    medians = {place: float(np.median(lengths[rows])) for place, rows in places.items()}
+    slowest = max(medians, key=lambda place: medians[place])
+    drawn = sorted(places, key=lambda place: place == slowest) if len(places) > FEW else places
+    for number, place in enumerate(drawn):
+        rows = places[place]
+        marked = len(places) <= FEW or place == slowest
+        axes.plot(
+            starts[rows] / wide,
+            lengths[rows],
+            linestyle="none",
+            marker=MARKERS[number % len(MARKERS)] if len(places) <= FEW else "o",
+            markersize=3.2 if marked else 2.0,
+            markeredgewidth=0,
+            color=_color(number, place == slowest, len(places)),
+            alpha=0.85 if marked else 0.4,
+            rasterized=len(starts) > MOST_VECTORS,
+            label=_label(place, places) if marked else None,
+        )
+    middle = float(np.median(lengths))
+    axes.axhline(middle, color=INK, linewidth=0.9, linestyle=(0, (5, 3)), label="median")
+    _scale(axes, lengths)
+    _iterations(axes, table, places, starts / wide)
+    axes.set_ylabel(f"duration ({unit})", fontsize=SMALL)
+    axes.set_xlabel(f"time ({time})", fontsize=SMALL)
+    axes.ticklabel_format(axis="x", useOffset=False, style="plain")
+    _plain(axes)
+    axes.legend(
+        loc="lower right",
+        bbox_to_anchor=(1, 1.0 + 0.2 / OVER_TIME),
+        ncols=9,
+        fontsize=SMALL,
+        frameon=False,
+        handletextpad=0.2,
+        columnspacing=0.9,
+        borderaxespad=0,
+    )
+
+
+def _color(number: int, slowest: bool, places: int) -> str:
+    if places <= FEW:
+        return COLORS[number]
+    return COLORS[1] if slowest else COLORS[0]
+
+
+def _label(place: Place, places: dict[Place, NDArray[np.int64]]) -> str:
+    rank, device = place
+    ranks = [one for one, _ in places]
+    text = f"device {device}" if rank is None else f"rank {rank}"
+    if rank is None and device is None:
+        text = "host"
+    if rank is not None and ranks.count(rank) > 1:
+        text = f"{text}, device {device}"
+    return f"{text} (slowest of {len(places)})" if len(places) > FEW else text
+
+
+def _iterations(
+    axes: Axes, table: Table, places: dict[Place, NDArray[np.int64]], times: Values
+) -> None:
+    """Where each iteration has its first instance, numbered at the top, of the first place."""
+    rows = next(iter(places.values()))
+    numbers = [table.column("iteration")[row] for row in rows.tolist()]
+    first: dict[Value, float] = {}
+    for number, row in zip(numbers, rows.tolist(), strict=True):
+        if number is not None:
+            first.setdefault(number, float(times[row]))
+    step = -(-len(first) // MOST_ITERATIONS)
+    for place, (number, time) in enumerate(first.items()):
+        if place % step == 0:
+            axes.axvline(time, color=FAINT, linewidth=0.6, zorder=0)
+            axes.annotate(
+                f"iteration {number}" if place == 0 else f"{number}",
+                (time, 1),
+                (2, -3),
+                xycoords=("data", "axes fraction"),
+                textcoords="offset points",
+                va="top",
+                fontsize=SMALL - 1.5,
+                color=QUIET,
+            )
+
+
+def _by_rank(
+    axes: Axes, lengths: Values, places: dict[Place, NDArray[np.int64]], unit: str
+) -> None:
+    """For each rank the median, and from the 5th to the 95th percentile."""
+    at = np.arange(len(places))
+    spread = [np.percentile(lengths[rows], (5, 50, 95)) for rows in places.values()]
+    low, middle, high = np.asarray(spread).T
+    axes.vlines(at, low, high, color=COLORS[0], linewidth=min(4.0, 160 / len(places)), alpha=0.35)
+    axes.plot(at, middle, "o", markersize=3.2, color=COLORS[0])
+    axes.axhline(float(np.median(lengths)), color=INK, linewidth=0.9, linestyle=(0, (5, 3)))
+    _scale(axes, lengths)
+    step = -(-len(places) // 16)
+    axes.set_xticks(at[::step], [_tick(place) for place in list(places)[::step]])
+    axes.set_xlim(-0.7, len(places) - 0.3)
+    axes.set_title(
+        "by rank: median, and from the 5th to the 95th percentile", loc="left", fontsize=SMALL
+    )
+    ranked = all(rank is not None for rank, _ in places)
+    axes.set_xlabel("rank" if ranked else "device", fontsize=SMALL)
+    axes.set_ylabel(f"duration ({unit})", fontsize=SMALL)
+    _plain(axes)
+
+
+def _tick(place: Place) -> str:
+    rank, device = place
+    return str(device if rank is None else rank)
+
+
+def _scale(axes: Axes, lengths: Values) -> None:
+    """From zero, or logarithmic where durations differ by much."""
+    low, high = float(lengths.min()), float(lengths.max())
+    if low > 0 and high > WIDE * low:
+        axes.set_yscale("log")
+        _plain_numbers(axes)
+        axes.set_ylim(low / 1.3, high * 1.6)
+    else:
+        axes.set_ylim(0, high * 1.15 or 1)
+
+
+def _plain_numbers(axes: Axes) -> None:
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _plain(axes: Axes) -> None:
+    axes.tick_params(labelsize=SMALL, colors=QUIET)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=FAINT, linewidth=0.4)
+    axes.set_axisbelow(True)

@@ -1,0 +1,137 @@
+"""Pictures of many ranks: one clock, every rank named or mapped, the field's words on the axes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from simulator import PRESETS
+
+import nsightpy
+from nsightpy.commands.iterations import FIELDS
+from nsightpy.errors import NsightpyError
+from nsightpy.render.plots.collectives_plot import collectives_figure
+from nsightpy.render.plots.iterations_plot import PANELS, iterations_figure
+from nsightpy.results import Table
+from tests.support.reports import NSYS, ask, needs_reports
+
+SAMPLES = Path(__file__).resolve().parent.parent.parent / "sample_reports"
+JOB = SAMPLES / "training_4rank"
+
+
+@pytest.fixture(scope="module")
+def eight_ranks(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Eight ranks on two nodes whose clocks are 7.8 ms apart."""
+    folder = tmp_path_factory.mktemp("ranks_8")
+    PRESETS["ranks_8"].write(folder)
+    return folder
+
+
+def titles(figure: Figure) -> list[str]:
+    return [axes.get_title(loc="left") for axes in figure.axes]
+
+
+def test_queues_of_all_ranks_are_on_one_clock(eight_ranks: Path) -> None:
+    """All ranks begin an iteration together: their longest queues lie within one iteration."""
+    table = nsightpy.launch_queues(eight_ranks)
+    work = nsightpy.aligned_frame(eight_ranks, "kernels")
+    low, high = work["start_ns"].min(), work["end_ns"].max()
+    for one in table.series:
+        assert one.times_ns[0] > low - 2_000_000
+        assert one.times_ns[-1] < high + 10_000
+    busiest = {row["rank"]: row["queue_max_at_ns"] for row in reversed(table.records())}
+    assert len(busiest) == 8
+    figure = nsightpy.queue_figure(eight_ranks)
+    assert len({axes.get_xlim() for axes in figure.axes}) == 1
+
+
+def many_iterations(devices: int, count: int) -> Table:
+    """Devices 0, 1, ...: all alike but the last, which computes longer."""
+    rows = [
+        (rank, number, 1000 * number, 900, 700, 500 + 50 * (rank == devices - 1), 100, 200, "it",
+         0, "steady" if number else "warm-up")
+        for rank in range(devices)
+        for number in range(count)
+    ]  # fmt: skip
+    return Table("iterations", FIELDS, tuple(rows), ("a.sqlite",))
+
+
+def test_iterations_of_many_devices_are_their_mean_and_maps() -> None:
+    figure = iterations_figure(many_iterations(64, 6))
+    maps = [axes for axes in figure.axes if axes.images]
+    assert titles(figure)[:4] == [
+        "by iteration, mean of 64 devices; line: shortest to longest",
+        "duration of each device",
+        "compute of each device",
+        "exposed communication of each device",
+    ]
+    drawn: Any = maps[1].images[0].get_array()
+    assert drawn.shape == (64, 6)
+    assert np.all(np.asarray(drawn)[63] > np.asarray(drawn)[62])
+    few = iterations_figure(many_iterations(PANELS, 3))
+    assert len(few.axes) == PANELS
+
+
+def test_the_breakdown_shows_each_iteration_where_there_are_any() -> None:
+    figure = nsightpy.breakdown_figure(JOB)
+    assert "by iteration, mean of 4 devices" in titles(figure)[-1]
+    rows = nsightpy.iterations(JOB).records()
+    bars = [patch.get_height() for patch in figure.axes[-1].patches]
+    means = [
+        np.mean([float(row["duration_ns"] or 0) for row in rows if row["iteration"] == number])
+        for number in range(8)
+    ]
+    assert sum(bars) * 1e6 == pytest.approx(sum(means))
+    alone = nsightpy.breakdown_figure(SAMPLES / "single_process.sqlite")
+    assert len(alone.axes) in (2, 3)
+
+
+def test_collectives_are_drawn_where_their_sizes_are_known() -> None:
+    table = nsightpy.collectives(JOB)
+    figure = collectives_figure(table)
+    axes = figure.axes[0]
+    drawn = {tuple(np.round(np.asarray(points.get_offsets())[0], 6)) for points in axes.collections}
+    for row in table.records():
+        for name in ("busbw_gb_per_s", "busbw_with_wait_gb_per_s"):
+            if row["bytes"] and row[name]:
+                assert (float(row["bytes"]), round(float(row[name]), 6)) in drawn  # type: ignore[arg-type]
+    assert axes.get_ylabel() == "bus bandwidth (GB/s)"
+    unsized = Table(table.command, table.fields, (), table.inputs)
+    with pytest.raises(NsightpyError, match="no collectives of known size"):
+        collectives_figure(unsized)
+
+
+def test_bandwidth_with_waiting_is_that_of_nccl_tests_over_the_whole_duration() -> None:
+    for row in nsightpy.collectives(JOB).records():
+        if row["bytes"] is None or row["operation"] != "AllReduce":
+            continue
+        ranks, size = int(row["ranks"] or 0), float(row["bytes"])
+        wanted = size / float(row["duration_med_ns"] or 1) * 2 * (ranks - 1) / ranks
+        assert row["busbw_with_wait_gb_per_s"] == pytest.approx(wanted)
+        assert row["busbw_with_wait_gb_per_s"] <= row["busbw_gb_per_s"] * (1 + 1e-9)  # type: ignore[operator]
+
+
+def test_a_picture_of_the_job_with_every_command_that_draws(tmp_path: Path) -> None:
+    """No word on an axis or a title is cut to a few letters, in png, svg and pdf."""
+    for name, more in (
+        ("utilization", ()),
+        ("pace", ("--of", "*gemm*")),
+        ("histogram", ()),
+        ("collectives", ()),
+        ("launch-queues", ()),
+    ):
+        for suffix in ("png", "svg", "pdf"):
+            target = tmp_path / f"{name}.{suffix}"
+            ask(name, JOB, "-q", *more, "-o", target)
+            assert target.stat().st_size > 2_000, target
+
+
+@needs_reports
+def test_the_collectives_of_a_real_job() -> None:
+    figure = nsightpy.collectives_figure(NSYS / "ddp_2rank_nccl_rtx3090_2026.3.sqlite")
+    legend = figure.axes[0].get_legend()
+    assert legend is not None
+    assert {"AllReduce", "Broadcast"} <= {text.get_text() for text in legend.get_texts()}
