@@ -61,6 +61,8 @@ def format_bytes(size: float | None) -> str:
         return "-"
     reached = (step for step in reversed(_BYTE_STEPS) if abs(size) >= _ROUNDS_UP * step[1])
     name, scale = next(reached, _BYTE_STEPS[0])
+    if scale == 1 and float(size).is_integer():
+        return f"{size:.0f} B"
     return f"{significant(size / scale)} {name}"
 
 

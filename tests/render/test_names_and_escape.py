@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nsightpy.names import brief, function_name, readable
 from nsightpy.render.escape import csv_text, display_width, markdown_text, printable
-from nsightpy.render.text.layout import short_names, shorten
+from nsightpy.render.text.shortening import short_names, shorten
 
 properties = settings(max_examples=150, deadline=None)
 

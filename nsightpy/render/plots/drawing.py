@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from nsightpy.errors import UsageError
 from nsightpy.names import readable
 from nsightpy.render.escape import printable
-from nsightpy.render.text.layout import short_names, shorten
+from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.results import Table
 from nsightpy.units import significant
 

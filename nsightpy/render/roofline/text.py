@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from nsightpy.names import readable
 from nsightpy.render.escape import printable
-from nsightpy.render.text.layout import Shown, fitted, lines, short_names, shorten
+from nsightpy.render.text.layout import Shown, fitted, lines
+from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.results.rooflines import (
     Point,
     Roofline,

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy.render.escape import printable
-from nsightpy.render.text.layout import UNLIMITED, Shown, lines, shorten
+from nsightpy.render.text.layout import UNLIMITED, Shown, lines
+from nsightpy.render.text.shortening import shorten
 from nsightpy.render.text.summary_bars import (
     device_bars,
     idle_causes,
