@@ -8,7 +8,12 @@ from functools import partial
 from inspect import signature
 from typing import TypeVar, Unpack
 
-from nsightpy.analysis.selection.coverage import Selection, choose_kernels
+from nsightpy.analysis.selection.coverage import (
+    COVERAGE,
+    MOST_CHOSEN,
+    Selection,
+    choose_kernels,
+)
 from nsightpy.commands.select.offers import Found, of_ranks, offered
 from nsightpy.commands.select.one_run import one_run_each
 from nsightpy.commands.select.plan import FIELDS, Plan, planned_runs, rows, starts_a_job
@@ -28,7 +33,7 @@ T = TypeVar("T")
 def select(
     reports: Paths,
     *,
-    coverage: float = 0.8,
+    coverage: float | None = None,
     top: int | None = None,
     metric_set: str | None = None,
     sections: str | Sequence[str] = (),
@@ -55,7 +60,8 @@ def select(
 ) -> Plan:
     """The fewest kernel variants with `coverage` of the GPU time, and the ncu runs for them.
 
-    A variant is a kernel under one grid, block and shared memory; times in ns over all reports, of
+    Without `coverage` and `top`: 0.8 of the time, in 25 variants at most. A variant is a kernel
+    under one grid, block and shared memory, or one size of a kernel with more than 20 grids; times in ns over all reports, of
     the steady state unless `whole`, without communication kernels unless `with_communication`. Each
     is measured by the launch nearest the median, the first `warm_up` of a variant left out, with
     `outlier` by its slowest, too, in as few processes as possible (only `profile_rank` where given;
@@ -140,8 +146,14 @@ def _chosen(
         problem = "has no kernels to choose_kernels from"
         raise ReportError(request.ranks.inputs[0], problem, _way_out(found))
     budget, passes = criteria.budget, settings.passes(criteria.passes)
+    usual = criteria.coverage is None
     selection = choose_kernels(
-        offers, coverage=criteria.coverage, top=criteria.top, passes=passes, budget=budget
+        offers,
+        coverage=COVERAGE if criteria.coverage is None else criteria.coverage,
+        top=criteria.top,
+        most=MOST_CHOSEN if usual else None,
+        passes=passes,
+        budget=budget,
     )
     if selection.over_budget and not selection.choices:
         raise UsageError(

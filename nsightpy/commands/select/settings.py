@@ -18,7 +18,7 @@ CAPTURE_RANGES = (AUTO, "none", CUDA_PROFILER_API)
 class Criteria:
     """Which kernels are chosen, by which of their launches, within which budget."""
 
-    coverage: float = 0.8
+    coverage: float | None = None
     top: int | None = None
     communication: tuple[str, ...] = ()
     with_communication: bool = False
@@ -30,7 +30,7 @@ class Criteria:
     profile_rank: str | int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.coverage <= 1:
+        if self.coverage is not None and not 0 < self.coverage <= 1:
             raise UsageError(f"coverage is a share above 0 and up to 1, not {self.coverage}")
 
 
