@@ -22,7 +22,7 @@ from nsightpy.reports.opening import open_report
 from nsightpy.reports.system import SystemReport
 from nsightpy.reports.system_frames import SystemFrames
 from nsightpy.reports.torch import TorchTrace
-from nsightpy.units import format_time
+from nsightpy.units import format_span
 from nsightpy.workers.outcomes import Run, here
 
 T = TypeVar("T")
@@ -132,7 +132,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         began, last = max((begin, path) for begin, _, path in timed)
         if began <= ended + CLOCKS_APART_NS:
             return []
-        apart = format_time(began - ended)
+        apart = format_span(began - ended)
         return [
             f"{first} and {last} cannot be one job: the second began {apart} after the first ended"
         ]

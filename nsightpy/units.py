@@ -55,6 +55,14 @@ def format_time(ns: float | None) -> str:
     return f"{significant(ns / scale)} {name}"
 
 
+def format_span(ns: int) -> str:
+    """How far apart two moments are, in the unit that people would say: 12 s, 80 minutes, 3 days."""
+    for word, size, least in (("days", 86_400, 2), ("hours", 3_600, 2), ("minutes", 60, 2)):
+        if ns >= least * size * 10**9:
+            return f"{ns / (size * 10**9):,.0f} {word}"
+    return format_time(ns)
+
+
 def format_bytes(size: float | None) -> str:
     """A size in decimal units (MB = 10^6 bytes, as nsys): 45.6 MB."""
     if size is None:

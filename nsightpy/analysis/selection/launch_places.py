@@ -2,9 +2,11 @@
 
 A variant is a kernel under one geometry: name, grid, block, static and dynamic shared memory. Of a
 kernel with more than MOST_SHAPES geometries it is all launches of one size, in powers of two of
-the threads launched: nobody measures thousands of shapes of one kernel, one by one. ncu counts the launches that its name filter matches, in the order of the API calls of a process over
-all its GPUs: so do the places here, from 0. Correlation ids are given at the call, and keep that
-order; the order in which the GPU begins is another.
+the threads launched: nobody measures thousands of shapes of one kernel one by one.
+
+ncu counts the launches that its name filter matches, in the order of the API calls of a process
+over all its GPUs: so do the places here, from 0. Correlation ids are given at the call, and keep
+that order; the order in which the GPU begins is another.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", *VARIANT, "graph_node_
 # From here on the geometries of one kernel are grouped by size.
 MOST_SHAPES = 20
 
-Extent = tuple[int, ...]
+Extent = tuple[int, int, int]
+NO_EXTENT = (0, 0, 0)
 Mask = NDArray[np.bool_]
 
 
@@ -39,7 +42,7 @@ class Variant:
     """A kernel under one launch geometry; shared memory in bytes per block.
 
     `size`: of a group of geometries, that 2^size to 2^(size + 1) - 1 threads were launched; grid
-    and block are empty then. -1 for one geometry.
+    and block are 0 then. -1 for one geometry.
     """
 
     mangled: str
@@ -153,7 +156,9 @@ def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
     for row in _first_rows(codes, len(pairs)):
         shape = _shape_at(frame, row)
         own = (shape.mangled, shape.base, shape.name)
-        found.append(Variant(*own, (), (), size=int(size[row])) if classed[row] else shape)
+        found.append(
+            Variant(*own, NO_EXTENT, NO_EXTENT, size=int(size[row])) if classed[row] else shape
+        )
     return codes, tuple(found)
 
 
@@ -298,7 +303,5 @@ def _samples(done: Launches, length: Ints, rows: Ints, *, outlier: bool) -> tupl
     slowest = int(np.argmax(own))
     if outlier and own[slowest] > own[nearest]:
         row = int(rows[slowest])
-        chosen.append(
-            Sample(int(own[slowest]), done.places_of(row), "outlier", done.shape_of(row))
-        )
+        chosen.append(Sample(int(own[slowest]), done.places_of(row), "outlier", done.shape_of(row)))
     return tuple(chosen)

@@ -61,11 +61,12 @@ def select(
     """The fewest kernel variants with `coverage` of the GPU time, and the ncu runs for them.
 
     Without `coverage` and `top`: 0.8 of the time, in 25 variants at most. A variant is a kernel
-    under one grid, block and shared memory, or one size of a kernel with more than 20 grids; times in ns over all reports, of
-    the steady state unless `whole`, without communication kernels unless `with_communication`. Each
-    is measured by the launch nearest the median, the first `warm_up` of a variant left out, with
-    `outlier` by its slowest, too, in as few processes as possible (only `profile_rank` where given;
-    `one_run`: one run of the application for all). `budget` bounds launches times `passes` of each.
+    under one grid, block and shared memory, or one size of a kernel with more than 20 grids; times
+    in ns over all reports, of the steady state unless `whole`, without communication kernels unless
+    `with_communication`. Each is measured by the launch nearest the median, the first `warm_up` of
+    a variant left out, with `outlier` by its slowest, too, in as few processes as possible (only
+    `profile_rank` where given; `one_run`: one run of the application for all). `budget` bounds
+    launches times `passes` of each.
     ncu gets `metric_set` (roofline unless `sections` or `metrics` are given) and `extra`, ends the
     application after the last launch with `kill`, and writes reports that begin with `output`
     (`overwrite`: over older ones) and hold `rank_variable`. `form` is how kernels are named:

@@ -11,6 +11,11 @@ from nsightpy.ncu_command.runs import APPLICATION
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
 
 AUTO = "auto"
+# The sets that versions of ncu have had (ncu --list-sets).
+SETS = (
+    *("basic", "default", "detailed", "full", "memory", "nvlink", "pmsampling", "roofline"),
+    *("source", "sourcelevel", "none"),
+)
 CAPTURE_RANGES = (AUTO, "none", CUDA_PROFILER_API)
 
 
@@ -55,6 +60,12 @@ class NcuSettings:
     def __post_init__(self) -> None:
         require_choice("form", self.form, FORMS)
         require_choice("capture_range", self.capture_range, CAPTURE_RANGES)
+        own = any("section-folder" in word for word in self.extra)
+        if self.metric_set and self.metric_set not in SETS and not own:
+            raise UsageError(
+                f"ncu has no set of sections {self.metric_set!r}: it has {', '.join(SETS)}; "
+                "sets of your own need --ncu-option --section-folder=FOLDER"
+            )
 
     @property
     def sets(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from nsightpy.names import readable
 from nsightpy.render.escape import display_width
-from nsightpy.render.text.shortening import shorten, short_names
+from nsightpy.render.text.shortening import short_names
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -23,6 +23,7 @@ NARROWEST_NAME = 28
 NARROWEST_TEXT = 14
 GAP = 2
 LONGEST_RULE = 60
+WIDEST_NOTE = 120
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,22 @@ def fitted(
             kept.add(at)
     shown = [column for at, column in enumerate(columns) if at in kept]
     return shown, [column for at, column in enumerate(columns) if at not in kept]
+
+
+def hidden_line(hidden: Sequence[Shown], width: int) -> str:
+    """What a terminal has no room for, on one line: first what all rows share, then columns."""
+    same = [one for one in hidden if one.is_repeated and not one.is_empty]
+    others = [one.heading for one in hidden if one not in same]
+    parts = [f"{one.heading} {one.cells[0]} in all rows" for one in same] + others
+    text, end = "not shown: ", " (--format csv)"
+    for place, part in enumerate(parts):
+        left = len(parts) - place
+        mark = ", " if place else ""
+        room = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
+        if display_width(mark + part) > room:
+            return f"{text}{mark}{left} more{end}" if place else f"{left} columns not shown{end}"
+        text += mark + part
+    return text + end
 
 
 def _fits(columns: Sequence[Shown], width: int) -> bool:

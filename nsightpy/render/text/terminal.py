@@ -12,15 +12,20 @@ from typing import IO, TYPE_CHECKING
 from nsightpy.render.cells import cell, cells, is_share, is_text
 from nsightpy.render.escape import display_width, printable
 from nsightpy.render.headings import heading
-from nsightpy.render.text.layout import GAP, UNLIMITED, Shown, fitted, lines
+from nsightpy.render.text.layout import (
+    GAP,
+    UNLIMITED,
+    WIDEST_NOTE,
+    Shown,
+    fitted,
+    hidden_line,
+    lines,
+)
 from nsightpy.render.text.views import by_importance, first_rows, in_order, view_of
 from nsightpy.results import Field, Table, Value
-from nsightpy.units import format_time
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-WIDEST_NOTE = 120
 
 
 def console(stream: IO[str] | None = None, width: int | None = None) -> Console:
@@ -59,7 +64,7 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
     if more:
         out.print(more, style="dim")
     if hidden:
-        out.print(_hidden_line(hidden, min(out.width, WIDEST_NOTE)), style="dim")
+        out.print(hidden_line(hidden, min(out.width, WIDEST_NOTE)), style="dim")
 
 
 def people_columns(table: Table) -> list[Shown]:
@@ -76,22 +81,6 @@ def shown_column(command: str, field: Field, values: Sequence[Value]) -> Shown:
     return Shown(title, texts, is_text(field), field.name)
 
 
-def _hidden_line(hidden: Sequence[Shown], width: int) -> str:
-    """What a terminal has no room for, on one line: first what all rows share, then columns."""
-    same = [one for one in hidden if one.is_repeated and not one.is_empty]
-    others = [one.heading for one in hidden if one not in same]
-    parts = [f"{one.heading} {one.cells[0]} in all rows" for one in same] + others
-    text, end = "not shown: ", " (--format csv)"
-    for place, part in enumerate(parts):
-        left = len(parts) - place
-        mark = ", " if place else ""
-        room = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
-        if display_width(mark + part) > room:
-            return f"{text}{mark}{left} more{end}" if place else f"{left} columns not shown{end}"
-        text += mark + part
-    return text + end
-
-
 def print_cards(table: Table, out: Console) -> None:
     """Print each row as a block of its own, one line per known field, texts wrapped."""
     from rich.text import Text
@@ -102,14 +91,12 @@ def print_cards(table: Table, out: Console) -> None:
     for place, row in enumerate(table.rows):
         if place:
             out.print()
-        for field, name, value in zip(table.fields, labels, row, strict=True):
+        for field, title, value in zip(table.fields, labels, row, strict=True):
             if value is None:
                 continue
-            text = printable(str(value)) if is_text(field) else cell(field, value)
+            text, name = printable(str(value)) if is_text(field) else cell(field, value), title
             if is_share(field):
-                text, name = f"{text} %", name.removesuffix(" %")
-            if field.unit == "ns" and isinstance(value, int | float):
-                text = format_time(value)
+                text, name = f"{text} %", title.removesuffix(" %")
             # reports are separated by one bar in a text; a command to copy is never cut
             parts = [p for one in text.split(" | ") for p in textwrap.wrap(one, limit) or [""]]
             parts = [text] if field.name == "next_command" else parts
