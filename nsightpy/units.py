@@ -56,7 +56,7 @@ def format_time(ns: float | None) -> str:
 
 
 def format_span(ns: int) -> str:
-    """How far apart two moments are, in the unit that people would say: 12 s, 80 minutes, 3 days."""
+    """How far apart two moments are, as people would say: 12 s, 80 minutes, 3 days."""
     for word, size, least in (("days", 86_400, 2), ("hours", 3_600, 2), ("minutes", 60, 2)):
         if ns >= least * size * 10**9:
             return f"{ns / (size * 10**9):,.0f} {word}"

@@ -184,12 +184,17 @@ def show(table: Table, options: dict[str, Any]) -> None:
 
 def rows_shown(table: Table, options: dict[str, Any]) -> int | None:
     """How many rows are printed: the view's on a terminal, all where N is given or in a pipe."""
-    from nsightpy.render.output import STDOUT
     from nsightpy.render.text.views import view_of
 
-    if options.get("top") is not None or options["output"] != STDOUT or not sys.stdout.isatty():
-        return None
-    return view_of(table.command).rows
+    asked_for = options.get("top") is not None or not on_terminal(options)
+    return None if asked_for else view_of(table.command).rows
+
+
+def on_terminal(options: dict[str, Any]) -> bool:
+    """Whether the answer goes to a person's screen."""
+    from nsightpy.render.output import STDOUT
+
+    return options["output"] == STDOUT and sys.stdout.isatty()
 
 
 def show_or_draw(

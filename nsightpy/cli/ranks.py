@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from nsightpy.results import Table
 
 UNRELATED = "cannot be one job"
-CLOCKS = ("offset_ns", "drift_ppm", "alignment", "residual_p05_ns", "residual_p50_ns")
+CLOCKS: tuple[str, ...] = (
+    "offset_ns",
+    "drift_ppm",
+    "alignment",
+    "residual_p05_ns",
+    "residual_p50_ns",
+)
 CLOCKS += ("residual_p95_ns", "instances")
 
 

@@ -21,7 +21,7 @@ from nsightpy.analysis.iterations.budgets import (
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Frame, Ints
-from nsightpy.names import function_name
+from nsightpy.names import brief_kernel
 from nsightpy.query.common_clock import CommonClock, common_clock
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.request import Common, Request
@@ -211,7 +211,7 @@ def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
 
 def _slow_text(one: DeviceIterations, slow: SlowIteration) -> str:
     kernel = (
-        f", most of it in {function_name(slow.kernel)} (+{format_time(slow.kernel_grew_ns)})"
+        f", most of it in {brief_kernel(slow.kernel)} (+{format_time(slow.kernel_grew_ns)})"
         if slow.kernel and slow.kernel_grew_ns > slow.grew_ns / 2
         else ""
     )

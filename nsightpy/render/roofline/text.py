@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.names import readable
+from nsightpy.names import readable_apart
 from nsightpy.render.escape import printable
 from nsightpy.render.roofline.kernels import kernel_lines
 from nsightpy.render.text.layout import WIDEST_NOTE, Shown, fitted, hidden_line, lines
@@ -132,7 +132,7 @@ def _origin(heads: Sequence[RooflineLaunch], of_launch: Callable[..., Shown]) ->
 
 def _names(names: Sequence[str], width: int) -> list[str]:
     """The names short enough for a line; csv and json have them whole."""
-    return short_names([printable(readable(name, width)) for name in names], width)
+    return short_names([printable(name) for name in readable_apart(names, width)], width)
 
 
 def _rows(launch: RooflineLaunch) -> list[tuple[RooflineLaunch, Point | None, bool]]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsightpy.names import readable
+from nsightpy.names import readable_apart
 from nsightpy.render.escape import display_width
 from nsightpy.render.text.shortening import short_names
 
@@ -19,6 +19,7 @@ UNLIMITED = 1_000_000
 NAMES = ("name", "operation", "operator", "range", "evidence", "allocated by", "host activity")
 # Columns that say where a row is from: not worth a narrow screen's space where all rows agree.
 PLACES = ("rank", "device", "stream")
+KERNELS = ("name", "kernel", "kernel name", "before", "after")
 NARROWEST_NAME = 28
 NARROWEST_TEXT = 14
 GAP = 2
@@ -77,7 +78,10 @@ class Shown:
 
     def cut(self, width: int) -> list[str]:
         """The cells in at most that many cells of the terminal; different texts stay different."""
-        return short_names([readable(cell, width) for cell in self.cells], width)
+        cells = self.cells
+        if self.heading.lower() in KERNELS:
+            cells = tuple(readable_apart(cells, width))
+        return short_names(cells, width)
 
 
 def _two_lines(heading: str) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
@@ -18,6 +19,7 @@ Record: TypeAlias = dict[str, Value]
 
 BAR = 24
 WIDEST_NAME = 20
+_SUFFIX = re.compile(r"\.(?:sqlite|nsys-rep|qdrep|json|json\.gz)$")
 MOST_DEVICES = 8
 # Less of a capture before and after all GPU work is not worth a line, in per cent.
 LEAST_OUTSIDE = 10.0
@@ -56,7 +58,7 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     if not guessed or len(guessed) < len(records):
         return {}
     names = [PurePath(str(one["report"])).name for one in guessed]
-    short = short_names([printable(name.split(".")[0]) or name for name in names], WIDEST_NAME)
+    short = short_names([printable(_SUFFIX.sub("", name)) for name in names], WIDEST_NAME)
     return {one["rank"]: name for one, name in zip(guessed, short, strict=True)}
 
 
