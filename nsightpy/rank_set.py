@@ -22,7 +22,7 @@ from nsightpy.reports.opening import open_report
 from nsightpy.reports.system import SystemReport
 from nsightpy.reports.system_frames import SystemFrames
 from nsightpy.reports.torch import TorchTrace
-from nsightpy.units import format_span
+from nsightpy.units import format_span, listed
 from nsightpy.workers.outcomes import Run, here
 
 T = TypeVar("T")
@@ -155,7 +155,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
                     guessed |= source.startswith(GUESS)
         for rank, names in sorted(owners.items()):
             if len(names) > 1:
-                shown = ", ".join(dict.fromkeys(names))
+                shown = listed(dict.fromkeys(names))
                 notes.append(f"rank {rank} is claimed {len(names)} times: {shown}")
         if owners and not guessed:
             notes += _missing_note(owners)

@@ -79,6 +79,13 @@ def format_count(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
+def listed(names: Iterable[str], most: int = 12, mark: str = ", ") -> str:
+    """Names in a sentence: the first dozen, then how many more there are."""
+    known = list(names)
+    more = f" and {len(known) - most:,} more" if len(known) > most else ""
+    return mark.join(known[:most]) + more
+
+
 def counted(count: int, one: str, many: str = "") -> str:
     """A number of things: 1 run, 2,300 runs; `many` where it is not `one` with an s."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, communication_option, show
+from nsightpy.cli.options import asked, common_options, communication_option, show, top_option
 
 if TYPE_CHECKING:
     from nsightpy.results import Table
@@ -25,6 +25,7 @@ CLOCKS += ("residual_p95_ns", "instances")
 @click.command("ranks")
 @common_options
 @communication_option
+@top_option
 def command(**options: Any) -> None:
     """Put every rank on one clock and say how well; how long each waits, and who is waited for.
 

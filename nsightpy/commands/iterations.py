@@ -75,6 +75,7 @@ class _Part:
 def iterations(
     reports: Paths,
     *,
+    top: int | None = None,
     communication: Iterable[str] = (),
     **common: Unpack[Common],
 ) -> Table:
@@ -94,7 +95,7 @@ def iterations(
     placed = [(str(report.path), one) for report, part in results for one in part.devices]
     placed.sort(key=lambda pair: _order(pair[1]))
     parts, devices = [part for _, part in results], [one for _, one in placed]
-    rows = tuple(row for path, one in placed for row in _rows(one, path, clock))
+    rows = tuple(row for path, one in placed for row in _rows(one, path, clock))[:top]
     notes = [*_spread_notes(devices), *_slow_notes(devices)]
     why = [pair for part in parts for pair in part.why]
     said = dict.fromkeys(text for one in devices for text in one.iterations.notes)

@@ -13,7 +13,7 @@ from nsightpy.units import format_bytes, format_time, significant, time_unit_for
 ABSENT = "-"
 NO_NAME = "(no name)"
 # Columns that say what a row is about: a blank one of these would read as a mistake.
-NAMES = ("name", "kernel", "kernel name", "operation", "operator", "range", "finding")
+NAMES = ("name", "kernel", "kernel name", "operation", "operator", "range", "module", "finding")
 _MOMENTS = ("offset_ns", "peak_ns", "queue_max_at_ns")
 _MOMENT_DECIMALS = {"s": 6, "ms": 3, "us": 3, "ns": 0}
 LEAST_RATE = 0.01

@@ -35,6 +35,7 @@ _HEADINGS = {
     "residual_p50_ns": "residual p50",
     "residual_p95_ns": "residual p95",
     "share_of_busy": "of GPU %",
+    "share_of_device_time": "of GPU time %",
     "share_of_window": "of window %",
     "recoverable_share": "recoverable %",
     "recoverable_ns": "recoverable",

@@ -16,7 +16,16 @@ if TYPE_CHECKING:
 
 UNLIMITED = 1_000_000
 # Columns of names, which are worth more space than other texts.
-NAMES = ("name", "operation", "operator", "range", "evidence", "allocated by", "host activity")
+NAMES = (
+    "name",
+    "operation",
+    "operator",
+    "range",
+    "module",
+    "evidence",
+    "allocated by",
+    "host activity",
+)
 # Columns that say where a row is from: not worth a narrow screen's space where all rows agree.
 PLACES = ("rank", "device", "stream")
 KERNELS = ("name", "kernel", "kernel name", "before", "after")

@@ -84,6 +84,10 @@ _VIEWS = {
     "gaps": _view(
         "duration_ns start_ns cause rank host_activity device after share_of_window before"
     ),
+    "modules": _view(
+        "module device_total_ns calls share_of_device_time device_self_ns attributed_ns"
+        " host_total_ns host_self_ns"
+    ),
     "operators": _view(
         "operator calls device_total_ns device_self_ns host_self_ns host_total_ns mfu"
     ),
@@ -100,7 +104,7 @@ _VIEWS = {
         "name order share cumulative_share instances total_ns representative_ns launch_skip grid"
         " block"
     ),
-    "info": _view("report kind rank gpu devices kernels duration_ns host warnings", rows=64),
+    "info": _view("report kind rank gpu devices kernels duration_ns host warnings", rows=1_000),
     "trace": View(
         ("Name", "Start (ns)", "Duration (ns)", "Device", "Strm", "Kernel Name", "RangeStack"),
         rows=40,
