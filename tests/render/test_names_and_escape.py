@@ -284,7 +284,7 @@ def test_short_names_fit_and_stay_the_same_for_the_same(
             assert text == usual
 
 
-def test_brief_names_end_where_there_is_no_more_room() -> None:
+def test_brief_names_are_cut_in_the_middle() -> None:
     assert brief("void ns::kernel<float>(float *)", 13) == "kernel<float>"
-    assert brief("void ns::kernel<float>(float *)", 12) == "kernel<fl..."
+    assert brief("void ns::kernel<float>(float *)", 12) == "kernel<f…at>"
     assert brief("plain", 5) == "plain"
