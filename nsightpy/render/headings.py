@@ -36,6 +36,8 @@ _HEADINGS = {
     "residual_p95_ns": "residual p95",
     "share_of_busy": "of GPU %",
     "share_of_device_time": "of GPU time %",
+    "share_of_graph": "of graph %",
+    "tokens_per_s": "tokens/s",
     "share_of_window": "of window %",
     "recoverable_share": "recoverable %",
     "recoverable_ns": "recoverable",
@@ -127,4 +129,5 @@ def heading(command: str, name: str) -> str:
         text = _UNIT.sub("", name)
         return text.lower() if text in ("Avg", "Min", "Max", "Name", "Operation", "Count") else text
     words = name.removesuffix("_ns").removesuffix("_bytes").removesuffix("_pct")
-    return re.sub(r"_gb_per_s$", " GB/s", words).replace("_", " ")
+    words = re.sub(r"_gb_per_s$", " GB/s", words).replace("_", " ")
+    return re.sub(r" med$", " median", words)

@@ -84,6 +84,13 @@ _VIEWS = {
     "gaps": _view(
         "duration_ns start_ns cause rank host_activity device after share_of_window before"
     ),
+    "graphs": _view(
+        "graph name node replay replays replay_med_ns duration_ns instances total_ns gap_med_ns"
+        " gap_ns busy_med_ns launch_med_ns share_of_graph operations rank device"
+    ),
+    "inference-steps": _view(
+        "step phase tokens tokens_per_s busy_ns host_ns requests rank launching_ns start_ns"
+    ),
     "modules": _view(
         "module device_total_ns calls share_of_device_time device_self_ns attributed_ns"
         " host_total_ns host_self_ns"
