@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from nsightpy.names import readable_apart
 from nsightpy.render.escape import display_width
-from nsightpy.render.text.shortening import short_names
+from nsightpy.render.text.shortening import short_names, shorten
+from nsightpy.units import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -71,7 +72,8 @@ class Shown:
     @property
     def is_repeated(self) -> bool:
         """Whether every row says the same about what or where it is: one mention is enough."""
-        return self.is_constant and (self.is_text or self.key in PLACES)
+        words = self.is_text and not self.is_name
+        return self.is_constant and (words or self.key in PLACES)
 
     @property
     def is_name(self) -> bool:
@@ -152,14 +154,18 @@ def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     """What a terminal has no room for, on one line: first what all rows share, then columns."""
     same = [one for one in hidden if one.is_repeated and not one.is_empty]
     others = [one.heading for one in hidden if one not in same]
-    parts = [f"{one.heading} {one.cells[0]} in all rows" for one in same] + others
+    parts = [f"{one.heading} {shorten(one.cells[0], 30)} in all rows" for one in same] + others
     text, end = "not shown: ", " (--format csv)"
     for place, part in enumerate(parts):
         left = len(parts) - place
         mark = ", " if place else ""
         room = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
         if display_width(mark + part) > room:
-            return f"{text}{mark}{left} more{end}" if place else f"{left} columns not shown{end}"
+            return (
+                f"{text}{mark}{left} more{end}"
+                if place
+                else f"{counted(left, 'column')} not shown{end}"
+            )
         text += mark + part
     return text + end
 

@@ -30,6 +30,7 @@ def _view(columns: str, **more: object) -> View:
     return View(tuple(columns.split()), **more)  # type: ignore[arg-type]
 
 
+_SPLITS = ("rank", "device", "process", "stream", "grid", "memory", "shape", "thread")
 _STATISTICS = ("Time (%)", "Total Time (ns)")
 _SPREAD = ("Med (ns)", "Max (ns)", "Avg (ns)", "Min (ns)", "StdDev (ns)")
 _VIEWS = {
@@ -43,7 +44,7 @@ _VIEWS = {
         last=("Operation",),
     ),
     "launches": _view(
-        "name count queue_med_ns kernel_med_ns api_med_ns rank total_med_ns queue_max_ns api"
+        "name count queue_med_ns kernel_med_ns api_med_ns rank total_med_ns device queue_max_ns api"
     ),
     "launch-queues": _view(
         "stream rank device operations launch_bound_ns empty_share queue_mean queue_max"
@@ -134,9 +135,11 @@ def in_order(view: View, fields: Sequence[Field]) -> list[Field]:
 
 
 def by_importance(view: View, names: Sequence[str]) -> list[str]:
-    """Names of columns, the most important first."""
+    """Names of columns, the most important first; what --by splits by tells rows apart."""
     listed = [name for name in view.columns if name in names]
-    return [*listed, *(name for name in names if name not in listed)]
+    others = [name for name in names if name not in listed]
+    splits = [name for name in others if name in _SPLITS]
+    return [*listed[:1], *splits, *listed[1:], *(name for name in others if name not in splits)]
 
 
 def first_rows(table: Table, view: View, most: int | None) -> tuple[Sequence[Row], str]:
