@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nsightpy.render.cells import NAMES
 from nsightpy.results import Field, Table, Value
 
 ROWS = 25
@@ -138,6 +139,7 @@ def by_importance(view: View, names: Sequence[str]) -> list[str]:
     """Names of columns, the most important first; what --by splits by tells rows apart."""
     listed = [name for name in view.columns if name in names]
     others = [name for name in names if name not in listed]
+    others.sort(key=lambda name: name.lower() not in NAMES)  # what a row is about comes first
     splits = [name for name in others if name in _SPLITS]
     return [*listed[:1], *splits, *listed[1:], *(name for name in others if name not in splits)]
 
