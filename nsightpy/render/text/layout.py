@@ -19,6 +19,8 @@ UNLIMITED = 1_000_000
 # Columns of names, which are worth more space than other texts.
 NAMES = (
     "name",
+    "kernel",
+    "kernel name",
     "operation",
     "operator",
     "range",
