@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 
+_IN_SENTENCES = 60
 # A cast follows no word: the (int) of [lambda(int) (instance 1)] is a parameter list.
 _CASTS = re.compile(r"(?<!\w)\((?:unsigned |signed )?(?:int|bool|char|short|long|long long)\)")
 _NAMESPACES = re.compile(
@@ -60,10 +63,25 @@ def readable(name: str, width: int) -> str:
     return _NAMESPACES.sub("", short) or plain
 
 
+def readable_apart(names: Sequence[str], width: int) -> list[str]:
+    """The readable names; those that would become the same text stay as they are."""
+    short = {name: readable(name, width) for name in dict.fromkeys(names)}
+    meant = Counter(short.values())
+    return [short[name] if meant[short[name]] == 1 else name for name in names]
+
+
 def brief(name: str, width: int) -> str:
-    """The readable name, its end cut where it is still longer."""
+    """The readable name, its middle cut where it is still longer, as tables do."""
     text = readable(name, width)
-    return text if len(text) <= width else f"{text[: width - 3]}..."
+    if len(text) <= width:
+        return text
+    tail = (width - 1) // 3
+    return f"{text[: width - 1 - tail]}…{text[len(text) - tail :]}"
+
+
+def brief_kernel(name: str) -> str:
+    """A kernel's name inside a sentence: what rankings show of it in a wide terminal."""
+    return brief(name, _IN_SENTENCES)
 
 
 def _without_signature(name: str) -> str:

@@ -23,7 +23,7 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.reports.system_frames import SystemFrames
 from nsightpy.reports.torch import TorchTrace
 from nsightpy.results.abstention import reworded
-from nsightpy.units import format_time
+from nsightpy.units import format_span, listed
 from nsightpy.workers.outcomes import Run, here
 
 T = TypeVar("T")
@@ -133,7 +133,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         began, last = max((begin, path) for begin, _, path in timed)
         if began <= ended + CLOCKS_APART_NS:
             return []
-        apart = format_time(began - ended)
+        apart = format_span(began - ended)
         return [
             f"{first} and {last} cannot be one job: the second began {apart} after the first ended"
         ]
@@ -156,7 +156,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
                     guessed |= source.startswith(GUESS)
         for rank, names in sorted(owners.items()):
             if len(names) > 1:
-                shown = ", ".join(dict.fromkeys(names))
+                shown = listed(dict.fromkeys(names))
                 notes.append(f"rank {rank} is claimed {len(names)} times: {shown}")
         if owners and not guessed:
             notes += _missing_note(owners)

@@ -9,7 +9,8 @@ from pathlib import Path
 from shlex import quote
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.tools.file_check import file_errors, is_regular
+from nsightpy.readers.tools.file_check import KINDS, file_errors, is_regular
+from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace, latest_cycles
 from nsightpy.reports.ncu import NCU_SUFFIXES, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
@@ -33,8 +34,7 @@ def reports_behind(given: str | Path) -> dict[Path, int]:
         files = [p for p in files if is_system_report(p)]
         if not files:
             deeper = _deeper(path)
-            export = "give a .nsys-rep file, or what `nsys export --type sqlite REPORT` writes."
-            advice = f"{deeper} does." if deeper else export
+            advice = f"{deeper} does." if deeper else _other_tool(path) or f"{KINDS}."
             raise ReportError(path, "holds no Nsight Systems report and no PyTorch trace", advice)
     elif not files:
         raise ReportError(path, "matches no file", "check the pattern.")
@@ -46,13 +46,16 @@ def find_ncu_reports(given: str | Path) -> list[Path]:
     path = Path(given)
     files = files_of(given)
     if files is None:
-        if is_nsys_name(path):
+        if is_system_report(path):
             advice = f"`nsightpy summarize {quote(str(path))}` reads it."
             raise ReportError(path, "is no Nsight Compute report", advice)
         return [path]
+    others = any(map(is_system_report, files))
     files = [p for p in files if is_regular(p) and is_ncu_file(p)]
     if not files:
         advice = "give a .ncu-rep file, or what `ncu --csv --page raw` printed."
+        if others:
+            advice = f"`nsightpy summarize {quote(str(given))}` reads it."
         raise ReportError(path, "holds no Nsight Compute report", advice)
     return in_order(first_hand(files, NCU_SUFFIXES))
 
@@ -67,6 +70,15 @@ def files_of(given: str | Path) -> list[Path] | None:
             names = glob.glob(str(given), recursive=True)  # noqa: PTH207
             return [Path(name) for name in names if is_regular(Path(name))]
     return None
+
+
+def _other_tool(folder: Path) -> str:
+    """The command that reads what a folder holds instead; empty for none."""
+    files = [p for p in folder.iterdir() if is_regular(p)]
+    for command, fits in (("roofline", is_ncu_file), ("memory-usage", is_snapshot_file)):
+        if any(map(fits, files)):
+            return f"`nsightpy {command} {quote(str(folder))}` reads it."
+    return ""
 
 
 def _deeper(folder: Path) -> Path | None:

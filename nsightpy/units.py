@@ -55,18 +55,35 @@ def format_time(ns: float | None) -> str:
     return f"{significant(ns / scale)} {name}"
 
 
+def format_span(ns: int) -> str:
+    """How far apart two moments are, as people would say: 12 s, 80 minutes, 3 days."""
+    for word, size, least in (("days", 86_400, 2), ("hours", 3_600, 2), ("minutes", 60, 2)):
+        if ns >= least * size * 10**9:
+            return f"{ns / (size * 10**9):,.0f} {word}"
+    return format_time(ns)
+
+
 def format_bytes(size: float | None) -> str:
     """A size in decimal units (MB = 10^6 bytes, as nsys): 45.6 MB."""
     if size is None:
         return "-"
     reached = (step for step in reversed(_BYTE_STEPS) if abs(size) >= _ROUNDS_UP * step[1])
     name, scale = next(reached, _BYTE_STEPS[0])
+    if scale == 1 and float(size).is_integer():
+        return f"{size:.0f} B"
     return f"{significant(size / scale)} {name}"
 
 
 def format_count(value: int | None) -> str:
     """A count with thousands separators, for people only."""
     return "-" if value is None else f"{value:,}"
+
+
+def listed(names: Iterable[str], most: int = 12, mark: str = ", ") -> str:
+    """Names in a sentence: the first dozen, then how many more there are."""
+    known = list(names)
+    more = f" and {len(known) - most:,} more" if len(known) > most else ""
+    return mark.join(known[:most]) + more
 
 
 def counted(count: int, one: str, many: str = "") -> str:

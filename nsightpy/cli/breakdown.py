@@ -6,12 +6,20 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, communication_option, show, show_or_draw
+from nsightpy.cli.options import (
+    asked,
+    common_options,
+    communication_option,
+    show,
+    show_or_draw,
+    top_option,
+)
 
 
 @click.command("breakdown")
 @common_options
 @communication_option
+@top_option
 def command(**options: Any) -> None:
     """Divide the time of every rank and device into compute, communication, copies and idle.
 

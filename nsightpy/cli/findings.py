@@ -33,7 +33,11 @@ def command(**options: Any) -> None:
     if options["format_"] != "table":
         show(table, options)
         return
+    from dataclasses import replace
+
+    from nsightpy.render.text.summary import unsaid
     from nsightpy.render.text.terminal import print_cards
 
     deliver_text(lambda out: print_cards(table, out), options)
-    tell(table, options)
+    said = [str(text) for text in table.column("evidence")]
+    tell(replace(table, notes=tuple(unsaid(table.notes, said))), options)

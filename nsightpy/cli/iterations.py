@@ -6,12 +6,19 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, communication_option, show_or_draw
+from nsightpy.cli.options import (
+    asked,
+    common_options,
+    communication_option,
+    show_or_draw,
+    top_option,
+)
 
 
 @click.command("iterations")
 @common_options
 @communication_option
+@top_option
 def command(**options: Any) -> None:
     """Find the iterations of a run, and divide the time of each.
 

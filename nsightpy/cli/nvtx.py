@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightpy.cli import nvtx_metrics
-from nsightpy.cli.options import asked, common_options, show, top_option
+from nsightpy.cli.options import asked, common_options, on_terminal, show, top_option
 
 if TYPE_CHECKING:
     from nsightpy.results import Table
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 @click.command("nvtx")
 @common_options
 @click.option("--tree", is_flag=True, help="Ranges inside ranges, outer ones first.")
+@click.option(
+    "--fold/--unfold",
+    default=None,
+    help="Ranges that differ in numbers only as one row: layer *.  [on a terminal]",
+)
 @click.option("--metrics", is_flag=True, hidden=True, help="The old name of nvtx-metrics.")
 @top_option
 def command(**options: Any) -> None:
@@ -31,6 +36,8 @@ def command(**options: Any) -> None:
         return
     from nsightpy.commands.nvtx import nvtx
 
+    if options["fold"] is None:
+        options["fold"] = on_terminal(options) and options["format_"] == "table"
     table = asked(nvtx, options)
     show(indented(table) if options["tree"] and options["format_"] == "table" else table, options)
 

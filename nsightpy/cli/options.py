@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from nsightpy.query.parameters import (
     COMMUNICATION,
@@ -75,7 +76,7 @@ def option_of(parameter: Parameter) -> Callable[[F], F]:
     """The option that is typed for a parameter of functions."""
     if parameter.default is True:
         return click.option(parameter.option, is_flag=True, help=parameter.meaning)
-    kinds: dict[str, Any] = {"N": click.IntRange(min=1)}
+    kinds: dict[str, Any] = {"N": click.IntRange(min=0 if parameter.name == "top" else 1)}
     return click.option(
         parameter.option,
         parameter.name,
@@ -156,6 +157,8 @@ def asked(function: Callable[..., T], options: dict[str, Any], **more: Any) -> T
     """What the function of a command answers; it takes the options that have its names."""
     wanted = inspect.signature(function).parameters.keys() & options.keys()
     given = {name: options[name] for name in wanted}
+    if given.get("top") == 0:
+        given["top"] = sys.maxsize
     return function(**{**given, **common_of(options), **more})
 
 
@@ -174,10 +177,26 @@ def show(table: Table, options: dict[str, Any]) -> None:
     else:
         from nsightpy.render.text.terminal import print_table
 
-        deliver_text(lambda out: print_table(table, out), options)
-        if not table.rows:
-            say("no rows: the reports hold nothing that matches", options)
+        rows = rows_shown(table, options)
+        deliver_text(lambda out: print_table(table, out, rows), options)
+        if not table.rows and not table.notes:
+            say("the reports hold nothing that matches", options)
     tell(table, options)
+
+
+def rows_shown(table: Table, options: dict[str, Any]) -> int | None:
+    """How many rows are printed: the view's on a terminal, all where N is given or in a pipe."""
+    from nsightpy.render.text.views import view_of
+
+    asked_for = options.get("top") is not None or not on_terminal(options)
+    return None if asked_for else view_of(table.command).rows
+
+
+def on_terminal(options: dict[str, Any]) -> bool:
+    """Whether the answer goes to a person's screen."""
+    from nsightpy.render.output import STDOUT
+
+    return options["output"] == STDOUT and sys.stdout.isatty()
 
 
 def show_or_draw(
@@ -196,8 +215,10 @@ def show_or_draw(
 def tell(table: Table, options: dict[str, Any]) -> None:
     """The notes of a table, on stderr, where the format does not carry them."""
     if options["format_"] not in ("json", "markdown"):
-        for note in table.notes:
+        for note in table.notes[:MOST_NOTES]:
             say(note, options)
+        if len(table.notes) > MOST_NOTES:
+            say(f"{len(table.notes) - MOST_NOTES:,} more notes: --format json has all", options)
 
 
 def deliver(data: bytes, options: dict[str, Any]) -> None:
@@ -239,6 +260,8 @@ def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
             continue
 
 
+MOST_NOTES = 12
+TEXTS = ("", ".txt", ".text", ".log")
 PICTURES = (".png", ".svg", ".pdf", ".html", ".pftrace")
 
 
@@ -258,9 +281,25 @@ def deliver_text(write: Callable[[Any], None], options: dict[str, Any]) -> None:
             f"{options['output']}: this command writes no such file: tables, and pictures (.png, "
             ".svg, .pdf) where its --help says so"
         )
+    refuse_unknown_suffix(options["output"])
     text = io.StringIO()
     write(console(text))
     deliver(text.getvalue().encode("utf-8", "backslashreplace"), options)
+
+
+def refuse_unknown_suffix(output: str) -> None:
+    """Raise UsageError where a text would be written under a name that promises something else."""
+    from nsightpy.errors import UsageError
+
+    context = click.get_current_context(silent=True)
+    given = context and context.get_parameter_source("format_") == ParameterSource.COMMANDLINE
+    suffix = Path(output).suffix.lower()
+    if given or suffix in TEXTS or not any(letter.isalpha() for letter in suffix):
+        return
+    known = ", ".join((*_FORMAT_OF_SUFFIX, *TEXTS[1:]))
+    raise UsageError(
+        f"{output}: what a {suffix} file holds is not known: give one of {known}, or say --format"
+    )
 
 
 def say(note: str, options: dict[str, Any]) -> None:

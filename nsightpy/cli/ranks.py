@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, communication_option, show
+from nsightpy.cli.options import asked, common_options, communication_option, show, top_option
+
+if TYPE_CHECKING:
+    from nsightpy.results import Table
+
+UNRELATED = "cannot be one job"
+CLOCKS: tuple[str, ...] = (
+    "offset_ns",
+    "drift_ppm",
+    "alignment",
+    "residual_p05_ns",
+    "residual_p50_ns",
+)
+CLOCKS += ("residual_p95_ns", "instances")
 
 
 @click.command("ranks")
 @common_options
 @communication_option
+@top_option
 def command(**options: Any) -> None:
     """Put every rank on one clock and say how well; how long each waits, and who is waited for.
 
@@ -21,4 +35,16 @@ def command(**options: Any) -> None:
     """
     from nsightpy.commands.ranks import ranks
 
-    show(asked(ranks, options), options)
+    table = asked(ranks, options)
+    show(placed(table) if options["format_"] in ("table", "markdown") else table, options)
+
+
+def placed(table: Table) -> Table:
+    """The table for people: captures that cannot be one job have no clock to share."""
+    from dataclasses import replace
+
+    if not any(UNRELATED in note for note in table.notes):
+        return table
+    kept = [n for n, field in enumerate(table.fields) if field.name not in CLOCKS]
+    fields = tuple(table.fields[n] for n in kept)
+    return replace(table, fields=fields, rows=tuple(tuple(row[n] for n in kept) for row in table))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,10 +12,14 @@ from nsightpy.cli.options import (
     deliver,
     deliver_text,
     name_option,
+    rows_shown,
     show,
     tell,
     top_option,
 )
+
+if TYPE_CHECKING:
+    from nsightpy.results.rooflines import Roofline
 
 
 @click.command("roofline")
@@ -37,6 +41,13 @@ from nsightpy.cli.options import (
     show_default=True,
     help="Rows of each launch, or of each kernel and shape with its spread.",
 )
+@click.option(
+    "-k",
+    "--kernel-name",
+    metavar="NAME|regex:RE",
+    help="Only launches of this kernel, as ncu takes names; * stands for anything.",
+)
+@click.option("--id", "launch_id", metavar="SPEC", help="Only launches with these ids: 3,7-9.")
 @name_option
 @top_option
 def command(**options: Any) -> None:
@@ -57,8 +68,22 @@ def command(**options: Any) -> None:
     elif options["format_"] == "table":
         from nsightpy.render.roofline.text import print_roofline
 
-        deliver_text(lambda out: print_roofline(result, out), options)
+        rows = rows_shown(result, options)
+        deliver_text(lambda out: print_roofline(result, out, rows), options)
+    elif options["format_"] == "json":
+        deliver(as_json(result), options)
     else:
         show(result, options)
         return
     tell(result, options)
+
+
+def as_json(result: Roofline) -> bytes:
+    """The document of every command, and in it what is known of each kernel beside its points."""
+    import json
+
+    from nsightpy.render.formats import finite, to_json
+    from nsightpy.render.roofline.kernels import kernel_records
+
+    document = {**json.loads(to_json(result)), "kernels": finite(kernel_records(result))}
+    return f"{json.dumps(document, indent=2, ensure_ascii=True)}\n".encode()

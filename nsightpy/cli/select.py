@@ -11,7 +11,6 @@ from nsightpy.cli.options import (
     common_options,
     deliver,
     deliver_text,
-    say,
     show,
     tell,
     top_option,
@@ -123,8 +122,7 @@ def executable(path: str) -> None:
 
 def tell_all(plan: Plan, options: dict[str, Any]) -> None:
     """The notes, on stderr."""
-    for note in plan.notes:
-        say(note, options)
+    tell(plan, {**options, "format_": "table"})
 
 
 def run(plan: Plan, options: dict[str, Any]) -> None:

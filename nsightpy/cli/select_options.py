@@ -29,9 +29,7 @@ _CHOICE = (
     click.option(
         "--coverage",
         type=click.FloatRange(0, 1, min_open=True),
-        default=0.8,
-        show_default=True,
-        help="Choose the fewest kernels with this share of the GPU time.",
+        help="Choose the fewest kernels with this share of the GPU time.  [0.8, 25 at most]",
     ),
     communication_option,
     click.option("--with-communication", is_flag=True, help="Choose communication kernels, too."),

@@ -6,12 +6,12 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from nsightpy.cli.options import output_of, show, tell
+from nsightpy.cli.options import on_terminal, output_of, show, tell
 
 if TYPE_CHECKING:
     from nsightpy.results import Table
 
-# So many rows of a long table are shown to people who do not ask for a number.
+# So many rows of a long table go into a pipe for people who do not ask for a number.
 SHOWN = 200
 
 
@@ -23,7 +23,8 @@ def show_listing(table: Table, options: dict[str, Any]) -> None:
 
     writer = streams.WRITERS.get(options["format_"])
     if writer is None:
-        rows = len(table) if options["top"] or options["format_"] != "table" else SHOWN
+        asked_for = options["top"] is not None or options["format_"] != "table"
+        rows = len(table) if asked_for or on_terminal(options) else SHOWN
         more = len(table) - rows
         said = (f"and {more:,} more rows (--top N, --format csv)",) if more > 0 else ()
         shown = replace(table, rows=table.rows[:rows], notes=(*said, *table.notes))

@@ -21,7 +21,7 @@ from nsightpy.analysis.iterations.budgets import (
 from nsightpy.analysis.iterations.steady import Iterations
 from nsightpy.analysis.time_budget import activity, places_of
 from nsightpy.frames import Frame, Ints
-from nsightpy.names import function_name
+from nsightpy.names import brief_kernel
 from nsightpy.query.common_clock import CommonClock, common_clock
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.request import Common, Request
@@ -76,6 +76,7 @@ class _Part:
 def iterations(
     reports: Paths,
     *,
+    top: int | None = None,
     communication: Iterable[str] = (),
     **common: Unpack[Common],
 ) -> Table:
@@ -95,7 +96,7 @@ def iterations(
     placed = [(str(report.path), one) for report, part in results for one in part.devices]
     placed.sort(key=lambda pair: _order(pair[1]))
     parts, devices = [part for _, part in results], [one for _, one in placed]
-    rows = tuple(row for path, one in placed for row in _rows(one, path, clock))
+    rows = tuple(row for path, one in placed for row in _rows(one, path, clock))[:top]
     notes = [*_spread_notes(devices), *_slow_notes(devices)]
     why = [pair for part in parts for pair in part.why]
     said = dict.fromkeys(text for one in devices for text in one.iterations.notes)
@@ -212,7 +213,7 @@ def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
 
 def _slow_text(one: DeviceIterations, slow: SlowIteration) -> str:
     kernel = (
-        f", most of it in {function_name(slow.kernel)} (+{format_time(slow.kernel_grew_ns)})"
+        f", most of it in {brief_kernel(slow.kernel)} (+{format_time(slow.kernel_grew_ns)})"
         if slow.kernel and slow.kernel_grew_ns > slow.grew_ns / 2
         else ""
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -26,7 +26,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.rank_set import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, Field, Table, Value
-from nsightpy.units import format_time
+from nsightpy.units import counted, format_time
 
 FIELDS = (
     Field("range", "text"),
@@ -51,7 +51,12 @@ GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 
 @command_function
 def nvtx(
-    reports: Paths, *, tree: bool = False, top: int | None = None, **common: Unpack[Common]
+    reports: Paths,
+    *,
+    tree: bool = False,
+    fold: bool = False,
+    top: int | None = None,
+    **common: Unpack[Common],
 ) -> Table:
     """NVTX ranges over all reports, most projected GPU time first; times in ns.
 
@@ -59,21 +64,47 @@ def nvtx(
     instance's projected interval is [first start, last end] of its operations (nsys
     nvtx_gpu_proj_sum). share_of_busy: for how long any operation of the range ran, of the time
     in which any operation ran. With `tree` a range is its path a/b/c, outer ranges first.
+    With `fold` ranges that differ in numbers only are one row: layer * for layer 0 and layer 1.
 
     attributed: what other threads launched while the range's own thread waited, a framework's
     backward pass for instance, and for how long any of it ran; it is in no other column.
     """
     request = Request.of(reports, **common)
-    work = partial(_tallies, tree=tree, scope=request.scope)
+    work = partial(_tallies, tree=tree, fold=fold, scope=request.scope)
     parts = request.map(work).values
     own = merged([part.own for part in parts])
     attributed = merged([part.attributed for part in parts])
     known = any(part.known for part in parts)
     rows = _rows(own, attributed, known)
     ordered = _by_tree(rows) if tree else sorted(rows.items(), key=_by_gpu_time)
-    shown = tuple((key[0].replace(SEPARATOR, "/"), *key[1:], *row) for key, row in ordered)
+    named = partial(_shown_name, members=own.members, tree=tree)
+    shown = tuple((named(key[0]), *key[1:], *row) for key, row in ordered)
     outside = _outside_note(parts) if known else []
-    return request.finish(Table("nvtx", FIELDS, shown).first(top), *_notes(own, known), *outside)
+    notes = [*_folded_note(own), *_notes(own, known)]
+    return request.finish(Table("nvtx", FIELDS, shown).first(top), *notes, *outside)
+
+
+def _shown_name(name: str, *, members: Mapping[str, frozenset[str]], tree: bool) -> str:
+    """A range's name or path; what was folded with nothing keeps its own, others say how many."""
+    if not members:
+        return name.replace(SEPARATOR, "/")
+    parts = name.split(SEPARATOR)
+    above = [SEPARATOR.join(parts[: depth + 1]) for depth in range(len(parts))]
+    shown = [
+        next(iter(members[path])).rpartition(SEPARATOR)[2] if len(members[path]) == 1 else part
+        for path, part in zip(above, parts, strict=True)
+    ]
+    count = len(members[name])
+    return "/".join(shown) + (f" ({count:,} names)" if count > 1 and not tree else "")
+
+
+def _folded_note(found: RangeTallies) -> list[str]:
+    """That rows stand for several ranges."""
+    several = sum(len(those) > 1 for those in found.members.values())
+    if not several:
+        return []
+    rows = counted(several, "row stands", "rows stand")
+    return [f"{rows} for ranges that differ in numbers only, * for a number: --unfold lists them."]
 
 
 @dataclass(frozen=True)
@@ -87,7 +118,7 @@ class _Part:
     work_ns: int
 
 
-def _tallies(report: SystemReport, *, tree: bool, scope: Scope) -> _Part:
+def _tallies(report: SystemReport, *, tree: bool, fold: bool, scope: Scope) -> _Part:
     # what reads the ranges waits for SQLite while what joins the launches computes
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(report.frame, "nvtx_ranges", RANGE_COLUMNS)
@@ -100,7 +131,7 @@ def _tallies(report: SystemReport, *, tree: bool, scope: Scope) -> _Part:
     calls = NO_CALLS if calls is None else calls
     waiting = waiting_threads(calls, whole)
     own, attributed = (
-        range_tallies(ranges, operations, launched(operations, made), tree=tree)
+        range_tallies(ranges, operations, launched(operations, made), tree=tree, fold=fold)
         for made in (calls, as_launched_by(calls, waiting))
     )
     outside = calls.take((waiting == NO_THREAD) & ~inside(calls, ranges))

@@ -57,7 +57,13 @@ NO_COLLECTIVES = Abstention(
 
 
 @command_function
-def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack[Common]) -> Table:
+def ranks(
+    reports: Paths,
+    *,
+    top: int | None = None,
+    communication: Iterable[str] = (),
+    **common: Unpack[Common],
+) -> Table:
     """One row per rank: its clock's error and how well that is known, its compute and its waits.
 
     offset_ns is how far the rank's clock was ahead of the first rank's when its session began,
@@ -75,7 +81,7 @@ def ranks(reports: Paths, *, communication: Iterable[str] = (), **common: Unpack
     straggler = straggler_of(alignment, arrivals)
     rows = _rows(results, alignment, waits, straggler, request.scope)
     notes = [*_notes(alignment, arrivals, straggler), *alignment.notes]
-    return request.finish(Table("ranks", FIELDS, tuple(rows)), *notes)
+    return request.finish(Table("ranks", FIELDS, tuple(rows)[:top]), *notes)
 
 
 def _rows(

@@ -19,6 +19,7 @@ from nsightpy.rank_set import Paths
 from nsightpy.report_files import natural
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Lane, Place, Timeline, Track
+from nsightpy.units import listed
 
 _SPAN = ("start_ns", "end_ns")
 _PLACED = (*_SPAN, "pid", "device")
@@ -74,7 +75,7 @@ def timeline(
     repeated = request.ranks.repeated
     placed = _placed(pair for pair in mapped.results if pair[0].path not in repeated)
     if not any(survey.end_ns > survey.start_ns for _, survey in placed):
-        what = ", ".join(request.ranks.inputs)
+        what = listed(request.ranks.inputs)
         raise MissingDataError(what, "there is nothing to draw", "check --rank and --device.")
     places = tuple(place for place, _ in placed)
     clocks = clocks_of(request.ranks, places)

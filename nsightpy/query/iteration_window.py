@@ -15,6 +15,7 @@ from nsightpy.query.steady_state import find_in_report
 from nsightpy.query.timeline_clock import Clocks
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Place
+from nsightpy.units import listed
 
 
 def iteration_window(
@@ -33,7 +34,7 @@ def iteration_window(
     most = max((len(iterations) for iterations in found.values()), default=0)
     if most == 0:
         why = " ".join(dict.fromkeys(note for one in found.values() for note in one.notes))
-        what = ", ".join(request.ranks.inputs)
+        what = listed(request.ranks.inputs)
         raise MissingDataError(what, "has no iterations to choose from", why)
     windows = []
     for place in places:

@@ -72,7 +72,7 @@ READING = (
 PROGRESS = Parameter("progress", "", "", "Is called with the share done and what is being done.")
 COMMON = (*SCOPE, *READING, PROGRESS)
 
-TOP = Parameter("top", "--top", "N", "First N rows.")
+TOP = Parameter("top", "--top", "N", "First N rows; 0 is all of them.")
 NAME = Parameter(
     "name",
     "--name",

@@ -16,6 +16,7 @@ from nsightpy.rank_set import Paths, RankSet, notes_by_report, open_ranks
 from nsightpy.report_set import Mapped, Progress
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, AnyTable, with_notes
+from nsightpy.units import listed
 
 T = TypeVar("T")
 # The options that say which part of the reports a question is about, as they are typed.
@@ -200,7 +201,7 @@ def _typed_options(common: Mapping[str, object]) -> str:
 
 
 def _shown(numbers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(numbers)[:16]))
+    return listed(map(str, sorted(numbers)))
 
 
 def _there(known: Collection[int], none: str) -> str:

@@ -20,7 +20,7 @@ from nsightpy.query.idle_time import Work
 from nsightpy.query.iteration_search import CallsRead, ProcessIterations, search
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.units import format_time
+from nsightpy.units import format_time, listed
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def steady_notes(states: Iterable[SteadyState]) -> list[str]:
     if not found:
         return []
     counts = sorted({state.count for state in found})
-    sources = ", ".join(dict.fromkeys(state.source for state in found))
+    sources = listed(dict.fromkeys(state.source for state in found))
     count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
     medians = sorted(state.median_ns for state in found)
     usual = format_time(medians[(len(medians) - 1) // 2])

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nsightpy import __version__
+from nsightpy.render.cells import cells
 from nsightpy.render.escape import csv_text, markdown_text
+from nsightpy.render.headings import heading
 from nsightpy.results import UNKNOWN, Abstention, Field, Summary, Table, Value, findings_table
 
 SCHEMA_VERSION = 1
@@ -42,17 +44,18 @@ def summary_json(summary: Summary) -> bytes:
 
 
 def to_markdown(table: Table) -> bytes:
-    """A pipe table, numbers right-aligned, followed by the notes."""
+    """A pipe table in people's words and units, numbers right-aligned, followed by the notes."""
+    columns = [
+        (heading(table.command, field.name), *cells(field, table.column(field.name)))
+        for field in table.fields
+    ]
+    heads = [f"{head} ({unit})" if unit else head for head, _, unit in columns]
     lines = [
-        f"| {' | '.join(markdown_text(name) for name in table.columns)} |",
+        f"| {' | '.join(map(markdown_text, heads))} |",
         f"| {' | '.join('---' if _is_text(f) else '---:' for f in table.fields)} |",
     ]
-    for row in table.rows:
-        cells = (
-            markdown_text(value) if isinstance(value, str) else plain(value, field)
-            for value, field in zip(row, table.fields, strict=True)
-        )
-        lines.append(f"| {' | '.join(cells)} |")
+    for row in zip(*(texts for _, texts, _ in columns), strict=True):
+        lines.append(f"| {' | '.join(map(markdown_text, row))} |")
     lines += [""] if table.notes else []
     lines += [f"- {markdown_text(note)}" for note in table.notes]
     return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")

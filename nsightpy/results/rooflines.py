@@ -106,6 +106,21 @@ class SpeedOfLight:
 
 
 @dataclass(frozen=True, slots=True)
+class RuleEstimate:
+    """What one of ncu's rules says could be gained, in %; `scope` is global, local or ""."""
+
+    rule: str
+    title: str
+    speedup_pct: float
+    scope: str = ""
+
+    @property
+    def order(self) -> tuple[bool, float, str]:
+        """Those of the whole kernel first, then the largest."""
+        return (self.scope == "local", -self.speedup_pct, self.rule)
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """The GPU that a launch ran on, with the clocks of its profile in Hz."""
 
@@ -142,6 +157,7 @@ class RooflineLaunch:
     missing: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     tensor_pct: float | None = None
+    rules: tuple[RuleEstimate, ...] = ()
     report: str = ""
     rank: int | None = None
     tool_version: str = ""

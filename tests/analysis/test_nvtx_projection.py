@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from nsightpy.analysis.nvtx.nesting import ROOT, SEPARATOR, nest, paths
 from nsightpy.analysis.nvtx.projection import extreme, launched, project
-from nsightpy.analysis.nvtx.ranges import folded, plain_name, range_tallies
-from nsightpy.frames import Labels
+from nsightpy.analysis.nvtx.ranges import folded, numberless, plain_name, range_tallies
+from nsightpy.frames import Frame, Labels
 from tests.support.nvtx_programs import Case, Operation, Range, program
 
 
@@ -153,3 +153,45 @@ def test_what_frameworks_append_is_folded_away(name: str, plain: str) -> None:
 def test_folded_names_share_a_code() -> None:
     names = folded(Labels.of(["a, seq = 1", "b", "a, seq = 2"]))
     assert (names.values, names.codes.tolist()) == (("a", "b"), [0, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("name", "folded_name"),
+    [
+        ("layer 3", "layer *"),
+        ("FSDP::pre_forward (model.layers.11.mlp)", "FSDP::pre_forward (model.layers.*.mlp)"),
+        ("all_reduce grad [1024, 4096]", "all_reduce grad [*]"),
+        ("copy (8,)", "copy (*,)"),
+        ("ProfilerStep#552", "ProfilerStep#*"),
+        ("aten::conv2d", "aten::conv2d"),
+        ("fp16 gemm", "fp16 gemm"),
+        ("MmBackward0", "MmBackward0"),
+    ],
+)
+def test_numbers_that_are_words_of_their_own_are_folded(name: str, folded_name: str) -> None:
+    assert numberless(name) == folded_name
+
+
+@given(st.integers(0, 10**6))
+def test_folded_ranges_are_what_tallies_of_renamed_ranges_are(seed: int) -> None:
+    case = program(seed)
+    if not case.ranges:
+        return
+    ranges, operations, calls = case.frames()
+    numbered = ranges.labels("name")
+    values = tuple(f"layer {n}" if n % 2 else "head" for n in range(len(numbered.values)))
+    odd = Frame({**ranges, "name": Labels(numbered.codes, values)})
+    same = tuple("layer *" if n % 2 else "head" for n in range(len(numbered.values)))
+    renamed = Frame({**ranges, "name": Labels(numbered.codes, same)})
+    done = launched(operations, calls)
+    found, wanted = (
+        range_tallies(odd, operations, done, fold=True),
+        range_tallies(renamed, operations, done),
+    )
+    assert found.busy_ns == wanted.busy_ns
+    assert found.operations == wanted.operations
+    for one, other in ((found.ranges, wanted.ranges), (found.projected, wanted.projected)):
+        mine, theirs = one.statistics(), other.statistics()
+        assert mine.keys == theirs.keys
+        assert mine.median.tolist() == theirs.median.tolist()
+        assert mine.total.tolist() == theirs.total.tolist()

@@ -38,7 +38,7 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (["kernels", "R", "--by", "colour"], "cannot split by colour; there are rank,"),
         (["kernels", "R", "--by", "rank,colour"], "cannot split by colour"),
         (["kernels", "R", "--name", "pretty"], "'pretty' is not one of"),
-        (["kernels", "R", "--top", "0"], "not in the range"),
+        (["kernels", "R", "--top", "-1"], "not in the range"),
         (["kernels", "R", "--jobs", "0"], "not in the range"),
         (["kernels", "R", "--jobs", "two"], "not a valid integer"),
         (["kernels", "R", "--on-error", "ignore"], "'ignore' is not one of"),

@@ -241,3 +241,42 @@ def test_a_range_narrows_the_launches() -> None:
     assert in_range(texts, "step*").tolist() == [True, True, False, False]
     assert in_range(texts, "net").tolist() == [False] * 4
     assert in_range(texts, "net@lib").tolist() == [False, True, False, False]
+
+
+@needs_reports
+@needs_library
+def test_kernels_are_picked_by_name_and_id(capsysbinary: CAPTURE) -> None:
+    path = REPORTS / "gb200_full_2025.3.ncu-rep"
+    out, _ = said(capsysbinary, path, "-k", "kernelB", "--format", "csv")
+    assert {row["id"] for row in csv.DictReader(io.StringIO(out))} == {"1"}
+    out, _ = said(capsysbinary, path, "--kernel-name", "regex:kernel[AB]", "--id", "0,2")
+    assert "kernelA" in out
+    assert "kernelB" not in out
+    _, err = said(capsysbinary, path, "-k", "gemm", expect=1)
+    assert "holds no kernel of name 'gemm'" in err
+    assert "kernelA, kernelB, kernelC" in err
+    said(capsysbinary, path, "-k", "regex:(", expect=2)
+
+
+@needs_reports
+@needs_library
+def test_what_ncus_own_rules_estimate_is_said(capsysbinary: CAPTURE) -> None:
+    path = REPORTS / "gb200_full_2025.3.ncu-rep"
+    out, _ = said(capsysbinary, path, "-k", "kernelA")
+    text = " ".join(out.split())
+    assert "ncu's rules estimate a speedup by: Small Grid 97 %, Achieved Occupancy 87 %" in text
+    assert "a warp waits: no instruction 34 %, long scoreboard 32 %" in text
+    assert "Occupancy: 13 % of 100 % possible." in text
+    out, _ = said(capsysbinary, path, "-k", "kernelA", "--format", "json")
+    (kernel,) = json.loads(out)["kernels"]
+    first = kernel["rules"][0]
+    assert (first["rule"], first["scope"]) == ("LaunchConfiguration", "global")
+    assert first["speedup_pct"] == pytest.approx(97.368421)
+    assert kernel["stalls"][0]["reason"] == "no instruction"
+
+
+@needs_reports
+def test_rules_of_a_csv_page_are_said_too(capsysbinary: CAPTURE) -> None:
+    out, _ = said(capsysbinary, REPORTS / "copy_blocked_t4_details.csv")
+    assert "Uncoalesced Global Access 74 %" in " ".join(out.split())
+    assert "CPI Stall 38 %" in " ".join(out.split())

@@ -18,7 +18,15 @@ import pytest
 from simulator import Export
 
 from nsightpy.readers.nsys.tables import EXPORT_TABLES
-from tests.support.reports import COMMANDS, Answer, ask, refused, state
+from tests.support.reports import (
+    COMMANDS,
+    REPORTS,
+    Answer,
+    ask,
+    needs_reports,
+    refused,
+    state,
+)
 
 AS_ROOT = hasattr(os, "geteuid") and os.geteuid() == 0
 
@@ -267,3 +275,13 @@ def test_error_messages_escape_names(tmp_path: Path) -> None:
     message = refused("kernels", tmp_path / "esc\x1b[31m\u202e.sqlite")
     assert "\\x1b[31m\\u202e" in message
     assert not re.search("[\x1b\u202e]", message)
+
+
+@needs_reports
+def test_hints_name_the_command_that_reads_it_and_keep_the_folder() -> None:
+    memory, nsys, ncu = (REPORTS / name for name in ("torch_memory", "nsys", "ncu/gene6rank"))
+    assert f"`nsightpy memory-usage {memory}`" in ask("kernels", memory, expect=1).stderr
+    assert f"`nsightpy roofline {ncu}`" in ask("kernels", ncu, expect=1).stderr
+    assert f"`nsightpy summarize {nsys}`" in ask("roofline", nsys, expect=1).stderr
+    snapshot = memory / "train_ctx128_bf16.pickle"
+    assert ask("info", snapshot, "--format", "json").json["rows"][0]["kind"] == "snapshot"

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from nsightpy.names import brief, function_name, readable
 from nsightpy.render.escape import csv_text, display_width, markdown_text, printable
-from nsightpy.render.text.layout import short_names, shorten
+from nsightpy.render.text.shortening import short_names, shorten
 
 properties = settings(max_examples=150, deadline=None)
 
@@ -284,7 +284,7 @@ def test_short_names_fit_and_stay_the_same_for_the_same(
             assert text == usual
 
 
-def test_brief_names_end_where_there_is_no_more_room() -> None:
+def test_brief_names_are_cut_in_the_middle() -> None:
     assert brief("void ns::kernel<float>(float *)", 13) == "kernel<float>"
-    assert brief("void ns::kernel<float>(float *)", 12) == "kernel<fl..."
+    assert brief("void ns::kernel<float>(float *)", 12) == "kernel<f…at>"
     assert brief("plain", 5) == "plain"

@@ -12,7 +12,7 @@ from nsightpy.analysis.findings.worst import (
     severity_of_use,
     worst,
 )
-from nsightpy.names import function_name
+from nsightpy.names import brief_kernel
 from nsightpy.results import Finding
 from nsightpy.units import counted, format_count, format_time
 
@@ -57,7 +57,7 @@ def small_grid(facts: Facts) -> list[Finding]:
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks for the "
             f"{one.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; most of "
-            f"it {function_name(part.name)} with {part.detail} block(s): more, smaller blocks, or "
+            f"it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller blocks, or "
             "independent kernels side by side, would use the rest of the GPU"
         )
 
@@ -71,7 +71,7 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
         part = _part(one, "tiny_block")
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with blocks of at most {WARP} threads "
-            f"ran for {{time}}, {{share}} of {{place}}; most of it {function_name(part.name)} with "
+            f"ran for {{time}}, {{share}} of {{place}}; most of it {brief_kernel(part.name)} with "
             f"{part.detail} threads a block: the blocks that fit on a multiprocessor at a time do "
             "not fill it"
         )
@@ -92,7 +92,7 @@ def fp32_gemm(facts: Facts) -> list[Finding]:
         share = percent_text(part.work_ns / one.kernels.work_ns) if one.kernels else ""
         precision = "TF32 or BF16" if one.gpu.compute_major >= 8 else "FP16"
         return (
-            f"matrix products ran in FP32 without tensor cores ({function_name(part.name)}, "
+            f"matrix products ran in FP32 without tensor cores ({brief_kernel(part.name)}, "
             f"{share} of the kernels' time): {{time}}, {{share}} of {{place}}; {precision} would "
             "use them, where its precision is enough"
         )
@@ -143,7 +143,7 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
     share, one, use = max(found, key=lambda case: case[0])
     text = (
         f"one kernel ran for {format_time(use.top.busy_ns)}, {percent_text(share)} of {one.span}: "
-        f"{function_name(use.top.name)}, {counted(use.top.launches, 'launch', 'launches')}, "
+        f"{brief_kernel(use.top.name)}, {counted(use.top.launches, 'launch', 'launches')}, "
         f"{percent_text(use.top.work_ns / use.work_ns)} of the kernels' time; ncu says how much of "
         "it could be saved"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from nsightpy.analysis.nvtx.busy import busy_by_group
 from nsightpy.analysis.nvtx.nesting import nest, paths
 from nsightpy.analysis.nvtx.projection import Launched, project
 from nsightpy.analysis.tally import Key, Tally, merge, tally
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame, Labels, distinct
 
 BY = ("name", "domain", "style")
 
@@ -22,6 +22,15 @@ BY = ("name", "domain", "style")
 _SUFFIX = re.compile(
     r",\s*(?:(?:stashed )?seq ?= ?-?\d+|op_id = \d+|sizes = \[|input_op_ids = \[|thread = \d+)"
 )
+
+# A number that is a word of its own: not the 2 of conv2d, the 16 of fp16, the 0 of MmBackward0.
+_NUMBER = re.compile(r"(?<![A-Za-z0-9])\d+(?![A-Za-z0-9])")
+_LIST = re.compile(r"([\[(])\s*\d+(?:\s*[,x]\s*\d+)+\s*,?\s*([\])])")
+
+
+def numberless(name: str) -> str:
+    """The name with * for its numbers and lists of numbers: layer 3 -> layer *, as --nvtx reads."""
+    return _NUMBER.sub("*", _LIST.sub(r"\1*\2", name))
 
 
 def plain_name(name: str) -> str:
@@ -42,7 +51,8 @@ class RangeTallies:
     `ranges` and `projected` tally lengths; the latter only of instances with operations.
     `operations` and `busy_ns` by key: how many there are, and for how long any of them ran.
     `whole_busy_ns`: for how long anything ran. `unlaunched`: operations without a recorded call;
-    `crossing`: ranges that end on another thread.
+    `crossing`: ranges that end on another thread. `members`: where numbered ranges are folded, the
+    names (or paths) that each folded one stands for.
     """
 
     ranges: Tally
@@ -52,6 +62,7 @@ class RangeTallies:
     whole_busy_ns: int
     unlaunched: int
     crossing: int
+    members: dict[str, frozenset[str]] = field(default_factory=dict)
 
 
 def tally_ranges(ranges: Frame) -> Tally:
@@ -61,15 +72,19 @@ def tally_ranges(ranges: Frame) -> Tally:
 
 
 def range_tallies(
-    ranges: Frame, operations: Frame, done: Launched, *, tree: bool = False
+    ranges: Frame, operations: Frame, done: Launched, *, tree: bool = False, fold: bool = False
 ) -> RangeTallies:
     """Ranges (RANGE_COLUMNS) and what they launched, by name or by path in the tree of ranges.
 
-    `done` says which calls launched the operations (OPERATION_COLUMNS).
+    With `fold`, ranges that differ in their numbers only are one. `done` says which calls launched
+    the operations (OPERATION_COLUMNS).
     """
-    names = folded(ranges.labels("name"))
+    own = names = folded(ranges.labels("name"))
+    if fold:
+        names = Labels(own.codes, tuple(map(numberless, own.values))).merged()
     if tree:
-        names = paths(names, nest(ranges))
+        nesting = nest(ranges)
+        names, own = paths(names, nesting), paths(own, nesting) if fold else own
     groups = group_by(Frame({**ranges, "name": names}), BY)
     found = project(ranges, done)
     some = found.found
@@ -84,14 +99,28 @@ def range_tallies(
         whole,
         operations.rows - len(done.rows),
         int(np.count_nonzero(ranges.ints("tid") != ranges.ints("end_tid"))),
+        _members(names, own) if fold else {},
     )
+
+
+def _members(names: Labels, own: Labels) -> dict[str, frozenset[str]]:
+    """The names of ranges behind each folded one."""
+    wide = max(len(own.values), 1)
+    pairs, _ = distinct(names.codes.astype(np.int64) * wide + own.codes)
+    found: dict[str, set[str]] = {}
+    for pair in pairs.tolist():
+        found.setdefault(names.values[pair // wide], set()).add(own.values[pair % wide])
+    return {name: frozenset(those) for name, those in found.items()}
 
 
 def merged(parts: Sequence[RangeTallies]) -> RangeTallies:
     """The tallies of several reports as one."""
     operations: dict[Key, int] = {}
     busy: dict[Key, int] = {}
+    members: dict[str, frozenset[str]] = {}
     for part in parts:
+        for name, those in part.members.items():
+            members[name] = members.get(name, frozenset()) | those
         for key, count in part.operations.items():
             operations[key] = operations.get(key, 0) + count
             busy[key] = busy.get(key, 0) + part.busy_ns[key]
@@ -103,4 +132,5 @@ def merged(parts: Sequence[RangeTallies]) -> RangeTallies:
         sum(part.whole_busy_ns for part in parts),
         sum(part.unlaunched for part in parts),
         sum(part.crossing for part in parts),
+        members,
     )

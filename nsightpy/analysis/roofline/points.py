@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from nsightpy.analysis.roofline.chips import Chip
 from nsightpy.analysis.roofline.readings import Readings, readings
+from nsightpy.analysis.roofline.rules import estimates
 from nsightpy.analysis.roofline.speed_of_light import speed_of_light
 from nsightpy.analysis.roofline.tensor import ACTIVE_PCT, tensor_active_pct, tensor_work
 from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, Traffic, traffic
@@ -69,11 +70,12 @@ def launch_rooflines(
     launches: Frame, metrics: Frame, rules: Frame, *, clock: str | float = PROFILED
 ) -> list[RooflineLaunch]:
     """The rooflines of a report's launches; clock is "profiled", "max" or Hz."""
-    titles = stored_titles(rules)
+    titles, gains = stored_titles(rules), estimates(rules)
     found = []
     for row, each in enumerate(readings(launches, metrics)):
         number = int(launches.ints("launch")[row])
-        found.append(_launch(launches, row, each, titles.get(number), clock))
+        one = _launch(launches, row, each, titles.get(number), clock)
+        found.append(replace(one, rules=gains.get(number, ())))
     return found
 
 

@@ -15,6 +15,9 @@ from nsightpy.analysis.selection.launch_places import Portion, Sample, Variant
 # Passes over a kernel per set, as seen on GPUs from Volta to Hopper; newer chips and tools differ.
 PASSES = {"basic": 9, "default": 9, "detailed": 25, "roofline": 30, "full": 45}
 PASSES_OTHERWISE = 30
+# What is chosen unasked: this share of the time, in no more runs than people start.
+COVERAGE = 0.8
+MOST_CHOSEN = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,7 @@ class Selection:
     `whole_ns`: GPU time of all variants that might have been chosen, in `variants` of them.
     `unreachable`: variants that the coverage asks for, but no launch of which ncu could find.
     `over_budget`: variants left out because of the budget. `passes`: assumed, for one launch.
+    `not_wanted`: variants that the coverage asks for, beyond what people run.
     """
 
     choices: tuple[KernelChoice, ...]
@@ -59,6 +63,7 @@ class Selection:
     passes: int
     unreachable: tuple[Variant, ...] = ()
     over_budget: tuple[KernelChoice, ...] = field(default=())
+    not_wanted: int = 0
 
     @property
     def launches(self) -> int:
@@ -86,12 +91,15 @@ def passes_of(metric_set: str, given: int | None = None) -> int:
 def choose_kernels(
     found: Iterable[tuple[ProfiledProcess, Portion]],
     *,
-    coverage: float = 0.8,
+    coverage: float = COVERAGE,
     top: int | None = None,
+    most: int | None = None,
     passes: int = PASSES_OTHERWISE,
     budget: int | None = None,
 ) -> Selection:
     """The fewest variants that cover that share of the time, or the top N; within the budget.
+
+    `most` bounds what the coverage asks for.
 
     Every variant is profiled in one process: as few processes as possible, those with the most
     chosen time first, lower ranks before higher ones.
@@ -102,12 +110,15 @@ def choose_kernels(
     totals = {v: sum(p.total_ns for _, p in parts) for v, parts in by_variant.items()}
     ranked = sorted(by_variant, key=lambda variant: (-totals[variant], variant.order))
     whole = sum(totals.values())
-    wanted = ranked[: _enough([totals[v] for v in ranked], whole, coverage, top)]
+    enough = _enough([totals[v] for v in ranked], whole, coverage, top)
+    kept = enough if most is None or top is not None else min(enough, most)
+    wanted = ranked[:kept]
     lost = tuple(v for v in wanted if not any(p.samples for _, p in by_variant[v]))
     homes = _homes({v: by_variant[v] for v in wanted if v not in lost}, totals)
     choices = [_choice(v, homes[v], by_variant[v]) for v in wanted if v in homes]
-    kept = _within(choices, passes, budget)
-    return Selection(tuple(choices[:kept]), whole, len(ranked), passes, lost, tuple(choices[kept:]))
+    paid = _within(choices, passes, budget)
+    own, over = tuple(choices[:paid]), tuple(choices[paid:])
+    return Selection(own, whole, len(ranked), passes, lost, over, enough - kept)
 
 
 def _enough(totals: Sequence[int], whole: int, coverage: float, top: int | None) -> int:

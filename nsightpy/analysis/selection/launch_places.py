@@ -1,9 +1,12 @@
 """The variants of the kernels of one report, and the place of every launch among its namesakes.
 
-A variant is a kernel under one geometry: name, grid, block, static and dynamic shared memory. ncu
-counts the launches that its name filter matches, in the order of the API calls of a process over
-all its GPUs: so do the places here, from 0. Correlation ids are given at the call, and keep that
-order; the order in which the GPU begins is another.
+A variant is a kernel under one geometry: name, grid, block, static and dynamic shared memory. Of a
+kernel with more than MOST_SHAPES geometries it is all launches of one size, in powers of two of
+the threads launched: nobody measures thousands of shapes of one kernel one by one.
+
+ncu counts the launches that its name filter matches, in the order of the API calls of a process
+over all its GPUs: so do the places here, from 0. Correlation ids are given at the call, and keep
+that order; the order in which the GPU begins is another.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import Groups, group_by
 from nsightpy.analysis.ranking import durations
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, Labels, distinct
 
 SHAPE = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 SHARED = ("static_shared_bytes", "dynamic_shared_bytes")
@@ -26,13 +29,21 @@ VARIANT = (*NAMES, *SHAPE, *SHARED)
 UNKNOWN = ("", "[Unknown]")  # what old exports write for a name they do not have
 COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", *VARIANT, "graph_node_id")
 
+# From here on the geometries of one kernel are grouped by size.
+MOST_SHAPES = 20
+
 Extent = tuple[int, int, int]
+NO_EXTENT = (0, 0, 0)
 Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A kernel under one launch geometry; shared memory in bytes per block."""
+    """A kernel under one launch geometry; shared memory in bytes per block.
+
+    `size`: of a group of geometries, that 2^size to 2^(size + 1) - 1 threads were launched; grid
+    and block are 0 then. -1 for one geometry.
+    """
 
     mangled: str
     base: str
@@ -41,12 +52,13 @@ class Variant:
     block: Extent
     static_shared: int = 0
     dynamic_shared: int = 0
+    size: int = -1
 
     @property
     def order(self) -> tuple[object, ...]:
         """A total order: by name, then by geometry."""
         own = (self.name, self.mangled, self.base)
-        return (*own, self.grid, self.block, self.static_shared, self.dynamic_shared)
+        return (*own, self.size, self.grid, self.block, self.static_shared, self.dynamic_shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +72,12 @@ class LaunchCounts:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One launch: its duration, its places, and why it was chosen (median or outlier)."""
+    """One launch: its duration, its places, why it was chosen (median or outlier), its geometry."""
 
     duration_ns: int
     places: LaunchCounts
     role: str = "median"
+    shape: Variant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +113,10 @@ class Launches:
     def places_of(self, row: int) -> LaunchCounts:
         return LaunchCounts(*(int(column[row]) for column in self.places))
 
+    def shape_of(self, row: int) -> Variant:
+        """The geometry of one launch."""
+        return _shape_at(self.frame, row)
+
 
 def in_api_order(kernels: Frame) -> Ints:
     """The rows by process, then by API call; nodes of one graph launch by their start."""
@@ -114,16 +131,67 @@ def variant_launches(kernels: Frame, visible: Mask | None = None) -> Launches:
     order, frame = in_api_order(kernels), kernels
     if np.any(order[1:] < order[:-1]):
         frame, seen = kernels.take(order), seen[order]
-    groups = group_by(frame, VARIANT)
+    codes, variants = _variants(frame)
     places = tuple(_places(group_by(frame, ("pid", name)).codes, seen) for name in NAMES)
     mangled, function, demangled = places
-    return Launches(
-        frame,
-        tuple(map(variant_of, groups.keys)),
-        groups.codes,
-        seen,
-        (mangled, function, demangled),
-    )
+    return Launches(frame, variants, codes, seen, (mangled, function, demangled))
+
+
+def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
+    """The variant of each row, as a code; those of kernels with many geometries by size."""
+    kernel = _codes(frame, NAMES)
+    geometry = _codes(frame, (*SHAPE, *SHARED))
+    geometries = int(geometry.max(initial=-1)) + 1
+    pairs, codes = distinct(kernel.astype(np.int64) * max(geometries, 1) + geometry)
+    counts = np.bincount(pairs // max(geometries, 1))
+    many = counts > MOST_SHAPES
+    if not many.any():
+        return codes, tuple(_shape_at(frame, row) for row in _first_rows(codes, len(pairs)))
+    size = _size_of(frame)
+    classed = many[kernel]
+    key = np.where(classed, geometries + size, geometry)
+    wide = geometries + int(size.max()) + 1
+    pairs, codes = distinct(kernel.astype(np.int64) * wide + key)
+    found = []
+    for row in _first_rows(codes, len(pairs)):
+        shape = _shape_at(frame, row)
+        own = (shape.mangled, shape.base, shape.name)
+        found.append(
+            Variant(*own, NO_EXTENT, NO_EXTENT, size=int(size[row])) if classed[row] else shape
+        )
+    return codes, tuple(found)
+
+
+def _codes(frame: Frame, names: Sequence[str]) -> NDArray[np.int32]:
+    """Which rows agree in all the named columns, as one code a row; without the values."""
+    codes: NDArray[np.int32] = np.zeros(frame.rows, dtype=np.int32)
+    for name in names:
+        data = frame[name]
+        part = data.merged().codes if isinstance(data, Labels) else distinct(frame.ints(name))[1]
+        wide = int(part.max(initial=0)) + 1
+        if wide > 1:
+            codes = distinct(codes.astype(np.int64) * wide + part)[1]
+    return codes
+
+
+def _first_rows(codes: NDArray[np.int32], groups: int) -> list[int]:
+    """The first row of every group."""
+    first = np.zeros(groups, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first.tolist()
+
+
+def _size_of(frame: Frame) -> Ints:
+    """The power of two of the threads that each row launched, rounded down."""
+    threads = np.ones(frame.rows, dtype=np.float64)
+    for name in SHAPE:
+        threads *= np.maximum(frame.ints(name), 1)
+    return np.frexp(threads)[1].astype(np.int64) - 1
+
+
+def _shape_at(frame: Frame, row: int) -> Variant:
+    names = [frame.labels(name)[row] for name in NAMES]
+    return variant_of((*names, *(int(frame.ints(name)[row]) for name in (*SHAPE, *SHARED))))
 
 
 def variant_of(key: Sequence[int | str | None]) -> Variant:
@@ -230,9 +298,10 @@ def _samples(done: Launches, length: Ints, rows: Ints, *, outlier: bool) -> tupl
     middle = np.partition(own, (len(own) - 1) // 2)[(len(own) - 1) // 2]
     upper = np.partition(own, len(own) // 2)[len(own) // 2]
     nearest = int(np.argmin(np.abs(2 * own - (middle + upper))))
-    chosen = [Sample(int(own[nearest]), done.places_of(int(rows[nearest])))]
+    at = int(rows[nearest])
+    chosen = [Sample(int(own[nearest]), done.places_of(at), shape=done.shape_of(at))]
     slowest = int(np.argmax(own))
     if outlier and own[slowest] > own[nearest]:
         row = int(rows[slowest])
-        chosen.append(Sample(int(own[slowest]), done.places_of(row), "outlier"))
+        chosen.append(Sample(int(own[slowest]), done.places_of(row), "outlier", done.shape_of(row)))
     return tuple(chosen)

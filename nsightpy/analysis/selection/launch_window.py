@@ -21,11 +21,12 @@ OTHER = -1
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of the launches of some names: skip, count, and each variant's duration in it."""
+    """A stretch of the launches of some names: skip, count, what stands for each variant in it."""
 
     skip: int
     count: int
     durations_ns: tuple[int, ...]
+    shapes: tuple[Variant, ...] = ()
 
 
 def shortest_window(
@@ -50,6 +51,7 @@ def shortest_window(
     length = durations(done.frame)[rows]
     best: tuple[int, float, int] | None = None
     found: tuple[int, ...] = ()
+    places: list[int] = []
     last: dict[int, int] = {}
     for end, kind in enumerate(kinds.tolist()):
         if kind == OTHER:
@@ -64,8 +66,11 @@ def shortest_window(
         own = tuple(int(length[one]) for one in ends)
         rank = (end - start + 1, _strangeness(own, typical_ns), start)
         if best is None or rank < best:
-            best, found = rank, own
-    return None if best is None else Window(best[2], best[0], found)
+            best, found, places = rank, own, ends
+    if best is None:
+        return None
+    shapes = tuple(done.shape_of(int(rows[end])) for end in places)
+    return Window(best[2], best[0], found, shapes)
 
 
 def _matching(done: Launches, pid: int, variants: Sequence[Variant], name: str) -> Ints:

@@ -25,6 +25,7 @@ from nsightpy.rank_set import Paths
 from nsightpy.report_files import find_reports
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import FINDING_FIELDS, Table, findings_table
+from nsightpy.units import listed
 
 FIELDS = FINDING_FIELDS
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
@@ -76,7 +77,7 @@ def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]
         unlaunched=sum(one.unlaunched for _, one in gathered),
         options=request.options,
         has_ranges=any(one.has_ranges for _, one in gathered),
-        host="; ".join(one.host for _, one in gathered if one.host),
+        host=listed((one.host for _, one in gathered if one.host), most=3, mark="; "),
         has_calls=any(one.has_calls for _, one in gathered),
         has_collectives=any(len(one.ranks.part.log) for _, one in gathered),
         notes=notes,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Unpack
 
-from nsightpy.commands.info.ncu_rows import AnyPaths, ncu_rows, split_by_tool
+from nsightpy.commands.info.ncu_rows import AnyPaths, ncu_rows, snapshot_row, split_by_tool
 from nsightpy.query.request import Common, Request
 from nsightpy.query.signature import command_function
 from nsightpy.readers.extent import Extent
@@ -55,11 +55,14 @@ class ReportInfo:
 def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
     """One row per report: rank and its evidence, host, GPUs, versions, length, warnings.
 
-    Of an Nsight Compute report: rank, GPU, version, how many launches, warnings.
+    Of an Nsight Compute report: rank, GPU, version, how many launches, warnings. Of a memory
+    snapshot of PyTorch: rank, devices, warnings.
     """
-    systems, compute = split_by_tool(reports)
+    systems, compute, snapshots = split_by_tool(reports)
     rows, inputs, failures = ncu_rows(compute, **common) if compute else ([], [], [])
-    if systems or not compute:
+    rows += map(snapshot_row, snapshots)
+    inputs += [str(snapshot.path) for snapshot in snapshots]
+    if systems or not (compute or snapshots):
         request = Request.of(systems, **common)
         found = request.map(report_info, ranked=True).results
         rows = [*(_row(str(report.path), one) for report, one in found), *rows]

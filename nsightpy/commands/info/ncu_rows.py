@@ -11,24 +11,30 @@ from nsightpy.ncu_set import open_ncu_reports
 from nsightpy.query.request import Common, reading_options
 from nsightpy.rank_set import RankSet
 from nsightpy.report_files import files_of, find_ncu_reports, is_system_report
+from nsightpy.reports.memory_snapshot import MemorySnapshot, find_snapshots, open_snapshots
 from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value
 
-Item: TypeAlias = "str | Path | SystemReport | NcuReport"
+Item: TypeAlias = "str | Path | SystemReport | NcuReport | MemorySnapshot"
 AnyPaths: TypeAlias = "Item | RankSet | Iterable[Item]"
 InfoRow: TypeAlias = "tuple[Value, ...]"
 
 
 def split_by_tool(
     reports: AnyPaths,
-) -> tuple[RankSet | list[str | Path | SystemReport], list[str | Path | NcuReport]]:
-    """What is given for Nsight Systems, and what for Nsight Compute; a folder may hold both."""
+) -> tuple[
+    RankSet | list[str | Path | SystemReport], list[str | Path | NcuReport], list[MemorySnapshot]
+]:
+    """What is given for Nsight Systems, for Nsight Compute, and memory snapshots.
+
+    A folder may hold the first two.
+    """
     if isinstance(reports, RankSet):
-        return reports, []
-    given = (
-        [reports] if isinstance(reports, str | Path | SystemReport | NcuReport) else list(reports)
-    )
+        return reports, [], []
+    single = isinstance(reports, str | Path | SystemReport | NcuReport | MemorySnapshot)
+    given: list[Item] = [reports] if single else list(reports)  # type: ignore[arg-type, list-item]
+    snapshots: list[MemorySnapshot] = []
     systems: list[str | Path | SystemReport] = []
     compute: list[str | Path | NcuReport] = []
     for item in given:
@@ -36,9 +42,26 @@ def split_by_tool(
             compute.append(item)
         elif isinstance(item, SystemReport):
             systems.append(item)
+        elif isinstance(item, MemorySnapshot) or (found := find_snapshots(item)):
+            own = [item] if isinstance(item, MemorySnapshot) else found
+            snapshots += open_snapshots(own)
         else:
             _sort_in(item, systems, compute)
-    return systems, compute
+    return systems, compute, snapshots
+
+
+def snapshot_row(snapshot: MemorySnapshot) -> InfoRow:
+    """The row of info about a memory snapshot of PyTorch."""
+    return (
+        str(snapshot.path),
+        "snapshot",
+        snapshot.rank,
+        snapshot.rank_source or None,
+        *(None, None),
+        len(snapshot.devices),
+        *(None,) * 6,
+        " | ".join([*snapshot.facts, *snapshot.notes]) or None,
+    )
 
 
 def ncu_rows(

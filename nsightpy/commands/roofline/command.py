@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.roofline.points import MAXIMUM, PROFILED, launch_rooflines, variants
+from nsightpy.commands.roofline.choice import of_kernels
 from nsightpy.commands.roofline.table import (
     FIELDS,
     ORIGIN,
@@ -47,6 +48,8 @@ def roofline(
     ceilings: Path | str | None = None,
     by: str = "launch",
     name: str = "demangled",
+    kernel_name: str | None = None,
+    launch_id: str | int | None = None,
     top: int | None = None,
     **common: Unpack[Common],
 ) -> Roofline:
@@ -54,7 +57,9 @@ def roofline(
 
     Rates are FLOP/s and bytes/s, times ns. `clock` is "profiled", "max" or MHz and moves the peaks
     of the SMs, never what was achieved; `ceilings` is a file of measured limits for the picture;
-    `top` keeps the longest launches, `nvtx` those inside a range. Several reports are read in
+    `top` keeps the longest launches, `nvtx` those inside a range, `kernel_name` those of one kernel
+    (a name with * for anything, or regex:EXPRESSION), `launch_id` those with these ids (3,7-9);
+    `name` is the one that is shown. Several reports are read in
     worker processes, and their rows end with rank and report. `by`: launch, or variant: the launch
     of median duration speaks for all of its kernel and shape, whose spread ends the row. Raises
     UsageError and ReportError.
@@ -72,7 +77,8 @@ def roofline(
     parts = opened.map(
         partial(_read, clock=wanted, devices=devices, nvtx=common.get("nvtx"))
     ).values
-    every = [launch for launches, _ in parts for launch in launches]
+    read = [launch for launches, _ in parts for launch in launches]
+    every = of_kernels(read, kernel_name, launch_id)
     kept = _longest(every, top)
     shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
     notes = [*_launch_notes(kept), *_clock_notes(kept)]

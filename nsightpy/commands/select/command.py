@@ -8,7 +8,12 @@ from functools import partial
 from inspect import signature
 from typing import TypeVar, Unpack
 
-from nsightpy.analysis.selection.coverage import Selection, choose_kernels
+from nsightpy.analysis.selection.coverage import (
+    COVERAGE,
+    MOST_CHOSEN,
+    Selection,
+    choose_kernels,
+)
 from nsightpy.commands.select.offers import Found, of_ranks, offered
 from nsightpy.commands.select.one_run import one_run_each
 from nsightpy.commands.select.plan import FIELDS, Plan, planned_runs, rows, starts_a_job
@@ -33,7 +38,7 @@ MEMBERS = {"runs": {"type": "array", "items": {"type": "object"}}}
 def select(
     reports: Paths,
     *,
-    coverage: float = 0.8,
+    coverage: float | None = None,
     top: int | None = None,
     metric_set: str | None = None,
     sections: str | Sequence[str] = (),
@@ -60,11 +65,13 @@ def select(
 ) -> Plan:
     """The fewest kernel variants with `coverage` of the GPU time, and the ncu runs for them.
 
-    A variant is a kernel under one grid, block and shared memory; times in ns over all reports, of
-    the steady state unless `whole`, without communication kernels unless `with_communication`. Each
-    is measured by the launch nearest the median, the first `warm_up` of a variant left out, with
-    `outlier` by its slowest, too, in as few processes as possible (only `profile_rank` where given;
-    `one_run`: one run of the application for all). `budget` bounds launches times `passes` of each.
+    Without `coverage` and `top`: 0.8 of the time, in 25 variants at most. A variant is a kernel
+    under one grid, block and shared memory, or one size of a kernel with more than 20 grids; times
+    in ns over all reports, of the steady state unless `whole`, without communication kernels unless
+    `with_communication`. Each is measured by the launch nearest the median, the first `warm_up` of
+    a variant left out, with `outlier` by its slowest, too, in as few processes as possible (only
+    `profile_rank` where given; `one_run`: one run of the application for all). `budget` bounds
+    launches times `passes` of each.
     ncu gets `metric_set` (roofline unless `sections` or `metrics` are given) and `extra`, ends the
     application after the last launch with `kill`, and writes reports that begin with `output`
     (`overwrite`: over older ones) and hold `rank_variable`. `form` is how kernels are named:
@@ -145,8 +152,14 @@ def _chosen(
         problem = "has no kernels to choose from"
         raise ReportError(request.ranks.inputs[0], problem, _way_out(found))
     budget, passes = criteria.budget, settings.passes(criteria.passes)
+    usual = criteria.coverage is None
     selection = choose_kernels(
-        offers, coverage=criteria.coverage, top=criteria.top, passes=passes, budget=budget
+        offers,
+        coverage=COVERAGE if criteria.coverage is None else criteria.coverage,
+        top=criteria.top,
+        most=MOST_CHOSEN if usual else None,
+        passes=passes,
+        budget=budget,
     )
     if selection.over_budget and not selection.choices:
         raise UsageError(

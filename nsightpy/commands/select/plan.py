@@ -148,7 +148,7 @@ def planned_runs(selection: Selection, output: str, form: str) -> list[PlannedRu
                 Run(NameFilter(base, (own,)), _skip(sample, base), 1, name, _ranks(choice.unit))
                 for base, own in names_of(choice.variant, form)
             ]
-            expected = ((choice.variant, sample.duration_ns),)
+            expected = ((sample.shape or choice.variant, sample.duration_ns),)
             found.append(
                 PlannedRun(runs[0], (order,), choice.unit, expected, tuple(runs[1:]), sample.role)
             )
@@ -162,7 +162,7 @@ def window_run(
     names = dict.fromkeys(dict(names_of(c.variant, base))[base] for c in choices)
     unit = choices[0].unit
     run = Run(NameFilter(base, tuple(names)), window.skip, window.count, output, _ranks(unit))
-    expected = tuple((c.variant, ns) for c, ns in zip(choices, window.durations_ns, strict=True))
+    expected = tuple(zip(window.shapes, window.durations_ns, strict=True))
     return PlannedRun(run, tuple(range(first, first + len(choices))), unit, expected)
 
 
@@ -186,7 +186,8 @@ def rows(
             served.setdefault(order, planned)
     covered = 0
     for order, choice in enumerate(selection.choices, start=1):
-        planned, variant = served[order], choice.variant
+        planned = served[order]
+        variant, duration = planned.expected[planned.rows.index(order)]
         covered += choice.total_ns
         yield (
             order,
@@ -198,7 +199,7 @@ def rows(
             choice.total_ns,
             selection.share(choice.total_ns),
             selection.share(covered),
-            dict(planned.expected)[variant],
+            duration,
             planned.run.skip,
             planned.run.count,
             shell_line(planned.run, options),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from nsightpy.analysis.selection.coverage import Selection
+from nsightpy.analysis.selection.launch_places import MOST_SHAPES
 from nsightpy.commands.select.offers import Found
 from nsightpy.commands.select.plan import Plan, starts_a_job
 from nsightpy.names import brief
@@ -14,6 +16,8 @@ from nsightpy.units import counted, format_time
 
 # From this share on, graphs that nobody could look into come before everything else.
 _MUCH = 0.1
+# A note lists no more of anything.
+MOST_SAID = 12
 
 
 def plan_notes(
@@ -38,12 +42,30 @@ def _weight(plan: Plan) -> Iterator[str]:
     if selection is None:
         return
     chosen = len(selection.choices)
+    yield from _cut_short(selection)
     yield (
         "share is of the GPU time of all kernels that may be chosen: "
         f"{format_time(selection.whole_ns)} in {counted(selection.variants, 'variant')}; "
         f"{'the one chosen takes' if chosen == 1 else f'the {chosen} chosen take'} "
         f"{100 * selection.share(selection.covered_ns):.1f} % of it."
     )
+
+
+def _cut_short(selection: Selection) -> Iterator[str]:
+    """That the plan has fewer rows than the coverage asks for, and that rows stand for sizes."""
+    if selection.not_wanted:
+        yield (
+            f"{counted(selection.not_wanted, 'more variant')} would be needed for the usual 80 %: "
+            "nobody runs ncu so often. --top N chooses more, --coverage SHARE as many as it takes."
+        )
+    sized = sum(choice.variant.size >= 0 for choice in selection.choices)
+    if sized:
+        which = "row stands" if sized == 1 else "rows stand"
+        yield (
+            f"{sized} {which} for launches of one size: their kernel ran under more than "
+            f"{MOST_SHAPES} grids, which are grouped by powers of two of the threads launched. "
+            "Grid and block are those of the launch that represents them."
+        )
 
 
 def _start(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
@@ -102,9 +124,11 @@ def _where(plan: Plan) -> Iterator[str]:
         why = f" ({unit.rank_source})" if unit.rank_source else ""
         places.setdefault(f"{who} of {unit.report}{why}", []).extend(planned.rows)
     if plan.job.ranks > 1 or any(planned.unit.rank is not None for planned in plan.runs):
-        for who, rows in places.items():
+        for who, rows in list(places.items())[:MOST_SAID]:
             which = "" if len(places) == 1 else f" rows {row_text(rows)}"
             yield f"Launches are counted in {who}: measure{which} there."
+        if len(places) > MOST_SAID:
+            yield f"Other rows are measured in {len(places) - MOST_SAID:,} more processes (json)."
     if starts_a_job(plan.options.application):
         name = plan.options.application[0].rpartition("/")[2]
         yield (
@@ -137,7 +161,9 @@ def row_text(rows: Sequence[int]) -> str:
             stretches[-1][1] = row
         else:
             stretches.append([row, row])
-    return ", ".join(str(low) if low == high else f"{low}-{high}" for low, high in stretches)
+    texts = [str(low) if low == high else f"{low}-{high}" for low, high in stretches]
+    more = len(texts) - MOST_SAID
+    return ", ".join([*texts[:MOST_SAID], *([f"and {more:,} more"] if more > 0 else [])])
 
 
 def _left_out(plan: Plan, found: Sequence[Found]) -> Iterator[str]:

@@ -11,6 +11,11 @@ from nsightpy.ncu_command.runs import APPLICATION
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
 
 AUTO = "auto"
+# The sets that versions of ncu have had (ncu --list-sets).
+SETS = (
+    *("basic", "default", "detailed", "full", "memory", "nvlink", "pmsampling", "roofline"),
+    *("source", "sourcelevel", "none"),
+)
 CAPTURE_RANGES = (AUTO, "none", CUDA_PROFILER_API)
 
 
@@ -18,7 +23,7 @@ CAPTURE_RANGES = (AUTO, "none", CUDA_PROFILER_API)
 class Criteria:
     """Which kernels are chosen, by which of their launches, within which budget."""
 
-    coverage: float = 0.8
+    coverage: float | None = None
     top: int | None = None
     communication: tuple[str, ...] = ()
     with_communication: bool = False
@@ -30,7 +35,7 @@ class Criteria:
     profile_rank: str | int | None = None
 
     def __post_init__(self) -> None:
-        if not 0 < self.coverage <= 1:
+        if self.coverage is not None and not 0 < self.coverage <= 1:
             raise UsageError(f"coverage is a share above 0 and up to 1, not {self.coverage}")
 
 
@@ -55,6 +60,12 @@ class NcuSettings:
     def __post_init__(self) -> None:
         require_choice("form", self.form, FORMS)
         require_choice("capture_range", self.capture_range, CAPTURE_RANGES)
+        own = any("section-folder" in word for word in self.extra)
+        if self.metric_set and self.metric_set not in SETS and not own:
+            raise UsageError(
+                f"ncu has no set of sections {self.metric_set!r}: it has {', '.join(SETS)}; "
+                "sets of your own need --ncu-option --section-folder=FOLDER"
+            )
 
     @property
     def sets(self) -> str:

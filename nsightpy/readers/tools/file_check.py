@@ -10,6 +10,11 @@ from pathlib import Path
 from nsightpy.errors import ReportError
 
 # The header of a database file: https://www.sqlite.org/fileformat2.html#the_database_header
+KINDS = (
+    "nsightpy reads .nsys-rep and what `nsys export --type sqlite REPORT` writes, traces of "
+    "PyTorch's profiler (.json, .json.gz), its memory snapshots (.pickle), .ncu-rep, and what "
+    "`ncu --csv` prints"
+)
 MAGIC = b"SQLite format 3\x00"
 
 
@@ -27,7 +32,7 @@ def check_file(path: Path) -> None:
         raise ReportError(
             path,
             "is not an SQLite file",
-            "give a .nsys-rep, or what `nsys export --type sqlite REPORT` writes.",
+            f"{KINDS}.",
         )
     if len(header) < 100 or size < _declared_size(header):
         raise ReportError(

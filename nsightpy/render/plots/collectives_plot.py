@@ -28,7 +28,7 @@ from nsightpy.render.plots.drawing import (
 )
 from nsightpy.render.plots.log_plane import MOST_TICKS, Plane, Span
 from nsightpy.render.plots.panels import COLORS
-from nsightpy.render.text.layout import shorten
+from nsightpy.render.text.shortening import shorten
 from nsightpy.results import Table, Value
 from nsightpy.units import format_bytes, format_time
 

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsightpy.errors import UsageError
-from nsightpy.names import readable
+from nsightpy.names import readable, readable_apart
 from nsightpy.render.escape import printable
-from nsightpy.render.text.layout import short_names, shorten
+from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.results import Table
 from nsightpy.units import significant
 
@@ -136,7 +136,7 @@ def nothing_to_draw(table: Table, what: str) -> str:
 
 def distinct_names(names: Sequence[str], width: int) -> list[str]:
     """Kernel names for one picture: those that would look alike show where they differ."""
-    return short_names([printable(readable(name, width)) for name in names], width)
+    return short_names([printable(name) for name in readable_apart(names, width)], width)
 
 
 def rate(value: float, unit: str) -> str:

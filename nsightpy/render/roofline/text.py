@@ -6,9 +6,11 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.names import readable
+from nsightpy.names import readable_apart
 from nsightpy.render.escape import printable
-from nsightpy.render.text.layout import Shown, fitted, lines, short_names, shorten
+from nsightpy.render.roofline.kernels import kernel_lines
+from nsightpy.render.text.layout import WIDEST_NOTE, Shown, fitted, hidden_line, lines
+from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.results.rooflines import (
     Point,
     Roofline,
@@ -16,7 +18,7 @@ from nsightpy.results.rooflines import (
     RooflineVariant,
     tool_versions,
 )
-from nsightpy.units import percent, significant, time_unit_for
+from nsightpy.units import format_time, percent, significant
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,19 +29,25 @@ _NAME_WIDTH, _TABLE_NAME_WIDTH, _FILE_WIDTH = 60, 100, 30
 _STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
 
 
-def print_roofline(result: Roofline, out: Console) -> None:
-    """Print machines, table and verdicts in the console's width."""
+def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> None:
+    """Print machines, table and verdicts in the console's width; at most so many launches."""
     from rich.text import Text
 
     for machine in _machines(result):
         out.print(Text(shorten(machine, out.width), style="bold"))
-    shown = [column for column in _columns(result) if set(column.cells) != {"-"}]
+    whole = [one.typical for one in result.variants] if result.by == "variant" else result.launches
+    columns = _columns(result, whole[:rows])
+    shown = [column for column in columns if set(column.cells) != {"-"}]
     kept, hidden = fitted(shown, out.width)
     for line in lines(kept, out.width):
         out.print(line)
+    if rows is not None and len(whole) > rows:
+        more = (
+            f"and {len(whole) - rows:,} more {'kernels' * (result.by == 'variant') or 'launches'}"
+        )
+        out.print(Text(f"{more}: --top 0 shows them", style="dim"))
     if hidden:
-        left = ", ".join(column.heading for column in hidden)
-        out.print(Text(f"(not shown here: {left}; --format csv has them)", style="dim"))
+        out.print(Text(hidden_line(hidden, min(out.width, WIDEST_NOTE)), style="dim"))
     if _zero_rows(result):
         out.print(Text("(work of zero is in --format csv only)", style="dim"))
     width = min(out.width, WIDEST_TEXT)
@@ -50,8 +58,9 @@ def print_roofline(result: Roofline, out: Console) -> None:
     for variant, name in zip(variants, headings, strict=True):
         out.print()
         out.print(Text(_heading(variant, name, result.variants), style="bold"))
-        for text in textwrap.wrap(printable(variant.verdict), width - 2):
-            out.print(f"  {text}")
+        for said in (printable(variant.verdict), *kernel_lines(variant.typical)):
+            for text in textwrap.wrap(said, width - 2):
+                out.print(f"  {text}")
     if len(result.variants) > MOST_VERDICTS:
         out.print(Text(f"\nand {len(result.variants) - MOST_VERDICTS} more kernels", style="dim"))
 
@@ -74,10 +83,9 @@ def _machines(result: Roofline) -> Iterator[str]:
         yield ", ".join(parts)
 
 
-def _columns(result: Roofline) -> list[Shown]:
+def _columns(result: Roofline, shown: Sequence[RooflineLaunch]) -> list[Shown]:
     """The table's columns in one unit each; what is about the launch stands on its first row."""
     grouped = result.by == "variant"
-    shown = [one.typical for one in result.variants] if grouped else list(result.launches)
     rows = [row for one in shown for row in _rows(one)]
     points = [point for _, point, _ in rows]
     heads = [launch for launch, _, first in rows if first]
@@ -90,7 +98,6 @@ def _columns(result: Roofline) -> list[Shown]:
 
     speed = [one.speed for one in heads]
     names = _names([one.named(result.naming) for one in heads], _TABLE_NAME_WIDTH)
-    times, unit = _times([one.duration_ns for one in heads])
     intensities = _each(points, lambda p: p.arithmetic_intensity)
     # the most telling first: a narrow terminal leaves out from the end
     return [
@@ -105,7 +112,7 @@ def _columns(result: Roofline) -> list[Shown]:
         of_launch("compute %", [_one(each.compute_pct) for each in speed]),
         of_launch("memory %", [_one(each.memory_pct) for each in speed]),
         of_launch("class", [each.classification or "-" for each in speed], is_text=True),
-        of_launch(f"duration ({unit})", times),
+        of_launch("duration", [format_time(one.duration_ns) for one in heads]),
         Shown("FLOP/B", tuple(map(_digits, intensities)), False),
         _rates("peak", "FLOP/s", _each(points, lambda p: p.peak_flops_per_s)),
         _rates("traffic", "B/s", _each(points, lambda p: p.bytes_per_s)),
@@ -125,7 +132,7 @@ def _origin(heads: Sequence[RooflineLaunch], of_launch: Callable[..., Shown]) ->
 
 def _names(names: Sequence[str], width: int) -> list[str]:
     """The names short enough for a line; csv and json have them whole."""
-    return short_names([printable(readable(name, width)) for name in names], width)
+    return short_names([printable(name) for name in readable_apart(names, width)], width)
 
 
 def _rows(launch: RooflineLaunch) -> list[tuple[RooflineLaunch, Point | None, bool]]:
@@ -166,11 +173,6 @@ def _rates(what: str, unit: str, values: Sequence[float | None]) -> Shown:
     prefix, size = next((step for step in _STEPS if largest >= step[1]), ("", 1.0))
     cells = tuple(_digits(None if value is None else value / size) for value in values)
     return Shown(f"{what} {prefix}{unit}", cells, False)
-
-
-def _times(values: Sequence[int | None]) -> tuple[list[str], str]:
-    unit, size = time_unit_for(values)
-    return ["-" if value is None else f"{value / size:,.3f}" for value in values], unit
 
 
 def _digits(value: float | None) -> str:

@@ -7,73 +7,49 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsightpy.names import readable
+from nsightpy.names import readable_apart
 from nsightpy.render.escape import display_width
+from nsightpy.render.text.shortening import short_names, shorten
+from nsightpy.units import counted
 
 if TYPE_CHECKING:
     from rich.text import Text
 
 UNLIMITED = 1_000_000
 # Columns of names, which are worth more space than other texts.
-NAMES = ("name", "operation", "operator", "range", "evidence", "allocated by")
+NAMES = (
+    "name",
+    "kernel",
+    "kernel name",
+    "operation",
+    "operator",
+    "range",
+    "module",
+    "evidence",
+    "allocated by",
+    "host activity",
+)
+# Columns that say where a row is from: not worth a narrow screen's space where all rows agree.
+PLACES = ("rank", "device", "stream")
+KERNELS = ("name", "kernel", "kernel name", "before", "after")
 NARROWEST_NAME = 28
-NARROWEST_TEXT = 10
+NARROWEST_TEXT = 14
 GAP = 2
 LONGEST_RULE = 60
-_ROUNDS = 4  # of telling names apart that still look alike
-_NEAR = 8
-# Dropped first, in this order, when a terminal is too narrow for the names.
-_EXPENDABLE = (
-    "mangled",
-    "busbw with wait",
-    "sol ",
-    "StdDev",
-    "Min",
-    "Max",
-    "residual p05",
-    "residual p95",
-    "rank source",
-    "before allocations",
-    "after allocations",
-    "largest bytes",
-    "at peak allocations",
-    "drift",
-    "residual p50",
-    "alignment",
-    "host",
-    "unattributed",
-    "other wait",
-    "kernel wait",
-    "host wait",
-    "overlap",
-    "memory (",
-    "communication (",
-    "dependency stalled",
-    "blocking",
-    "busy (",
-    "jitter",
-    "algbw",
-    "last share",
-    "transfer med",
-    "at end bytes",
-    "left bytes",
-    "peak (",
-    "classification",
-    "queued count",
-    "queue max",
-    "api med",
-    "Med",
-    "Avg",
-)
+WIDEST_NOTE = 120
 
 
 @dataclass(frozen=True)
 class Shown:
-    """A column as text cells under a heading, whose words may stand on several lines."""
+    """A column as text cells under a heading, whose words may stand on several lines.
+
+    `key`: its name in the table, where it has one.
+    """
 
     heading: str
     cells: tuple[str, ...]
     is_text: bool
+    key: str = ""
 
     @property
     def width(self) -> int:
@@ -82,14 +58,24 @@ class Shown:
 
     @property
     def narrowest(self) -> int:
-        """The cells it takes uncut, with its heading's words below each other."""
-        words = self.heading.split() or [""]
-        return max(display_width(cell) for cell in (*words, *self.cells))
+        """The cells it takes uncut, with its heading on two lines."""
+        return max(_two_lines(self.heading), *map(display_width, self.cells), 0)
 
     @property
     def is_empty(self) -> bool:
         """Whether every cell says nothing: zero or absent."""
-        return len(self.cells) > 0 and set(self.cells) <= {"0", "0.0", "0.000", "-", ""}
+        return len(self.cells) > 0 and set(self.cells) <= _NOTHING
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether every row says the same."""
+        return len(self.cells) > 1 and len(set(self.cells)) == 1
+
+    @property
+    def is_repeated(self) -> bool:
+        """Whether every row says the same about what or where it is: one mention is enough."""
+        words = self.is_text and not self.is_name
+        return self.is_constant and (words or self.key in PLACES)
 
     @property
     def is_name(self) -> bool:
@@ -104,10 +90,21 @@ class Shown:
         return min(self.narrowest, NARROWEST_NAME if self.is_name else NARROWEST_TEXT)
 
     def cut(self, width: int) -> list[str]:
-        """The cells in at most that many cells of the terminal; names stay different."""
-        if self.is_name:
-            return short_names([readable(cell, width) for cell in self.cells], width)
-        return [shorten(cell, width) for cell in self.cells]
+        """The cells in at most that many cells of the terminal; different texts stay different."""
+        cells = self.cells
+        if self.heading.lower() in KERNELS:
+            cells = tuple(readable_apart(cells, width))
+        return short_names(cells, width)
+
+
+def _two_lines(heading: str) -> int:
+    """The fewest cells in which the words stand on two lines."""
+    words = heading.split()
+    parts = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(len(words))]
+    return min((max(map(display_width, pair)) for pair in parts), default=0)
+
+
+_NOTHING = {"0", "0.0", "0.000", "0 ns", "0 B", "< 1 KB", "no", "-", ""}
 
 
 def lines(
@@ -126,67 +123,53 @@ def lines(
     return found
 
 
-def fitted(columns: Sequence[Shown], width: int) -> tuple[list[Shown], list[Shown]]:
-    """The columns to show and those to leave out, so that names keep a readable width."""
-    kept = list(columns)
-    if not _fits(kept, width):
-        kept = [column for column in kept if not column.is_empty]
-    for prefix in _EXPENDABLE:
-        if _fits(kept, width):
-            break
-        kept = [column for column in kept if not column.heading.startswith(prefix)]
-    while not _fits(kept, width) and len(kept) > 2:
-        kept.pop(max((i for i, c in enumerate(kept) if not c.is_name), default=len(kept) - 1))
-    return kept, [column for column in columns if column not in kept]
+def fitted(
+    columns: Sequence[Shown], width: int, importance: Sequence[str] = ()
+) -> tuple[list[Shown], list[Shown]]:
+    """The columns to show and those to leave out, so that names keep a readable width.
+
+    `importance` orders keys; without it the columns count from left to right. Columns that say
+    nothing, or the same in every row, come last. The two most important ones always stay.
+    """
+    if _fits(columns, width):
+        return list(columns), []
+    order = {key: place for place, key in enumerate(importance)}
+    ranked = sorted(
+        range(len(columns)),
+        key=lambda at: (
+            columns[at].is_empty,
+            columns[at].is_repeated,
+            order.get(columns[at].key, len(order)),
+            at,
+        ),
+    )
+    kept: set[int] = set()
+    for at in ranked:
+        more = [columns[each] for each in sorted({*kept, at})]
+        if len(kept) < 2 or _fits(more, width):
+            kept.add(at)
+    shown = [column for at, column in enumerate(columns) if at in kept]
+    return shown, [column for at, column in enumerate(columns) if at not in kept]
 
 
-def shorten(text: str, width: int) -> str:
-    """The text in at most that many cells, its middle replaced by an ellipsis."""
-    if display_width(text) <= width:
-        return text
-    if width <= 1:
-        return "…"[:width]
-    tail = (width - 1) // 3
-    start, end = _cut(text, width - 1 - tail), _cut(text[::-1], tail)[::-1]
-    return f"{start}…{end}"
-
-
-def short_names(names: Sequence[str], width: int) -> list[str]:
-    """The names in at most that many cells; those that would look alike show where they differ."""
-    short = {name: shorten(name, width) for name in names}
-    for _ in range(_ROUNDS if width >= NARROWEST_TEXT else 0):
-        meant: dict[str, list[str]] = {}
-        for name, text in short.items():
-            meant.setdefault(text, []).append(name)
-        for alike in (group for group in meant.values() if len(group) > 1):
-            place = _word_start(alike[0], _agreement(alike), width // 3 + 1)
-            short |= {name: _around(name, place, width) for name in alike}
-    return [short[name] for name in names]
-
-
-def _word_start(text: str, place: int, least: int) -> int:
-    """Where the word begins in which a place lies, if that is near and not before the least."""
-    for start in range(place, max(place - _NEAR, least), -1):
-        if not (text[start - 1].isalnum() or text[start - 1] == "_"):
-            return start
-    return place
-
-
-def _agreement(texts: Sequence[str]) -> int:
-    """How many characters all of them begin with."""
-    first, last = min(texts), max(texts)
-    pairs = zip(first, last, strict=False)
-    return next((n for n, (one, other) in enumerate(pairs) if one != other), len(first))
-
-
-def _around(text: str, place: int, width: int) -> str:
-    """A long text in that many cells: its start, and what stands from a place on."""
-    head = _cut(text, min(width // 3, place))
-    rest = text[place:]
-    left = width - display_width(head) - 1
-    if display_width(rest) > left:
-        return f"{head}…{_cut(rest, left - 1)}…"
-    return f"{head}…{_cut(text[::-1], left)[::-1]}"
+def hidden_line(hidden: Sequence[Shown], width: int) -> str:
+    """What a terminal has no room for, on one line: first what all rows share, then columns."""
+    same = [one for one in hidden if one.is_repeated and not one.is_empty]
+    others = [one.heading for one in hidden if one not in same]
+    parts = [f"{one.heading} {shorten(one.cells[0], 30)} in all rows" for one in same] + others
+    text, end = "not shown: ", " (--format csv)"
+    for place, part in enumerate(parts):
+        left = len(parts) - place
+        mark = ", " if place else ""
+        room = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
+        if display_width(mark + part) > room:
+            return (
+                f"{text}{mark}{left} more{end}"
+                if place
+                else f"{counted(left, 'column')} not shown{end}"
+            )
+        text += mark + part
+    return text + end
 
 
 def _fits(columns: Sequence[Shown], width: int) -> bool:
@@ -231,13 +214,3 @@ def _join(cells: Sequence[str], columns: Sequence[Shown], widths: Sequence[int])
         space = " " * (width - display_width(cell))
         placed.append(cell + space if column.is_text else space + cell)
     return (" " * GAP).join(placed).rstrip()
-
-
-def _cut(text: str, width: int) -> str:
-    kept, used = [], 0
-    for character in text:
-        used += display_width(character)
-        if used > width:
-            break
-        kept.append(character)
-    return "".join(kept)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy.render.escape import printable
-from nsightpy.render.text.layout import UNLIMITED, Shown, lines, shorten
+from nsightpy.render.text.layout import UNLIMITED, Shown, lines
+from nsightpy.render.text.shortening import shorten
 from nsightpy.render.text.summary_bars import (
     device_bars,
     idle_causes,
@@ -15,6 +17,7 @@ from nsightpy.render.text.summary_bars import (
     opaque_text,
     outside_capture,
     outside_steady,
+    report_names,
 )
 from nsightpy.results import Summary, Table, Value
 from nsightpy.units import (
@@ -22,7 +25,6 @@ from nsightpy.units import (
     format_count,
     format_time,
     significant,
-    time_unit_for,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def print_summary(summary: Summary, out: Console) -> None:
 def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]]:
     yield _title(summary, width), _header(summary, width)
     builders: tuple[tuple[str, Callable[[Table, int], list[object]]], ...] = (
-        ("breakdown", device_bars),
+        ("breakdown", partial(device_bars, names=report_names(summary.sections["ranks"]))),
         ("kernels", _kernels),
         ("collectives", _collectives),
         ("memory", _memory),
@@ -69,8 +71,9 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
             yield title, [*build(table, width), *more]
     if summary.findings:
         yield "What stands out", _findings(summary, width)
-    if summary.notes:
-        yield "About this capture", _notes(summary, width)
+    notes = unsaid(summary.notes, [one.text for one in summary.findings[:MOST_FINDINGS]])
+    if notes:
+        yield "About this capture", _notes(notes, width)
     if summary.next_steps:
         yield "Next", [f"  {printable(command)}" for command, _ in summary.next_steps]
 
@@ -78,7 +81,8 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
 def _around_bars(summary: Summary, width: int) -> list[object]:
     """What the bars do not show: why devices were idle, the longest gap, what lies outside."""
     sections = summary.sections
-    texts = [*idle_causes(sections["idle"]), *longest_gap(sections["gaps"])]
+    names = report_names(sections["ranks"])
+    texts = [*idle_causes(sections["idle"], names), *longest_gap(sections["gaps"], names)]
     texts += outside_steady(summary.header)
     indent = " " * 11
     wrapped = [line for text in texts for line in _wrapped(text, width, indent, f"{indent}  ")]
@@ -227,9 +231,8 @@ def _columns(
 
 def _figure(heading: str, key: str, values: Sequence[Value]) -> Shown:
     if key.endswith(("_ns", "(ns)")):
-        unit, scale = time_unit_for([v for v in values if isinstance(v, int | float)])
-        cells = tuple(significant(v / scale) if isinstance(v, int | float) else "-" for v in values)
-        return Shown(f"{heading} ({unit})", cells, False)
+        cells = tuple(format_time(v) if isinstance(v, int | float) else "-" for v in values)
+        return Shown(heading, cells, False)
     cells = tuple(
         f"{v:.1f}"
         if isinstance(v, float)
@@ -249,13 +252,18 @@ def _findings(summary: Summary, width: int) -> list[object]:
     ]
 
 
-def _notes(summary: Summary, width: int) -> list[object]:
+def unsaid(notes: Sequence[str], texts: Sequence[str]) -> list[str]:
+    """The notes that none of the texts holds already."""
+    return [note for note in notes if not any(note.removesuffix(".") in text for text in texts)]
+
+
+def _notes(notes: Sequence[str], width: int) -> list[object]:
     found = [
         line
-        for note in summary.notes[:MOST_NOTES]
+        for note in notes[:MOST_NOTES]
         for line in _wrapped(printable(note), width, "  - ", "    ")
     ]
-    more = len(summary.notes) - MOST_NOTES
+    more = len(notes) - MOST_NOTES
     return [*found, f"  - {more} more: nsightpy info"] if more > 0 else found
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nsightpy.render.escape import printable
+from nsightpy.render.text.shortening import short_names
 from nsightpy.results import Table, Value
 from nsightpy.units import format_time, percent, significant
 
@@ -15,6 +18,8 @@ if TYPE_CHECKING:
 Record: TypeAlias = dict[str, Value]
 
 BAR = 24
+WIDEST_NAME = 20
+_SUFFIX = re.compile(r"\.(?:sqlite|nsys-rep|qdrep|json|json\.gz)$")
 MOST_DEVICES = 8
 # Less of a capture before and after all GPU work is not worth a line, in per cent.
 LEAST_OUTSIDE = 10.0
@@ -43,7 +48,21 @@ KERNELS = Part("kernels_ns", "compute", "compute", "█", "green")
 GRAPHS = Part("opaque_graph_ns", "opaque graphs", "graphs", "░", "green")
 
 
-def device_bars(table: Table, _width: int) -> list[object]:
+def report_names(ranks: Table) -> Mapping[Value, str]:
+    """What reports are called whose ranks are only guessed, by rank; for others the rank says all.
+
+    A guess follows the order of the files: "rank 1" would name none of several unrelated captures.
+    """
+    records = ranks.records()
+    guessed = [one for one in records if str(one["rank_source"] or "").startswith("guess")]
+    if not guessed or len(guessed) < len(records):
+        return {}
+    names = [PurePath(str(one["report"])).name for one in guessed]
+    short = short_names([printable(_SUFFIX.sub("", name)) for name in names], WIDEST_NAME)
+    return {one["rank"]: name for one, name in zip(guessed, short, strict=True)}
+
+
+def device_bars(table: Table, _width: int, names: Mapping[Value, str]) -> list[object]:
     """A bar and its shares for each device, and what the bars show."""
     from rich.text import Text
 
@@ -54,9 +73,11 @@ def device_bars(table: Table, _width: int) -> list[object]:
     opaque = bool(opaque_text(table))
     parts = (KERNELS, GRAPHS, *PARTS[1:]) if opaque else PARTS
     cells = BAR // 2 if opaque else BAR
+    margin = max([9, *(len(name) + 1 for name in names.values())])
+    cells = max(cells - max(margin - 9, 0), cells // 2)
     found: list[object] = []
     for record in _representative(records):
-        line = Text(f"  {_place(record):<9}")
+        line = Text(f"  {_place(record, names):<{margin}}")
         line.append_text(_bar(record, parts, cells))
         line.append(f" {_shares(record, parts)}")
         found.append(line)
@@ -64,7 +85,7 @@ def device_bars(table: Table, _width: int) -> list[object]:
         found.append(
             Text(f"  the {MOST_DEVICES} least busy of {len(records)} devices", style="dim")
         )
-    legend = Text("  " + " " * 9)
+    legend = Text("  " + " " * margin)
     for part in parts:
         legend.append(part.glyph, style=part.colour)
         legend.append(f" {part.name}  ", style="dim")
@@ -72,7 +93,7 @@ def device_bars(table: Table, _width: int) -> list[object]:
     if opaque:
         caption = f"window {window}; what ran inside opaque graphs is not known"
         legend.rstrip()
-        return [*found, legend, Text(f"  {'':<9}{caption}", style="dim")]
+        return [*found, legend, Text(f"  {'':<{margin}}{caption}", style="dim")]
     legend.append(f"window {window}", style="dim")
     return [*found, legend]
 
@@ -92,7 +113,7 @@ MOST_CAUSES = 4
 _CAUSES = {"mpi_ns": "MPI", "compiling_ns": "compiling", "unknown_ns": "not known"}
 
 
-def idle_causes(table: Table) -> list[str]:
+def idle_causes(table: Table, names: Mapping[Value, str]) -> list[str]:
     """Why the device that idled longest was idle, the most first; one line, or none."""
     records = [record for record in table.records() if ns_of(record, "idle_ns")]
     if not records:
@@ -107,11 +128,11 @@ def idle_causes(table: Table) -> list[str]:
     parts = [f"{name} {format_time(lost)}" for lost, name in said[:MOST_CAUSES]]
     rest = idle - sum(lost for lost, _ in said[:MOST_CAUSES])
     parts += [f"other {format_time(rest)}"] if rest > 0 else []
-    where = f" of {_place(worst)}" if len(table) > 1 else ""
+    where = f" of {_place(worst, names)}" if len(table) > 1 else ""
     return [f"idle{where}: {format_time(idle)} = {', '.join(parts)}"]
 
 
-def longest_gap(table: Table) -> list[str]:
+def longest_gap(table: Table, names: Mapping[Value, str]) -> list[str]:
     """The longest idle interval; one line, or none."""
     found = []
     for record in table.records():
@@ -119,7 +140,7 @@ def longest_gap(table: Table) -> list[str]:
         share = f"{100 * float(record['share_of_window'] or 0):.0f} %"
         cause = f" ({record['cause']})" if record["cause"] not in ("", "queued", "unknown") else ""
         found.append(
-            f"longest gap: {format_time(length)}, {share} of {_place(record)}'s window, at "
+            f"longest gap: {format_time(length)}, {share} of {_place(record, names)}'s window, at "
             f"{format_time(start)}{cause}: {printable(str(record['host_activity']))}"
         )
     return found
@@ -157,10 +178,10 @@ def _representative(records: list[Record]) -> list[Record]:
     return [record for record in records if record in kept]
 
 
-def _place(record: Record) -> str:
+def _place(record: Record, names: Mapping[Value, str]) -> str:
     if record["rank"] is None:
         return f"dev {record['device']}"
-    return f"rank {record['rank']}"
+    return names.get(record["rank"]) or f"rank {record['rank']}"
 
 
 def _bar(record: Record, parts: Sequence[Part], width: int) -> Text:

@@ -1,0 +1,123 @@
+"""Figures for people: a time or size with its own unit in each cell, shares in per cent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from nsightpy.render.escape import printable
+from nsightpy.results import Field, Value
+from nsightpy.units import format_bytes, format_time, significant, time_unit_for
+
+ABSENT = "-"
+NO_NAME = "(no name)"
+# Columns that say what a row is about: a blank one of these would read as a mistake.
+NAMES = ("name", "kernel", "kernel name", "operation", "operator", "range", "module", "finding")
+_MOMENTS = ("offset_ns", "peak_ns", "queue_max_at_ns")
+_MOMENT_DECIMALS = {"s": 6, "ms": 3, "us": 3, "ns": 0}
+LEAST_RATE = 0.01
+_FLOP_STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
+
+
+def is_text(field: Field) -> bool:
+    """Whether a column holds words, which stand at the left."""
+    return field.unit == "text"
+
+
+def is_share(field: Field) -> bool:
+    """Whether a column holds parts of one, which people read in per cent."""
+    name = field.name
+    return field.unit in ("ratio", "share") and (
+        name.endswith(("share", "fraction")) or name.startswith("share_") or name == "mfu"
+    )
+
+
+def is_moment(field: Field) -> bool:
+    """Whether a column holds points in time: they are compared, and typed behind --from."""
+    return field.unit == "ns" and (field.name in _MOMENTS or "start" in field.name.lower())
+
+
+def cells(field: Field, values: Sequence[Value]) -> tuple[tuple[str, ...], str]:
+    """A column's cells, and the unit that all of them share; "" where each has its own or none."""
+    if is_moment(field):
+        times = [value for value in values if isinstance(value, int | float)]
+        unit, scale = time_unit_for(times)
+        digits = _MOMENT_DECIMALS[unit]
+        made = (ABSENT if v is None else f"{float(v) / scale:,.{digits}f}" for v in values)
+        return tuple(made), unit
+    return tuple(cell(field, value) for value in values), ""
+
+
+def cell(field: Field, value: Value) -> str:
+    """One value as people read it, its unit behind it where the heading cannot say it."""
+    if is_text(field):
+        return _text(field, value)
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        return ABSENT
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, str):
+        return printable(value)
+    if field.unit == "id":
+        return str(value)
+    sign = "+" if value > 0 and "delta" in field.name else ""
+    return sign + _figure(field)(value)
+
+
+def percent_text(share: float) -> str:
+    """A part of one in per cent, without the sign: 42.0, 0.25, 0."""
+    shown = 100 * share
+    return f"{shown:.1f}" if shown == 0 or abs(shown) >= 10 else significant(shown, 2)
+
+
+def _figure(field: Field) -> Callable[[float], str]:
+    """How numbers of that unit are written."""
+    name, unit = field.name, field.unit
+    if is_share(field):
+        return percent_text
+    if unit == "bytes" or name.endswith("_bytes"):
+        return format_bytes
+    found: dict[str, Callable[[float], str]] = {
+        "ns": _time,
+        "bytes/s": lambda value: f"{format_bytes(value)}/s",
+        "MB": lambda value: format_bytes(1e6 * value) if value else "< 1 KB",
+        "GB/s": _rate,
+        "MB/s": _rate,
+        "flops": lambda value: _scaled(value, "FLOP"),
+        "flops/s": lambda value: _scaled(value, "FLOP/s"),
+        "flops/byte": significant,
+        "%": lambda value: f"{value:.1f}",
+        "ratio": lambda value: f"{value:.2f}" if abs(value) >= 0.1 else significant(value, 2),
+    }
+    if unit in found:
+        return found[unit]
+    return lambda value: f"{value:,.{_decimals(field, value)}f}"
+
+
+def _decimals(field: Field, value: float) -> int:
+    return 0 if isinstance(value, int) else 1 if field.decimals is None else field.decimals
+
+
+def _time(ns: float) -> str:
+    return f"{ns:.0f} ns" if abs(ns) < 1000 and float(ns).is_integer() else format_time(ns)
+
+
+def _rate(value: float) -> str:
+    """Three digits; what is near nothing is not worth its own digits."""
+    if 0 < value < LEAST_RATE:
+        return f"< {LEAST_RATE}"
+    return f"{value:,.0f}" if value >= 1000 else significant(value)
+
+
+def _scaled(value: float, unit: str) -> str:
+    prefix, size = next((step for step in _FLOP_STEPS if abs(value) >= step[1]), ("", 1.0))
+    return f"{significant(value / size)} {prefix}{unit}"
+
+
+def _text(field: Field, value: Value) -> str:
+    if value is None:
+        return ABSENT
+    text = Path(str(value)).name if field.name == "report" else str(value)
+    shown = printable(text)
+    return shown if shown.strip() or field.name.lower() not in NAMES else NO_NAME

@@ -1,0 +1,83 @@
+"""What is known of a kernel beside its points: ncu's own estimates, stalls, occupancy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nsightpy.render.escape import printable
+from nsightpy.results.rooflines import Roofline, RooflineLaunch, RooflineVariant
+from nsightpy.units import significant
+
+MOST_RULES, MOST_STALLS = 4, 3
+_LEAST_PCT, _ALL_PCT = 1.0, 99.5
+
+
+def kernel_lines(launch: RooflineLaunch) -> list[str]:
+    """Sentences for people, each only where its figures were measured."""
+    return [line for line in (_rules(launch), _stalls(launch), _occupancy(launch)) if line]
+
+
+def kernel_records(result: Roofline) -> list[dict[str, Any]]:
+    """One record per kernel and shape, of its launch of median duration."""
+    return [_record(variant, result.naming) for variant in result.variants]
+
+
+def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
+    one = variant.typical
+    speed = one.speed
+    return {
+        "kernel": one.named(naming),
+        "grid": one.grid or None,
+        "block": one.block or None,
+        "launches": len(variant.launches),
+        "id": one.launch,
+        "verdict": variant.verdict,
+        "rules": [
+            {
+                "rule": each.rule,
+                "title": each.title,
+                "speedup_pct": each.speedup_pct,
+                "scope": each.scope or None,
+            }
+            for each in one.rules
+        ],
+        "stalls": [{"reason": reason, "cycles": cycles} for reason, cycles in speed.stalls],
+        "latency_cycles": speed.latency_cycles,
+        "theoretical_occupancy_pct": speed.theoretical_occupancy_pct,
+        "achieved_occupancy_pct": speed.achieved_occupancy_pct,
+        "occupancy_limited_by": list(speed.limiters),
+    }
+
+
+def _rules(launch: RooflineLaunch) -> str:
+    """ncu's estimates; each is of its own, and they do not add up."""
+    worth = [one for one in launch.rules if one.speedup_pct >= _LEAST_PCT][:MOST_RULES]
+    texts = [
+        f"{printable(one.title)} {one.speedup_pct:.0f} %{' (local)' * (one.scope == 'local')}"
+        for one in worth
+    ]
+    return f"ncu's rules estimate a speedup by: {', '.join(texts)}." if texts else ""
+
+
+def _stalls(launch: RooflineLaunch) -> str:
+    speed = launch.speed
+    if not speed.stalls or not speed.latency_cycles:
+        return ""
+    texts = [
+        f"{printable(reason)} {100 * cycles / speed.latency_cycles:.0f} %"
+        for reason, cycles in speed.stalls[:MOST_STALLS]
+    ]
+    cycles = significant(speed.latency_cycles)
+    return f"Of {cycles} cycles between two instructions a warp waits: {', '.join(texts)}."
+
+
+def _occupancy(launch: RooflineLaunch) -> str:
+    speed = launch.speed
+    if speed.theoretical_occupancy_pct is None:
+        return ""
+    text = f"{speed.theoretical_occupancy_pct:.0f} % possible"
+    if speed.achieved_occupancy_pct is not None:
+        text = f"{speed.achieved_occupancy_pct:.0f} % of {text}"
+    limited = speed.limiters and speed.theoretical_occupancy_pct < _ALL_PCT
+    by = f", limited by {' and '.join(speed.limiters)}" if limited else ""
+    return f"Occupancy: {text}{by}."

@@ -1,0 +1,70 @@
+"""Texts cut to a width so that people can still tell them apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nsightpy.render.escape import display_width
+
+NARROWEST = 10  # in less, no two places of a name fit
+_ROUNDS = 6  # of telling names apart that still look alike
+_NEAR = 8
+
+
+def shorten(text: str, width: int) -> str:
+    """The text in at most that many cells, its middle replaced by an ellipsis."""
+    if display_width(text) <= width:
+        return text
+    if width <= 1:
+        return "…"[:width]
+    tail = (width - 1) // 3
+    start, end = _cut(text, width - 1 - tail), _cut(text[::-1], tail)[::-1]
+    return f"{start}…{end}"
+
+
+def short_names(names: Sequence[str], width: int) -> list[str]:
+    """The names in at most that many cells; those that would look alike show where they differ."""
+    short = {name: shorten(name, width) for name in names}
+    for _ in range(_ROUNDS if width >= NARROWEST else 0):
+        meant: dict[str, list[str]] = {}
+        for name, text in short.items():
+            meant.setdefault(text, []).append(name)
+        for alike in (group for group in meant.values() if len(group) > 1):
+            place = _word_start(alike[0], _agreement(alike), width // 3 + 1)
+            short |= {name: _around(name, place, width) for name in alike}
+    return [short[name] for name in names]
+
+
+def _word_start(text: str, place: int, least: int) -> int:
+    """Where the word begins in which a place lies, if that is near and not before the least."""
+    for start in range(place, max(place - _NEAR, least), -1):
+        if not (text[start - 1].isalnum() or text[start - 1] == "_"):
+            return start
+    return place
+
+
+def _agreement(texts: Sequence[str]) -> int:
+    """How many characters all of them begin with."""
+    first, last = min(texts), max(texts)
+    pairs = zip(first, last, strict=False)
+    return next((n for n, (one, other) in enumerate(pairs) if one != other), len(first))
+
+
+def _around(text: str, place: int, width: int) -> str:
+    """A long text in that many cells: its start, and what stands from a place on."""
+    head = _cut(text, min(width // 3, place))
+    rest = text[place:]
+    left = width - display_width(head) - 1
+    if display_width(rest) > left:
+        return f"{head}…{_cut(rest, left - 1)}…"
+    return f"{head}…{_cut(text[::-1], left)[::-1]}"
+
+
+def _cut(text: str, width: int) -> str:
+    kept, used = [], 0
+    for character in text:
+        used += display_width(character)
+        if used > width:
+            break
+        kept.append(character)
+    return "".join(kept)

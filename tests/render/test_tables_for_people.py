@@ -1,0 +1,181 @@
+"""Tables on a terminal: units in cells, columns that answer first, names that stay apart."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from terminal import run_in_terminal, terminal_session
+
+from nsightpy.render.cells import cell, cells
+from nsightpy.render.escape import display_width
+from nsightpy.render.headings import heading
+from nsightpy.render.text.layout import Shown, fitted, hidden_line
+from nsightpy.render.text.shortening import short_names
+from nsightpy.render.text.terminal import console, print_table
+from nsightpy.results import Field, Table, Value
+from tests.support.golden import check_golden
+from tests.support.reports import REPORTS, ask, needs_reports
+
+TRAINING = "sample_reports/training_4rank"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "shown"),
+    [
+        (Field("busy_ns", "ns"), 1_300, "1.30 us"),
+        (Field("busy_ns", "ns"), 91, "91 ns"),
+        (Field("busy_ns", "ns"), None, "-"),
+        (Field("share_of_busy", "ratio", 4), 0.7777, "77.8"),
+        (Field("last_share", "ratio", 4), 0.00254, "0.25"),
+        (Field("max_over_mean", "ratio", 4), 1.0676, "1.07"),
+        (Field("mfu", "ratio", 4), 0.41, "41.0"),
+        (Field("peak_bytes", "bytes"), 101_000_000, "101 MB"),
+        (Field("delta_at_peak_bytes", "bytes"), 4, "+4 B"),
+        (Field("Total (MB)", "MB", 3), 157.286, "157 MB"),
+        (Field("Total (MB)", "MB", 3), 0.0, "< 1 KB"),
+        (Field("busbw_gb_per_s", "GB/s", 3), 0.000749, "< 0.01"),
+        (Field("busbw_gb_per_s", "GB/s", 3), 1708.376, "1,708"),
+        (Field("straggler", "bool"), True, "yes"),
+        (Field("range", "text"), " ", "(no name)"),
+        (Field("domain", "text"), "", ""),
+        (Field("report", "text"), "/a/b/c.sqlite", "c.sqlite"),
+        (Field("model_flop_per_s", "flops/s"), 2.5e12, "2.50 TFLOP/s"),
+    ],
+)
+def test_cells(field: Field, value: Value, shown: str) -> None:
+    assert cell(field, value) == shown
+
+
+def test_moments_share_a_unit_and_keep_microseconds() -> None:
+    field = Field("start_ns", "ns")
+    assert cells(field, [1_234_567_891, 5_000]) == (("1.234568", "0.000005"), "s")
+    assert cells(field, [2_000_500, None]) == (("2.001", "-"), "ms")
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "words"),
+    [
+        ("collectives", "busbw_gb_per_s", "bus GB/s"),
+        ("collectives", "duration_med_ns", "median"),
+        ("iterations", "duration_ns", "duration"),
+        ("roofline", "sol_compute_pct", "compute % of peak"),
+        ("kernels", "Total Time (ns)", "total"),
+        ("trace", "Duration (ns)", "Duration"),
+        ("anything", "some_new_ns", "some new"),
+        ("anything", "made_gb_per_s", "made GB/s"),
+    ],
+)
+def test_headings(command: str, name: str, words: str) -> None:
+    assert heading(command, name) == words
+
+
+def test_no_figure_has_a_tiny_unit_or_an_underscore() -> None:
+    for command in ("kernels", "launches", "breakdown", "collectives", "ranks", "imbalance"):
+        shown = run_in_terminal([command, TRAINING], 160, NO_COLOR="1")
+        assert not re.search(r"\b0\.000\d* (?:s|ms|us)\b", shown), command
+        assert "_ns" not in shown
+        assert " gb per " not in shown
+
+
+FSDP = [f"FSDP::pre_forward (transformer.layers.{n}.attention)" for n in range(12)]
+
+
+def test_names_that_differ_in_their_parameters_only_stay_apart() -> None:
+    """Both a kernel's parameters and what a range puts into parentheses tell them apart."""
+    for heading_ in ("range", "name"):
+        column = Shown(heading_, tuple(FSDP), True)
+        assert len(set(column.cut(30))) == len(FSDP)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sets(st.text("ab:<(", min_size=20, max_size=60), min_size=2, max_size=6))
+def test_short_names_fit(names: set[str]) -> None:
+    short = short_names(sorted(names), 30)
+    assert all(display_width(one) <= 30 for one in short)
+
+
+def test_what_answers_stays_and_the_rest_is_one_line() -> None:
+    columns = [
+        Shown("rank", ("0", "1"), False, "rank"),
+        *(Shown(f"column{n}", ("12345678", "2"), False, f"c{n}") for n in range(12)),
+        Shown("style", ("PushPop", "PushPop"), True, "style"),
+        Shown("answer", ("42", "43"), False, "answer"),
+    ]
+    kept, hidden = fitted(columns, 40, ["answer", "rank"])
+    assert {"answer", "rank"} <= {column.key for column in kept}
+    assert kept[-1].key == "answer"
+    line = hidden_line(hidden, 60)
+    assert "style PushPop in all rows" in line
+    assert display_width(line) <= 60
+    assert "\n" not in line
+
+
+def text_of(table: Table, rows: int | None = None, width: int = 80) -> list[str]:
+    stream = io.StringIO()
+    print_table(table, console(stream, width), rows)
+    return stream.getvalue().splitlines()
+
+
+def test_a_table_without_rows_has_no_headings() -> None:
+    assert text_of(Table("kernels", (Field("Name", "text"),), ())) == ["no rows"]
+
+
+def test_a_terminal_shows_a_page_of_rows_and_says_how_many_there_are() -> None:
+    fields = (Field("name", "text"), Field("count"))
+    table = Table("launches", fields, tuple((f"kernel{n}", n) for n in range(1_000)))
+    assert text_of(table, 25)[-1] == "and 975 more rows: --top 0 shows them"
+    assert len(text_of(table)) == 1_002
+
+
+def test_of_too_many_ranks_the_worst_are_shown_in_their_order() -> None:
+    fields = (Field("rank", "id"), Field("idle_ns", "ns"))
+    table = Table("breakdown", fields, tuple((n, 1_000 * (n % 10)) for n in range(100)))
+    lines = text_of(table, 10)
+    assert [line.split()[0] for line in lines[2:-1]] == [str(n) for n in range(9, 100, 10)]
+    assert lines[-1] == "and 90 more rows: --top 0 shows them (shown: where idle is largest)"
+
+
+@pytest.mark.parametrize("command", ["ranks", "collectives", "breakdown", "launches", "nvtx"])
+def test_tables_on_80_columns(command: str) -> None:
+    shown, _, _ = terminal_session([command, TRAINING], 80, NO_COLOR="1")
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    check_golden(f"{command}_training_80.txt", plain)
+    assert max(map(display_width, plain.splitlines())) <= 80
+
+
+def test_top_zero_shows_every_row() -> None:
+    short, long = (
+        run_in_terminal(["launches", TRAINING, *more], 80) for more in ((), ("--top", "0"))
+    )
+    assert len(short.splitlines()) < 35
+    assert len(long.splitlines()) > 130
+
+
+def test_an_unknown_suffix_is_refused(tmp_path: object) -> None:
+    single = "sample_reports/single_process.sqlite"
+    answer = ask("kernels", single, "-o", f"{tmp_path}/k.xlsx", expect=2)
+    assert ".parquet" in answer.stderr
+    ask("kernels", single, "-o", f"{tmp_path}/k.txt")
+
+
+@needs_reports
+def test_unrelated_captures_are_named_and_have_no_common_clock() -> None:
+    kineto = REPORTS / "kineto"
+    paths = [str(kineto / "bert_small_h100.json.gz"), str(kineto / "vit_h100.json.gz")]
+    shown = ask("summarize", *paths).text
+    assert re.search(r"^  bert_small_h100 +█", shown, re.MULTILINE)
+    assert "clock offset" not in ask("ranks", *paths).text
+    assert "80 minutes after" in ask("ranks", *paths).stderr
+
+
+@needs_reports
+def test_what_a_finding_says_is_not_said_again() -> None:
+    path = REPORTS / "nsys" / "no_kernels_a100_2026.2.sqlite"
+    for command in ("summarize", "findings"):
+        answer = ask(command, path)
+        both = " ".join((answer.text + answer.stderr).split())
+        assert both.count("The capture holds no GPU work") == 1
