@@ -102,16 +102,11 @@ NOT_ATTRIBUTED = DeviceIdle()
 
 @dataclass(frozen=True)
 class FollowedWork:
-    """All GPU work with its launches, and the calls that they are.
-
-    `waits` are the event waits as far as they can be followed; None where they cannot.
-    """
+    """All GPU work with its launches, and the calls that they are."""
 
     work: GpuWork
     calls: Frame
-    waits: EventWaits | None
     graphs: Frame
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -120,7 +115,6 @@ class ReportIdle:
 
     places: Mapping[tuple[int, int], DeviceIdle] = field(default_factory=dict)
     gaps: Mapping[tuple[int, int], ComputeGaps] = field(default_factory=dict)
-    followed: FollowedWork | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -186,21 +180,25 @@ def _waiting_calls(calls: HostCalls) -> tuple[Frame, Frame]:
 
 
 def followed_work(
-    report: SystemReport, found: Work, communication: NDArray[np.bool_], launches: LaunchReader
-) -> FollowedWork:
-    """All work of a report with its launches and event waits; `communication` marks kernels."""
+    found: Work, communication: NDArray[np.bool_], launches: LaunchReader | None
+) -> FollowedWork | None:
+    """All work of a report with its launches; `communication` marks kernels. None without calls."""
+    if launches is None:
+        return None
     work, calls = launches.work(found, communication)
-    waits, notes = _event_waits(report, work, calls)
-    return FollowedWork(work, calls, waits, found.graphs, tuple(notes))
+    return FollowedWork(work, calls, found.graphs)
 
 
 def report_idle(
-    followed: FollowedWork | None, windows: Mapping[tuple[int, int], Spans]
+    report: SystemReport,
+    followed: FollowedWork | None,
+    windows: Mapping[tuple[int, int], Spans],
 ) -> ReportIdle:
     """Attribute the idle time of each place inside its window, in ns; None without API calls."""
     if followed is None:
         return ReportIdle(notes=(NO_CALLS,) if windows else ())
-    work, waits = followed.work, followed.waits
+    work = followed.work
+    waits, notes = _event_waits(report, work, followed.calls)
     clear = {
         number: windows[place]
         for number, place in enumerate(work.places)
@@ -217,7 +215,7 @@ def report_idle(
         gaps[place] = absent
         alone = _without_compute(work, number, absent.starved & window)
         places[place] = DeviceIdle(streams[number], causes, waits is not None, alone)
-    return ReportIdle(places, gaps, followed, (*followed.notes, *opaque))
+    return ReportIdle(places, gaps, (*notes, *opaque))
 
 
 def _without_compute(work: GpuWork, place: int, starved: Spans) -> int:

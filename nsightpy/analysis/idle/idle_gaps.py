@@ -111,7 +111,8 @@ class IdleGaps:
     @cached_property
     def causes(self) -> NDArray[np.int64]:
         """Each interval's time by cause, one column each in the order of CAUSES; exact."""
-        found = np.zeros((len(self), len(CAUSES)), dtype=np.int64)
+        # by column: each is written, and mostly read, as a whole
+        found = np.zeros((len(self), len(CAUSES)), dtype=np.int64, order="F")
         known = self.thread >= 0
         found[~known, UNKNOWN] = self.length[~known]
         long = known & (self.in_call >= LONG_CALL_NS)

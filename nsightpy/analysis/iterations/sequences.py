@@ -161,12 +161,15 @@ def _levels(work: LaunchedWork, ranges: ProgramRanges) -> list[Level]:
             found.append(
                 Level(WAITS, Cycle(period, len(between), (), False), units_of(work, between))
             )
+    found = [one for one in found if one.good]
+    if not found:
+        return []
     names = work.name
     roles = _Roles(
         *(is_optimizer_kernel(names), is_step_kernel(names), is_layer_kernel(names)),
         is_product(names),
     )
-    return [_judged(one, roles, work, ranges) for one in found if one.good]
+    return [_judged(one, roles, work, ranges) for one in found]
 
 
 def _collective_levels(work: LaunchedWork) -> list[Level]:

@@ -35,8 +35,8 @@ from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.frames import API_CALLS, Frame
 from nsightpy.query.device_gaps import SAMPLE_COLUMNS, gaps_of, host_events, short_modules
-from nsightpy.query.device_time import RankedBudget, attributed
-from nsightpy.query.idle_time import LaunchReader, ReportIdle, Work
+from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
+from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work
 from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, clocks_in, rank_part
 from nsightpy.query.scope import Scope
@@ -61,6 +61,7 @@ class Gathered:
     has_ranges: bool = False
     has_calls: bool = False
     host: str = ""
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class _Source:
     report: SystemReport
     work: Work
     communicates: NDArray[np.bool_]
-    idle: ReportIdle
+    followed: FollowedWork | None
     waiting: Frame
     ranges: Frame | None
     gaps: Mapping[tuple[int, int], IdleGaps]
@@ -83,41 +84,38 @@ def gather(
     scope: Scope,
     work: Work,
     launches: LaunchReader | None,
-    known: tuple[Sequence[RankedBudget], ReportIdle],
     ranges: Frame | None = None,
     communication: tuple[str, ...] = (),
     alone: bool = False,
+    causes: bool = False,
 ) -> Gathered:
     """The facts about each device: over its steady iterations, or else over its whole window.
 
     `work` has names, kinds of memory and shapes, `launches` the ends and threads of calls;
-    `known` are the budgets and the idle time of the whole windows, `ranges` the NVTX ranges. The
-    collectives of a report that is `alone` are looked at where nothing hides a material part.
+    `ranges` are the NVTX ranges. The collectives of a report that is `alone` are looked at where
+    nothing hides a material part. The budgets tell the `causes` of idle time where that is wanted.
     """
-    rows, idle = known
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    followed = followed_work(work, communicates, launches)
     waits = None if launches is None or launches.waiting is None else launches.waiting()
     calls = None
-    if idle.followed is not None and waits is not None:
-        calls = replace(calls_of(report, idle.followed.calls, waits[0]), ranges=ranges)
+    if followed is not None and waits is not None:
+        calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
     steady = steady_places(report, scope, work, calls) or {}
-    if steady:
-        windows = {place: one.window for place, one in steady.items()}
-        rows, idle = attributed(
-            report, scope, work, launches, communication, windows, followed=idle.followed
-        )
+    counted = {place: one.window for place, one in steady.items()} or None
+    rows, notes = _budgets(report, scope, work, followed, communication, counted, causes)
     waiting = Frame.empty(API_CALLS, CALL_COLUMNS)
     if waits is not None:
         waiting = Frame.concatenate(waits).ordered()
     windows = {(row.pid, row.device): row.budget.window for row in rows}
-    communicates = is_communication(work.kernels.labels("name"), communication)
     source = _Source(
         report,
         work,
         communicates,
-        idle,
+        followed,
         waiting,
         ranges,
-        gaps_of(work, idle, waiting, windows),
+        gaps_of(work, followed, waiting, windows),
         _gpus(report),
         steady,
     )
@@ -130,18 +128,35 @@ def gather(
         rows,
         steady,
         work.kernels.rows,
-        _unlaunched(idle, work),
+        _unlaunched(followed, work),
         ranges is not None and ranges.rows > 0,
         launches is not None,
         "" if rows else _sampled(report),
+        notes,
     )
 
 
-def _unlaunched(idle: ReportIdle, work: Work) -> int:
+def _budgets(
+    report: SystemReport,
+    scope: Scope,
+    work: Work,
+    followed: FollowedWork | None,
+    communication: tuple[str, ...],
+    windows: Mapping[tuple[int, int], Spans] | None,
+    causes: bool,
+) -> tuple[Sequence[RankedBudget], tuple[str, ...]]:
+    """The budgets of the devices, with the causes of idle time if wanted; what is said of those."""
+    if not causes:
+        return rank_budgets(report, scope, *work, communication=communication, windows=windows), ()
+    rows, idle = attributed(report, scope, work, followed, communication, windows)
+    return rows, idle.notes
+
+
+def _unlaunched(followed: FollowedWork | None, work: Work) -> int:
     """Kernels without a recorded launch; 0 where launches were not followed."""
-    if idle.followed is None:
+    if followed is None:
         return 0
-    return int(np.count_nonzero(idle.followed.work.launch[: work.kernels.rows] == NO_TIME))
+    return int(np.count_nonzero(followed.work.launch[: work.kernels.rows] == NO_TIME))
 
 
 def _hidden(rows: Sequence[RankedBudget]) -> bool:
@@ -208,7 +223,7 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
 
 def _in_graphs(source: _Source, rows: NDArray[np.int64] | None) -> bool:
     """Whether most kernels were launched by the call that launched the one before, too."""
-    followed = source.idle.followed
+    followed = source.followed
     if followed is None:
         return False
     launch = followed.work.launch[: source.work.kernels.rows]
@@ -307,7 +322,7 @@ def _repetition(source: _Source, place: tuple[int, int], window: Spans) -> Repet
     first, last = min(starts), max(ends)
     called = [
         int(calls.ints("start_ns")[mine].min())
-        for calls in (_launch_calls(source.idle), source.waiting)
+        for calls in (source.followed.calls if source.followed else None, source.waiting)
         if calls is not None and (mine := calls.ints("pid") == place[0]).any()
     ]
     lead = max(first - min(called), 0) if called else 0
@@ -337,10 +352,6 @@ def _sampled(report: SystemReport) -> str:
         return ""
     at = samples.ints("time_ns")
     return most_sampled(Spans.of(int(at.min()), int(at.max()) + 1), samples)
-
-
-def _launch_calls(idle: ReportIdle) -> Frame | None:
-    return None if idle.followed is None else idle.followed.calls
 
 
 def _outside(frames: Sequence[Frame], window: Spans) -> str:
