@@ -30,7 +30,7 @@ from nsightpy.analysis.idle.idle_gaps import LONG_CALL_NS
 from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
-from nsightpy.readers.host_calls import ORDERING, HostCalls
+from nsightpy.readers.host_calls import ORDERING
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_count, format_time
 
@@ -171,12 +171,8 @@ def launches_of(
     alone = calls.only_process(likely=True)
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(calls.launching, alone, ORDERING, ends=ends, threads=ends)
-        waits = pool.submit(_waiting_calls, calls).result if waiting else None
+        waits = pool.submit(calls.holding, LONG_CALL_NS).result if waiting else None
         yield LaunchReader(report, reading.result, alone, ends, waits)
-
-
-def _waiting_calls(calls: HostCalls) -> tuple[Frame, Frame]:
-    return calls.synchronising(), calls.lasting(LONG_CALL_NS)
 
 
 def followed_work(

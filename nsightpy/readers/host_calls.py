@@ -53,8 +53,8 @@ class HostCalls(Protocol):
     def named(self, *prefixes: str) -> Frame:
         """The same of every call whose name begins with one of the prefixes."""
 
-    def lasting(self, least_ns: int) -> Frame:
-        """The same of every call that took at least so long."""
+    def holding(self, least_ns: int) -> tuple[Frame, Frame]:
+        """The calls of `synchronising`, and the same of every call that took at least so long."""
 
     def any_named(self, *prefixes: str) -> bool:
         """Whether any function's name begins so."""

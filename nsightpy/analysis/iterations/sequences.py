@@ -114,17 +114,14 @@ def from_sequences(
 
     `first_ns`: when the process's first operation on a GPU began, copies among them.
     """
-    middle = max(len(work) - LOOKED_AT, 0) // 2
-    looked_at = work
-    if len(work) > LOOKED_AT:
-        looked_at = work.take(np.arange(middle, middle + LOOKED_AT))
+    looked_at = _middle(work)
     levels = _levels(looked_at, ranges)
     chosen, why = _choose(levels, looked_at)
     if chosen is None and not levels and is_learning(looked_at.name).any():
-        folded = replace(looked_at, name=products_folded(looked_at.name))
-        levels = _levels(folded, ranges)
-        chosen, why = _choose(levels, folded)
         work = replace(work, name=products_folded(work.name))
+        looked_at = _middle(work)
+        levels = _levels(looked_at, ranges)
+        chosen, why = _choose(levels, looked_at)
     others = [
         _other(one, looked_at, why.get(id(one), ""))
         for one in levels
@@ -144,6 +141,14 @@ def from_sequences(
     source = SOURCES[chosen.kind]
     found = of_units(chosen.kind, source, units, work, sampled, first_ns)
     return found, _without_near_copies(others)
+
+
+def _middle(work: LaunchedWork) -> LaunchedWork:
+    """The middle of long work, which is looked at for all of it."""
+    if len(work) <= LOOKED_AT:
+        return work
+    low = (len(work) - LOOKED_AT) // 2
+    return work.take(np.arange(low, low + LOOKED_AT))
 
 
 def _levels(work: LaunchedWork, ranges: ProgramRanges) -> list[Level]:

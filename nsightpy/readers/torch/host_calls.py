@@ -48,8 +48,9 @@ class TraceCalls:
     def named(self, *prefixes: str) -> Frame:
         return self._some(self._named(lambda name: name.startswith(prefixes)))
 
-    def lasting(self, least_ns: int) -> Frame:
-        return self._some(self._calls.ints("end_ns") - self._calls.ints("start_ns") >= least_ns)
+    def holding(self, least_ns: int) -> tuple[Frame, Frame]:
+        length = self._calls.ints("end_ns") - self._calls.ints("start_ns")
+        return self.synchronising(), self._some(length >= least_ns)
 
     def any_named(self, *prefixes: str) -> bool:
         return bool(self._named(lambda name: name.startswith(prefixes)).any())
