@@ -24,7 +24,8 @@ NO_WORK = "holds no GPU work"
 # What a capture says that makes figures wrong: not stock warnings about drivers and versions.
 _LOSS = re.compile(
     r"^nsys error|^nsys warning.*\b(?:lost|dropped|overflow|truncated)|No CUDA API calls"
-    r"|left out: |repeats? the capture|is claimed|cannot be one job|ranks without a report"
+    r"|left out: |repeats? the capture|is claimed|cannot be one job|one job ran both"
+    r"|ranks without a report"
 )
 _AGREES_WITH_HEALTH = {
     "dominating-kernel",

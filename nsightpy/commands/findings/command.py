@@ -49,6 +49,7 @@ _PROBLEMS = (
         "repeat the capture",
         "is claimed",
         "cannot be one job",
+        "one job ran both programs",
         "ranks without a report",
     ),
 )
