@@ -14,27 +14,30 @@ from nsightpy.analysis.findings.copy_use import copy_uses
 from nsightpy.analysis.findings.facts import (
     DeviceFacts,
     IdleFacts,
-    LongestGap,
     Place,
     Repetition,
 )
 from nsightpy.analysis.findings.kernel_use import Gpu, kernel_use, short_cost_ns
-from nsightpy.analysis.idle.gap_activity import activity
 from nsightpy.analysis.idle.host_activity import (
     HostEvents,
-    compiling,
-    described,
     most_in,
     most_sampled,
 )
 from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
 from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, IdleGaps
-from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
+from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
+from nsightpy.commands.findings.host_facts import longest_gap, with_host
 from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.frames import API_CALLS, Frame
-from nsightpy.query.device_gaps import SAMPLE_COLUMNS, gaps_of, host_events, short_modules
+from nsightpy.query.device_gaps import (
+    HOST_COLUMNS,
+    SAMPLE_COLUMNS,
+    gaps_of,
+    host_events,
+    short_modules,
+)
 from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
 from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work
 from nsightpy.query.iteration_search import calls_of
@@ -45,6 +48,8 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
+# The causes that time outside of CUDA counts for.
+_OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
 # What the host did is looked at from this part of a window on.
 LEAST_SHARE = 0.01
 
@@ -178,11 +183,15 @@ def _gpus(report: SystemReport) -> dict[tuple[int, int], Gpu]:
 
 
 def _devices(source: _Source, rows: Sequence[RankedBudget]) -> dict[tuple[int, int], DeviceFacts]:
-    lost = any(
-        gaps.causes[:, HOST_GAP].sum() >= LEAST_SHARE * row.budget.window_ns
+    known = [
+        (source.gaps[place].totals, LEAST_SHARE * row.budget.window_ns)
         for row in rows
-        if (gaps := source.gaps.get((row.pid, row.device))) is not None
-    )
+        if (place := (row.pid, row.device)) in source.gaps
+    ]
+    lost = any(causes["host-gap"] >= least for causes, least in known)
+    if not lost and any(sum(causes[one] for one in _OUTSIDE) >= least for causes, least in known):
+        # shorter stretches matter where they are spent in MPI
+        lost = source.report.frame("mpi_calls", HOST_COLUMNS).rows > 0
     events = host_events(source.report, source.ranges) if lost else {}
     return {(row.pid, row.device): _device(source, row, events.get(row.pid)) for row in rows}
 
@@ -250,43 +259,13 @@ def _idle_facts(
         worst,
         run_ahead_lost_ns=gaps.run_ahead_lost_ns,
         drained=int(np.count_nonzero(gaps.drained)),
-        longest=_longest(gaps, window, events),
+        longest=longest_gap(gaps, window, events),
         calls=_calls(source, place, gaps),
         blocked_by=_blocked_by(source, place, gaps),
     )
-    if events is None or not causes["host-gap"]:
+    if events is None or not any(causes[cause] for cause in _OUTSIDE):
         return facts
-    return _with_host(facts, gaps, window, events)
-
-
-def _with_host(facts: IdleFacts, gaps: IdleGaps, window: Spans, events: HostEvents) -> IdleFacts:
-    """The facts with what the threads did in host gaps; MPI and compilation counted apart."""
-    lost = gaps.causes[:, HOST_GAP] > 0
-    texts, mpi, compiled = [], 0, 0
-    for tid in np.unique(gaps.thread[lost]).tolist():
-        own = lost & (gaps.thread == tid)
-        time = union(gaps.opened[own], gaps.closed[own])
-        thread = events.of_thread(tid)
-        calls = union(thread.mpi_calls.ints("start_ns"), thread.mpi_calls.ints("end_ns"))
-        mpi += overlap_total(calls, time)
-        compiled += overlap_total(compiling(thread.ranges) - calls, time)
-        texts.append((time.total, described(time, thread, window)))
-    causes = dict(facts.causes)
-    mpi = min(mpi, causes["host-gap"])
-    compiled = min(compiled, causes["host-gap"] - mpi)
-    causes["host-gap"] -= mpi + compiled
-    return replace(
-        facts, causes=causes, mpi_ns=mpi, compiling_ns=compiled, host=max(texts)[1] if texts else ""
-    )
-
-
-def _longest(gaps: IdleGaps, window: Spans, events: HostEvents | None) -> LongestGap | None:
-    if not len(gaps):
-        return None
-    row = int(np.argmax(gaps.length))
-    cause = CAUSES[int(np.argmax(gaps.causes[row]))]
-    place = Place(int(gaps.opened[row]), int(gaps.length[row]))
-    return LongestGap(place, cause, activity(gaps, row, window, events))
+    return with_host(facts, gaps, window, events)
 
 
 def _calls(source: _Source, place: tuple[int, int], gaps: IdleGaps) -> dict[str, str]:
