@@ -23,7 +23,7 @@ from nsightpy.analysis.idle.host_activity import (
     most_in,
     most_sampled,
 )
-from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
+from nsightpy.analysis.idle.host_calls import ALLOCATION, MODULE, kinds_of_calls
 from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, IdleGaps
 from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
@@ -272,10 +272,11 @@ def _calls(source: _Source, place: tuple[int, int], gaps: IdleGaps) -> dict[str,
     """The function that most of the time of a cause was spent in, where one stands out."""
     found = {}
     calls = source.waiting.at(pid=place[0])
+    allocates = kinds_of_calls(calls.labels("name")) == ALLOCATION
     for cause in ("sync-drain", "allocation", "first-launch"):
         rows = gaps.causes[:, CAUSES.index(cause)] > 0
         time = union(gaps.opened[rows], gaps.closed[rows])
-        name, share = most_in(time, calls)
+        name, share = most_in(time, calls.take(allocates == (cause == "allocation")))
         if share > 0:
             found[cause] = name
     return found

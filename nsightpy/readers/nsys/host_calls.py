@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.frames import Frame
-from nsightpy.readers.host_calls import LAUNCHING, SYNCHRONISING
+from nsightpy.readers.host_calls import ALLOCATING, LAUNCHING, SYNCHRONISING
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.launch_calls import LAST_LAUNCH_CLASS, launch_calls, only_process
 from nsightpy.readers.nsys.sync_calls import (
@@ -79,7 +79,7 @@ class NsysCalls:
     def holding(self, least_ns: int) -> tuple[Frame, Frame]:
         calls = self._frame(_READ) if self._are_few else holding_calls(self._export, least_ns)
         start, end = calls.ints("start_ns"), calls.ints("end_ns")
-        lasting = (end > start) & (end - start >= least_ns)
+        lasting = ((end > start) & (end - start >= least_ns)) | _begins(calls, ALLOCATING)
         if self._are_few:
             return self.synchronising(), _waits(calls, lasting)
         return calls.take(_synchronise(calls)), calls.take(lasting)

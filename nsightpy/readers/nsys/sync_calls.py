@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, Frame, Labels
-from nsightpy.readers.host_calls import SYNCHRONISING
+from nsightpy.readers.host_calls import ALLOCATING, SYNCHRONISING
 from nsightpy.readers.nsys.columns import column, number, process_of, thread_of
 from nsightpy.readers.nsys.events import RUNTIME, without_version
 from nsightpy.readers.nsys.tables import NsysExport
@@ -35,8 +35,8 @@ def calls_named(export: NsysExport, prefixes: Sequence[str]) -> Frame:
 
 
 def holding_calls(export: NsysExport, least_ns: int) -> Frame:
-    """The same of every synchronising call, and of every call that took at least so long."""
-    ids = _synchronising(export)
+    """The same of every call that synchronises, allocates or took at least so long."""
+    ids = sorted({*_synchronising(export), *export.strings.matching(*ALLOCATING)})
     return _calls(
         export,
         lambda table: sa.or_(

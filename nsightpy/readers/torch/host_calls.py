@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.frames import Frame
-from nsightpy.readers.host_calls import LAUNCHING, SYNCHRONISING
+from nsightpy.readers.host_calls import ALLOCATING, LAUNCHING, SYNCHRONISING
 
 _LAUNCH = ("start_ns", "pid", "correlation_id")
 _CALL = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -50,7 +50,8 @@ class TraceCalls:
 
     def holding(self, least_ns: int) -> tuple[Frame, Frame]:
         length = self._calls.ints("end_ns") - self._calls.ints("start_ns")
-        return self.synchronising(), self._some(length >= least_ns)
+        allocating = self._named(lambda name: name.startswith(ALLOCATING))
+        return self.synchronising(), self._some(allocating | (length >= least_ns))
 
     def any_named(self, *prefixes: str) -> bool:
         return bool(self._named(lambda name: name.startswith(prefixes)).any())
