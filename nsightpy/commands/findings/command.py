@@ -93,7 +93,7 @@ def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]
         host="; ".join(one.host for _, one in gathered if one.host),
         has_calls=any(one.has_calls for _, one in gathered),
         has_collectives=any(len(one.ranks.part.log) for _, one in gathered),
-        notes=notes,
+        notes=(*notes, *dict.fromkeys(note for _, one in gathered for note in one.shared)),
     )
 
 

@@ -50,6 +50,10 @@ from nsightpy.units import format_time
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 # The causes that time outside of CUDA counts for.
 _OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
+SHARED = (
+    "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
+    "another."
+)
 # What the host did is looked at from this part of a window on.
 LEAST_SHARE = 0.01
 
@@ -67,6 +71,7 @@ class Gathered:
     has_calls: bool = False
     host: str = ""
     notes: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,7 @@ def gather(
         launches is not None,
         "" if rows else _sampled(report),
         notes,
+        _shared(report, list(windows)),
     )
 
 
@@ -180,6 +186,18 @@ def _gpus(report: SystemReport) -> dict[tuple[int, int], Gpu]:
         (pid, device): Gpu(sms, major, devices.labels("name")[row])
         for row, (pid, device, sms, major) in enumerate(zip(*columns, majors, strict=True))
     }
+
+
+def _shared(report: SystemReport, places: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """What is said where several processes worked on one GPU."""
+    devices = report.frame("devices")
+    columns = (devices.ints("pid").tolist(), devices.ints("device").tolist())
+    names, uuids = devices.labels("name"), devices.labels("uuid")
+    gpus: dict[str, tuple[str, set[int]]] = {}
+    for row, place in enumerate(zip(*columns, strict=True)):
+        if place in places and uuids[row]:
+            gpus.setdefault(uuids[row], (names[row], set()))[1].add(place[0])
+    return tuple(SHARED.format(len(pids), name) for name, pids in gpus.values() if len(pids) > 1)
 
 
 def _devices(source: _Source, rows: Sequence[RankedBudget]) -> dict[tuple[int, int], DeviceFacts]:
