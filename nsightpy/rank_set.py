@@ -138,12 +138,31 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
             f"{first} and {last} cannot be one job: the second began {apart} after the first ended"
         ]
 
+    def _other_programs(self) -> list[str]:
+        """Two captures that have no program in common: they are one job only if it ran both."""
+        known = [
+            (report.session.programs, report.path)
+            for report in self.readable
+            if report.session.programs
+        ]
+        for programs, path in known[1:]:
+            if not programs & known[0][0]:
+                first, other = (", ".join(sorted(one)) for one in (known[0][0], programs))
+                note = (
+                    f"{known[0][1]} is a capture of {first}, {path} of {other}: figures of both "
+                    "together mean something only if one job ran both programs"
+                )
+                return [note]
+        return []
+
     def _rank_notes(self) -> list[str]:
         """Captures that come twice, ranks that several reports claim, ranks that are missing."""
-        if not self._ranked or len(self.reports) < 2:
+        if len(self.reports) < 2:
             return []
+        notes = self._other_times() or self._other_programs()
+        if not self._ranked:
+            return notes
         repeated = self.repeated
-        notes = self._other_times()
         notes += [f"{again} repeats the capture of {first}" for again, first in repeated.items()]
         if (many := len(notes) - MOST_REPEATED) > 1:
             notes[MOST_REPEATED:] = [f"{many} more reports repeat the capture of an earlier one"]

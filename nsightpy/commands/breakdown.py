@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
+from nsightpy.analysis.communication import is_communication
 from nsightpy.query.device_time import (
     RankedBudget,
     attributed,
@@ -16,6 +17,7 @@ from nsightpy.query.device_time import (
 )
 from nsightpy.query.idle_time import (
     CAUSES,
+    followed_work,
     launches_of,
     residual_note,
     stream_waits_note,
@@ -112,5 +114,7 @@ def _budgets(report: SystemReport, *, communication: tuple[str, ...], scope: Sco
     with launches_of(report) as launches:
         work = read_work(report, scope)
         doubtful = doubtful_names(scope.within(report, work.kernels), communication)
-        rows, idle = attributed(report, scope, work, launches, communication)
+        communicates = is_communication(work.kernels.labels("name"), communication)
+        followed = followed_work(work, communicates, launches)
+    rows, idle = attributed(report, scope, work, followed, communication)
     return _Part(rows, doubtful, idle.notes)

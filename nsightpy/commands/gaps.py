@@ -9,6 +9,7 @@ from typing import Unpack
 
 import numpy as np
 
+from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.idle.gap_activity import activity
 from nsightpy.analysis.idle.host_activity import HostEvents
 from nsightpy.analysis.idle.idle_gaps import CAUSES, NO_ROW, IdleGaps
@@ -17,8 +18,8 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.device_gaps import gaps_of, host_events
-from nsightpy.query.device_time import attributed, read_work
-from nsightpy.query.idle_time import NO_CALLS, Work, launches_of
+from nsightpy.query.device_time import rank_budgets, read_work
+from nsightpy.query.idle_time import NO_CALLS, Work, followed_work, launches_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -103,10 +104,12 @@ def _longest(
         if launches is None or launches.waiting is None:
             return _Part([], 0, 0, (NO_CALLS,) if report.pids else ())
         work = read_work(report, scope)
-        budgets, idle = attributed(report, scope, work, launches, communication)
+        communicates = is_communication(work.kernels.labels("name"), communication)
+        followed = followed_work(work, communicates, launches)
         waiting = Frame.concatenate(launches.waiting()).ordered()
+    budgets = rank_budgets(report, scope, *work, communication=communication)
     windows = {(row.pid, row.device): row.budget.window for row in budgets}
-    found = gaps_of(work, idle, waiting, windows)
+    found = gaps_of(work, followed, waiting, windows)
     events = host_events(report)
     names = _operations(work)
     rows: list[tuple[int, tuple[Value, ...]]] = []

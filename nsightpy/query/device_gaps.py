@@ -15,7 +15,7 @@ from nsightpy.analysis.idle.idle_gaps import IdleGaps, Launches, idle_gaps
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.launches import NO_TIME, matched
 from nsightpy.frames import Frame, Labels
-from nsightpy.query.idle_time import ReportIdle, Work
+from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
 
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -23,17 +23,20 @@ SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
 
 
 def gaps_of(
-    work: Work, idle: ReportIdle, waiting: Frame, windows: Mapping[tuple[int, int], Spans]
+    work: Work,
+    followed: FollowedWork | None,
+    waiting: Frame,
+    windows: Mapping[tuple[int, int], Spans],
 ) -> dict[tuple[int, int], IdleGaps]:
     """The idle intervals of each place inside its window; none where launches are not known.
 
-    `idle.followed.calls` need start_ns, end_ns, pid, tid and correlation_id; `waiting` are the
+    The calls of `followed` need start_ns, end_ns, pid, tid and correlation_id; `waiting` are the
     blocking and long calls.
     """
-    if idle.followed is None:
+    if followed is None:
         return {}
-    gpu_work = idle.followed.work
-    launches = launches_of_work(work, gpu_work, idle.followed.calls)
+    gpu_work = followed.work
+    launches = launches_of_work(work, gpu_work, followed.calls)
     found = {}
     for number, place in enumerate(gpu_work.places):
         if place in windows:

@@ -16,10 +16,8 @@ from nsightpy.query.idle_time import (
     NOT_ATTRIBUTED,
     DeviceIdle,
     FollowedWork,
-    LaunchReader,
     ReportIdle,
     Work,
-    followed_work,
     report_idle,
 )
 from nsightpy.query.scope import Scope
@@ -77,20 +75,16 @@ def attributed(
     report: SystemReport,
     scope: Scope,
     work: Work,
-    launches: LaunchReader | None,
+    followed: FollowedWork | None,
     communication: tuple[str, ...] = (),
     windows: Mapping[tuple[int, int], Spans] | None = None,
-    followed: FollowedWork | None = None,
 ) -> tuple[list[RankedBudget], ReportIdle]:
     """The budgets of one report's devices with their idle time attributed, and how it was.
 
-    `followed`: the same work with its launches, where other windows were attributed before.
+    `followed` is the work with its launches; None where the capture holds no API calls.
     """
     rows = rank_budgets(report, scope, *work, communication=communication, windows=windows)
-    if followed is None and launches is not None:
-        communicates = is_communication(work.kernels.labels("name"), communication)
-        followed = followed_work(report, work, communicates, launches)
-    idle = report_idle(followed, {(row.pid, row.device): row.budget.window for row in rows})
+    idle = report_idle(report, followed, {(row.pid, row.device): row.budget.window for row in rows})
     known = idle.places
     return [
         replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows

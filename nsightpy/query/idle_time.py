@@ -30,7 +30,7 @@ from nsightpy.analysis.idle.idle_gaps import LONG_CALL_NS
 from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
-from nsightpy.readers.host_calls import ORDERING, HostCalls
+from nsightpy.readers.host_calls import ORDERING
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention
 from nsightpy.units import format_count, format_time
@@ -106,16 +106,11 @@ NOT_ATTRIBUTED = DeviceIdle()
 
 @dataclass(frozen=True)
 class FollowedWork:
-    """All GPU work with its launches, and the calls that they are.
-
-    `waits` are the event waits as far as they can be followed; None where they cannot.
-    """
+    """All GPU work with its launches, and the calls that they are."""
 
     work: GpuWork
     calls: Frame
-    waits: EventWaits | None
     graphs: Frame
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -124,7 +119,6 @@ class ReportIdle:
 
     places: Mapping[tuple[int, int], DeviceIdle] = field(default_factory=dict)
     gaps: Mapping[tuple[int, int], ComputeGaps] = field(default_factory=dict)
-    followed: FollowedWork | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -181,30 +175,30 @@ def launches_of(
     alone = calls.only_process(likely=True)
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(calls.launching, alone, ORDERING, ends=ends, threads=ends)
-        waits = pool.submit(_waiting_calls, calls).result if waiting else None
+        waits = pool.submit(calls.holding, LONG_CALL_NS).result if waiting else None
         yield LaunchReader(report, reading.result, alone, ends, waits)
 
 
-def _waiting_calls(calls: HostCalls) -> tuple[Frame, Frame]:
-    return calls.synchronising(), calls.lasting(LONG_CALL_NS)
-
-
 def followed_work(
-    report: SystemReport, found: Work, communication: NDArray[np.bool_], launches: LaunchReader
-) -> FollowedWork:
-    """All work of a report with its launches and event waits; `communication` marks kernels."""
+    found: Work, communication: NDArray[np.bool_], launches: LaunchReader | None
+) -> FollowedWork | None:
+    """All work of a report with its launches; `communication` marks kernels. None without calls."""
+    if launches is None:
+        return None
     work, calls = launches.work(found, communication)
-    waits, notes = _event_waits(report, work, calls)
-    return FollowedWork(work, calls, waits, found.graphs, tuple(notes))
+    return FollowedWork(work, calls, found.graphs)
 
 
 def report_idle(
-    followed: FollowedWork | None, windows: Mapping[tuple[int, int], Spans]
+    report: SystemReport,
+    followed: FollowedWork | None,
+    windows: Mapping[tuple[int, int], Spans],
 ) -> ReportIdle:
     """Attribute the idle time of each place inside its window, in ns; None without API calls."""
     if followed is None:
         return ReportIdle(notes=(NO_CALLS,) if windows else ())
-    work, waits = followed.work, followed.waits
+    work = followed.work
+    waits, notes = _event_waits(report, work, followed.calls)
     clear = {
         number: windows[place]
         for number, place in enumerate(work.places)
@@ -221,7 +215,7 @@ def report_idle(
         gaps[place] = absent
         alone = _without_compute(work, number, absent.starved & window)
         places[place] = DeviceIdle(streams[number], causes, waits is not None, alone)
-    return ReportIdle(places, gaps, followed, (*followed.notes, *opaque))
+    return ReportIdle(places, gaps, (*notes, *opaque))
 
 
 def _without_compute(work: GpuWork, place: int, starved: Spans) -> int:

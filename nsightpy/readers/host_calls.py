@@ -18,6 +18,13 @@ SYNCHRONISING = (
     *("cudaMemcpy", "cuMemcpy", "hipMemcpy"),
     *("cudaFree", "cuMemFree", "hipFree"),
 )
+# What each of these costs is small; before every launch it adds up.
+ALLOCATING = (
+    *("cudaMalloc", "cudaFree", "cudaHostAlloc", "cudaHostRegister", "cudaHostUnregister"),
+    *("cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemHostRegister"),
+    *("cuMemCreate", "cuMemMap", "cuMemUnmap", "cuMemRelease"),
+    *("hipMalloc", "hipFree", "hipHostMalloc", "hipHostRegister"),
+)
 
 
 class HostCalls(Protocol):
@@ -53,8 +60,8 @@ class HostCalls(Protocol):
     def named(self, *prefixes: str) -> Frame:
         """The same of every call whose name begins with one of the prefixes."""
 
-    def lasting(self, least_ns: int) -> Frame:
-        """The same of every call that took at least so long."""
+    def holding(self, least_ns: int) -> tuple[Frame, Frame]:
+        """The calls of `synchronising`; and those that allocate, or took at least so long."""
 
     def any_named(self, *prefixes: str) -> bool:
         """Whether any function's name begins so."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import TypeAlias
 
@@ -37,6 +38,7 @@ from nsightpy.readers.nsys.session import (
     devices,
     diagnostics,
     process_names,
+    program_of,
     session,
 )
 from nsightpy.readers.nsys.tables import NsysExport
@@ -103,7 +105,9 @@ class NsysReport(SystemReport):
         return NsysExport(made.path, self.threads)
 
     def _read_session(self) -> Session:
-        return session(self.export)
+        names = self._names_of_processes.values()
+        programs = frozenset(map(program_of, names)) - {""}
+        return replace(session(self.export), programs=programs)
 
     def _read_pids(self) -> list[int]:
         return active_pids(self.export)

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from simulator import PRESETS
+from simulator import PRESETS, Export
 from terminal import run_in_terminal
 
 from nsightpy.commands.breakdown import breakdown
 from nsightpy.commands.collectives import collectives
 from nsightpy.commands.findings import rank_facts
 from nsightpy.commands.findings.command import findings, typed_again
+from nsightpy.commands.kernels import kernels
 from nsightpy.commands.ranks import ranks
 from tests.support.jobs import simulate
 from tests.support.reports import DDP, NSYS, ROOT, ask, exports, needs_reports
@@ -125,6 +126,23 @@ def test_captures_of_other_times_are_no_job() -> None:
     assert "cannot be one job: the second began 11 minutes after the first ended" in told
     assert "cannot be one job" in ask("summarize", *(NSYS / name for name in names)).text
     assert not any("one job" in str(row["evidence"]) for row in findings(TRAINING).records())
+
+
+def test_programs_that_differ_are_named(tmp_path: Path) -> None:
+    def captured(name: str, program: str) -> None:
+        export = Export(tmp_path / f"{name}.sqlite")
+        export.process(name=program)
+        export.kernel(2_000_000, 3_000_000, "step", launch=(1_000_000, 1_010_000))
+        export.write()
+
+    captured("a", "/usr/bin/python3.11")
+    captured("b", "pt_main_thread")
+    assert not any("one job" in note for note in findings(tmp_path).notes), "both are Python"
+    captured("c", "C:\\work\\solver.exe")
+    rows = {str(row["id"]): str(row["evidence"]) for row in findings(tmp_path).records()}
+    told = f"{tmp_path / 'a.sqlite'} is a capture of python, {tmp_path / 'c.sqlite'} of solver: "
+    assert told in rows["capture-incomplete"]
+    assert any(note.startswith(told) for note in kernels(tmp_path).notes)
 
 
 # The next command

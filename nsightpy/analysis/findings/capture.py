@@ -18,13 +18,16 @@ HEALTHY_SHARE = 0.95
 LEAST_STEADY = 0.25
 # Without one: work that comes this late.
 LATE_SHARE = 0.5
+# More than this part of a window in copies and memory sets alone is no healthy one.
+COPIES_SHARE = 0.05
 # From this part of a window on idle time must be explained.
 LEAST_UNEXPLAINED = 0.03
 NO_WORK = "holds no GPU work"
 # What a capture says that makes figures wrong: not stock warnings about drivers and versions.
 _LOSS = re.compile(
     r"^nsys error|^nsys warning.*\b(?:lost|dropped|overflow|truncated)|No CUDA API calls"
-    r"|left out: |repeats? the capture|is claimed|cannot be one job|ranks without a report"
+    r"|left out: |repeats? the capture|is claimed|cannot be one job|one job ran both"
+    r"|ranks without a report"
 )
 _AGREES_WITH_HEALTH = {
     "dominating-kernel",
@@ -159,6 +162,8 @@ def healthy(facts: Facts, found: list[Finding]) -> list[Finding]:
     share = least.budget.busy_ns / least.budget.window_ns
     if share < HEALTHY_SHARE or any(_startup(one) for one in facts.used):
         return []
+    if any(one.budget.copy_only_ns > COPIES_SHARE * one.budget.window_ns for one in facts.used):
+        return []  # busy with copies and memory sets
     text = (
         f"the GPU is busy for {percent_text(share)} of {least.span}, the least of all: only the "
         "kernels themselves can become faster"

@@ -63,8 +63,9 @@ class LongestGap:
 class IdleFacts:
     """Why a device was idle, in ns by cause (idle_gaps.CAUSES), and where each cause is worst.
 
-    `run_ahead_lost_ns`: launch-bound time brought about by blocking calls. `mpi_ns`: the part of
-    host-gap inside MPI calls, `compiling_ns` inside ranges that compile; both are left out of it.
+    `run_ahead_lost_ns`: launch-bound time brought about by blocking calls. `mpi_ns`: time
+    outside of CUDA in MPI calls, left out of the causes that it counted for, `compiling_ns` the
+    part of host-gap in ranges that compile, left out of it.
     `host` says for people what the host did in host gaps, `calls` which call each cause is
     mostly in. `blocked_by` is the blocking call in which most of the host gaps opened, if any did.
     """

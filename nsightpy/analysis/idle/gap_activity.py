@@ -1,10 +1,13 @@
-"""What the launching thread did in one idle interval, for people."""
+"""What the launching thread did in idle intervals."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from nsightpy.analysis.idle.host_activity import HostEvents, described
-from nsightpy.analysis.idle.idle_gaps import IdleGaps
-from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.idle.idle_gaps import HOST_GAP_NS, IdleGaps
+from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.units import format_time
 
 _PARTS = (
@@ -16,6 +19,19 @@ _PARTS = (
     ("queued", "launched, not begun"),
 )
 LEAST_PART = 0.05
+
+
+def outside_in(gaps: IdleGaps, rows: NDArray[np.bool_], calls: Spans) -> dict[str, int]:
+    """How much of some intervals' time outside of CUDA lies in host calls, by its cause; in ns."""
+    spent = measure_before(calls, gaps.closed[rows]) - measure_before(calls, gaps.opened[rows])
+    spent = np.minimum(spent, gaps.outside[rows])
+    long, drained = gaps.outside[rows] >= HOST_GAP_NS, gaps.drained[rows]
+    of_cause = {
+        "host-gap": long,
+        "sync-drain": ~long & drained,
+        "launch-bound": ~long & ~drained,
+    }
+    return {cause: int(spent[mine].sum()) for cause, mine in of_cause.items()}
 
 
 def activity(gaps: IdleGaps, row: int, window: Spans, events: HostEvents | None) -> str:

@@ -35,6 +35,8 @@ NO_ROW = -1
 LONG_CALL_NS = 100_000
 # Eager frameworks issue a kernel every 10 to 300 us; who needs longer does something else.
 HOST_GAP_NS = 1_000_000
+# Short allocations are looked at where they take this part of a window or more.
+LEAST_ALLOCATING = 0.03
 # Between two operations that were both launched long before, a device needs some microseconds.
 CAUSES = (
     "launch-bound",
@@ -111,7 +113,8 @@ class IdleGaps:
     @cached_property
     def causes(self) -> NDArray[np.int64]:
         """Each interval's time by cause, one column each in the order of CAUSES; exact."""
-        found = np.zeros((len(self), len(CAUSES)), dtype=np.int64)
+        # by column: each is written, and mostly read, as a whole
+        found = np.zeros((len(self), len(CAUSES)), dtype=np.int64, order="F")
         known = self.thread >= 0
         found[~known, UNKNOWN] = self.length[~known]
         long = known & (self.in_call >= LONG_CALL_NS)
@@ -162,6 +165,7 @@ def idle_gaps(
 
     `calls` are the process's blocking and long API calls: start_ns, end_ns, tid, name, by start.
     """
+    calls = _counted(calls, window)
     rows = np.flatnonzero(work.place == place)
     by_start = rows[np.argsort(work.start[rows], kind="stable")]
     by_end = rows[np.argsort(work.end[rows], kind="stable")]
@@ -199,6 +203,22 @@ def idle_gaps(
         copies=there & ((kind == COPY_WORK) | (kind == SET_WORK)),
         first=there & known & launches.first[after],
     )
+
+
+def _counted(calls: Frame, window: Spans) -> Frame:
+    """The calls without short allocations, unless those add up to a material part of a window."""
+    length = calls.ints("end_ns") - calls.ints("start_ns")
+    short = (kinds_of_calls(calls.labels("name")) == ALLOCATION) & (length < LONG_CALL_NS)
+    short &= ~_frees(calls)
+    if int(length[short].sum()) >= LEAST_ALLOCATING * window.total:
+        return calls
+    return calls.take(~short)
+
+
+def _frees(calls: Frame) -> NDArray[np.bool_]:
+    """Mask of the calls that free memory, which waits for the device."""
+    names = calls.labels("name")
+    return names.equals([one for one in names.values if "Free" in one and "Async" not in one])
 
 
 def _idle(work: GpuWork, rows: Ints, window: Spans) -> Spans:
@@ -252,8 +272,11 @@ def _held(calls: Frame, opened: Ints, launched: Ints) -> Ints:
     0 where there was none, or where it went on after the next launch had begun.
     """
     kinds = kinds_of_calls(calls.labels("name"))
-    blocking = (kinds == WAIT) | (kinds == COPY) | (kinds == ALLOCATION)
-    waits = union(calls.ints("start_ns")[blocking], calls.ints("end_ns")[blocking])
+    start, end = calls.ints("start_ns"), calls.ints("end_ns")
+    # other allocations wait for nothing, unless they take long
+    allocation = (kinds == ALLOCATION) & (_frees(calls) | (end - start >= LONG_CALL_NS))
+    blocking = (kinds == WAIT) | (kinds == COPY) | allocation
+    waits = union(start[blocking], end[blocking])
     if not len(waits):
         return np.zeros(len(opened), dtype=np.int64)
     at = np.searchsorted(waits.starts, opened, side="right") - 1

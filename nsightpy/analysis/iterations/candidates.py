@@ -11,8 +11,8 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.iterations.work import LaunchedWork, Units, same_share
 from nsightpy.frames import Ints
 
-USER, PROFILER, NVTX, COLLECTIVES, KERNELS, WAITS = (
-    *("named", "profiler", "nvtx", "collectives", "kernels", "waits"),
+USER, PROFILER, NVTX, COLLECTIVES, KERNELS, WAITS, GRAPHS = (
+    *("named", "profiler", "nvtx", "collectives", "kernels", "waits", "graphs"),
 )
 
 

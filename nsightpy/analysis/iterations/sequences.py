@@ -14,8 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.iterations.boundaries import (
+    after_waits,
+    cuts,
+    graph_launches,
+    widest,
+    within_launches,
+)
 from nsightpy.analysis.iterations.candidates import (
     COLLECTIVES,
+    GRAPHS,
     KERNELS,
     WAITS,
     Candidate,
@@ -51,7 +59,6 @@ NEARLY_STEPS = 0.4
 DOMINATES = 0.9
 DELIMITED = 0.8
 MOST_WAITS = 3
-GAP_SHARE = 0.002
 LEARNING = 0.2
 NESTED = 0.55
 # a transformer's layer has about ten matrix products, its backward pass twice as many, and unfused
@@ -65,6 +72,7 @@ SOURCES = {
     KERNELS: "repeated kernel sequence",
     COLLECTIVES: "repeated collective sequence",
     WAITS: "work between synchronising calls",
+    GRAPHS: "CUDA graph launches",
 }
 
 
@@ -114,17 +122,14 @@ def from_sequences(
 
     `first_ns`: when the process's first operation on a GPU began, copies among them.
     """
-    middle = max(len(work) - LOOKED_AT, 0) // 2
-    looked_at = work
-    if len(work) > LOOKED_AT:
-        looked_at = work.take(np.arange(middle, middle + LOOKED_AT))
+    looked_at = _middle(work)
     levels = _levels(looked_at, ranges)
     chosen, why = _choose(levels, looked_at)
     if chosen is None and not levels and is_learning(looked_at.name).any():
-        folded = replace(looked_at, name=products_folded(looked_at.name))
-        levels = _levels(folded, ranges)
-        chosen, why = _choose(levels, folded)
         work = replace(work, name=products_folded(work.name))
+        looked_at = _middle(work)
+        levels = _levels(looked_at, ranges)
+        chosen, why = _choose(levels, looked_at)
     others = [
         _other(one, looked_at, why.get(id(one), ""))
         for one in levels
@@ -134,7 +139,7 @@ def from_sequences(
         return None, _without_near_copies(others)
     units = chosen.units
     if len(looked_at) < len(work):
-        places = _cuts(chosen.cycle, work) if chosen.kind != WAITS else _after_waits(work)
+        places = _places(chosen, work)
         if places is None:
             return None, _without_near_copies(others)
         units = units_of(work, places)
@@ -146,27 +151,36 @@ def from_sequences(
     return found, _without_near_copies(others)
 
 
+def _middle(work: LaunchedWork) -> LaunchedWork:
+    """The middle of long work, which is looked at for all of it."""
+    if len(work) <= LOOKED_AT:
+        return work
+    low = (len(work) - LOOKED_AT) // 2
+    return work.take(np.arange(low, low + LOOKED_AT))
+
+
 def _levels(work: LaunchedWork, ranges: ProgramRanges) -> list[Level]:
     """All levels that cover the work, finest first, with what shows whether they are steps."""
     found = [
         Level(KERNELS, cycle, units_of(work, places))
         for cycle in find_cycles(work.name.codes)
-        if (places := _cuts(cycle, work)) is not None
+        if (places := cuts(cycle, work)) is not None
     ]
     found += _collective_levels(work)
-    between = _after_waits(work)
-    if len(between) > REPEATS:
-        period = int(np.median(np.diff(between)))
+    for kind, between in ((WAITS, after_waits(work)), (GRAPHS, graph_launches(work))):
+        period = int(np.median(np.diff(between))) if len(between) > REPEATS else 0
         if period > 1:
-            found.append(
-                Level(WAITS, Cycle(period, len(between), (), False), units_of(work, between))
-            )
+            cycle = Cycle(period, len(between), (), False)
+            found.append(Level(kind, cycle, units_of(work, between)))
+    found = [one for one in found if one.good]
+    if not found:
+        return []
     names = work.name
     roles = _Roles(
         *(is_optimizer_kernel(names), is_step_kernel(names), is_layer_kernel(names)),
         is_product(names),
     )
-    return [_judged(one, roles, work, ranges) for one in found if one.good]
+    return [_judged(one, roles, work, ranges) for one in found]
 
 
 def _collective_levels(work: LaunchedWork) -> list[Level]:
@@ -178,7 +192,7 @@ def _collective_levels(work: LaunchedWork) -> list[Level]:
     found = []
     for cycle in find_cycles(some.name.codes):
         runs = [rows[places_of_run(some.name.codes, run)] for run in cycle.marks]
-        places = _widest([marks for marks in runs if len(marks) >= REPEATS], work)
+        places = widest([marks for marks in runs if len(marks) >= REPEATS], work)
         if places is not None:
             size = int(np.median(np.diff(places)))
             found.append(
@@ -187,41 +201,18 @@ def _collective_levels(work: LaunchedWork) -> list[Level]:
     return found
 
 
-def _cuts(cycle: Cycle, work: LaunchedWork) -> Ints | None:
-    """Where the turns of a cycle begin, as positions in the work."""
-    runs = [places_of_run(work.name.codes, run) for run in cycle.marks]
-    most = max((len(places) for places in runs), default=0)
-    return _widest([places for places in runs if len(places) >= max(most - 1, 2)], work)
-
-
-def _widest(marks: Sequence[Ints], work: LaunchedWork) -> Ints | None:
-    """Of places that mark each turn once those before which the device is idle longest."""
-    if not marks:
-        return None
-    busy_until = np.maximum.accumulate(work.end)
-    gap = work.start.copy()
-    gap[1:] -= busy_until[:-1]
-    gap[0] = 0
-    length = float(np.median(np.diff(work.end[marks[0]])))
-    gaps = [float(np.median(gap[places])) for places in marks]
-    floor = max(max(gaps) / 2, GAP_SHARE * length) if max(gaps) > GAP_SHARE * length else min(gaps)
-    wide = [places for places, wait in zip(marks, gaps, strict=True) if wait >= floor]
-    most = max(len(places) for places in wide)
-    return min(
-        (places for places in wide if len(places) >= most - 1),
-        key=lambda places: (int(places[0]), -len(places)),
-    )
-
-
-def _after_waits(work: LaunchedWork) -> Ints:
-    """Positions of the first work launched after each wait of the host."""
-    places = np.unique(np.searchsorted(work.issued, work.waits))
-    return np.unique(np.concatenate([[0], places[places < len(work)]])).astype(np.int64)
+def _places(level: Level, work: LaunchedWork) -> Ints | None:
+    """Where the units of a level begin in all the work, of which it was found in some."""
+    if level.kind == WAITS:
+        return after_waits(work)
+    return graph_launches(work) if level.kind == GRAPHS else cuts(level.cycle, work)
 
 
 def _judged(one: Level, roles: _Roles, work: LaunchedWork, ranges: ProgramRanges) -> Level:
     """A level with what shows whether its units are steps or layers."""
     low, high = one.units.edges[one.units.usual], one.units.edges[one.units.usual + 1]
+    if within_launches(one.units, work):
+        return replace(one, layer="several lie in one CUDA graph launch")
     if _in_each(one.units, roles.optimizer):
         return replace(one, step="an optimizer runs in each", rank=2)
     step, sure, many = "", True, False
@@ -260,7 +251,7 @@ def _repeats_inside(work: LaunchedWork, low: int, high: int) -> bool:
     for cycle in find_cycles(inside.name.codes):
         if not REPEATS <= cycle.period <= NESTED * (high - low):
             continue
-        places = _cuts(cycle, inside)
+        places = cuts(cycle, inside)
         if places is not None and len(places) >= REPEATS:
             units = units_of(inside, places)
             if units.work_share >= COVERED and units.regular >= REGULAR:

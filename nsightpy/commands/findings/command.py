@@ -16,7 +16,7 @@ from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.commands.findings.device_facts import Gathered, gather
 from nsightpy.commands.findings.rank_facts import with_waits
 from nsightpy.errors import ReportError
-from nsightpy.query.device_time import attributed, read_work
+from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -37,6 +37,7 @@ _PROBLEMS = (
         "repeat the capture",
         "is claimed",
         "cannot be one job",
+        "one job ran both programs",
         "ranks without a report",
     ),
 )
@@ -80,7 +81,7 @@ def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]
         host=listed((one.host for _, one in gathered if one.host), most=3, mark="; "),
         has_calls=any(one.has_calls for _, one in gathered),
         has_collectives=any(len(one.ranks.part.log) for _, one in gathered),
-        notes=notes,
+        notes=(*notes, *dict.fromkeys(note for _, one in gathered for note in one.shared)),
     )
 
 
@@ -118,5 +119,4 @@ def _gathered(
     with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
         ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-        known = attributed(report, scope, work, launches, communication)
-        return gather(report, scope, work, launches, known, ranges, communication, alone)
+        return gather(report, scope, work, launches, ranges, communication, alone)

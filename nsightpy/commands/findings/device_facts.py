@@ -14,29 +14,32 @@ from nsightpy.analysis.findings.copy_use import copy_uses
 from nsightpy.analysis.findings.facts import (
     DeviceFacts,
     IdleFacts,
-    LongestGap,
     Place,
     Repetition,
 )
 from nsightpy.analysis.findings.kernel_use import Gpu, kernel_use, short_cost_ns
-from nsightpy.analysis.idle.gap_activity import activity
 from nsightpy.analysis.idle.host_activity import (
     HostEvents,
-    compiling,
-    described,
     most_in,
     most_sampled,
 )
-from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
+from nsightpy.analysis.idle.host_calls import ALLOCATION, MODULE, kinds_of_calls
 from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, IdleGaps
-from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
+from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
+from nsightpy.commands.findings.host_facts import longest_gap, with_host
 from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.frames import API_CALLS, Frame
-from nsightpy.query.device_gaps import SAMPLE_COLUMNS, gaps_of, host_events, short_modules
-from nsightpy.query.device_time import RankedBudget, attributed
-from nsightpy.query.idle_time import LaunchReader, ReportIdle, Work
+from nsightpy.query.device_gaps import (
+    HOST_COLUMNS,
+    SAMPLE_COLUMNS,
+    gaps_of,
+    host_events,
+    short_modules,
+)
+from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
+from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work
 from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, clocks_in, rank_part
 from nsightpy.query.scope import Scope
@@ -45,6 +48,12 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_time
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
+# The causes that time outside of CUDA counts for.
+_OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
+SHARED = (
+    "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
+    "another."
+)
 # What the host did is looked at from this part of a window on.
 LEAST_SHARE = 0.01
 
@@ -61,6 +70,8 @@ class Gathered:
     has_ranges: bool = False
     has_calls: bool = False
     host: str = ""
+    notes: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -70,7 +81,7 @@ class _Source:
     report: SystemReport
     work: Work
     communicates: NDArray[np.bool_]
-    idle: ReportIdle
+    followed: FollowedWork | None
     waiting: Frame
     ranges: Frame | None
     gaps: Mapping[tuple[int, int], IdleGaps]
@@ -83,41 +94,38 @@ def gather(
     scope: Scope,
     work: Work,
     launches: LaunchReader | None,
-    known: tuple[Sequence[RankedBudget], ReportIdle],
     ranges: Frame | None = None,
     communication: tuple[str, ...] = (),
     alone: bool = False,
+    causes: bool = False,
 ) -> Gathered:
     """The facts about each device: over its steady iterations, or else over its whole window.
 
     `work` has names, kinds of memory and shapes, `launches` the ends and threads of calls;
-    `known` are the budgets and the idle time of the whole windows, `ranges` the NVTX ranges. The
-    collectives of a report that is `alone` are looked at where nothing hides a material part.
+    `ranges` are the NVTX ranges. The collectives of a report that is `alone` are looked at where
+    nothing hides a material part. The budgets tell the `causes` of idle time where that is wanted.
     """
-    rows, idle = known
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    followed = followed_work(work, communicates, launches)
     waits = None if launches is None or launches.waiting is None else launches.waiting()
     calls = None
-    if idle.followed is not None and waits is not None:
-        calls = replace(calls_of(report, idle.followed.calls, waits[0]), ranges=ranges)
+    if followed is not None and waits is not None:
+        calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
     steady = steady_places(report, scope, work, calls) or {}
-    if steady:
-        windows = {place: one.window for place, one in steady.items()}
-        rows, idle = attributed(
-            report, scope, work, launches, communication, windows, followed=idle.followed
-        )
+    counted = {place: one.window for place, one in steady.items()} or None
+    rows, notes = _budgets(report, scope, work, followed, communication, counted, causes)
     waiting = Frame.empty(API_CALLS, CALL_COLUMNS)
     if waits is not None:
         waiting = Frame.concatenate(waits).ordered()
     windows = {(row.pid, row.device): row.budget.window for row in rows}
-    communicates = is_communication(work.kernels.labels("name"), communication)
     source = _Source(
         report,
         work,
         communicates,
-        idle,
+        followed,
         waiting,
         ranges,
-        gaps_of(work, idle, waiting, windows),
+        gaps_of(work, followed, waiting, windows),
         _gpus(report),
         steady,
     )
@@ -130,18 +138,36 @@ def gather(
         rows,
         steady,
         work.kernels.rows,
-        _unlaunched(idle, work),
+        _unlaunched(followed, work),
         ranges is not None and ranges.rows > 0,
         launches is not None,
         "" if rows else _sampled(report),
+        notes,
+        _shared(report, list(windows)),
     )
 
 
-def _unlaunched(idle: ReportIdle, work: Work) -> int:
+def _budgets(
+    report: SystemReport,
+    scope: Scope,
+    work: Work,
+    followed: FollowedWork | None,
+    communication: tuple[str, ...],
+    windows: Mapping[tuple[int, int], Spans] | None,
+    causes: bool,
+) -> tuple[Sequence[RankedBudget], tuple[str, ...]]:
+    """The budgets of the devices, with the causes of idle time if wanted; what is said of those."""
+    if not causes:
+        return rank_budgets(report, scope, *work, communication=communication, windows=windows), ()
+    rows, idle = attributed(report, scope, work, followed, communication, windows)
+    return rows, idle.notes
+
+
+def _unlaunched(followed: FollowedWork | None, work: Work) -> int:
     """Kernels without a recorded launch; 0 where launches were not followed."""
-    if idle.followed is None:
+    if followed is None:
         return 0
-    return int(np.count_nonzero(idle.followed.work.launch[: work.kernels.rows] == NO_TIME))
+    return int(np.count_nonzero(followed.work.launch[: work.kernels.rows] == NO_TIME))
 
 
 def _hidden(rows: Sequence[RankedBudget]) -> bool:
@@ -162,12 +188,28 @@ def _gpus(report: SystemReport) -> dict[tuple[int, int], Gpu]:
     }
 
 
+def _shared(report: SystemReport, places: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """What is said where several processes worked on one GPU."""
+    devices = report.frame("devices")
+    columns = (devices.ints("pid").tolist(), devices.ints("device").tolist())
+    names, uuids = devices.labels("name"), devices.labels("uuid")
+    gpus: dict[str, tuple[str, set[int]]] = {}
+    for row, place in enumerate(zip(*columns, strict=True)):
+        if place in places and uuids[row]:
+            gpus.setdefault(uuids[row], (names[row], set()))[1].add(place[0])
+    return tuple(SHARED.format(len(pids), name) for name, pids in gpus.values() if len(pids) > 1)
+
+
 def _devices(source: _Source, rows: Sequence[RankedBudget]) -> dict[tuple[int, int], DeviceFacts]:
-    lost = any(
-        gaps.causes[:, HOST_GAP].sum() >= LEAST_SHARE * row.budget.window_ns
+    known = [
+        (source.gaps[place].totals, LEAST_SHARE * row.budget.window_ns)
         for row in rows
-        if (gaps := source.gaps.get((row.pid, row.device))) is not None
-    )
+        if (place := (row.pid, row.device)) in source.gaps
+    ]
+    lost = any(causes["host-gap"] >= least for causes, least in known)
+    if not lost and any(sum(causes[one] for one in _OUTSIDE) >= least for causes, least in known):
+        # shorter stretches matter where they are spent in MPI
+        lost = source.report.frame("mpi_calls", HOST_COLUMNS).rows > 0
     events = host_events(source.report, source.ranges) if lost else {}
     return {(row.pid, row.device): _device(source, row, events.get(row.pid)) for row in rows}
 
@@ -208,7 +250,7 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
 
 def _in_graphs(source: _Source, rows: NDArray[np.int64] | None) -> bool:
     """Whether most kernels were launched by the call that launched the one before, too."""
-    followed = source.idle.followed
+    followed = source.followed
     if followed is None:
         return False
     launch = followed.work.launch[: source.work.kernels.rows]
@@ -235,53 +277,24 @@ def _idle_facts(
         worst,
         run_ahead_lost_ns=gaps.run_ahead_lost_ns,
         drained=int(np.count_nonzero(gaps.drained)),
-        longest=_longest(gaps, window, events),
+        longest=longest_gap(gaps, window, events),
         calls=_calls(source, place, gaps),
         blocked_by=_blocked_by(source, place, gaps),
     )
-    if events is None or not causes["host-gap"]:
+    if events is None or not any(causes[cause] for cause in _OUTSIDE):
         return facts
-    return _with_host(facts, gaps, window, events)
-
-
-def _with_host(facts: IdleFacts, gaps: IdleGaps, window: Spans, events: HostEvents) -> IdleFacts:
-    """The facts with what the threads did in host gaps; MPI and compilation counted apart."""
-    lost = gaps.causes[:, HOST_GAP] > 0
-    texts, mpi, compiled = [], 0, 0
-    for tid in np.unique(gaps.thread[lost]).tolist():
-        own = lost & (gaps.thread == tid)
-        time = union(gaps.opened[own], gaps.closed[own])
-        thread = events.of_thread(tid)
-        calls = union(thread.mpi_calls.ints("start_ns"), thread.mpi_calls.ints("end_ns"))
-        mpi += overlap_total(calls, time)
-        compiled += overlap_total(compiling(thread.ranges) - calls, time)
-        texts.append((time.total, described(time, thread, window)))
-    causes = dict(facts.causes)
-    mpi = min(mpi, causes["host-gap"])
-    compiled = min(compiled, causes["host-gap"] - mpi)
-    causes["host-gap"] -= mpi + compiled
-    return replace(
-        facts, causes=causes, mpi_ns=mpi, compiling_ns=compiled, host=max(texts)[1] if texts else ""
-    )
-
-
-def _longest(gaps: IdleGaps, window: Spans, events: HostEvents | None) -> LongestGap | None:
-    if not len(gaps):
-        return None
-    row = int(np.argmax(gaps.length))
-    cause = CAUSES[int(np.argmax(gaps.causes[row]))]
-    place = Place(int(gaps.opened[row]), int(gaps.length[row]))
-    return LongestGap(place, cause, activity(gaps, row, window, events))
+    return with_host(facts, gaps, window, events)
 
 
 def _calls(source: _Source, place: tuple[int, int], gaps: IdleGaps) -> dict[str, str]:
     """The function that most of the time of a cause was spent in, where one stands out."""
     found = {}
     calls = source.waiting.at(pid=place[0])
+    allocates = kinds_of_calls(calls.labels("name")) == ALLOCATION
     for cause in ("sync-drain", "allocation", "first-launch"):
         rows = gaps.causes[:, CAUSES.index(cause)] > 0
         time = union(gaps.opened[rows], gaps.closed[rows])
-        name, share = most_in(time, calls)
+        name, share = most_in(time, calls.take(allocates == (cause == "allocation")))
         if share > 0:
             found[cause] = name
     return found
@@ -307,7 +320,7 @@ def _repetition(source: _Source, place: tuple[int, int], window: Spans) -> Repet
     first, last = min(starts), max(ends)
     called = [
         int(calls.ints("start_ns")[mine].min())
-        for calls in (_launch_calls(source.idle), source.waiting)
+        for calls in (source.followed.calls if source.followed else None, source.waiting)
         if calls is not None and (mine := calls.ints("pid") == place[0]).any()
     ]
     lead = max(first - min(called), 0) if called else 0
@@ -337,10 +350,6 @@ def _sampled(report: SystemReport) -> str:
         return ""
     at = samples.ints("time_ns")
     return most_sampled(Spans.of(int(at.min()), int(at.max()) + 1), samples)
-
-
-def _launch_calls(idle: ReportIdle) -> Frame | None:
-    return None if idle.followed is None else idle.followed.calls
 
 
 def _outside(frames: Sequence[Frame], window: Spans) -> str:

@@ -61,7 +61,8 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     next_steps, idle, gaps. Where a steady state is known, all but header and nvtx are about it.
     """
     request = Request.of(reports, **common)
-    mapped = request.map(partial(read_part, scope=request.scope), ranked=True)
+    alone = len(request.ranks) == 1
+    mapped = request.map(partial(read_part, scope=request.scope, alone=alone), ranked=True)
     parts = mapped.values
     budgets = sorted((row for part in parts for row in part.budgets), key=budget_order)
     kernel_statistics = merge([part.kernels for part in parts]).statistics()

@@ -22,7 +22,6 @@ from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.device_time import (
     RankedBudget,
-    attributed,
     budget_order,
     doubtful_names,
     read_work,
@@ -114,7 +113,7 @@ class Part:
     idle_notes: tuple[str, ...]
 
 
-def read_part(report: SystemReport, *, scope: Scope) -> Part:
+def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
     """Everything that the summary needs of one report."""
     with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
@@ -123,8 +122,7 @@ def read_part(report: SystemReport, *, scope: Scope) -> Part:
         operations = scope.narrow(report, work.operations)
         columns = RANGE_COLUMNS
         ranges = scope.narrow(report, report.frame("nvtx_ranges", columns))
-        _, idle = known = attributed(report, scope, work, launches)
-        gathered = gather(report, scope, work, launches, known, ranges)
+        gathered = gather(report, scope, work, launches, ranges, alone=alone, causes=True)
         # one window for one answer: that of the findings
         kernels = in_steady(kernels, gathered.steady)
         operations = in_steady(operations, gathered.steady)
@@ -142,7 +140,7 @@ def read_part(report: SystemReport, *, scope: Scope) -> Part:
         ranges=tally_ranges(ranges),
         gathered=gathered,
         doubtful=doubtful_names(kernels, ()),
-        idle_notes=idle.notes,
+        idle_notes=gathered.notes,
     )
 
 

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.frames import Frame
-from nsightpy.readers.host_calls import LAUNCHING, SYNCHRONISING
+from nsightpy.readers.host_calls import ALLOCATING, LAUNCHING, SYNCHRONISING
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.launch_calls import LAST_LAUNCH_CLASS, launch_calls, only_process
 from nsightpy.readers.nsys.sync_calls import (
     CLASSES,
     COLUMNS,
     calls_named,
-    long_calls,
+    holding_calls,
     sync_calls,
 )
 from nsightpy.readers.nsys.tables import NsysExport
@@ -68,9 +68,7 @@ class NsysCalls:
         if not self._are_few:
             return sync_calls(self._export)
         calls = self._frame(_READ)
-        values = calls.labels("name").values
-        copies = calls.labels("name").equals([name for name in values if "Async" in name])
-        return _waits(calls, _begins(calls, SYNCHRONISING) & ~copies)
+        return _waits(calls, _synchronise(calls))
 
     def named(self, *prefixes: str) -> Frame:
         if not self._are_few:
@@ -78,11 +76,13 @@ class NsysCalls:
         calls = self._frame(_READ)
         return _waits(calls, _begins(calls, prefixes))
 
-    def lasting(self, least_ns: int) -> Frame:
-        if not self._are_few:
-            return long_calls(self._export, least_ns)
-        calls = self._frame(_READ)
-        return _waits(calls, calls.ints("end_ns") - calls.ints("start_ns") >= least_ns)
+    def holding(self, least_ns: int) -> tuple[Frame, Frame]:
+        calls = self._frame(_READ) if self._are_few else holding_calls(self._export, least_ns)
+        start, end = calls.ints("start_ns"), calls.ints("end_ns")
+        lasting = ((end > start) & (end - start >= least_ns)) | _begins(calls, ALLOCATING)
+        if self._are_few:
+            return self.synchronising(), _waits(calls, lasting)
+        return calls.take(_synchronise(calls)), calls.take(lasting)
 
     def any_named(self, *prefixes: str) -> bool:
         return bool(self._export.strings.matching(*prefixes))
@@ -93,6 +93,13 @@ def _begins(calls: Frame, prefixes: Sequence[str]) -> NDArray[np.bool_]:
     names = calls.labels("name")
     low = tuple(prefix.lower() for prefix in prefixes)
     return names.equals([name for name in names.values if name.lower().startswith(low)])
+
+
+def _synchronise(calls: Frame) -> NDArray[np.bool_]:
+    """Mask of the calls that wait for the GPU."""
+    names = calls.labels("name")
+    copies = names.equals([name for name in names.values if "Async" in name])
+    return _begins(calls, SYNCHRONISING) & ~copies
 
 
 def _waits(calls: Frame, wanted: NDArray[np.bool_]) -> Frame:

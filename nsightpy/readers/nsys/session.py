@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}
 DIAGNOSTIC_SOURCES = {1: "injection", 2: "daemon", 3: "analysis"}
 MOST_KILO = 2**53
 GPU_TABLES = (KERNEL, GRAPH_TRACE, MEMCPY, MEMSET)
+_PYTHON = re.compile(r"python[\d.]*|pt_main_thread")
 _EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 _EXPORT_KEYS = (
     "EXPORT_PRODUCT_VERSION",
@@ -48,7 +50,7 @@ class Session:
     """One capture. Times in ns; None where the export does not say.
 
     `utc_ns` is the UTC time at the report's time zero; an event's UTC time is
-    utc_ns + start - shift_ns.
+    utc_ns + start - shift_ns. `programs` are the files that its processes ran, as far as known.
     """
 
     host: str
@@ -60,6 +62,7 @@ class Session:
     duration_ns: int | None
     graph_mode: str
     uuid: str
+    programs: frozenset[str] = frozenset()
 
     @property
     def start_utc(self) -> str | None:
@@ -117,6 +120,13 @@ def process_names(export: NsysExport, pids: Iterable[int]) -> dict[int, str]:
         return {}
     query = sa.select(table.c.pid, table.c.name).where(table.c.pid.in_(sorted(wanted)))
     return {pid: str(name or "") for pid, name in export.file.rows(query) if pid in wanted}
+
+
+def program_of(name: str) -> str:
+    """The program that a process's name says: its file, all interpreters of Python as one."""
+    file = PureWindowsPath(name).name.lower().removesuffix(".exe")
+    # PyTorch gives its main thread, and so the process, a name of its own
+    return "python" if _PYTHON.fullmatch(file) else file
 
 
 def devices(export: NsysExport) -> Frame:

@@ -8,7 +8,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, Frame, Labels
-from nsightpy.readers.host_calls import SYNCHRONISING
+from nsightpy.readers.host_calls import ALLOCATING, SYNCHRONISING
 from nsightpy.readers.nsys.columns import column, number, process_of, thread_of
 from nsightpy.readers.nsys.events import RUNTIME, without_version
 from nsightpy.readers.nsys.tables import NsysExport
@@ -20,9 +20,7 @@ COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 
 def sync_calls(export: NsysExport) -> Frame:
     """start_ns, end_ns, pid, tid and name of every synchronising call, by start."""
-    found = export.strings.matching(*SYNCHRONISING)
-    names = export.strings.labels(np.asarray(found, dtype=np.int64))
-    ids = [i for row, i in enumerate(found) if "Async" not in names[row]]
+    ids = _synchronising(export)
     if not ids:
         return Frame.empty(API_CALLS, COLUMNS)
     return _calls(export, lambda table: sa.or_(*(table.c.nameId == i for i in ids)))
@@ -36,9 +34,22 @@ def calls_named(export: NsysExport, prefixes: Sequence[str]) -> Frame:
     return _calls(export, lambda table: sa.or_(*(table.c.nameId == i for i in ids)))
 
 
-def long_calls(export: NsysExport, least_ns: int) -> Frame:
-    """The same of every call that took at least so long, whatever it did."""
-    return _calls(export, lambda table: table.c["end"] - table.c["start"] >= least_ns)
+def holding_calls(export: NsysExport, least_ns: int) -> Frame:
+    """The same of every call that synchronises, allocates or took at least so long."""
+    ids = sorted({*_synchronising(export), *export.strings.matching(*ALLOCATING)})
+    return _calls(
+        export,
+        lambda table: sa.or_(
+            table.c["end"] - table.c["start"] >= least_ns, *(table.c.nameId == i for i in ids)
+        ),
+    )
+
+
+def _synchronising(export: NsysExport) -> list[int]:
+    """The ids of the names of functions that wait for the GPU."""
+    found = export.strings.matching(*SYNCHRONISING)
+    names = export.strings.labels(np.asarray(found, dtype=np.int64))
+    return [i for row, i in enumerate(found) if "Async" not in names[row]]
 
 
 def _calls(export: NsysExport, wanted: Callable[[sa.TableClause], sa.ColumnElement[bool]]) -> Frame:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.frames import Frame
-from nsightpy.readers.host_calls import LAUNCHING, SYNCHRONISING
+from nsightpy.readers.host_calls import ALLOCATING, LAUNCHING, SYNCHRONISING
 
 _LAUNCH = ("start_ns", "pid", "correlation_id")
 _CALL = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -48,8 +48,10 @@ class TraceCalls:
     def named(self, *prefixes: str) -> Frame:
         return self._some(self._named(lambda name: name.startswith(prefixes)))
 
-    def lasting(self, least_ns: int) -> Frame:
-        return self._some(self._calls.ints("end_ns") - self._calls.ints("start_ns") >= least_ns)
+    def holding(self, least_ns: int) -> tuple[Frame, Frame]:
+        length = self._calls.ints("end_ns") - self._calls.ints("start_ns")
+        allocating = self._named(lambda name: name.startswith(ALLOCATING))
+        return self.synchronising(), self._some(allocating | (length >= least_ns))
 
     def any_named(self, *prefixes: str) -> bool:
         return bool(self._named(lambda name: name.startswith(prefixes)).any())
