@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -17,9 +17,6 @@ from nsightpy.cli.options import (
     tell,
     top_option,
 )
-
-if TYPE_CHECKING:
-    from nsightpy.results.rooflines import Roofline
 
 
 @click.command("roofline")
@@ -70,20 +67,7 @@ def command(**options: Any) -> None:
 
         rows = rows_shown(result, options)
         deliver_text(lambda out: print_roofline(result, out, rows), options)
-    elif options["format_"] == "json":
-        deliver(as_json(result), options)
     else:
         show(result, options)
         return
     tell(result, options)
-
-
-def as_json(result: Roofline) -> bytes:
-    """The document of every command, and in it what is known of each kernel beside its points."""
-    import json
-
-    from nsightpy.render.formats import finite, to_json
-    from nsightpy.render.roofline.kernels import kernel_records
-
-    document = {**json.loads(to_json(result)), "kernels": finite(kernel_records(result))}
-    return f"{json.dumps(document, indent=2, ensure_ascii=True)}\n".encode()

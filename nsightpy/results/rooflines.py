@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from nsightpy.results import Table
 
@@ -254,6 +255,37 @@ class Roofline(Table):
     def tool_versions(self) -> tuple[str, ...]:
         """The ncus that profiled, as far as the reports show."""
         return tool_versions(self.launches)
+
+    def members(self) -> dict[str, Any]:
+        """What is known of each kernel and shape beside its points, of its typical launch."""
+        return {"kernels": [_record(variant, self.naming) for variant in self.variants]}
+
+
+def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
+    one = variant.typical
+    speed = one.speed
+    return {
+        "kernel": one.named(naming),
+        "grid": one.grid or None,
+        "block": one.block or None,
+        "launches": len(variant.launches),
+        "id": one.launch,
+        "verdict": variant.verdict,
+        "rules": [
+            {
+                "rule": each.rule,
+                "title": each.title,
+                "speedup_pct": each.speedup_pct,
+                "scope": each.scope or None,
+            }
+            for each in one.rules
+        ],
+        "stalls": [{"reason": reason, "cycles": cycles} for reason, cycles in speed.stalls],
+        "latency_cycles": speed.latency_cycles,
+        "theoretical_occupancy_pct": speed.theoretical_occupancy_pct,
+        "achieved_occupancy_pct": speed.achieved_occupancy_pct,
+        "occupancy_limited_by": list(speed.limiters),
+    }
 
 
 def tool_versions(launches: Iterable[RooflineLaunch]) -> tuple[str, ...]:

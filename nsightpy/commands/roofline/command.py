@@ -38,6 +38,7 @@ NAMES = ("demangled", "base", "mangled")
 ROWS = ("launch", "variant")
 _MHZ = re.compile(r"(\d+(?:\.\d+)?)\s*(?:mhz)?", re.IGNORECASE)
 MORE_FIELDS = (*ORIGIN, *SPREAD)
+MEMBERS = {"kernels": {"type": "array", "items": {"type": "object"}}}
 
 
 @command_function
@@ -59,10 +60,9 @@ def roofline(
     of the SMs, never what was achieved; `ceilings` is a file of measured limits for the picture;
     `top` keeps the longest launches, `nvtx` those inside a range, `kernel_name` those of one kernel
     (a name with * for anything, or regex:EXPRESSION), `launch_id` those with these ids (3,7-9);
-    `name` is the one that is shown. Several reports are read in
-    worker processes, and their rows end with rank and report. `by`: launch, or variant: the launch
-    of median duration speaks for all of its kernel and shape, whose spread ends the row. Raises
-    UsageError and ReportError.
+    `name` is the one that is shown. Rows of several reports end with rank and report. `by`: launch,
+    or variant: the launch of median duration speaks for all of its kernel and shape, whose spread
+    ends the row. Raises UsageError and ReportError.
     """
     require_choice("name", name, NAMES)
     require_choice("by", by, ROWS)

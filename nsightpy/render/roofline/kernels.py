@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from nsightpy.render.escape import printable
-from nsightpy.results.rooflines import Roofline, RooflineLaunch, RooflineVariant
+from nsightpy.results.rooflines import RooflineLaunch
 from nsightpy.units import significant
 
 MOST_RULES, MOST_STALLS = 4, 3
@@ -15,38 +13,6 @@ _LEAST_PCT, _ALL_PCT = 1.0, 99.5
 def kernel_lines(launch: RooflineLaunch) -> list[str]:
     """Sentences for people, each only where its figures were measured."""
     return [line for line in (_rules(launch), _stalls(launch), _occupancy(launch)) if line]
-
-
-def kernel_records(result: Roofline) -> list[dict[str, Any]]:
-    """One record per kernel and shape, of its launch of median duration."""
-    return [_record(variant, result.naming) for variant in result.variants]
-
-
-def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
-    one = variant.typical
-    speed = one.speed
-    return {
-        "kernel": one.named(naming),
-        "grid": one.grid or None,
-        "block": one.block or None,
-        "launches": len(variant.launches),
-        "id": one.launch,
-        "verdict": variant.verdict,
-        "rules": [
-            {
-                "rule": each.rule,
-                "title": each.title,
-                "speedup_pct": each.speedup_pct,
-                "scope": each.scope or None,
-            }
-            for each in one.rules
-        ],
-        "stalls": [{"reason": reason, "cycles": cycles} for reason, cycles in speed.stalls],
-        "latency_cycles": speed.latency_cycles,
-        "theoretical_occupancy_pct": speed.theoretical_occupancy_pct,
-        "achieved_occupancy_pct": speed.achieved_occupancy_pct,
-        "occupancy_limited_by": list(speed.limiters),
-    }
 
 
 def _rules(launch: RooflineLaunch) -> str:
