@@ -15,10 +15,14 @@ PARTS = (
     "exposed communication",
     "copies alone",
     "opaque CUDA graphs",
-    "idle: launch-starved",
-    "idle: blocking",
-    "idle: dependency-stalled",
-    "idle: unattributed",
+    "idle: launch-bound",
+    "idle: host-gap",
+    "idle: sync-drain",
+    "idle: first-launch",
+    "idle: allocation",
+    "idle: staging",
+    "idle: queued",
+    "idle: unknown",
 )
 UNITS = ("step", "window", "launch")
 SECTIONS = ("kernel", "collective", "range")
@@ -55,7 +59,8 @@ class UnitSummary:
     """One unit of a run: `duration_ns` is that of its median one, which `parts` add up to.
 
     `parts` are in the order of PARTS. Of `count` units, `samples` are some: the duration and the
-    parts of each, in ns. `works` is what ran in the unit.
+    parts of each, in ns. `works` is what ran in the unit; `order` are the places of kernels among
+    them in the order in which one unit launched them, on one device, as far as it is kept.
     """
 
     duration_ns: int
@@ -63,6 +68,7 @@ class UnitSummary:
     count: int
     samples: tuple[tuple[int, ...], ...] = ()
     works: tuple[WorkSummary, ...] = ()
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
