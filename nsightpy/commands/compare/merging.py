@@ -1,0 +1,134 @@
+"""The summary of one run from the parts of its reports: means over its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nsightpy.analysis.comparison.attribution import reconciled, whole_parts
+from nsightpy.analysis.comparison.kernel_names import category_of
+from nsightpy.analysis.comparison.unit_works import UnitWorks, typical
+from nsightpy.commands.compare.circumstances import of_run
+from nsightpy.commands.compare.collective_works import collective_works
+from nsightpy.commands.compare.report_part import PlaceUnits, ReportPart
+from nsightpy.frames import Ints
+from nsightpy.reports.system import SystemReport
+from nsightpy.results.run_summary import RunSummary, UnitSummary, WorkSummary
+
+# So many units of a run are kept one by one, and so many kernels and ranges with them.
+MOST_SAMPLES = 64
+MOST_SAMPLED = 200
+MOST_RANGES = 200
+
+
+def run_summary(
+    name: str,
+    results: Sequence[tuple[SystemReport, ReportPart]],
+    notes: Sequence[str],
+    kinds: Sequence[str],
+) -> RunSummary:
+    """The summary of one run from the parts of its reports, whose ranks are known.
+
+    `kinds` are those units (step, window) that are wanted; reports without GPU work do not count.
+    """
+    parts = [part for _, part in results]
+    working = [one for one in results if one[1].units]
+    units = {
+        kind: unit_summary(
+            [one for _, part in working for one in part.units[kind]],
+            collective_works(working, kind),
+        )
+        for kind in kinds
+    }
+    ranks = {report.rank_of(pid)[0] for report, _ in results for pid in report.pids}
+    devices = len(
+        {
+            (place, one.place)
+            for place, part in enumerate(parts)
+            for one in part.units.get("window", ())
+        }
+    )
+    known = [part.circumstances for part in parts]
+    said = [*notes, *(note for part in parts for note in part.notes)]
+    return RunSummary(
+        results[0][0].kind,
+        name,
+        units,
+        of_run(known, len(ranks - {None}), devices),
+        tuple(dict.fromkeys(said)),
+    )
+
+
+def unit_summary(places: Sequence[PlaceUnits], collectives: Sequence[WorkSummary]) -> UnitSummary:
+    """The units of all devices as one: step by step the mean over devices."""
+    length = min(len(place.parts) for place in places)
+    rows = [_job_unit([place.parts[unit - length] for place in places]) for unit in range(length)]
+    parts = np.asarray(rows, dtype=np.int64)
+    duration, typical_parts = reconciled(parts)
+    kept = _some(length)
+    samples = np.concatenate([parts.sum(axis=1)[:, None], parts], axis=1)[kept]
+    kernels = _works("kernel", [place.kernels for place in places], length, kept)
+    found = [place.ranges for place in places if place.ranges is not None]
+    ranges = _works("range", found, length, kept)[:MOST_RANGES]
+    busiest = max(places, key=lambda place: len(place.kernels.order))
+    numbers = {work.name: number for number, work in enumerate(kernels)}
+    return UnitSummary(
+        duration,
+        tuple(typical_parts.tolist()),
+        min(place.covered for place in places),
+        tuple(map(tuple, samples.tolist())) if length > 1 else (),
+        (*kernels, *collectives, *ranges),
+        tuple(numbers[name] for name in busiest.kernels.order if name in numbers),
+    )
+
+
+def _job_unit(parts: Sequence[Ints]) -> Ints:
+    """One unit of the job: the mean over devices, in whole ns."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = np.mean(parts, axis=0)
+    return whole_parts(middle, round(float(middle.sum())))
+
+
+def _some(count: int) -> Ints:
+    if count <= MOST_SAMPLES:
+        return np.arange(count)
+    return np.unique(np.linspace(0, count - 1, MOST_SAMPLES).round().astype(np.int64))
+
+
+def _works(
+    section: str, found: Sequence[UnitWorks], length: int, kept: Ints
+) -> tuple[WorkSummary, ...]:
+    """What ran in one unit, over these devices on average, most time first."""
+    counts: dict[str, float] = {}
+    times: dict[str, np.ndarray] = {}
+    regular: dict[str, bool] = {}
+    paths: dict[str, str] = {}
+    positions: dict[str, float] = {}
+    for one in found:
+        paths = one.paths | paths
+        positions = one.positions | positions
+        for row, name in enumerate(one.names):
+            own = one.totals[row, one.totals.shape[1] - length :]
+            counts[name] = counts.get(name, 0.0) + float(one.counts[row])
+            times[name] = times.get(name, np.zeros(length)) + own
+            regular[name] = regular.get(name, True) and one.regular[row]
+    devices = max(len(found), 1)
+    totals = {name: typical(own / devices, regular[name]) for name, own in times.items()}
+    ordered = sorted(totals, key=lambda name: (-totals[name], name))
+    return tuple(
+        WorkSummary(
+            section,
+            name,
+            counts[name] / devices,
+            totals[name],
+            paths.get(name, ""),
+            positions.get(name),
+            category_of(name) if section == "kernel" else "",
+            tuple(np.rint(times[name][kept] / devices).astype(np.int64).tolist())
+            if length > 1 and place < MOST_SAMPLED
+            else (),
+        )
+        for place, name in enumerate(ordered)
+    )
