@@ -28,7 +28,7 @@ NO_SPREAD = "one value a side, so no interval"
 
 
 def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> tuple[str, int]:
-    """The unit of a column of times, and decimals that show its largest change with three digits."""
+    """The unit of a column of times, and the decimals that give its largest change three digits."""
     unit, scale = time_unit_for(values)
     largest = max((abs(one) for one in deltas if one is not None), default=0) / scale
     if not largest or scale == 1:
@@ -142,16 +142,15 @@ def answer(result: Comparison) -> str:
     step = result.step
     times = time_change(step.before_ns, step.after_ns)
     change = percent_change(step.ratio)
-    if step.verdict == SLOWER or step.verdict == FASTER:
+    if step.verdict in (SLOWER, FASTER):
         size = change.lstrip("+-") if change.endswith("%") else change
         return f"{subject(result)} is {step.verdict} by {size}: {times}"
     if step.verdict == SAME:
         return f"{subject(result)} takes the same time: {times}, {change}"
     if step.verdict in (NEW, GONE):
         return f"{subject(result)} is {step.verdict}: {times}"
-    return f"Cannot tell whether {subject(result)[0].lower()}{subject(result)[1:]} changed: " + (
-        f"{times}, {change}"
-    )
+    what = f"{subject(result)[0].lower()}{subject(result)[1:]}"
+    return f"Cannot tell whether {what} changed: {times}, {change}"
 
 
 def confidence(result: Comparison) -> str:
