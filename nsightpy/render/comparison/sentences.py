@@ -36,6 +36,24 @@ def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> 
     return unit, min(max(2 - math.floor(math.log10(largest)), 0), MOST_DECIMALS)
 
 
+def shown_parts(result: Comparison) -> list[ComparedQuantity]:
+    """The parts that take any time on a side, and then what they add up to."""
+    return [*(one for one in result.parts if one.before_ns or one.after_ns), result.step]
+
+
+def unit_of_parts(result: Comparison) -> tuple[str, int]:
+    """The unit of the table of parts, and its decimals."""
+    every = shown_parts(result)
+    times = [value for one in every for value in (one.before_ns, one.after_ns)]
+    return unit_for(times, [one.delta_ns for one in every])
+
+
+def unit_of_changes(rows: Sequence[ComparedQuantity]) -> tuple[str, int]:
+    """The unit of a table of changes, and its decimals."""
+    deltas = [one.delta_ns for one in rows]
+    return unit_for(deltas, deltas)
+
+
 def fixed(value: float | None, unit: str, decimals: int, *, sign: bool = False) -> str:
     """A time in a unit with so many decimals; with `sign`, a change: +1.20, -0.30, 0."""
     if value is None:
@@ -84,6 +102,12 @@ def _change(ratio: float) -> str:
     decimals = 0 if abs(change) >= 9.95 else 1 if abs(change) >= 0.095 else 2
     text = f"{change:+.{decimals}f}"
     return text if float(text) else "0"
+
+
+def plain_time(ns: int) -> str:
+    """A time as somebody would type it: 50 us, 1.5 ms."""
+    unit, scale = time_unit_for([ns])
+    return f"{ns / scale:g} {unit}"
 
 
 def side_name(side: ComparedSide) -> str:
@@ -164,9 +188,7 @@ def confidence(result: Comparison) -> str:
     if step.p_value is not None:
         parts.append(f"p = {significant(step.p_value, 2)}")
     limits = result.limits
-    parts.append(
-        f"limits {significant(100 * limits.relative, 2)} % and {format_time(limits.absolute_ns)}"
-    )
+    parts.append(f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}")
     if step.verdict == CANNOT_TELL and step.runs_needed:
         parts.append(f"{counted(step.runs_needed, 'run')} a side would tell")
     return "; ".join(parts)
@@ -218,6 +240,22 @@ def gate_options(result: Comparison) -> str:
     unit, scale = time_unit_for([noise.absolute_ns])
     tenths = math.ceil(10 * noise.absolute_ns / scale - 1e-9) / 10
     return f"--gate {relative:g}% --gate-ns {tenths:g}{unit}"
+
+
+def changed_rows(
+    rows: Sequence[ComparedQuantity], top: int
+) -> tuple[list[ComparedQuantity], list[ComparedQuantity]]:
+    """The rows to show, and those that are only counted: what rounds to no change, or is beyond."""
+    unit, decimals = unit_of_changes(rows)
+    changed = [one for one in rows if fixed(one.delta_ns, unit, decimals, sign=True) != "0"]
+    shown = changed[:top] or list(rows[:1])
+    return shown, [one for one in rows if not any(one is other for other in shown)]
+
+
+def rest_line(left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str:
+    """How many rows are not shown, and what they change together."""
+    total = fixed(sum(one.delta_ns for one in left), unit, decimals, sign=True)
+    return f"and {counted(len(left), 'more row')}, {total} {unit} together"
 
 
 def contributors(result: Comparison) -> list[ComparedQuantity]:

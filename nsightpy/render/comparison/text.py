@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
@@ -17,13 +18,15 @@ from nsightpy.render.comparison.sentences import (
     same_on_both,
     side_name,
     side_size,
+    unit_of_changes,
+    unit_of_parts,
 )
 from nsightpy.render.comparison.text_tables import (
     parts_table,
     quantities_table,
     renamed_lines,
 )
-from nsightpy.render.escape import printable
+from nsightpy.render.escape import display_width, printable
 from nsightpy.render.text.layout import UNLIMITED, shorten
 from nsightpy.results.comparison import (
     CANNOT_TELL,
@@ -42,6 +45,8 @@ MOST_ROWS = 10
 MOST_RANGES = 5
 PIPED_WIDTH = 140
 LABEL = 9
+# Between a number and its unit no line is broken.
+_BEFORE_UNIT, _TIED = re.compile(r"(?<=\d) (?=(?:%|ns|us|ms|s)\b|%)"), "\u00a0"
 STYLES = {SLOWER: "bold red", FASTER: "bold green", CANNOT_TELL: "bold yellow"}
 
 
@@ -64,15 +69,14 @@ def _styled(text: str, style: str) -> Text:
 
 
 def _head(result: Comparison, width: int) -> Iterator[Text]:
-    """What is compared, what differs, and the answer: five lines where names are short."""
+    """What is compared, what differs, and the answer on the fifth line or above."""
     yield _labelled("Before", _side(result, result.before, width), width)
     yield _labelled("After", _side(result, result.after, width), width)
-    different = differences(result)
-    if different:
-        yield from _filled("Differs", different, width)
-    else:
-        alike = same_on_both(result)
-        yield from _filled("Same", alike or ["nothing that the reports record differs"], width)
+    alike, different = same_on_both(result), differences(result)
+    if alike:
+        yield _labelled("Both", _as_many(alike, width - LABEL), width)
+    nothing = ["nothing that the reports record"]
+    yield _labelled("Differs", _as_many(different or nothing, width - LABEL), width)
     if result.noise is not None:
         yield from _wrapped("Noise", noise_line(result).partition(": ")[2], width, "bold")
         return
@@ -93,27 +97,31 @@ def _labelled(label: str, text: str, width: int) -> Text:
     return line.append(shorten(text, width - LABEL), style="not dim")
 
 
-def _filled(label: str, parts: Sequence[str], width: int) -> Iterator[Text]:
-    """Parts on at most two lines, and how many more there are."""
-    room = width - LABEL
-    text = "; ".join(parts)
-    found = textwrap.wrap(text, room, break_on_hyphens=False)
-    if len(found) > 2:
-        found = [found[0], f"{shorten(found[1], room - 4)} ..."]
-    for place, line in enumerate(found):
-        yield _labelled(label if place == 0 else "", line, width)
+def _as_many(parts: Sequence[str], room: int) -> str:
+    """As many parts as fit on one line, and how many more there are."""
+    for kept in range(len(parts), 0, -1):
+        more = f"; and {len(parts) - kept} more" if kept < len(parts) else ""
+        text = "; ".join(parts[:kept]) + more
+        if display_width(text) <= room:
+            return text
+    more = f"; and {len(parts) - 1} more" if len(parts) > 1 else ""
+    return shorten(parts[0], room - len(more)) + more
 
 
 def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
-    for place, line in enumerate(textwrap.wrap(text, width - LABEL, break_on_hyphens=False)):
+    whole = _BEFORE_UNIT.sub(_TIED, text)
+    for place, line in enumerate(textwrap.wrap(whole, width - LABEL, break_on_hyphens=False)):
         start = _styled(f"{label if place == 0 else '':<{LABEL}}", "dim")
-        yield start.append(line, style=f"not dim {style}".strip())
+        yield start.append(line.replace(_TIED, " "), style=f"not dim {style}".strip())
 
 
 def _sections(result: Comparison, width: int, top: int) -> Iterator[tuple[str, list[Text]]]:
     if any(part.before_ns or part.after_ns for part in result.parts):
-        title = f"What the change of the {result.unit} is made of: these add up to it"
-        yield title, parts_table(result, width)
+        unit = unit_of_parts(result)[0]
+        yield (
+            f"Parts of the {result.unit} ({unit}): their changes add up",
+            parts_table(result, width),
+        )
     found = contributors(result)
     if found:
         yield _contributors_title(result, found), quantities_table(found, width, top)
@@ -122,26 +130,41 @@ def _sections(result: Comparison, width: int, top: int) -> Iterator[tuple[str, l
             "Ranges: their time lies within the parts above",
             quantities_table(result.ranges, width, MOST_RANGES),
         )
+    different = differences(result)
     named = [one for one in found if one.change]
     if named:
-        yield "New, gone, or under another name", renamed_lines(named, width)
+        title = "New, gone, or under another name"
+        yield title, renamed_lines(named, width, *unit_of_changes(found))
+    if _as_many(different, width - LABEL) != "; ".join(different):
+        yield (
+            "What differs between the sides",
+            [_styled(f"  {shorten(one, width - 2)}", "not dim") for one in different],
+        )
     if result.next_steps or result.noise is not None:
         yield "Next", _next(result, width)
 
 
 def _contributors_title(result: Comparison, found: Sequence[ComparedQuantity]) -> str:
     """What the table below is of, and what its changes are made of."""
-    kinds = {"kernel": "Kernels", "collective": "collectives"}
+    kinds = {"kernel": "kernels", "collective": "collectives"}
     named = " and ".join(kinds[one] for one in kinds if any(q.section == one for q in found))
-    counts = any(one.delta_from_count_ns for one in found)
-    split = "; by count + by time = change" if counts else "; launched as often as before"
+    title = f"{named[:1].upper()}{named[1:]} by change per {result.unit}"
+    if any(one.delta_from_count_ns for one in found):
+        return f"{title} (= by count + by time)"
     known = any(one.before_count is not None for one in found)
-    title = f"{named[:1].upper()}{named[1:]} by their change per {result.unit}"
-    return title + (split if known else "")
+    return f"{title}; each launched as often as before" if known else title
 
 
 def _next(result: Comparison, width: int) -> list[Text]:
-    found = [_styled(f"  {printable(command)}", "not dim") for command, _ in result.next_steps]
+    """Commands, never cut, with what they are for where there is room."""
+    steps = list(result.next_steps)
     if result.noise is not None:
-        found.insert(0, _styled(f"  nsightpy compare {gate_options(result)} ...", "not dim"))
+        steps.insert(0, (f"nsightpy compare {gate_options(result)} ...", "a gate above the floor"))
+    found = []
+    for command, why in steps:
+        line = _styled(f"  {printable(command)}", "not dim")
+        reason = f"  # {printable(why)}"
+        if why and display_width(line.plain + reason) <= width:
+            line.append(reason, style="dim")
+        found.append(line)
     return found

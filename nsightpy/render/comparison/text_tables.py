@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 
 from nsightpy.names import readable
 from nsightpy.render.comparison.sentences import (
+    changed_rows,
     fixed,
     interval,
     other_names_text,
     percent_change,
-    unit_for,
+    rest_line,
+    shown_parts,
+    unit_of_changes,
+    unit_of_parts,
 )
 from nsightpy.render.escape import display_width, printable
-from nsightpy.render.text.layout import Shown, lines, short_names
+from nsightpy.render.text.layout import Shown, lines, short_names, shorten
 from nsightpy.results.comparison import FASTER, SLOWER, ComparedQuantity, Comparison
 from nsightpy.units import counted, significant
 
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
 MOST_RENAMED = 8
 BAR, WIDE = 17, 120
+WIDEST_MATCH = 24
 SLOWER_STYLE, FASTER_STYLE = "red", "green"
 STYLES = {SLOWER: SLOWER_STYLE, FASTER: FASTER_STYLE}
 
@@ -31,31 +36,31 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
     """The parts of the unit and their sum, with the changes as bars."""
     from rich.text import Text
 
-    rows = [one for one in result.parts if one.before_ns or one.after_ns]
-    every = [*rows, result.step]
+    every = shown_parts(result)
     deltas = [one.delta_ns for one in every]
-    unit, decimals = unit_for([v for one in every for v in (one.before_ns, one.after_ns)], deltas)
-    largest = max(map(abs, deltas), default=0)
+    unit, decimals = unit_of_parts(result)
+    largest = max(map(abs, deltas[:-1]), default=0)
     columns = [
         Shown("", tuple(one.name for one in every), True),
-        _times(f"before ({unit})", [one.before_ns for one in every], unit, decimals),
-        _times(f"after ({unit})", [one.after_ns for one in every], unit, decimals),
+        _times("before", [one.before_ns for one in every], unit, decimals),
+        _times("after", [one.after_ns for one in every], unit, decimals),
         _times("change", deltas, unit, decimals, sign=True),
         Shown("%", tuple(percent_change(one.ratio).removesuffix(" %") for one in every), False),
     ]
     if width >= WIDE:
         columns.append(Shown("95 % interval", tuple(map(interval, every)), False))
-        columns.append(Shown("verdict", tuple(one.verdict for one in every), True))
+        columns.append(_verdicts(every))
     made = lines(columns, width - BAR - 4, rule=False, fold=False)
     longest = max(map(_width_of, made))
     found = [Text("  ") + made[0]]
     for one, line in zip(every, made[1:], strict=True):
         text = Text("  ") + line
         text.append(" " * (longest - _width_of(line) + 2))
-        text.append_text(change_bar(one.delta_ns, largest, BAR))
-        text.rstrip()
         if one is result.step:
             text.stylize("bold")
+        else:
+            text.append_text(change_bar(one.delta_ns, largest, BAR))
+        text.rstrip()
         found.append(text)
     return found
 
@@ -79,40 +84,46 @@ def change_bar(delta: int, largest: int, cells: int) -> Text:
 
 
 def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> list[Text]:
-    """The first rows, each with its change in count and in duration; how many more there are."""
+    """The first rows, each with its change in count and in duration; how many more there are.
+
+    What rounds to no change is not among the first, but counted.
+    """
     from rich.text import Text
 
-    shown = [one for one in rows[:top] if one.delta_ns] or list(rows[:1])
-    deltas = [one.delta_ns for one in shown]
-    unit, decimals = unit_for(deltas, deltas)
-    columns = [_times(f"change ({unit})", deltas, unit, decimals, sign=True)]
-    columns += _split(shown, unit, decimals)
-    columns.append(
-        Shown("%", tuple(percent_change(one.ratio).removesuffix(" %") for one in shown), False)
-    )
-    columns.append(Shown("95 % interval", tuple(map(interval, shown)), False))
-    columns.append(Shown("verdict", tuple(one.verdict for one in shown), True))
-    columns += _figures(shown)
-    if width >= WIDE:
-        columns.append(_counts(shown))
-        columns.append(_matched(shown))
-    names = tuple(printable(one.name) for one in shown)
-    columns = [one for one in columns if set(one.cells) - {"-", "", "0"} or one is columns[0]]
-    columns.append(Shown("name", names, True))
-    made = lines(columns, width - 2, rule=False, fold=True)
-    heading = len(made) - len(shown)
+    unit, decimals = unit_of_changes(rows)
+    shown, left = changed_rows(rows, top)
+    made = lines(_columns(shown, unit, decimals, width), width - 2, rule=False, fold=True)
     found = [Text("  ") + line for line in made]
-    for one, line in zip(shown, found[heading:], strict=True):
-        style = STYLES.get(one.verdict)
-        if style:
+    for one, line in zip(shown, found[len(made) - len(shown) :], strict=True):
+        if style := STYLES.get(one.verdict):
             place = line.plain.find(one.verdict)
             line.stylize(style, place, place + len(one.verdict))
-    rest = rows[len(shown) :]
-    if rest:
-        total = sum(one.delta_ns for one in rest)
-        said = f"  and {counted(len(rest), 'more row')}, {fixed(total, unit, decimals, sign=True)}"
-        found.append(Text(f"{said} {unit} together", style="dim"))
+    if left:
+        found.append(Text(f"  {rest_line(left, unit, decimals)}", style="dim"))
     return found
+
+
+def _columns(
+    shown: Sequence[ComparedQuantity], unit: str, decimals: int, width: int
+) -> list[Shown]:
+    deltas = [one.delta_ns for one in shown]
+    columns = [_times(f"change ({unit})", deltas, unit, decimals, sign=True)]
+    columns += _split(shown, unit, decimals)
+    intervals = tuple(map(interval, shown))
+    if width >= WIDE or set(intervals) == {"-"}:
+        percents = (percent_change(one.ratio).removesuffix(" %") for one in shown)
+        columns.append(Shown("%", tuple(percents), False))
+    columns += [Shown("95 % interval", intervals, False), _verdicts(shown), *_figures(shown)]
+    if width >= WIDE:
+        matched = (shorten(printable(one.matched_by), WIDEST_MATCH) for one in shown)
+        columns += [_counts(shown), Shown("matched by", tuple(matched), False)]
+    known = [one for one in columns if set(one.cells) - {"-", "", "0"} or one is columns[0]]
+    return [*known, Shown("name", tuple(printable(one.name) for one in shown), True)]
+
+
+def _verdicts(shown: Sequence[ComparedQuantity]) -> Shown:
+    # not a text, since no verdict is ever cut
+    return Shown("verdict", tuple(one.verdict for one in shown), False)
 
 
 def _times(
@@ -167,18 +178,14 @@ def _figure(one: ComparedQuantity, wanted: str) -> str:
     return "-"
 
 
-def _matched(shown: Sequence[ComparedQuantity]) -> Shown:
-    return Shown("matched by", tuple(printable(one.matched_by) for one in shown), True)
-
-
-def renamed_lines(rows: Sequence[ComparedQuantity], width: int) -> list[Text]:
+def renamed_lines(
+    rows: Sequence[ComparedQuantity], width: int, unit: str, decimals: int
+) -> list[Text]:
     """What is new or gone, and what was taken for the same under other names."""
     from rich.text import Text
 
     shown = rows[:MOST_RENAMED]
-    deltas = [one.delta_ns for one in shown]
-    unit, decimals = unit_for(deltas, deltas)
-    changes = [f"{fixed(one, unit, decimals, sign=True)} {unit}" for one in deltas]
+    changes = [f"{fixed(one.delta_ns, unit, decimals, sign=True)} {unit}" for one in shown]
     widest = max(map(len, changes))
     kind = max(len(one.change) for one in shown)
     indent = 2 + kind + 2 + widest + 2
@@ -191,11 +198,14 @@ def renamed_lines(rows: Sequence[ComparedQuantity], width: int) -> list[Text]:
         if not before or not after or before == after:
             found.append(head.append(first or second))
             continue
-        how = f"  (by {printable(one.matched_by)})" if one.matched_by else ""
+        how = f"(matched by {printable(one.matched_by)})" if one.matched_by else ""
         found.append(head.append(first))
         line = Text(" " * indent).append(f"-> {second}")
-        if display_width(how) + display_width(line.plain) <= width:
-            line.append(how, style="dim")
+        if how and display_width(line.plain) + 2 + len(how) <= width:
+            line.append(f"  {how}", style="dim")
+            how = ""
         found.append(line)
+        if how:
+            found.append(Text(f"{' ' * indent}{shorten(how, width - indent)}", style="dim"))
     more = len(rows) - len(shown)
     return [*found, Text(f"  and {counted(more, 'more row')}", style="dim")] if more else found
