@@ -27,6 +27,8 @@ def read_baseline(path: Path | str) -> tuple[RunSummary, ...]:
     """The runs of a baseline. Raises ReportError for anything else, or another version."""
     path = Path(path)
     with file_errors(path):
+        if path.is_dir():
+            raise ReportError(path, "is a directory, not a baseline", _ADVICE)
         if size_of_regular(path) > MOST_BYTES:
             raise ReportError(path, "is too large for a baseline", _ADVICE)
         data = path.read_bytes()

@@ -57,7 +57,7 @@ def print_comparison(result: Comparison, out: Console, top: int | None = None) -
         out.print(line)
     for title, section in _sections(result, width, top or MOST_ROWS):
         out.print()
-        out.print(_styled(title, "bold"))
+        out.print(_styled(shorten(title, width), "bold"))
         for line in section:
             out.print(line)
 
