@@ -85,7 +85,7 @@ def test_the_parts_on_the_screen_are_those_that_take_time() -> None:
 def test_one_run_a_side_says_what_its_interval_is() -> None:
     shown = " ".join(screen(one_run(), 80).split())
     assert "Cannot tell whether the step changed: 41.2 -> 41.5 ms, +0.7 %" in shown
-    assert "over the steps of 1 and 1 runs (the runs' own spread is not covered)" in shown
+    assert "over the steps of one run a side (the runs' own spread is not covered)" in shown
     assert "6 runs a side would tell" in shown
     assert "p =" not in shown
     bare = replace(one_run(), spread="nothing", step=quantity("step", [4.0], [5.0], section="step"))

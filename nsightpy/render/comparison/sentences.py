@@ -156,8 +156,8 @@ def differences(result: Comparison) -> list[str]:
 
 
 def subject(result: Comparison) -> str:
-    """What the answer is about: The step, The window, All launches."""
-    words = {"step": "The step", "window": "The window (no steps found)", "launch": "All launches"}
+    """What the answer is about: The step, The window, The sum of all launches."""
+    words = {"step": "The step", "window": "The window (no steps found)", "launch": "The sum of all launches"}
     return words.get(result.unit, f"The {result.unit}")
 
 
@@ -195,12 +195,14 @@ def confidence(result: Comparison) -> str:
 
 
 def _spread(result: Comparison) -> str:
-    sizes = f"{len(result.before.runs)} and {len(result.after.runs)} runs"
+    before, after = len(result.before.runs), len(result.after.runs)
+    sizes = f"{before} and {after} runs"
+    if before == after:
+        sizes = f"{counted(before, 'run') if before > 1 else 'one run'} a side"
     if result.spread == "runs":
         return f"over {sizes}"
-    if result.spread == "steps":
-        return f"over the {result.unit}s of {sizes} (the runs' own spread is not covered)"
-    return ""
+    what = "launches" if result.unit == "launch" else f"{result.unit}s"
+    return f"over the {what} of {sizes} (the runs' own spread is not covered)"
 
 
 def gate_line(result: Comparison) -> str:
