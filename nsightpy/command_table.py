@@ -94,6 +94,12 @@ _TABLE = (
         folder=True,
         figure="headroom_figure",
     ),
+    Command(
+        "compare",
+        "Runs before against runs after: slower, by how much, why; gates.",
+        folder=True,
+        figure="comparison_figure",
+    ),
     Command("export", "Every frame as parquet or csv, with rank, on one clock.", folder=True),
     Command("cache", "Show or clear the exports that nsightpy keeps."),
 )

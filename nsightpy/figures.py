@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.commands.breakdown import breakdown
+from nsightpy.commands.compare.command import compare
+from nsightpy.commands.compare.runs import Runs
 from nsightpy.commands.headroom.command import headroom
 from nsightpy.commands.iterations import iterations
 from nsightpy.commands.launch_queues import launch_queues
@@ -18,6 +20,7 @@ from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common
 from nsightpy.query.signature import command_function, described, described_by
 from nsightpy.rank_set import Paths
+from nsightpy.render.comparison import plot as comparison_plot
 from nsightpy.render.plots import (
     budget_plot,
     headroom_plot,
@@ -91,3 +94,14 @@ def headroom_figure(
 ) -> Figure:
     """Kernels by share of the step against their roof; options are those of `nsightpy.headroom`."""
     return headroom_plot.headroom_figure(headroom(reports, ncu=ncu, **options), title=title)
+
+
+@described_by(compare)
+def comparison_figure(
+    before: Runs, after: Runs | None = None, *, title: str | None = None, **options: Any
+) -> Figure:
+    """A waterfall from before to after, and the runs as points; options are those of `compare`.
+
+    `title` replaces the names of the runs.
+    """
+    return comparison_plot.comparison_figure(compare(before, after, **options), title=title)

@@ -29,7 +29,10 @@ def collective_works(
     its duration.
     """
     known = [
-        (report, replace(part.collectives, log=replace(part.collectives.log, shown=part.shown[kind])))
+        (
+            report,
+            replace(part.collectives, log=replace(part.collectives.log, shown=part.shown[kind])),
+        )
         for report, part in results
         if part.collectives is not None
     ]

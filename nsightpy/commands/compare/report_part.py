@@ -264,5 +264,5 @@ def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> tuple[str,
     if read.followed is None and read.windows:
         notes.append("Idle time has no causes: the capture holds no CUDA API calls.")
     if "step" not in units:
-        notes += [note for found in read.iterations.values() for note in found.notes]
-    return tuple(dict.fromkeys(notes))
+        notes += [note for found in read.iterations.values() for note in found.notes][:1]
+    return tuple(notes)
