@@ -43,11 +43,7 @@ def notes_on(found: Comparison) -> tuple[str, ...]:
     if found.unit == "launch":
         notes.append(LAUNCHES)
     if found.spread == "steps":
-        notes.append(
-            FEW_RUNS
-            if found.unit == "step"
-            else FEW_RUNS.replace("steady iterations stand", "single launches stand")
-        )
+        notes.append(FEW_RUNS)
     if found.spread == "nothing":
         notes.append(NO_SPREAD)
     notes += _collective_notes(found.collectives)

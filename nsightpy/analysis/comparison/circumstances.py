@@ -24,7 +24,7 @@ def differences(
         if first != second:
             found.append(CircumstanceDifference(name, _text(first), _text(second)))
     launches = [_launches(side.runs, unit) for side in (before, after)]
-    if abs(launches[1] - launches[0]) > SAME_LAUNCHES * max(launches):
+    if unit != "launch" and abs(launches[1] - launches[0]) > SAME_LAUNCHES * max(launches):
         texts = (f"{count:,.0f}" for count in launches)
         found.append(CircumstanceDifference(f"kernels a {unit}", *texts))
     if unit == "step":

@@ -28,7 +28,7 @@ def circumstances_of(
 
 def of_run(parts: Sequence[Mapping[str, str]], ranks: int, devices: int) -> dict[str, str]:
     """Those of all reports of a run; GPUs are counted."""
-    found = {"ranks": format_count(ranks), "devices": format_count(devices)}
+    found = {"ranks": format_count(ranks) if ranks else "", "devices": format_count(devices)}
     for name in dict.fromkeys(name for part in parts for name in part):
         values = [part[name] for part in parts if part.get(name)]
         if name == "GPU":

@@ -135,7 +135,7 @@ def _sections(result: Comparison, width: int, top: int) -> Iterator[tuple[str, l
     if named:
         title = "New, gone, or under another name"
         yield title, renamed_lines(named, width, *unit_of_changes(found))
-    if _as_many(different, width - LABEL) != "; ".join(different):
+    if different and _as_many(different, width - LABEL) != "; ".join(different):
         yield (
             "What differs between the sides",
             [_styled(f"  {shorten(one, width - 2)}", "not dim") for one in different],
