@@ -157,7 +157,11 @@ def differences(result: Comparison) -> list[str]:
 
 def subject(result: Comparison) -> str:
     """What the answer is about: The step, The window, The sum of all launches."""
-    words = {"step": "The step", "window": "The window (no steps found)", "launch": "The sum of all launches"}
+    words = {
+        "step": "The step",
+        "window": "The window (no steps found)",
+        "launch": "The sum of all launches",
+    }
     return words.get(result.unit, f"The {result.unit}")
 
 
