@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -12,6 +13,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from nsightpy.errors import NsightpyError
+from nsightpy.render.comparison.document import comparison_json
 from nsightpy.render.comparison.junit import comparison_junit
 from nsightpy.render.comparison.markdown import code, comparison_markdown
 from nsightpy.render.comparison.plot import comparison_figure, waterfall
@@ -19,7 +21,7 @@ from nsightpy.render.comparison.text import print_comparison
 from nsightpy.render.escape import display_width
 from nsightpy.render.plots.drawing import picture_bytes
 from nsightpy.render.text.terminal import console
-from nsightpy.results.comparison import Comparison, GateOutcome, Limits, NoiseFloor
+from nsightpy.results.comparison import COMPARE_FIELDS, Comparison, GateOutcome, Limits, NoiseFloor
 from tests.support.comparisons import FLASH, comparison, five, hostile, quantity, side
 from tests.support.golden import check_golden
 
@@ -236,3 +238,21 @@ def test_pictures_of_other_comparisons(made: Comparison) -> None:
 def test_nothing_to_draw_is_said() -> None:
     with pytest.raises(NsightpyError, match="steps of both sides to draw"):
         comparison_figure(comparison(step=quantity("step", [1.0], [], section="step")))
+
+
+def test_the_document_says_what_rows_do_not() -> None:
+    made = comparison()
+    document = json.loads(comparison_json(made))
+    assert document["schema"] == "nsightpy.compare/1"
+    assert list(document["rows"][0]) == [field.name for field in COMPARE_FIELDS]
+    assert document["gate"]["failed"] is True
+    assert document["circumstances"] == [
+        {"name": "clocks", "before": "1980 MHz", "after": "1755 MHz"}
+    ]
+    assert len(document["details"]) == len(document["rows"])
+    for row, more in zip(document["rows"], document["details"], strict=True):
+        assert (row["name"], row["section"]) == (more["name"], more["section"])
+        if more["delta_from_count_ns"] is not None:
+            parts = more["delta_from_count_ns"] + more["delta_from_duration_ns"]
+            assert parts == row["delta_ns"]
+    json.loads(comparison_json(hostile()))
