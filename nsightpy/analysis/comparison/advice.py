@@ -32,6 +32,7 @@ _OF_PARTS = (
     ("opaque CUDA graphs", "launches", "what launches the graphs"),
     ("idle: ", "gaps", "the longest idle intervals and their causes"),
 )
+_WAITS = ("ranks", "which rank the others wait for")
 MOST_STEPS = 3
 
 
@@ -55,19 +56,25 @@ def notes_on(found: Comparison) -> tuple[str, ...]:
 
 def _collective_notes(collectives: Sequence[ComparedQuantity]) -> list[str]:
     """Whether collectives changed because ranks wait, or because the transfer changed."""
-    sums = {
-        kind: sum(one.delta_ns for one in collectives if one.name.endswith(f": {kind}"))
-        for kind in ("wait", "transfer")
-    }
+    sums = _waits_and_transfers(collectives)
     whole = sum(one.before_ns or 0 for one in collectives)
-    if max(map(abs, sums.values())) <= 0.01 * whole:
+    if max(map(abs, sums)) <= 0.01 * whole:
         return []
-    wait, transfer = (f"{'+' if ns > 0 else ''}{format_time(ns)}" for ns in sums.values())
+    wait, transfer = (f"{'+' if ns > 0 else ''}{format_time(ns)}" for ns in sums)
     text = (
         f"Collectives: waiting for the last rank changed by {wait}, the transfers themselves by "
         f"{transfer} (mean over ranks)."
     )
     return [text]
+
+
+def _waits_and_transfers(collectives: Sequence[ComparedQuantity]) -> tuple[int, int]:
+    """By how much waiting for other ranks and the transfers changed, in ns."""
+    wait, transfer = (
+        sum(one.delta_ns for one in collectives if one.name.endswith(f": {kind}"))
+        for kind in ("wait", "transfer")
+    )
+    return wait, transfer
 
 
 def next_steps(found: Comparison) -> tuple[tuple[str, str], ...]:
@@ -79,6 +86,7 @@ def next_steps(found: Comparison) -> tuple[tuple[str, str], ...]:
     if found.unit == "launch":
         return ((f"nsightpy roofline {after}", "what limits each kernel"),)
     steps: dict[str, str] = {}
+    wait, transfer = _waits_and_transfers(found.collectives)
     ordered = sorted(found.parts, key=lambda one: -abs(one.delta_ns))
     least = MATERIAL * max((abs(one.delta_ns) for one in ordered), default=0)
     for one in ordered:
@@ -86,5 +94,7 @@ def next_steps(found: Comparison) -> tuple[tuple[str, str], ...]:
             continue
         for part, command, why in _OF_PARTS:
             if one.name.startswith(part):
-                steps.setdefault(f"nsightpy {command} {after}", f"{one.name}: {why}")
+                waits = command == "collectives" and abs(wait) > abs(transfer)
+                what = _WAITS if waits else (command, why)
+                steps.setdefault(f"nsightpy {what[0]} {after}", f"{one.name}: {what[1]}")
     return tuple(list(steps.items())[:MOST_STEPS])

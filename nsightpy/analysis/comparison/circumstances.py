@@ -11,6 +11,8 @@ MOST_VALUES = 4
 UNKNOWN = "not known"
 # Launches in a unit may differ by so much between runs of one program.
 SAME_LAUNCHES = 0.02
+# And steps in a capture by so much.
+SAME_STEPS = 0.1
 
 
 def differences(
@@ -29,7 +31,8 @@ def differences(
         found.append(CircumstanceDifference(f"kernels a {unit}", *texts))
     if unit == "step":
         steps = [sorted({run.units[unit].count for run in side.runs}) for side in (before, after)]
-        if steps[0] != steps[1]:
+        middles = [one[len(one) // 2] for one in steps]
+        if abs(middles[1] - middles[0]) > SAME_STEPS * max(middles):
             first_text, second_text = (_text([str(count) for count in one]) for one in steps)
             found.append(CircumstanceDifference("steps a run", first_text, second_text))
     return tuple(found)

@@ -1,8 +1,9 @@
 """Which kernels, collectives and ranges of two sides are the same thing, and by what evidence.
 
-First that fits: the full name; the name without numbers, then without template arguments; the same
-path (NVTX ranges or operators) and position in it; the order within the iteration, where several
-may stand in the place of one; the class of kernel, of those that autotuners choose.
+First that fits: the full name; the name without numbers, then without template arguments; one in
+the place of several in the order of launches, or several for one; the same path (NVTX ranges or
+operators) and position in it; the same place in the order; the class of kernel, of those that
+autotuners choose.
 """
 
 from __future__ import annotations
@@ -81,9 +82,9 @@ def match(
         search.take(Match((name,), (name,), FULL_NAME))
     for key in (without_numbers, base_of):
         _by_key(search, lambda item, key=key: key(item.name), BASE_NAME)  # type: ignore[misc]
+    _in_place(search, orders, _joined_or_divided)
     _by_path(search)
-    if search.after and all(orders):
-        _by_order(search, orders)
+    _in_place(search, orders, _replaced)
     _by_category(search)
     for name in list(search.before):
         search.take(Match((name,), (), "", GONE))
@@ -166,27 +167,39 @@ def _as_often(one: Item, other: Item) -> bool:
     return abs(one.count - other.count) <= ALIKE * max(one.count, other.count)
 
 
-def _by_order(search: _Search, orders: tuple[Sequence[str], Sequence[str]]) -> None:
+def _in_place(
+    search: _Search,
+    orders: tuple[Sequence[str], Sequence[str]],
+    take: Callable[[_Search, Block], None],
+) -> None:
     """What stands in the place of what between launches that are the same on both sides."""
+    if not search.after or not all(orders):
+        return
     blocks = blocks_between(*orders, search.known)
     for block, _ in sorted(blocks.items(), key=lambda one: (-one[1], one[0])):
-        _match_block(search, block)
+        first, second = (tuple(dict.fromkeys(names)) for names in block)
+        if second and all(name in search.after for name in second):
+            take(search, (first, second))
 
 
-def _match_block(search: _Search, block: Block) -> None:
-    first, second = (tuple(dict.fromkeys(names)) for names in block)
+def _joined_or_divided(search: _Search, block: Block) -> None:
+    """One kernel in the place of several, some of which may run elsewhere, too; and several for
+    one."""
+    first, second = block
     gone = tuple(name for name in first if name in search.before)
-    made = tuple(name for name in second if name in search.after)
-    context = tuple(name for name in first if name not in search.before)
-    if not made or len(made) < len(second) or not (gone or context):
-        return
-    if len(gone) == len(made) and len(gone) == len(first):
-        for one, other in zip(gone, made, strict=True):
+    if len(first) > 1 and len(second) == 1:
+        context = tuple(name for name in first if name not in search.before)
+        search.take(Match(gone, second, ORDER, FUSED, context))
+    elif len(gone) == len(first) == 1 and len(second) > 1:
+        search.take(Match(gone, second, ORDER, SPLIT))
+
+
+def _replaced(search: _Search, block: Block) -> None:
+    """One kernel in the place of another, or several in the order in which they are."""
+    first, second = block
+    if len(first) == len(second) and all(name in search.before for name in first):
+        for one, other in zip(first, second, strict=True):
             search.pair(search.before[one], search.after[other], ORDER)
-    elif len(first) > 1 and len(made) == 1:
-        search.take(Match(gone, made, ORDER, FUSED, context))
-    elif len(gone) == len(first) == 1:
-        search.take(Match(gone, made, ORDER, SPLIT))
 
 
 def _by_category(search: _Search) -> None:
