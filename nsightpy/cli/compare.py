@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
-from nsightpy.cli.options import (
-    asked,
-    common_options,
-    deliver,
-    deliver_text,
-    say,
-    show,
-    tell,
-    top_option,
-)
-
-if TYPE_CHECKING:
-    from nsightpy.results.comparison import Comparison
+from nsightpy.cli.comparison_output import deliver_comparison
+from nsightpy.cli.options import asked, junit_options, say, tell, top_option
 
 SIDES = "nsightpy.sides"
 GATE_FAILED = 3
@@ -53,7 +42,8 @@ class WithSides(click.Command):
 
 
 @click.command("compare", cls=WithSides)
-@common_options
+@click.argument("reports", metavar="RUN...", nargs=-1, required=True)
+@junit_options
 @click.option("--gate", metavar="SHARE", help="What a change must pass to be one: 3%.  [1%]")
 @click.option("--gate-ns", metavar="TIME", help="And in time: 50us.  [1us]")
 @click.option("--gate-on", metavar="NAME", help="Gate a kernel, range or collective.  [step]")
@@ -86,7 +76,9 @@ def command(context: click.Context, /, **options: Any) -> int:
     if options["save_baseline"]:
         say(f"{len(found.after.runs)} runs are kept in {options['save_baseline']}", options)
     if found.rows:
-        _deliver(found, options)
+        deliver_comparison(found, options)
+    else:
+        tell(found, options)
     return GATE_FAILED if found.gate is not None and found.gate.failed else 0
 
 
@@ -98,31 +90,3 @@ def _require_sides(first: Sequence[str], second: Sequence[str], options: dict[st
         raise UsageError(
             "which runs are before and which after? nsightpy compare BEFORE... -- AFTER..."
         )
-
-
-def _deliver(found: Comparison, options: dict[str, Any]) -> None:
-    """Print or write the comparison in the wanted format."""
-    from nsightpy.render.plots.drawing import is_picture, picture_bytes
-
-    output, kind = options["output"], options["format_"]
-    if is_picture(output):
-        from nsightpy.render.comparison.plot import comparison_figure
-
-        deliver(picture_bytes(comparison_figure(found), output), options)
-        tell(found, options)
-    elif output.lower().endswith(".xml"):
-        from nsightpy.render.comparison.junit import comparison_junit
-
-        deliver(comparison_junit(found), options)
-        tell(found, options)
-    elif kind == "markdown":
-        from nsightpy.render.comparison.markdown import comparison_markdown
-
-        deliver(comparison_markdown(found, options["top"]), options)
-    elif kind == "table":
-        from nsightpy.render.comparison.text import print_comparison
-
-        deliver_text(lambda out: print_comparison(found, out, options["top"]), options)
-        tell(found, options)
-    else:
-        show(found, options)

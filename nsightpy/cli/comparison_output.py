@@ -1,13 +1,12 @@
-"""What becomes of a comparison: the screen, a file of any format, a baseline."""
+"""What becomes of a comparison: the screen, or a file of any format."""
 
 from __future__ import annotations
 
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 from nsightpy.cli.options import deliver, deliver_text, show, tell
 from nsightpy.results.comparison import Comparison
-from nsightpy.results.run_summary import RunSummary
 
 
 def deliver_comparison(result: Comparison, options: dict[str, Any]) -> None:
@@ -33,15 +32,13 @@ def deliver_comparison(result: Comparison, options: dict[str, Any]) -> None:
     elif options["format_"] == "junit":
         deliver(comparison_junit(result), options)
     else:
-        show(result, options)
+        show(_first(result, options["top"]), options)
         return
     tell(result, options)
 
 
-def save_baseline(runs: tuple[RunSummary, ...], path: str, *, force: bool) -> None:
-    """Write the runs as a baseline; never over an existing file without `force`."""
-    from nsightpy.render.comparison.baseline import baseline_bytes
-    from nsightpy.render.output import output_file
-
-    with output_file(Path(path), force=force) as file:
-        file.write(baseline_bytes(runs))
+def _first(result: Comparison, top: int | None) -> Comparison:
+    """The step, its parts, and the first rows of what ran."""
+    sections = (result.kernels, result.collectives, result.ranges)
+    shown = (result.step, *result.parts, *(one for rows in sections for one in rows[:top]))
+    return replace(result, rows=tuple(one.row for one in shown))

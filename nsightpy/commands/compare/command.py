@@ -21,7 +21,7 @@ from nsightpy.commands.compare.runs import (
     same_kind,
     summaries,
 )
-from nsightpy.errors import NsightpyError, UsageError
+from nsightpy.errors import NsightpyError, OutputError, UsageError
 from nsightpy.query.request import Common
 from nsightpy.query.signature import command_function
 from nsightpy.readers.baseline import read_baseline
@@ -139,6 +139,9 @@ def _save(path: Path, runs: Sequence[RunSummary], overwrite: bool) -> None:
     from nsightpy.render.comparison.baseline import baseline_bytes
     from nsightpy.render.output import output_file
 
+    for run in runs:
+        if path.exists() and Path(run.name).exists() and path.samefile(run.name):
+            raise OutputError(f"{path}: is one of the reports; give another file.")
     with output_file(path, force=overwrite) as file:
         file.write(baseline_bytes(runs))
 
