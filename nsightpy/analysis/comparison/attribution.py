@@ -6,6 +6,9 @@ import numpy as np
 
 from nsightpy.frames import Floats, Ints
 
+# Fewer launches a unit than this are none.
+_LEAST_COUNT = 1e-9
+
 
 def reconciled(values: Ints, whole: int | None = None) -> tuple[int, Ints]:
     """The median of some times and parts of it that add up to it exactly, in ns.
@@ -59,7 +62,7 @@ def split_change(
     Change in count x mid length + change in length x mid count; the two add up exactly.
     """
     change = after_ns - before_ns
-    if not before_count or not after_count:
+    if min(before_count, after_count) < _LEAST_COUNT:
         return change, 0
     lengths = before_ns / before_count, after_ns / after_count
     by_count = round((after_count - before_count) * (lengths[0] + lengths[1]) / 2.0)
