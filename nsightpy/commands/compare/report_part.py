@@ -81,12 +81,13 @@ class _Read:
     @cached_property
     def windows(self) -> dict[Place, Spans]:
         """What of each device's time the question is about."""
+        places = sorted({place for frame in self.work if frame.rows for place in places_of(frame)})
         chosen = self.scope.windows(self.report)
         if chosen is not None:
-            return chosen
+            return {place: chosen[place] for place in places if place in chosen}
         low, high = self.scope.bounds(self.report)
         found = {}
-        for place in sorted({place for frame in self.work for place in places_of(frame)}):
+        for place in places:
             own = [frame.at(pid=place[0], device=place[1]) for frame in self.work]
             first = min(int(f.ints("start_ns").min()) for f in own if f.rows)
             last = max(int(f.ints("end_ns").max()) for f in own if f.rows)
