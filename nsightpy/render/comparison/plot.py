@@ -113,7 +113,8 @@ def waterfall(result: Comparison) -> list[Bar]:
 
 def _inside(result: Comparison, part: ComparedQuantity, start: int) -> list[Bar]:
     """The kernels or collectives that a part is made of, and what else adds up to it."""
-    rows = {"compute": result.kernels, "exposed communication": result.collectives}
+    kernels = [one for one in contributors(result) if one.section == "kernel"]
+    rows = {"compute": kernels, "exposed communication": result.collectives}
     bars: list[Bar] = []
     reached = start
     for one in _largest(rows.get(part.name, ()), MOST_KERNELS):

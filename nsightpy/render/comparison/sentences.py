@@ -24,6 +24,7 @@ from nsightpy.results.comparison import (
 from nsightpy.units import TIME_UNITS, counted, format_time, significant, time_unit_for
 
 MOST_DECIMALS = 3
+COMMUNICATION = "communication"
 NO_SPREAD = "one value a side, so no interval"
 
 
@@ -37,13 +38,19 @@ def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> 
 
 
 def shown_parts(result: Comparison) -> list[ComparedQuantity]:
-    """The parts that take any time on a side, and then what they add up to."""
-    return [*(one for one in result.parts if one.before_ns or one.after_ns), result.step]
+    """The parts that take any time worth printing, and then what they add up to."""
+    unit, decimals = unit_of_parts(result)
+    found = [
+        part
+        for part in result.parts
+        if any(float(fixed(time or 0, unit, decimals)) for time in (part.before_ns, part.after_ns))
+    ]
+    return [*found, result.step]
 
 
 def unit_of_parts(result: Comparison) -> tuple[str, int]:
     """The unit of the table of parts, and its decimals."""
-    every = shown_parts(result)
+    every = (*result.parts, result.step)
     times = [value for one in every for value in (one.before_ns, one.after_ns)]
     return unit_for(times, [one.delta_ns for one in every])
 
@@ -265,9 +272,13 @@ def rest_line(left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str
 
 
 def contributors(result: Comparison) -> list[ComparedQuantity]:
-    """Kernels and collectives, the greatest change first: they lie within the parts."""
-    every = [*result.kernels, *result.collectives]
-    return sorted(every, key=lambda one: -abs(one.delta_ns))
+    """Kernels and collectives, the greatest change first: they lie within the parts.
+
+    Where there are collectives, their kernels are not told a second time.
+    """
+    known = bool(result.collectives)
+    kernels = (one for one in result.kernels if not (known and one.category == COMMUNICATION))
+    return sorted((*kernels, *result.collectives), key=lambda one: -abs(one.delta_ns))
 
 
 def other_names_text(quantity: ComparedQuantity) -> tuple[str, str]:

@@ -19,7 +19,13 @@ from nsightpy.render.comparison.sentences import (
 )
 from nsightpy.render.escape import display_width, printable
 from nsightpy.render.text.layout import Shown, lines, short_names, shorten
-from nsightpy.results.comparison import FASTER, SLOWER, ComparedQuantity, Comparison
+from nsightpy.results.comparison import (
+    CANNOT_TELL,
+    FASTER,
+    SLOWER,
+    ComparedQuantity,
+    Comparison,
+)
 from nsightpy.units import counted, significant
 
 if TYPE_CHECKING:
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
 MOST_RENAMED = 8
 BAR, WIDE = 17, 120
 WIDEST_MATCH = 24
+FULL_NAME = "full name"
 SLOWER_STYLE, FASTER_STYLE = "red", "green"
 STYLES = {SLOWER: SLOWER_STYLE, FASTER: FASTER_STYLE}
 
@@ -48,8 +55,7 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
         Shown("%", tuple(percent_change(one.ratio).removesuffix(" %") for one in every), False),
     ]
     if width >= WIDE:
-        columns.append(Shown("95 % interval", tuple(map(interval, every)), False))
-        columns.append(_verdicts(every))
+        columns += _confidence(every, tuple(map(interval, every)))
     made = lines(columns, width - BAR - 4, rule=False, fold=False)
     longest = max(map(_width_of, made))
     found = [Text("  ") + made[0]]
@@ -113,17 +119,20 @@ def _columns(
     if width >= WIDE or set(intervals) == {"-"}:
         percents = (percent_change(one.ratio).removesuffix(" %") for one in shown)
         columns.append(Shown("%", tuple(percents), False))
-    columns += [Shown("95 % interval", intervals, False), _verdicts(shown), *_figures(shown)]
+    columns += [*_confidence(shown, intervals), *_figures(shown)]
     if width >= WIDE:
-        matched = (shorten(printable(one.matched_by), WIDEST_MATCH) for one in shown)
-        columns += [_counts(shown), Shown("matched by", tuple(matched), False)]
+        columns += [_counts(shown), *_matched(shown)]
     known = [one for one in columns if set(one.cells) - {"-", "", "0"} or one is columns[0]]
     return [*known, Shown("name", tuple(printable(one.name) for one in shown), True)]
 
 
-def _verdicts(shown: Sequence[ComparedQuantity]) -> Shown:
-    # not a text, since no verdict is ever cut
-    return Shown("verdict", tuple(one.verdict for one in shown), False)
+def _confidence(shown: Sequence[ComparedQuantity], intervals: tuple[str, ...]) -> list[Shown]:
+    """Interval and verdict; nothing where no row has an interval and one can tell of none."""
+    verdicts = tuple(one.verdict for one in shown)
+    if set(intervals) == {"-"} and set(verdicts) == {CANNOT_TELL}:
+        return []
+    # not texts, since no verdict is ever cut
+    return [Shown("95 % interval", intervals, False), Shown("verdict", verdicts, False)]
 
 
 def _times(
@@ -159,6 +168,12 @@ def _count(one: ComparedQuantity) -> str:
         for value in (one.before_count, one.after_count)
     )
     return before if before == after else f"{before} -> {after}"
+
+
+def _matched(shown: Sequence[ComparedQuantity]) -> list[Shown]:
+    """How rows were matched, where not all of them simply have the same name."""
+    cells = tuple(shorten(printable(one.matched_by), WIDEST_MATCH) for one in shown)
+    return [] if set(cells) <= {FULL_NAME, ""} else [Shown("matched by", cells, False)]
 
 
 def _figures(shown: Sequence[ComparedQuantity]) -> list[Shown]:
