@@ -34,7 +34,7 @@ def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> 
     largest = max((abs(one) for one in deltas if one is not None), default=0) / scale
     if not largest or scale == 1:
         return unit, 0 if scale == 1 else 1
-    return unit, min(max(2 - math.floor(math.log10(largest)), 0), MOST_DECIMALS)
+    return unit, min(max(2 - math.floor(math.log10(largest)), 1), MOST_DECIMALS)
 
 
 def shown_parts(result: Comparison) -> list[ComparedQuantity]:
@@ -144,14 +144,16 @@ def side_size(side: ComparedSide, unit: str) -> str:
 
 
 def same_on_both(result: Comparison) -> list[str]:
-    """What all runs of both sides have in common of what they ran on and with."""
+    """What all runs of both sides have in common of what they ran on and with; GPUs first."""
     runs = [*result.before.runs, *result.after.runs]
     first = runs[0].circumstances if runs else {}
-    return [
-        printable(f"{name} {value}")
+    common = {
+        name: value
         for name, value in first.items()
         if value and all(run.circumstances.get(name) == value for run in runs)
-    ]
+    }
+    ordered = sorted(common, key=lambda name: name != "GPU")
+    return [printable(f"{name} {common[name]}") for name in ordered]
 
 
 def differences(result: Comparison) -> list[str]:
@@ -261,12 +263,14 @@ def changed_rows(
     """The rows to show, and those that are only counted: what rounds to no change, or is beyond."""
     unit, decimals = unit_of_changes(rows)
     changed = [one for one in rows if fixed(one.delta_ns, unit, decimals, sign=True) != "0"]
-    shown = changed[:top] or list(rows[:1])
+    shown = changed[:top]
     return shown, [one for one in rows if not any(one is other for other in shown)]
 
 
 def rest_line(left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str:
     """How many rows are not shown, and what they change together."""
+    if not any(one.delta_ns for one in left):
+        return f"{counted(len(left), 'row')} without any change"
     total = fixed(sum(one.delta_ns for one in left), unit, decimals, sign=True)
     return f"and {counted(len(left), 'more row')}, {total} {unit} together"
 

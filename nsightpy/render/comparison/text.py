@@ -22,6 +22,7 @@ from nsightpy.render.comparison.sentences import (
     unit_of_parts,
 )
 from nsightpy.render.comparison.text_tables import (
+    other_rows,
     parts_table,
     quantities_table,
     renamed_lines,
@@ -31,6 +32,8 @@ from nsightpy.render.text.layout import UNLIMITED, shorten
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
+    GONE,
+    NEW,
     SLOWER,
     ComparedQuantity,
     ComparedSide,
@@ -55,7 +58,8 @@ def print_comparison(result: Comparison, out: Console, top: int | None = None) -
     width = out.width if out.width < UNLIMITED else PIPED_WIDTH
     for line in _head(result, width):
         out.print(line)
-    for title, section in _sections(result, width, top or MOST_ROWS):
+    # names are cut on a terminal only
+    for title, section in _sections(result, out.width, top):
         out.print()
         out.print(_styled(shorten(title, width), "bold"))
         for line in section:
@@ -109,13 +113,13 @@ def _as_many(parts: Sequence[str], room: int) -> str:
 
 
 def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
-    whole = _BEFORE_UNIT.sub(_TIED, text)
+    whole = _BEFORE_UNIT.sub(_TIED, text).replace(" -> ", f"{_TIED}->{_TIED}")
     for place, line in enumerate(textwrap.wrap(whole, width - LABEL, break_on_hyphens=False)):
         start = _styled(f"{label if place == 0 else '':<{LABEL}}", "dim")
         yield start.append(line.replace(_TIED, " "), style=f"not dim {style}".strip())
 
 
-def _sections(result: Comparison, width: int, top: int) -> Iterator[tuple[str, list[Text]]]:
+def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple[str, list[Text]]]:
     if any(part.before_ns or part.after_ns for part in result.parts):
         unit = unit_of_parts(result)[0]
         yield (
@@ -124,18 +128,23 @@ def _sections(result: Comparison, width: int, top: int) -> Iterator[tuple[str, l
         )
     found = contributors(result)
     if found:
-        yield _contributors_title(result, found), quantities_table(found, width, top)
+        table = quantities_table(found, width, top or MOST_ROWS)
+        yield _contributors_title(result, found), table
     if result.ranges:
         yield (
             "Ranges: their time lies within the parts above",
-            quantities_table(result.ranges, width, MOST_RANGES),
+            quantities_table(result.ranges, width, top or MOST_RANGES),
         )
-    different = differences(result)
-    named = [one for one in found if one.change]
+    named = other_rows(found, top or MOST_ROWS)
     if named:
-        title = "New, gone, or under another name"
+        titles = dict.fromkeys(
+            "new or gone" if one.change in (NEW, GONE) else "under another name" for one in named
+        )
+        title = ", ".join(titles).capitalize()
         yield title, renamed_lines(named, width, *unit_of_changes(found))
-    if different and _as_many(different, width - LABEL) != "; ".join(different):
+    different = differences(result)
+    room = min(width, PIPED_WIDTH) - LABEL
+    if different and _as_many(different, room) != "; ".join(different):
         yield (
             "What differs between the sides",
             [_styled(f"  {shorten(one, width - 2)}", "not dim") for one in different],

@@ -22,6 +22,8 @@ from nsightpy.render.text.layout import Shown, lines, short_names, shorten
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
+    GONE,
+    NEW,
     SLOWER,
     ComparedQuantity,
     Comparison,
@@ -98,6 +100,8 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
 
     unit, decimals = unit_of_changes(rows)
     shown, left = changed_rows(rows, top)
+    if not shown:
+        return [Text(f"  {rest_line(left, unit, decimals)}", style="dim")]
     made = lines(_columns(shown, unit, decimals, width), width - 2, rule=False, fold=True)
     found = [Text("  ") + line for line in made]
     for one, line in zip(shown, found[len(made) - len(shown) :], strict=True):
@@ -127,11 +131,12 @@ def _columns(
 
 
 def _confidence(shown: Sequence[ComparedQuantity], intervals: tuple[str, ...]) -> list[Shown]:
-    """Interval and verdict; nothing where no row has an interval and one can tell of none."""
+    """Interval and verdict; where there are no intervals one can tell of new and gone alone."""
     verdicts = tuple(one.verdict for one in shown)
-    if set(intervals) == {"-"} and set(verdicts) == {CANNOT_TELL}:
-        return []
     # not texts, since no verdict is ever cut
+    if set(intervals) == {"-"}:
+        verdicts = tuple("" if one == CANNOT_TELL else one for one in verdicts)
+        return [Shown("verdict", verdicts, False)] if any(verdicts) else []
     return [Shown("95 % interval", intervals, False), Shown("verdict", verdicts, False)]
 
 
@@ -193,10 +198,17 @@ def _figure(one: ComparedQuantity, wanted: str) -> str:
     return "-"
 
 
+def other_rows(rows: Sequence[ComparedQuantity], top: int) -> list[ComparedQuantity]:
+    """What has another name on the other side, then what is new or gone beyond the first rows."""
+    shown, left = changed_rows(rows, top)
+    named = [one for one in (*shown, *left) if one.change and one.verdict not in (NEW, GONE)]
+    return [*named, *(one for one in left if one.verdict in (NEW, GONE))]
+
+
 def renamed_lines(
     rows: Sequence[ComparedQuantity], width: int, unit: str, decimals: int
 ) -> list[Text]:
-    """What is new or gone, and what was taken for the same under other names."""
+    """What was taken for the same under other names, and what is new or gone."""
     from rich.text import Text
 
     shown = rows[:MOST_RENAMED]
