@@ -96,12 +96,16 @@ def waterfall(result: Comparison) -> list[Bar]:
         return []
     bars = [Bar("before", 0, step.before_ns, "side")]
     reached = step.before_ns
+    least = LEAST_SHARE * max((abs(part.delta_ns) for part in result.parts), default=0)
     for part in result.parts:
-        if not part.delta_ns:
-            continue
-        bars.append(Bar(part.name, reached, reached + part.delta_ns, "part"))
-        bars += _inside(result, part, reached)
-        reached += part.delta_ns
+        if abs(part.delta_ns) > least:
+            bars += [
+                Bar(part.name, reached, reached + part.delta_ns, "part"),
+                *_inside(result, part, reached),
+            ]
+            reached += part.delta_ns
+    if result.parts and abs(step.after_ns - reached) > least:
+        bars.append(Bar("other parts", reached, step.after_ns, "part"))
     if not result.parts:
         for one in _largest(contributors(result), 2 * MOST_KERNELS):
             bars.append(Bar(one.name, reached, reached + one.delta_ns, "part"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from nsightpy.render.escape import printable
 from nsightpy.results.comparison import (
@@ -25,6 +26,7 @@ from nsightpy.units import TIME_UNITS, counted, format_time, significant, time_u
 
 MOST_DECIMALS = 3
 COMMUNICATION = "communication"
+FULL_NAME = "full name"
 NO_SPREAD = "one value a side, so no interval"
 
 
@@ -92,6 +94,13 @@ def percent_change(ratio: float | None) -> str:
     if ratio is None:
         return "-"
     return f"x {significant(ratio, 2)}" if ratio >= 10 else f"{_change(ratio)} %"
+
+
+def percent_cell(quantity: ComparedQuantity, unit: str, decimals: int) -> str:
+    """Its change in a column of per cents: 0 where the time beside it shows none."""
+    if fixed(quantity.delta_ns, unit, decimals, sign=True) == "0":
+        return "0" if quantity.before_ns else "-"
+    return percent_change(quantity.ratio).removesuffix(" %")
 
 
 def interval(quantity: ComparedQuantity) -> str:
@@ -234,6 +243,12 @@ def gate_word(result: Comparison) -> str:
     return "failed" if gate.failed else "cannot tell" if gate.verdict == CANNOT_TELL else "held"
 
 
+def noise_runs(result: Comparison) -> str:
+    """The runs that were compared with each other."""
+    whole = replace(result.before, runs=(*result.before.runs, *result.after.runs))
+    return f"{side_name(whole)}, {side_size(whole, result.unit)}"
+
+
 def noise_line(result: Comparison) -> str:
     """The floor that A against A shows, or nothing where it was not asked for."""
     noise = result.noise
@@ -265,6 +280,11 @@ def changed_rows(
     changed = [one for one in rows if fixed(one.delta_ns, unit, decimals, sign=True) != "0"]
     shown = changed[:top]
     return shown, [one for one in rows if not any(one is other for other in shown)]
+
+
+def told_matches(rows: Sequence[ComparedQuantity]) -> bool:
+    """Whether it says anything how the rows were matched."""
+    return any(one.matched_by not in (FULL_NAME, "") for one in rows)
 
 
 def rest_line(left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str:

@@ -15,6 +15,7 @@ from nsightpy.render.comparison.sentences import (
     gate_line,
     gate_options,
     noise_line,
+    noise_runs,
     same_on_both,
     side_name,
     side_size,
@@ -74,6 +75,10 @@ def _styled(text: str, style: str) -> Text:
 
 def _head(result: Comparison, width: int) -> Iterator[Text]:
     """What is compared, what differs, and the answer on the fifth line or above."""
+    if result.noise is not None:
+        yield _labelled("Runs", noise_runs(result), width)
+        yield from _wrapped("Noise", noise_line(result).partition(": ")[2], width, "bold")
+        return
     yield _labelled("Before", _side(result, result.before, width), width)
     yield _labelled("After", _side(result, result.after, width), width)
     alike, different = same_on_both(result), differences(result)
@@ -81,9 +86,6 @@ def _head(result: Comparison, width: int) -> Iterator[Text]:
         yield _labelled("Both", _as_many(alike, width - LABEL), width)
     nothing = ["nothing that the reports record"]
     yield _labelled("Differs", _as_many(different or nothing, width - LABEL), width)
-    if result.noise is not None:
-        yield from _wrapped("Noise", noise_line(result).partition(": ")[2], width, "bold")
-        return
     yield from _wrapped("Answer", answer(result), width, STYLES.get(result.step.verdict, "bold"))
     yield from _wrapped("", confidence(result), width, "")
     if result.gate is not None:
@@ -120,6 +122,10 @@ def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
 
 
 def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple[str, list[Text]]]:
+    if result.noise is not None:
+        command = f"nsightpy compare {gate_options(result)} BEFORE... -- AFTER..."
+        yield "Next", _next([(command, "a gate on this floor")], width)
+        return
     if any(part.before_ns or part.after_ns for part in result.parts):
         unit = unit_of_parts(result)[0]
         yield (
@@ -149,8 +155,8 @@ def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple
             "What differs between the sides",
             [_styled(f"  {shorten(one, width - 2)}", "not dim") for one in different],
         )
-    if result.next_steps or result.noise is not None:
-        yield "Next", _next(result, width)
+    if result.next_steps:
+        yield "Next", _next(result.next_steps, width)
 
 
 def _contributors_title(result: Comparison, found: Sequence[ComparedQuantity]) -> str:
@@ -164,11 +170,8 @@ def _contributors_title(result: Comparison, found: Sequence[ComparedQuantity]) -
     return f"{title}; each launched as often as before" if known else title
 
 
-def _next(result: Comparison, width: int) -> list[Text]:
+def _next(steps: Sequence[tuple[str, str]], width: int) -> list[Text]:
     """Commands, never cut, with what they are for where there is room."""
-    steps = list(result.next_steps)
-    if result.noise is not None:
-        steps.insert(0, (f"nsightpy compare {gate_options(result)} ...", "a gate above the floor"))
     found = []
     for command, why in steps:
         line = _styled(f"  {printable(command)}", "not dim")

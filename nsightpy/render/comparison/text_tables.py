@@ -11,9 +11,10 @@ from nsightpy.render.comparison.sentences import (
     fixed,
     interval,
     other_names_text,
-    percent_change,
+    percent_cell,
     rest_line,
     shown_parts,
+    told_matches,
     unit_of_changes,
     unit_of_parts,
 )
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 MOST_RENAMED = 8
 BAR, WIDE = 17, 120
 WIDEST_MATCH = 24
-FULL_NAME = "full name"
 SLOWER_STYLE, FASTER_STYLE = "red", "green"
 STYLES = {SLOWER: SLOWER_STYLE, FASTER: FASTER_STYLE}
 
@@ -54,7 +54,7 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
         _times("before", [one.before_ns for one in every], unit, decimals),
         _times("after", [one.after_ns for one in every], unit, decimals),
         _times("change", deltas, unit, decimals, sign=True),
-        Shown("%", tuple(percent_change(one.ratio).removesuffix(" %") for one in every), False),
+        Shown("%", tuple(percent_cell(one, unit, decimals) for one in every), False),
     ]
     if width >= WIDE:
         columns += _confidence(every, tuple(map(interval, every)))
@@ -121,7 +121,7 @@ def _columns(
     columns += _split(shown, unit, decimals)
     intervals = tuple(map(interval, shown))
     if width >= WIDE or set(intervals) == {"-"}:
-        percents = (percent_change(one.ratio).removesuffix(" %") for one in shown)
+        percents = (percent_cell(one, unit, decimals) for one in shown)
         columns.append(Shown("%", tuple(percents), False))
     columns += [*_confidence(shown, intervals), *_figures(shown)]
     if width >= WIDE:
@@ -178,7 +178,7 @@ def _count(one: ComparedQuantity) -> str:
 def _matched(shown: Sequence[ComparedQuantity]) -> list[Shown]:
     """How rows were matched, where not all of them simply have the same name."""
     cells = tuple(shorten(printable(one.matched_by), WIDEST_MATCH) for one in shown)
-    return [] if set(cells) <= {FULL_NAME, ""} else [Shown("matched by", cells, False)]
+    return [Shown("matched by", cells, False)] if told_matches(shown) else []
 
 
 def _figures(shown: Sequence[ComparedQuantity]) -> list[Shown]:
