@@ -25,6 +25,7 @@ from nsightpy.results.comparison import (
 from nsightpy.units import TIME_UNITS, counted, format_time, significant, time_unit_for
 
 MOST_DECIMALS = 3
+MANY_RUNS = 100
 COMMUNICATION = "communication"
 FULL_NAME = "full name"
 NO_SPREAD = "one value a side, so no interval"
@@ -212,7 +213,9 @@ def confidence(result: Comparison) -> str:
     limits = result.limits
     parts.append(f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}")
     if step.verdict == CANNOT_TELL and step.runs_needed:
-        parts.append(f"{counted(step.runs_needed, 'run')} a side would tell")
+        few = step.runs_needed <= MANY_RUNS
+        runs = counted(step.runs_needed if few else MANY_RUNS, "run")
+        parts.append(f"{'' if few else 'not even '}{runs} a side would tell")
     return "; ".join(parts)
 
 
