@@ -256,15 +256,20 @@ def _spread(axes: Axes, result: Comparison) -> None:
         axes.scatter(places, values, size, color=color, marker=marker, alpha=0.8, linewidths=0)
         axes.plot([x - 0.3, x + 0.3], [(middle or 0) / scale] * 2, color=INK, linewidth=1.6)
     _interval(axes, step, scale)
+    before, limit = (step.before_ns or 0) / scale, _limit(result) / scale
+    axes.axhspan(before - limit, before + limit, color=FAINT, alpha=0.4, linewidth=0, zorder=0)
     axes.set_xlim(-0.5, 2.1)
     axes.margins(y=0.12)
+    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
     axes.set_xticks([0, 1], ["before", "after"], fontsize=NORMAL)
     axes.tick_params(axis="x", length=0)
     axes.tick_params(axis="y", labelsize=SMALL)
     each = f"every {result.unit}" if steps else f"{result.unit} of each run"
     axes.set_ylabel(f"{each} ({unit})", fontsize=SMALL)
     points = f"{result.unit}s" if steps else "runs"
-    key = f"points: {points}; lines: medians; bar: 95 %"
+    key = f"points: {points}; lines: medians;\nband: limits" + (
+        "" if step.ratio_low is None else "; bar: 95 % interval"
+    )
     axes.set_title(key, loc="left", fontsize=SMALL - 0.5, color=QUIET)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=FAINT, linewidth=0.4)
@@ -282,6 +287,12 @@ def _interval(axes: Axes, step: ComparedQuantity, scale: int) -> None:
     text = percent_change(step.ratio)
     middle = (low + high) / 2
     axes.text(1.52, middle, text, size=SMALL, va="center", color=INK, bbox=ON_WHITE)
+
+
+def _limit(result: Comparison) -> float:
+    """What a change must pass to be one, in ns."""
+    limits = result.limits
+    return max(limits.relative * (result.step.before_ns or 0), limits.absolute_ns)
 
 
 def _samples(side: ComparedSide, unit: str) -> list[int]:
