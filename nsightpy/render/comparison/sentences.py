@@ -27,6 +27,8 @@ from nsightpy.units import TIME_UNITS, counted, format_time, significant, time_u
 MOST_DECIMALS = 3
 MANY_RUNS = 100
 COMMUNICATION = "communication"
+# The circumstance that the sides launch different numbers of kernels.
+OTHER_WORK = "kernels a window"
 FULL_NAME = "full name"
 NO_SPREAD = "one value a side, so no interval"
 
@@ -212,6 +214,8 @@ def confidence(result: Comparison) -> str:
         parts.append(f"p = {significant(step.p_value, 2)}")
     limits = result.limits
     parts.append(f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}")
+    if result.unit == "window" and any(one.name == OTHER_WORK for one in result.circumstances):
+        parts.append("the windows do not hold the same work")
     if step.verdict == CANNOT_TELL and step.runs_needed:
         few = step.runs_needed <= MANY_RUNS
         runs = counted(step.runs_needed if few else MANY_RUNS, "run")
