@@ -29,6 +29,7 @@ from nsightpy.render.comparison.sentences import (
     side_name,
     side_size,
     told_matches,
+    unit_name,
     unit_of_changes,
     unit_of_parts,
 )
@@ -85,7 +86,7 @@ def _verdict(result: Comparison) -> Iterator[str]:
 
 def _parts(result: Comparison) -> Iterator[str]:
     unit, decimals = unit_of_parts(result)
-    yield f"| {result.unit} ({unit}) | before | after | change | % | 95 % interval | verdict |"
+    yield f"| {unit_name(result)} ({unit}) | before | after | change | % | 95 % interval | verdict |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
     for one in shown_parts(result):
         mark = "**" if one is result.step else ""

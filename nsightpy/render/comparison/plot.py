@@ -21,6 +21,7 @@ from nsightpy.render.comparison.sentences import (
     percent_change,
     side_name,
     side_size,
+    unit_name,
     unit_of_parts,
 )
 from nsightpy.render.plots.drawing import (
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, LEFT, GAP, RIGHT = 12.6, 3.15, 0.95, 0.25
-SPREAD_WIDTH, TOP, BOTTOM, ROW = 2.6, 1.05, 0.55, 0.3
+SPREAD_WIDTH, TOP, BOTTOM, ROW = 2.6, 1.18, 0.55, 0.3
 LEAST_ROWS = 7
 MOST_KERNELS = 5
 POINTS_A_ROW = 5
@@ -190,7 +191,7 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
         label.set_color(QUIET if bar.kind == "inner" else INK)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=SMALL)
-    axes.set_xlabel(f"{result.unit} ({unit}){', axis does not begin at 0' if low else ''}")
+    axes.set_xlabel(f"{unit_name(result)} ({unit}){', axis does not begin at 0' if low else ''}")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color=FAINT, linewidth=0.4)
     axes.set_axisbelow(True)
@@ -264,7 +265,7 @@ def _spread(axes: Axes, result: Comparison) -> None:
     axes.set_xticks([0, 1], ["before", "after"], fontsize=NORMAL)
     axes.tick_params(axis="x", length=0)
     axes.tick_params(axis="y", labelsize=SMALL)
-    each = f"every {result.unit}" if steps else f"{result.unit} of each run"
+    each = f"every {result.unit}" if steps else f"{unit_name(result)} of each run"
     axes.set_ylabel(f"{each} ({unit})", fontsize=SMALL)
     points = f"{result.unit}s" if steps else "runs"
     key = f"points: {points}; lines: medians;\nband: limits" + (

@@ -80,7 +80,7 @@ def time_change(before: float | None, after: float | None) -> str:
     unit, scale = time_unit_for(known)
     delta = abs((after or 0) - (before or 0)) / scale
     digits = 3
-    while len(known) == 2 and delta and digits < 6 and _alike(known, scale, digits):
+    if len(known) == 2 and delta and _alike(known, scale, digits):
         digits += 1
     one, other = (
         "-" if value is None else significant(value / scale, digits) for value in (before, after)
@@ -165,7 +165,7 @@ def same_on_both(result: Comparison) -> list[str]:
         if value and all(run.circumstances.get(name) == value for run in runs)
     }
     ordered = sorted(common, key=lambda name: name != "GPU")
-    return [printable(f"{name} {common[name]}") for name in ordered]
+    return [printable(f"{name} {common[name].removeprefix(name).lstrip()}") for name in ordered]
 
 
 def differences(result: Comparison) -> list[str]:
@@ -184,6 +184,11 @@ def subject(result: Comparison) -> str:
         "launch": "The sum of all launches",
     }
     return words.get(result.unit, f"The {result.unit}")
+
+
+def unit_name(result: Comparison) -> str:
+    """What a side's time is of: step, window, all launches."""
+    return "all launches" if result.unit == "launch" else result.unit
 
 
 def answer(result: Comparison) -> str:

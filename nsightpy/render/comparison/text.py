@@ -163,7 +163,8 @@ def _contributors_title(result: Comparison, found: Sequence[ComparedQuantity]) -
     """What the table below is of, and what its changes are made of."""
     kinds = {"kernel": "kernels", "collective": "collectives"}
     named = " and ".join(kinds[one] for one in kinds if any(q.section == one for q in found))
-    title = f"{named[:1].upper()}{named[1:]} by change per {result.unit}"
+    unit = "" if result.unit == "launch" else f" per {result.unit}"
+    title = f"{named[:1].upper()}{named[1:]} by change{unit}"
     if any(one.delta_from_count_ns for one in found):
         return f"{title} (= by count + by time)"
     known = any(one.before_count is not None for one in found)

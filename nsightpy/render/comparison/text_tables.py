@@ -185,8 +185,13 @@ def _figures(shown: Sequence[ComparedQuantity]) -> list[Shown]:
     """What ncu measured, before and after."""
     names = dict.fromkeys(name for one in shown for name, _, _ in one.figures)
     return [
-        Shown(printable(name), tuple(_figure(one, name) for one in shown), False) for name in names
+        Shown(_label(name), tuple(_figure(one, name) for one in shown), False) for name in names
     ]
+
+
+def _label(name: str) -> str:
+    """sol_compute_pct as people read it: sol compute %."""
+    return printable(name.removesuffix("_pct").replace("_", " ") + " %" * name.endswith("_pct"))
 
 
 def _figure(one: ComparedQuantity, wanted: str) -> str:
