@@ -86,7 +86,8 @@ def _verdict(result: Comparison) -> Iterator[str]:
 
 def _parts(result: Comparison) -> Iterator[str]:
     unit, decimals = unit_of_parts(result)
-    yield f"| {unit_name(result)} ({unit}) | before | after | change | % | 95 % interval | verdict |"
+    name = f"{unit_name(result)} ({unit})"
+    yield f"| {name} | before | after | change | % | 95 % interval | verdict |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
     for one in shown_parts(result):
         mark = "**" if one is result.step else ""
