@@ -58,7 +58,8 @@ def command(context: click.Context, /, **options: Any) -> int:
 
     Each REPORT is a run: a report, or a folder as one rank set; four runs a side or more. With
     --gate, --gate-ns or --gate-on the exit code is 3 where the step is slower beyond both limits
-    and its interval. -o takes .md for a pull request, .xml for CI (JUnit), .png, .csv, .json.
+    and its interval. -o takes .md for a pull request, .xml for CI (JUnit), .csv, .json, and draws
+    .png, .svg, .pdf.
 
     \b
       nsightpy compare before.nsys-rep after.nsys-rep

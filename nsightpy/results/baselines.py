@@ -16,6 +16,6 @@ BASELINE_SCHEMA = "nsightpy.baseline/1"
 class Baseline:
     """The runs, and the names of the parts that their units divide into."""
 
-    runs: tuple[RunSummary, ...]
-    parts: tuple[str, ...] = PARTS
     schema: str = BASELINE_SCHEMA
+    parts: tuple[str, ...] = PARTS
+    runs: tuple[RunSummary, ...] = ()

@@ -37,7 +37,7 @@ def quantity(
 ) -> ComparedQuantity:
     """A quantity from its values per run in ms; interval and verdict from their extremes."""
     first, last = (tuple(round(value * MS) for value in side) for side in (before, after))
-    given: dict[str, Any] = {"section": "kernel", "matched_by": "name"}
+    given: dict[str, Any] = {"section": "kernel", "matched_by": "full name"}
     given |= {
         "before_ns": round(median(first)) if first else None,
         "after_ns": round(median(last)) if last else None,

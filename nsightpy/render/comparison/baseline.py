@@ -19,7 +19,7 @@ def baseline_bytes(runs: Sequence[RunSummary]) -> bytes:
     """The runs as JSON, each kernel, collective and range on a line of its own."""
     bare = (replace(run, name=f"run {place}", notes=()) for place, run in enumerate(runs, 1))
     lines = _list(_object(run, units=_units(run)) for run in bare)
-    return _object(Baseline(()), runs=lines) + b"\n"
+    return _object(Baseline(), runs=lines) + b"\n"
 
 
 def _units(run: RunSummary) -> bytes:

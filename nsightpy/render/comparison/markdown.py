@@ -20,13 +20,16 @@ from nsightpy.render.comparison.sentences import (
     gate_options,
     interval,
     noise_line,
+    noise_runs,
     other_names_text,
-    percent_change,
+    percent_cell,
     rest_line,
     same_on_both,
     shown_parts,
     side_name,
     side_size,
+    told_matches,
+    unit_name,
     unit_of_changes,
     unit_of_parts,
 )
@@ -42,6 +45,9 @@ _SPECIAL = set("&<>|`*_[]()#~\\@:!$\"'")
 
 def comparison_markdown(result: Comparison, top: int | None = None) -> bytes:
     """The verdict, the parts, and folded below them what contributes most."""
+    if result.noise is not None:
+        lines = [*_verdict(result), "", f"Runs: {code(noise_runs(result))}"]
+        return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
     lines = [*_verdict(result), "", *_parts(result), "", *_circumstances(result)]
     found = contributors(result)
     if found:
@@ -80,7 +86,8 @@ def _verdict(result: Comparison) -> Iterator[str]:
 
 def _parts(result: Comparison) -> Iterator[str]:
     unit, decimals = unit_of_parts(result)
-    yield f"| {result.unit} ({unit}) | before | after | change | % | 95 % interval | verdict |"
+    name = f"{unit_name(result)} ({unit})"
+    yield f"| {name} | before | after | change | % | 95 % interval | verdict |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
     for one in shown_parts(result):
         mark = "**" if one is result.step else ""
@@ -89,13 +96,13 @@ def _parts(result: Comparison) -> Iterator[str]:
             fixed(one.before_ns, unit, decimals),
             fixed(one.after_ns, unit, decimals),
             fixed(one.delta_ns, unit, decimals, sign=True),
-            *_confidence(one),
+            *_confidence(one, unit, decimals),
         ]
         yield _row(cells)
 
 
-def _confidence(one: ComparedQuantity) -> list[str]:
-    return [percent_change(one.ratio).removesuffix(" %"), interval(one), one.verdict]
+def _confidence(one: ComparedQuantity, unit: str, decimals: int) -> list[str]:
+    return [percent_cell(one, unit, decimals), interval(one), one.verdict]
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -120,15 +127,18 @@ def _quantities(rows: Sequence[ComparedQuantity], top: int) -> Iterator[str]:
     shown, left = changed_rows(rows, top)
     counts = any(one.delta_from_count_ns for one in shown)
     split = "| by count | by time " if counts else ""
-    yield f"| change ({unit}) {split}| % | 95 % interval | verdict | name | matched by |"
-    yield f"| ---: {'| ---: | ---: ' if counts else ''}| ---: | ---: | --- | --- | --- |"
+    matched = told_matches(shown)
+    last = ("| matched by ", "| --- ") if matched else ("", "")
+    yield f"| change ({unit}) {split}| % | 95 % interval | verdict | name {last[0]}|"
+    yield f"| ---: {'| ---: | ---: ' if counts else ''}| ---: | ---: | --- | --- {last[1]}|"
     names = short_names([readable(one.name, NAME_WIDTH) for one in shown], NAME_WIDTH)
     for one, name in zip(shown, names, strict=True):
         changes = [one.delta_ns]
         if counts:
             changes += [one.delta_from_count_ns or 0, one.delta_from_duration_ns or 0]
         times = [fixed(change, unit, decimals, sign=True) for change in changes]
-        yield _row([*times, *_confidence(one), code(name), _matched(one)])
+        cells = [*times, *_confidence(one, unit, decimals), code(name)]
+        yield _row([*cells, _matched(one)] if matched else cells)
     if left:
         yield ""
         yield rest_line(left, unit, decimals)

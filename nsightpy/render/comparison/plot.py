@@ -21,6 +21,7 @@ from nsightpy.render.comparison.sentences import (
     percent_change,
     side_name,
     side_size,
+    unit_name,
     unit_of_parts,
 )
 from nsightpy.render.plots.drawing import (
@@ -44,9 +45,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH, LEFT, GAP, RIGHT = 12.6, 3.15, 0.95, 0.25
-SPREAD_WIDTH, TOP, BOTTOM, ROW = 2.6, 1.05, 0.55, 0.3
+SPREAD_WIDTH, TOP, BOTTOM, ROW = 2.6, 1.18, 0.55, 0.3
 LEAST_ROWS = 7
 MOST_KERNELS = 5
+POINTS_A_ROW = 5
 NAME_WIDTH = 40
 # A kernel that has less of the largest change than this is not named.
 LEAST_SHARE, LEAST_REST = 0.02, 0.08
@@ -96,12 +98,16 @@ def waterfall(result: Comparison) -> list[Bar]:
         return []
     bars = [Bar("before", 0, step.before_ns, "side")]
     reached = step.before_ns
+    least = LEAST_SHARE * max((abs(part.delta_ns) for part in result.parts), default=0)
     for part in result.parts:
-        if not part.delta_ns:
-            continue
-        bars.append(Bar(part.name, reached, reached + part.delta_ns, "part"))
-        bars += _inside(result, part, reached)
-        reached += part.delta_ns
+        if abs(part.delta_ns) > least:
+            bars += [
+                Bar(part.name, reached, reached + part.delta_ns, "part"),
+                *_inside(result, part, reached),
+            ]
+            reached += part.delta_ns
+    if result.parts and abs(step.after_ns - reached) > least:
+        bars.append(Bar("other parts", reached, step.after_ns, "part"))
     if not result.parts:
         for one in _largest(contributors(result), 2 * MOST_KERNELS):
             bars.append(Bar(one.name, reached, reached + one.delta_ns, "part"))
@@ -113,7 +119,8 @@ def waterfall(result: Comparison) -> list[Bar]:
 
 def _inside(result: Comparison, part: ComparedQuantity, start: int) -> list[Bar]:
     """The kernels or collectives that a part is made of, and what else adds up to it."""
-    rows = {"compute": result.kernels, "exposed communication": result.collectives}
+    kernels = [one for one in contributors(result) if one.section == "kernel"]
+    rows = {"compute": kernels, "exposed communication": result.collectives}
     bars: list[Bar] = []
     reached = start
     for one in _largest(rows.get(part.name, ()), MOST_KERNELS):
@@ -184,7 +191,7 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
         label.set_color(QUIET if bar.kind == "inner" else INK)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=SMALL)
-    axes.set_xlabel(f"{result.unit} ({unit}){', axis does not begin at 0' if low else ''}")
+    axes.set_xlabel(f"{unit_name(result)} ({unit}){', axis does not begin at 0' if low else ''}")
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color=FAINT, linewidth=0.4)
     axes.set_axisbelow(True)
@@ -233,39 +240,60 @@ def _connect(axes: Axes, bars: Sequence[Bar], scale: int) -> None:
 
 
 def _spread(axes: Axes, result: Comparison) -> None:
-    """The runs of both sides as points, their median, and the interval of the change."""
-    step = result.step
+    """The runs (or their steps) of both sides as points, the medians, and the interval."""
     unit, _ = unit_of_parts(result)
     scale = TIME_UNITS[unit]
+    steps = result.spread == "steps"
+    step = result.step
     sides = (
-        (step.before_runs, step.before_ns, BEFORE, "o"),
-        (step.after_runs, step.after_ns, AFTER, "s"),
+        (result.before, step.before_runs, step.before_ns, BEFORE, "o"),
+        (result.after, step.after_runs, step.after_ns, AFTER, "s"),
     )
-    for x, (runs, middle, color, marker) in enumerate(sides):
-        places = [x + 0.09 * ((place % 5) - 2) for place in range(len(runs))]
-        values = [one / scale for one in runs]
-        axes.scatter(places, values, 26, color=color, marker=marker, alpha=0.8, linewidths=0)
+    for x, (side, runs, middle, color, marker) in enumerate(sides):
+        values = [one / scale for one in (_samples(side, result.unit) if steps else runs)]
+        first = (min(len(values), POINTS_A_ROW) - 1) / 2
+        places = [x + 0.07 * (place % POINTS_A_ROW - first) for place in range(len(values))]
+        size = 11 if steps else 26
+        axes.scatter(places, values, size, color=color, marker=marker, alpha=0.8, linewidths=0)
         axes.plot([x - 0.3, x + 0.3], [(middle or 0) / scale] * 2, color=INK, linewidth=1.6)
-    if step.ratio_low is not None and step.ratio_high is not None and step.before_ns:
-        ends = [step.before_ns * ratio / scale for ratio in (step.ratio_low, step.ratio_high)]
-        axes.plot([1.42, 1.42], ends, color=INK, linewidth=1.2, solid_capstyle="butt")
-        for end in ends:
-            axes.plot([1.37, 1.47], [end, end], color=INK, linewidth=1.2)
-        axes.text(
-            1.5, sum(ends) / 2, percent_change(step.ratio), size=SMALL, va="center", color=INK
-        )
+    _interval(axes, step, scale)
+    before, limit = (step.before_ns or 0) / scale, _limit(result) / scale
+    axes.axhspan(before - limit, before + limit, color=FAINT, alpha=0.4, linewidth=0, zorder=0)
     axes.set_xlim(-0.5, 2.1)
     axes.margins(y=0.12)
+    axes.ticklabel_format(axis="y", useOffset=False, style="plain")
     axes.set_xticks([0, 1], ["before", "after"], fontsize=NORMAL)
     axes.tick_params(axis="x", length=0)
     axes.tick_params(axis="y", labelsize=SMALL)
-    axes.set_ylabel(f"{result.unit} of each run ({unit})", fontsize=SMALL)
-    axes.set_title(
-        "points: runs; lines: medians; bar: 95 %", loc="left", fontsize=SMALL - 0.5, color=QUIET
+    each = f"every {result.unit}" if steps else f"{unit_name(result)} of each run"
+    axes.set_ylabel(f"{each} ({unit})", fontsize=SMALL)
+    points = f"{result.unit}s" if steps else "runs"
+    key = f"points: {points}; lines: medians;\nband: limits" + (
+        "" if step.ratio_low is None else "; bar: 95 % interval"
     )
+    axes.set_title(key, loc="left", fontsize=SMALL - 0.5, color=QUIET)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=FAINT, linewidth=0.4)
     axes.set_axisbelow(True)
+
+
+def _interval(axes: Axes, step: ComparedQuantity, scale: int) -> None:
+    """The interval of the change as a bar beside the runs after it, with the change."""
+    if step.ratio_low is None or step.ratio_high is None or not step.before_ns:
+        return
+    low, high = (step.before_ns * ratio / scale for ratio in (step.ratio_low, step.ratio_high))
+    axes.plot([1.42, 1.42], [low, high], color=INK, linewidth=1.2, solid_capstyle="butt")
+    for end in (low, high):
+        axes.plot([1.37, 1.47], [end, end], color=INK, linewidth=1.2)
+    text = percent_change(step.ratio)
+    middle = (low + high) / 2
+    axes.text(1.52, middle, text, size=SMALL, va="center", color=INK, bbox=ON_WHITE)
+
+
+def _limit(result: Comparison) -> float:
+    """What a change must pass to be one, in ns."""
+    limits = result.limits
+    return max(limits.relative * (result.step.before_ns or 0), limits.absolute_ns)
 
 
 def _samples(side: ComparedSide, unit: str) -> list[int]:

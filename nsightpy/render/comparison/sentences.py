@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from nsightpy.render.escape import printable
 from nsightpy.results.comparison import (
@@ -24,6 +25,11 @@ from nsightpy.results.comparison import (
 from nsightpy.units import TIME_UNITS, counted, format_time, significant, time_unit_for
 
 MOST_DECIMALS = 3
+MANY_RUNS = 100
+COMMUNICATION = "communication"
+# The circumstance that the sides launch different numbers of kernels.
+OTHER_WORK = "kernels a window"
+FULL_NAME = "full name"
 NO_SPREAD = "one value a side, so no interval"
 
 
@@ -33,17 +39,23 @@ def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> 
     largest = max((abs(one) for one in deltas if one is not None), default=0) / scale
     if not largest or scale == 1:
         return unit, 0 if scale == 1 else 1
-    return unit, min(max(2 - math.floor(math.log10(largest)), 0), MOST_DECIMALS)
+    return unit, min(max(2 - math.floor(math.log10(largest)), 1), MOST_DECIMALS)
 
 
 def shown_parts(result: Comparison) -> list[ComparedQuantity]:
-    """The parts that take any time on a side, and then what they add up to."""
-    return [*(one for one in result.parts if one.before_ns or one.after_ns), result.step]
+    """The parts that take any time worth printing, and then what they add up to."""
+    unit, decimals = unit_of_parts(result)
+    found = [
+        part
+        for part in result.parts
+        if any(float(fixed(time or 0, unit, decimals)) for time in (part.before_ns, part.after_ns))
+    ]
+    return [*found, result.step]
 
 
 def unit_of_parts(result: Comparison) -> tuple[str, int]:
     """The unit of the table of parts, and its decimals."""
-    every = shown_parts(result)
+    every = (*result.parts, result.step)
     times = [value for one in every for value in (one.before_ns, one.after_ns)]
     return unit_for(times, [one.delta_ns for one in every])
 
@@ -68,7 +80,7 @@ def time_change(before: float | None, after: float | None) -> str:
     unit, scale = time_unit_for(known)
     delta = abs((after or 0) - (before or 0)) / scale
     digits = 3
-    while len(known) == 2 and delta and digits < 6 and _alike(known, scale, digits):
+    if len(known) == 2 and delta and _alike(known, scale, digits):
         digits += 1
     one, other = (
         "-" if value is None else significant(value / scale, digits) for value in (before, after)
@@ -85,6 +97,13 @@ def percent_change(ratio: float | None) -> str:
     if ratio is None:
         return "-"
     return f"x {significant(ratio, 2)}" if ratio >= 10 else f"{_change(ratio)} %"
+
+
+def percent_cell(quantity: ComparedQuantity, unit: str, decimals: int) -> str:
+    """Its change in a column of per cents: 0 where the time beside it shows none."""
+    if fixed(quantity.delta_ns, unit, decimals, sign=True) == "0":
+        return "0" if quantity.before_ns else "-"
+    return percent_change(quantity.ratio).removesuffix(" %")
 
 
 def interval(quantity: ComparedQuantity) -> str:
@@ -137,14 +156,16 @@ def side_size(side: ComparedSide, unit: str) -> str:
 
 
 def same_on_both(result: Comparison) -> list[str]:
-    """What all runs of both sides have in common of what they ran on and with."""
+    """What all runs of both sides have in common of what they ran on and with; GPUs first."""
     runs = [*result.before.runs, *result.after.runs]
     first = runs[0].circumstances if runs else {}
-    return [
-        printable(f"{name} {value}")
+    common = {
+        name: value
         for name, value in first.items()
         if value and all(run.circumstances.get(name) == value for run in runs)
-    ]
+    }
+    ordered = sorted(common, key=lambda name: name != "GPU")
+    return [printable(f"{name} {common[name].removeprefix(name).lstrip()}") for name in ordered]
 
 
 def differences(result: Comparison) -> list[str]:
@@ -163,6 +184,11 @@ def subject(result: Comparison) -> str:
         "launch": "The sum of all launches",
     }
     return words.get(result.unit, f"The {result.unit}")
+
+
+def unit_name(result: Comparison) -> str:
+    """What a side's time is of: step, window, all launches."""
+    return "all launches" if result.unit == "launch" else result.unit
 
 
 def answer(result: Comparison) -> str:
@@ -193,8 +219,12 @@ def confidence(result: Comparison) -> str:
         parts.append(f"p = {significant(step.p_value, 2)}")
     limits = result.limits
     parts.append(f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}")
+    if result.unit == "window" and any(one.name == OTHER_WORK for one in result.circumstances):
+        parts.append("the windows do not hold the same work")
     if step.verdict == CANNOT_TELL and step.runs_needed:
-        parts.append(f"{counted(step.runs_needed, 'run')} a side would tell")
+        few = step.runs_needed <= MANY_RUNS
+        runs = counted(step.runs_needed if few else MANY_RUNS, "run")
+        parts.append(f"{'' if few else 'not even '}{runs} a side would tell")
     return "; ".join(parts)
 
 
@@ -223,6 +253,12 @@ def gate_word(result: Comparison) -> str:
     if gate is None:
         return ""
     return "failed" if gate.failed else "cannot tell" if gate.verdict == CANNOT_TELL else "held"
+
+
+def noise_runs(result: Comparison) -> str:
+    """The runs that were compared with each other."""
+    whole = replace(result.before, runs=(*result.before.runs, *result.after.runs))
+    return f"{side_name(whole)}, {side_size(whole, result.unit)}"
 
 
 def noise_line(result: Comparison) -> str:
@@ -254,20 +290,31 @@ def changed_rows(
     """The rows to show, and those that are only counted: what rounds to no change, or is beyond."""
     unit, decimals = unit_of_changes(rows)
     changed = [one for one in rows if fixed(one.delta_ns, unit, decimals, sign=True) != "0"]
-    shown = changed[:top] or list(rows[:1])
+    shown = changed[:top]
     return shown, [one for one in rows if not any(one is other for other in shown)]
+
+
+def told_matches(rows: Sequence[ComparedQuantity]) -> bool:
+    """Whether it says anything how the rows were matched."""
+    return any(one.matched_by not in (FULL_NAME, "") for one in rows)
 
 
 def rest_line(left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str:
     """How many rows are not shown, and what they change together."""
+    if not any(one.delta_ns for one in left):
+        return f"{counted(len(left), 'row')} without any change"
     total = fixed(sum(one.delta_ns for one in left), unit, decimals, sign=True)
     return f"and {counted(len(left), 'more row')}, {total} {unit} together"
 
 
 def contributors(result: Comparison) -> list[ComparedQuantity]:
-    """Kernels and collectives, the greatest change first: they lie within the parts."""
-    every = [*result.kernels, *result.collectives]
-    return sorted(every, key=lambda one: -abs(one.delta_ns))
+    """Kernels and collectives, the greatest change first: they lie within the parts.
+
+    Where there are collectives, their kernels are not told a second time.
+    """
+    known = bool(result.collectives)
+    kernels = (one for one in result.kernels if not (known and one.category == COMMUNICATION))
+    return sorted((*kernels, *result.collectives), key=lambda one: -abs(one.delta_ns))
 
 
 def other_names_text(quantity: ComparedQuantity) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from nsightpy.render.comparison.sentences import (
     gate_line,
     gate_options,
     noise_line,
+    noise_runs,
     same_on_both,
     side_name,
     side_size,
@@ -22,6 +23,7 @@ from nsightpy.render.comparison.sentences import (
     unit_of_parts,
 )
 from nsightpy.render.comparison.text_tables import (
+    other_rows,
     parts_table,
     quantities_table,
     renamed_lines,
@@ -31,6 +33,8 @@ from nsightpy.render.text.layout import UNLIMITED, shorten
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
+    GONE,
+    NEW,
     SLOWER,
     ComparedQuantity,
     ComparedSide,
@@ -55,7 +59,8 @@ def print_comparison(result: Comparison, out: Console, top: int | None = None) -
     width = out.width if out.width < UNLIMITED else PIPED_WIDTH
     for line in _head(result, width):
         out.print(line)
-    for title, section in _sections(result, width, top or MOST_ROWS):
+    # names are cut on a terminal only
+    for title, section in _sections(result, out.width, top):
         out.print()
         out.print(_styled(shorten(title, width), "bold"))
         for line in section:
@@ -70,6 +75,10 @@ def _styled(text: str, style: str) -> Text:
 
 def _head(result: Comparison, width: int) -> Iterator[Text]:
     """What is compared, what differs, and the answer on the fifth line or above."""
+    if result.noise is not None:
+        yield _labelled("Runs", noise_runs(result), width)
+        yield from _wrapped("Noise", noise_line(result).partition(": ")[2], width, "bold")
+        return
     yield _labelled("Before", _side(result, result.before, width), width)
     yield _labelled("After", _side(result, result.after, width), width)
     alike, different = same_on_both(result), differences(result)
@@ -77,9 +86,6 @@ def _head(result: Comparison, width: int) -> Iterator[Text]:
         yield _labelled("Both", _as_many(alike, width - LABEL), width)
     nothing = ["nothing that the reports record"]
     yield _labelled("Differs", _as_many(different or nothing, width - LABEL), width)
-    if result.noise is not None:
-        yield from _wrapped("Noise", noise_line(result).partition(": ")[2], width, "bold")
-        return
     yield from _wrapped("Answer", answer(result), width, STYLES.get(result.step.verdict, "bold"))
     yield from _wrapped("", confidence(result), width, "")
     if result.gate is not None:
@@ -109,13 +115,17 @@ def _as_many(parts: Sequence[str], room: int) -> str:
 
 
 def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
-    whole = _BEFORE_UNIT.sub(_TIED, text)
+    whole = _BEFORE_UNIT.sub(_TIED, text).replace(" -> ", f"{_TIED}->{_TIED}")
     for place, line in enumerate(textwrap.wrap(whole, width - LABEL, break_on_hyphens=False)):
         start = _styled(f"{label if place == 0 else '':<{LABEL}}", "dim")
         yield start.append(line.replace(_TIED, " "), style=f"not dim {style}".strip())
 
 
-def _sections(result: Comparison, width: int, top: int) -> Iterator[tuple[str, list[Text]]]:
+def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple[str, list[Text]]]:
+    if result.noise is not None:
+        command = f"nsightpy compare {gate_options(result)} BEFORE... -- AFTER..."
+        yield "Next", _next([(command, "a gate on this floor")], width)
+        return
     if any(part.before_ns or part.after_ns for part in result.parts):
         unit = unit_of_parts(result)[0]
         yield (
@@ -124,42 +134,45 @@ def _sections(result: Comparison, width: int, top: int) -> Iterator[tuple[str, l
         )
     found = contributors(result)
     if found:
-        yield _contributors_title(result, found), quantities_table(found, width, top)
+        table = quantities_table(found, width, top or MOST_ROWS)
+        yield _contributors_title(result, found), table
     if result.ranges:
         yield (
             "Ranges: their time lies within the parts above",
-            quantities_table(result.ranges, width, MOST_RANGES),
+            quantities_table(result.ranges, width, top or MOST_RANGES),
         )
-    different = differences(result)
-    named = [one for one in found if one.change]
+    named = other_rows(found, top or MOST_ROWS)
     if named:
-        title = "New, gone, or under another name"
+        titles = dict.fromkeys(
+            "new or gone" if one.change in (NEW, GONE) else "under another name" for one in named
+        )
+        title = ", ".join(titles).capitalize()
         yield title, renamed_lines(named, width, *unit_of_changes(found))
-    if different and _as_many(different, width - LABEL) != "; ".join(different):
+    different = differences(result)
+    room = min(width, PIPED_WIDTH) - LABEL
+    if different and _as_many(different, room) != "; ".join(different):
         yield (
             "What differs between the sides",
             [_styled(f"  {shorten(one, width - 2)}", "not dim") for one in different],
         )
-    if result.next_steps or result.noise is not None:
-        yield "Next", _next(result, width)
+    if result.next_steps:
+        yield "Next", _next(result.next_steps, width)
 
 
 def _contributors_title(result: Comparison, found: Sequence[ComparedQuantity]) -> str:
     """What the table below is of, and what its changes are made of."""
     kinds = {"kernel": "kernels", "collective": "collectives"}
     named = " and ".join(kinds[one] for one in kinds if any(q.section == one for q in found))
-    title = f"{named[:1].upper()}{named[1:]} by change per {result.unit}"
+    unit = "" if result.unit == "launch" else f" per {result.unit}"
+    title = f"{named[:1].upper()}{named[1:]} by change{unit}"
     if any(one.delta_from_count_ns for one in found):
         return f"{title} (= by count + by time)"
     known = any(one.before_count is not None for one in found)
     return f"{title}; each launched as often as before" if known else title
 
 
-def _next(result: Comparison, width: int) -> list[Text]:
+def _next(steps: Sequence[tuple[str, str]], width: int) -> list[Text]:
     """Commands, never cut, with what they are for where there is room."""
-    steps = list(result.next_steps)
-    if result.noise is not None:
-        steps.insert(0, (f"nsightpy compare {gate_options(result)} ...", "a gate above the floor"))
     found = []
     for command, why in steps:
         line = _styled(f"  {printable(command)}", "not dim")

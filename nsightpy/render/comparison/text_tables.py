@@ -11,15 +11,24 @@ from nsightpy.render.comparison.sentences import (
     fixed,
     interval,
     other_names_text,
-    percent_change,
+    percent_cell,
     rest_line,
     shown_parts,
+    told_matches,
     unit_of_changes,
     unit_of_parts,
 )
 from nsightpy.render.escape import display_width, printable
 from nsightpy.render.text.layout import Shown, lines, short_names, shorten
-from nsightpy.results.comparison import FASTER, SLOWER, ComparedQuantity, Comparison
+from nsightpy.results.comparison import (
+    CANNOT_TELL,
+    FASTER,
+    GONE,
+    NEW,
+    SLOWER,
+    ComparedQuantity,
+    Comparison,
+)
 from nsightpy.units import counted, significant
 
 if TYPE_CHECKING:
@@ -45,11 +54,10 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
         _times("before", [one.before_ns for one in every], unit, decimals),
         _times("after", [one.after_ns for one in every], unit, decimals),
         _times("change", deltas, unit, decimals, sign=True),
-        Shown("%", tuple(percent_change(one.ratio).removesuffix(" %") for one in every), False),
+        Shown("%", tuple(percent_cell(one, unit, decimals) for one in every), False),
     ]
     if width >= WIDE:
-        columns.append(Shown("95 % interval", tuple(map(interval, every)), False))
-        columns.append(_verdicts(every))
+        columns += _confidence(every, tuple(map(interval, every)))
     made = lines(columns, width - BAR - 4, rule=False, fold=False)
     longest = max(map(_width_of, made))
     found = [Text("  ") + made[0]]
@@ -92,6 +100,8 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
 
     unit, decimals = unit_of_changes(rows)
     shown, left = changed_rows(rows, top)
+    if not shown:
+        return [Text(f"  {rest_line(left, unit, decimals)}", style="dim")]
     made = lines(_columns(shown, unit, decimals, width), width - 2, rule=False, fold=True)
     found = [Text("  ") + line for line in made]
     for one, line in zip(shown, found[len(made) - len(shown) :], strict=True):
@@ -111,19 +121,23 @@ def _columns(
     columns += _split(shown, unit, decimals)
     intervals = tuple(map(interval, shown))
     if width >= WIDE or set(intervals) == {"-"}:
-        percents = (percent_change(one.ratio).removesuffix(" %") for one in shown)
+        percents = (percent_cell(one, unit, decimals) for one in shown)
         columns.append(Shown("%", tuple(percents), False))
-    columns += [Shown("95 % interval", intervals, False), _verdicts(shown), *_figures(shown)]
+    columns += [*_confidence(shown, intervals), *_figures(shown)]
     if width >= WIDE:
-        matched = (shorten(printable(one.matched_by), WIDEST_MATCH) for one in shown)
-        columns += [_counts(shown), Shown("matched by", tuple(matched), False)]
+        columns += [_counts(shown), *_matched(shown)]
     known = [one for one in columns if set(one.cells) - {"-", "", "0"} or one is columns[0]]
     return [*known, Shown("name", tuple(printable(one.name) for one in shown), True)]
 
 
-def _verdicts(shown: Sequence[ComparedQuantity]) -> Shown:
-    # not a text, since no verdict is ever cut
-    return Shown("verdict", tuple(one.verdict for one in shown), False)
+def _confidence(shown: Sequence[ComparedQuantity], intervals: tuple[str, ...]) -> list[Shown]:
+    """Interval and verdict; where there are no intervals one can tell of new and gone alone."""
+    verdicts = tuple(one.verdict for one in shown)
+    # not texts, since no verdict is ever cut
+    if set(intervals) == {"-"}:
+        verdicts = tuple("" if one == CANNOT_TELL else one for one in verdicts)
+        return [Shown("verdict", verdicts, False)] if any(verdicts) else []
+    return [Shown("95 % interval", intervals, False), Shown("verdict", verdicts, False)]
 
 
 def _times(
@@ -161,12 +175,23 @@ def _count(one: ComparedQuantity) -> str:
     return before if before == after else f"{before} -> {after}"
 
 
+def _matched(shown: Sequence[ComparedQuantity]) -> list[Shown]:
+    """How rows were matched, where not all of them simply have the same name."""
+    cells = tuple(shorten(printable(one.matched_by), WIDEST_MATCH) for one in shown)
+    return [Shown("matched by", cells, False)] if told_matches(shown) else []
+
+
 def _figures(shown: Sequence[ComparedQuantity]) -> list[Shown]:
     """What ncu measured, before and after."""
     names = dict.fromkeys(name for one in shown for name, _, _ in one.figures)
     return [
-        Shown(printable(name), tuple(_figure(one, name) for one in shown), False) for name in names
+        Shown(_label(name), tuple(_figure(one, name) for one in shown), False) for name in names
     ]
+
+
+def _label(name: str) -> str:
+    """sol_compute_pct as people read it: sol compute %."""
+    return printable(name.removesuffix("_pct").replace("_", " ") + " %" * name.endswith("_pct"))
 
 
 def _figure(one: ComparedQuantity, wanted: str) -> str:
@@ -178,10 +203,17 @@ def _figure(one: ComparedQuantity, wanted: str) -> str:
     return "-"
 
 
+def other_rows(rows: Sequence[ComparedQuantity], top: int) -> list[ComparedQuantity]:
+    """What has another name on the other side, then what is new or gone beyond the first rows."""
+    shown, left = changed_rows(rows, top)
+    named = [one for one in (*shown, *left) if one.change and one.verdict not in (NEW, GONE)]
+    return [*named, *(one for one in left if one.verdict in (NEW, GONE))]
+
+
 def renamed_lines(
     rows: Sequence[ComparedQuantity], width: int, unit: str, decimals: int
 ) -> list[Text]:
-    """What is new or gone, and what was taken for the same under other names."""
+    """What was taken for the same under other names, and what is new or gone."""
     from rich.text import Text
 
     shown = rows[:MOST_RENAMED]
