@@ -29,8 +29,10 @@ if TYPE_CHECKING:
     from nsightpy.commands.export.command import export as export
     from nsightpy.commands.findings.command import findings as findings
     from nsightpy.commands.gaps import gaps as gaps
+    from nsightpy.commands.graphs import graphs as graphs
     from nsightpy.commands.headroom.command import headroom as headroom
     from nsightpy.commands.imbalance import imbalance as imbalance
+    from nsightpy.commands.inference_steps import inference_steps as inference_steps
     from nsightpy.commands.info.command import info as info
     from nsightpy.commands.iterations import iterations as iterations
     from nsightpy.commands.kernels import kernels as kernels
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.launches import launches as launches
     from nsightpy.commands.memory import memory as memory
     from nsightpy.commands.memory_usage.command import memory_usage as memory_usage
+    from nsightpy.commands.modules import modules as modules
     from nsightpy.commands.nvtx import nvtx as nvtx
     from nsightpy.commands.nvtx_metrics import nvtx_metrics as nvtx_metrics
     from nsightpy.commands.operators import operators as operators

@@ -43,6 +43,7 @@ _TABLE = (
     Command("info", "What each report is: rank, host, GPU, versions, warnings.", folder=True),
     Command("kernels", "Kernels by GPU time, as nsys stats counts it."),
     Command("operators", "PyTorch operators by host and device time, as key_averages."),
+    Command("modules", "Device time of nested modules, forward and backward."),
     Command("api", "CUDA API functions by host time."),
     Command("memory", "Copies and memory sets by time and size."),
     Command(
@@ -58,6 +59,8 @@ _TABLE = (
         figure="queue_figure",
     ),
     Command("sync-waits", "Synchronising calls, and the GPU time that they cost."),
+    Command("inference-steps", "Prefill and decode steps of vLLM and SGLang."),
+    Command("graphs", "CUDA graphs by replay and by node, and what their launches cost."),
     Command(
         "breakdown",
         "How each device's time divides: busy, exposed, idle.",

@@ -50,7 +50,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         for report in self.readable:
             named.append((report.path.name, report.notes))
             report.close()
-        return [*self.failure_notes, *self._rank_notes(), *counted(named)]
+        return [*self.failure_notes, *self._rank_notes(), *notes_by_report(named)]
 
     def map(
         self,
@@ -307,7 +307,7 @@ def _identified(report: SystemReport, *, function: Callable[[SystemReport], T]) 
     return function(report)
 
 
-def counted(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+def notes_by_report(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
     """The notes of reports by name, each once; with several, who said the same is counted."""
     who: dict[str, list[str]] = {}
     for name, notes in named:

@@ -32,6 +32,9 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "memory-usage": ("sample_reports/training_memory.pickle",),
     "nvtx": (f"{JOB} --top 12",),
     "operators": ("sample_reports/torch_2rank --top 12",),
+    "graphs": ("sample_reports/single_process.sqlite",),
+    "inference-steps": (),
+    "modules": ("sample_reports/training_4rank --top 12",),
     "roofline": (
         "sample_reports/kernels_h100.ncu.csv",
         "sample_reports/kernels_h100.ncu.csv -o roofline.png",
@@ -77,7 +80,8 @@ def help_of(name: str | None = None) -> str:
 def command_page(name: str) -> str:
     """The page of a command as Markdown."""
     examples = "".join(map(_example_section, examples_of(name)))
-    return f"# {name}\n\n```text\n{help_of(name)}\n```\n\n## Example\n\n{examples}"
+    shown = f"\n\n## Example\n\n{examples}" if examples else "\n"
+    return f"# {name}\n\n```text\n{help_of(name)}\n```{shown}"
 
 
 def index_page() -> str:

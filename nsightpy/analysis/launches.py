@@ -18,6 +18,7 @@ from nsightpy.frames import Frame, Ints, distinct, is_constant
 
 LAUNCH_CLASSES = (0, 1)
 NO_LAUNCH = -1
+GRAPH_LAUNCH = "GraphLaunch"
 NO_TIME = -(2**63)
 _TABLE_SLACK = 8
 
@@ -39,6 +40,13 @@ def launch_rows(kernels: Frame, calls: Frame) -> Ints:
         rows = np.flatnonzero((pids == pid) & (ids > 0))
         launches[rows] = _lookup(call_id[mine], candidates[mine], ids[rows])
     return launches
+
+
+def graph_calls(calls: Frame) -> Frame:
+    """The calls that launch CUDA graphs."""
+    named = calls.labels("name")
+    codes = [code for code, name in enumerate(named.values) if GRAPH_LAUNCH in name]
+    return calls.take(np.isin(named.codes, codes))
 
 
 def launch_starts(work: Frame, calls: Frame) -> Ints:

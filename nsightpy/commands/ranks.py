@@ -8,7 +8,7 @@ from typing import Unpack
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.clocks import ClockFit
-from nsightpy.analysis.collectives.log import Unit
+from nsightpy.analysis.collectives.log import Participant
 from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
 from nsightpy.analysis.ranks.peers import peer_rows
 from nsightpy.analysis.ranks.stragglers import Straggler, late_once, straggler_of
@@ -93,7 +93,7 @@ def _rows(
             rank, source = report.rank_of(pid)
             if clock is None or not _wanted(scope, rank, device):
                 continue
-            unit = units.get(Unit(clock, pid, device))
+            unit = units.get(Participant(clock, pid, device))
             head = (rank, str(report.path), report.session.host or None, device, source or None)
             fit = alignment.fits[clock]
             row = (*head, *_clock_values(fit), compute.get((pid, device)))

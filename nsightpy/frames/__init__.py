@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nsightpy.frames.columns import Column, Schema
 from nsightpy.frames.frame import (
     ColumnData,
     Floats,
@@ -25,6 +26,7 @@ from nsightpy.frames.schema import (
     DIAGNOSTICS,
     GPU_METRICS,
     GRAPH_LAUNCHES,
+    GRAPH_NODES,
     KERNELS,
     LAUNCHES,
     LIBRARY_CALLS,
@@ -39,8 +41,6 @@ from nsightpy.frames.schema import (
     RULES,
     SCHEMAS,
     SYNCHRONIZATIONS,
-    Column,
-    Schema,
 )
 from nsightpy.frames.snapshot_schema import (
     ALLOCATOR_EVENTS,
@@ -61,6 +61,7 @@ __all__ = [
     "DIAGNOSTICS",
     "GPU_METRICS",
     "GRAPH_LAUNCHES",
+    "GRAPH_NODES",
     "KERNELS",
     "LAUNCHES",
     "LIBRARY_CALLS",

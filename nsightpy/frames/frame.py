@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames.schema import Column, Schema
+from nsightpy.frames.columns import Column, Schema
 
 if TYPE_CHECKING:
     import pandas as pd

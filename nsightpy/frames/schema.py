@@ -2,47 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One column: name, kind ("int", "float" or "label"), unit, meaning, value for "not known"."""
-
-    name: str
-    kind: str
-    unit: str
-    meaning: str
-    missing: int | float | str = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Schema:
-    """The fixed columns of a public frame, in order."""
-
-    name: str
-    meaning: str
-    columns: tuple[Column, ...]
-
-    def __getitem__(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns)
-
-
-def _int(name: str, unit: str, meaning: str, missing: int = 0) -> Column:
-    return Column(name, "int", unit, meaning, missing)
-
-
-def _float(name: str, unit: str, meaning: str) -> Column:
-    return Column(name, "float", unit, meaning, float("nan"))
-
-
-def _label(name: str, meaning: str, missing: str = "") -> Column:
-    return Column(name, "label", "", meaning, missing)
-
+from nsightpy.frames.columns import Schema
+from nsightpy.frames.columns import float_column as _float
+from nsightpy.frames.columns import int_column as _int
+from nsightpy.frames.columns import label_column as _label
 
 _SPAN = (
     _int("start_ns", "ns", "start, in the report's own time"),
@@ -86,6 +49,17 @@ GRAPH_LAUNCHES = Schema(
         *_PLACE,
         _int("graph_id", "", "CUDA graph"),
         _int("graph_exec_id", "", "executable graph"),
+    ),
+)
+GRAPH_NODES = Schema(
+    "graph_nodes",
+    "creation of nodes of CUDA graphs on the host",
+    (
+        *_SPAN,
+        _int("pid", "", "calling process"),
+        _int("tid", "", "calling thread"),
+        _int("graph_node_id", "", "the node"),
+        _int("original_node_id", "", "node that it was cloned from; 0 = none"),
     ),
 )
 MEMORY_OPERATIONS = Schema(
@@ -212,8 +186,8 @@ MEMORY_USAGE = Schema(
         _label("operation", "allocate or free"),
         _label("variable", "name of a static variable; empty for allocations"),
         _int("tid", "", "thread that allocated or freed; 0 where nothing tells"),
-        _int("allocated_bytes", "bytes", "live bytes of the allocator after it; -1 = not told", -1),
-        _int("reserved_bytes", "bytes", "what the allocator then holds; -1 = not told", -1),
+        _int("allocated_bytes", "bytes", "live bytes of the allocator after it; -1 = unknown", -1),
+        _int("reserved_bytes", "bytes", "what the allocator then holds; -1 = unknown", -1),
     ),
 )
 MPI_CALLS = Schema(
@@ -376,6 +350,7 @@ SCHEMAS = {
     for schema in (
         KERNELS,
         GRAPH_LAUNCHES,
+        GRAPH_NODES,
         MEMORY_OPERATIONS,
         API_CALLS,
         NVTX_RANGES,

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from nsightpy.frames.schema import Column, Schema
-
-
-def _int(name: str, unit: str, meaning: str, missing: int = 0) -> Column:
-    return Column(name, "int", unit, meaning, missing)
-
-
-def _label(name: str, meaning: str) -> Column:
-    return Column(name, "label", "", meaning, "")
-
+from nsightpy.frames.columns import Schema
+from nsightpy.frames.columns import int_column as _int
+from nsightpy.frames.columns import label_column as _label
 
 _AT_NS = _int("start_ns", "ns", "time since the recording began; -1 where none is known", -1)
 _CUDA = (

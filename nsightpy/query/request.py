@@ -12,7 +12,7 @@ from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import for_kind
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.scope import Scope
-from nsightpy.rank_set import Paths, RankSet, counted, open_ranks
+from nsightpy.rank_set import Paths, RankSet, notes_by_report, open_ranks
 from nsightpy.report_set import Mapped, Progress
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import AnyTable, with_notes
@@ -115,7 +115,7 @@ class Request:
         noted = partial(_noted, work=work, scope=self.scope)
         found = self.ranks.map(noted, ranked=first, identified=identified)
         named = [(report.path.name, notes) for report, (_, notes) in found.results]
-        self.said += [note for note in counted(named) if note not in self.said]
+        self.said += [note for note in notes_by_report(named) if note not in self.said]
         return Mapped([(report, value) for report, (value, _) in found.results], found.failures)
 
     @property

@@ -128,10 +128,10 @@ class SqliteFile:
         With `split`, the row ranges of that table are read side by side; the order stays that
         of the table. Results must not be NULL: the query says what stands for NULL.
         """
-        queries, rooms = self._split(query, split)
+        queries, most_rows = self._split(query, split)
         selected = list(query.selected_columns)
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
-        columns = Columns([column.name for column in selected], texts, rooms)
+        columns = Columns([column.name for column in selected], texts, most_rows)
 
         stop = threading.Event()
 

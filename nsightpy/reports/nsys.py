@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
-from pathlib import Path
 from typing import TypeAlias
 
-import numpy as np
-
 from nsightpy import frames
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
 from nsightpy.readers.extent import Extent
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nccl.collectives import collectives
@@ -18,6 +15,7 @@ from nsightpy.readers.nsys import (
     cpu_samples,
     events,
     gpu_metrics,
+    graph_nodes,
     host_tables,
     memory_usage,
     nvtx,
@@ -28,7 +26,7 @@ from nsightpy.readers.nsys.capture_notes import capture_notes
 from nsightpy.readers.nsys.capture_start import CaptureStart, capture_start
 from nsightpy.readers.nsys.extent import HOST_TABLES, bounds, extent_of
 from nsightpy.readers.nsys.host_calls import NsysCalls
-from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence, evidence_for
+from nsightpy.readers.nsys.identity import Evidence, evidence
 from nsightpy.readers.nsys.session import (
     GPU_TABLES,
     Session,
@@ -43,8 +41,7 @@ from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.nsys.threads import ThreadNames, thread_names
 from nsightpy.readers.tools.file_check import file_size
 from nsightpy.reports.html_facts import facts_table
-from nsightpy.reports.owned_frames import OwnedFrames
-from nsightpy.reports.system import Progress, ReportFacts, SystemReport, Wanted
+from nsightpy.reports.system import SystemReport, Wanted
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
@@ -54,6 +51,7 @@ _Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
 _READERS: Mapping[str, tuple[_Reader, str | None]] = {
     "kernels": (events.kernels, "start_ns"),
     "graph_launches": (events.graph_launches, "start_ns"),
+    "graph_nodes": (graph_nodes.graph_nodes, "start_ns"),
     "memory_operations": (events.memory_operations, "start_ns"),
     "api_calls": (events.api_calls, "start_ns"),
     "nvtx_ranges": (nvtx.nvtx_ranges, "start_ns"),
@@ -81,39 +79,7 @@ class NsysReport(SystemReport):
     """
 
     kind = "nsys"
-
-    def __init__(
-        self,
-        path: Path | str,
-        *,
-        use_cache: bool = True,
-        rank_regex: str | None = None,
-        progress: Progress | None = None,
-        threads: int | None = None,
-    ) -> None:
-        self.path = Path(path)
-        self.use_cache = use_cache
-        self.rank_regex = rank_regex
-        self.threads = threads
-        self.ranks: dict[int, tuple[int | None, str]] = {}
-        self._progress = progress
-        self._export_notes: tuple[str, ...] = ()
-        self._owned = OwnedFrames()
-        self._evidence: list[Evidence] | None = None
-        self._adopted_notes: list[str] | None = None
-
-    def __repr__(self) -> str:
-        return f"NsysReport({str(self.path)!r})"
-
-    def __getstate__(self) -> dict[str, object]:
-        """What another process needs to open the same report: no connections, no frames."""
-        fresh = NsysReport(
-            self.path,
-            use_cache=self.use_cache,
-            rank_regex=self.rank_regex,
-            threads=self.threads,
-        )
-        return {**fresh.__dict__, "ranks": self.ranks}
+    _export_notes: tuple[str, ...] = ()
 
     def close(self) -> None:
         """Let go of the file and of what was read; what is asked next opens it again."""
@@ -132,10 +98,17 @@ class NsysReport(SystemReport):
         self._export_notes = made.notes
         return NsysExport(made.path, self.threads)
 
-    @cached_property
-    def session(self) -> Session:
-        """Host, versions, clocks and length of the capture."""
+    def _read_session(self) -> Session:
         return session(self.export)
+
+    def _read_pids(self) -> list[int]:
+        return active_pids(self.export)
+
+    def _read_evidence(self) -> list[Evidence]:
+        return evidence(self.export, self.path.name, self.pids, self.rank_regex)
+
+    def _read_notes(self) -> list[str]:
+        return [*self._export_notes, *self._capture_notes, *self.export.notes]
 
     @cached_property
     def calls(self) -> HostCalls:
@@ -166,41 +139,10 @@ class NsysReport(SystemReport):
         """The nsys that captured, else the one that exported; empty where neither is known."""
         return capture_version(self.frame("diagnostics")) or self.session.export_version
 
-    @cached_property
-    def pids(self) -> list[int]:
-        """The processes with GPU work, ascending."""
-        return active_pids(self.export)
-
-    @property
-    def evidence(self) -> list[Evidence]:
-        """What the report says about its rank or ranks, strongest first."""
-        if self._evidence is None:
-            self._evidence = evidence(self.export, self.path.name, self.pids, self.rank_regex)
-        return self._evidence
-
     @property
     def reading_bytes(self) -> int:
         """Memory that reading it takes at most, estimated from its size; binary is compressed."""
         return file_size(self.path) * (8 if self.path.suffix in NSYS_SUFFIXES else 2)
-
-    @property
-    def facts(self) -> ReportFacts:
-        """What this process knows and another one needs that has to do with the same report."""
-        return ReportFacts(self.pids, self.session, self.notes, self._evidence)
-
-    def adopt(self, facts: ReportFacts) -> None:
-        """Take over what another process found out; this one then need not open the file."""
-        self.pids, self.session = facts.pids, facts.session
-        self._adopted_notes = facts.notes
-        if facts.evidence is not None:
-            self._evidence = facts.evidence
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of any figure of this report must know."""
-        if self._adopted_notes is not None:
-            return list(self._adopted_notes)
-        return [*self._export_notes, *self._capture_notes, *self.export.notes]
 
     @cached_property
     def _capture_notes(self) -> list[str]:
@@ -242,28 +184,12 @@ class NsysReport(SystemReport):
         ranges = self.frame("nvtx_ranges", host_tables.MPI_COLUMNS)
         return host_tables.mpi_ranges(ranges)
 
+    def _process_names(self) -> Mapping[int, str]:
+        return self._names_of_processes
+
     @cached_property
-    def _process_names(self) -> dict[int, str]:
+    def _names_of_processes(self) -> dict[int, str]:
         return process_names(self.export, self.pids)
-
-    def _processes(self) -> Frame:
-        names = self._process_names
-        ranks = [self.rank_of(pid) for pid in self.pids]
-        return Frame(
-            {
-                "pid": np.asarray(self.pids, dtype=np.int64),
-                "name": Labels.of(names.get(pid, "") for pid in self.pids),
-                "rank": np.asarray([-1 if r is None else r for r, _ in ranks], dtype=np.int64),
-                "rank_source": Labels.of(source for _, source in ranks),
-            }
-        )
-
-    def rank_of(self, pid: int) -> tuple[int | None, str]:
-        """The rank of a process and the evidence for it; None where unknown."""
-        if not self.ranks:
-            own = {(str(self.path), p): evidence_for(self.evidence, p) for p in self.pids}
-            self.ranks = {pid: decision for (_, pid), decision in decide_ranks(own).items()}
-        return self.ranks.get(pid, (None, ""))
 
     def _repr_html_(self) -> str:
         gpus = sorted(set(self.frame("devices").labels("name").values))

@@ -5,15 +5,18 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import ClassVar, TypeAlias, TypeVar
 
-from nsightpy.frames import Frame
+import numpy as np
+
+from nsightpy.frames import Frame, Labels
 from nsightpy.frames.frame import blank
 from nsightpy.readers.extent import Extent
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nsys.capture_start import CaptureStart
-from nsightpy.readers.nsys.identity import Evidence
+from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence_for
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.nsys.threads import ThreadNames
 from nsightpy.readers.nsys.windows import SCHEMAS as LISTED
@@ -43,17 +46,107 @@ class SystemReport(SystemFrames):
     """
 
     kind: ClassVar[str]  # nsys or torch
-    path: Path
-    use_cache: bool
-    threads: int | None = None  # that read one table at most; None: as many as pay
-    # rank and evidence by process, once ranks were decided for a whole set
-    ranks: dict[int, tuple[int | None, str]]
-    _owned: OwnedFrames
 
-    @property
-    @abstractmethod
+    def __init__(
+        self,
+        path: Path | str,
+        *,
+        use_cache: bool = True,
+        rank_regex: str | None = None,
+        progress: Progress | None = None,
+        threads: int | None = None,
+    ) -> None:
+        self.path = Path(path)
+        self.use_cache = use_cache
+        self.rank_regex = rank_regex
+        self.threads = threads  # that read one table at most; None: as many as pay
+        # rank and evidence by process, once ranks were decided for a whole set
+        self.ranks: dict[int, tuple[int | None, str]] = {}
+        self._progress = progress
+        self._owned = OwnedFrames()
+        self._adopted_notes: list[str] | None = None
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({str(self.path)!r})"
+
+    def __getstate__(self) -> dict[str, object]:
+        """What another process needs to open the same report: no connections, no frames."""
+        fresh = type(self)(
+            self.path,
+            use_cache=self.use_cache,
+            rank_regex=self.rank_regex,
+            threads=self.threads,
+        )
+        return {**fresh.__dict__, "ranks": self.ranks}
+
+    @cached_property
     def session(self) -> Session:
         """Host, versions, clocks and length of the capture."""
+        return self._read_session()
+
+    @cached_property
+    def pids(self) -> list[int]:
+        """The processes with GPU work, ascending."""
+        return self._read_pids()
+
+    @cached_property
+    def evidence(self) -> list[Evidence]:
+        """What the report says about its rank or ranks, strongest first."""
+        return self._read_evidence()
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader of any figure of this report must know."""
+        return self._read_notes() if self._adopted_notes is None else list(self._adopted_notes)
+
+    @property
+    def facts(self) -> ReportFacts:
+        """What this process knows and another one needs that has to do with the same report."""
+        return ReportFacts(self.pids, self.session, self.notes, self.__dict__.get("evidence"))
+
+    def adopt(self, facts: ReportFacts) -> None:
+        """Take over what another process found out; this one then need not open the file."""
+        self.pids, self.session = facts.pids, facts.session
+        self._adopted_notes = facts.notes
+        if facts.evidence is not None:
+            self.evidence = facts.evidence
+
+    def rank_of(self, pid: int) -> tuple[int | None, str]:
+        """The rank of a process and the evidence for it; None where unknown."""
+        if not self.ranks:
+            by_process = {
+                (str(self.path), pid): evidence_for(self.evidence, pid) for pid in self.pids
+            }
+            self.ranks = {pid: rank for (_, pid), rank in decide_ranks(by_process).items()}
+        return self.ranks.get(pid, (None, ""))
+
+    @abstractmethod
+    def _read_session(self) -> Session: ...
+
+    @abstractmethod
+    def _read_pids(self) -> list[int]: ...
+
+    @abstractmethod
+    def _read_evidence(self) -> list[Evidence]: ...
+
+    @abstractmethod
+    def _read_notes(self) -> list[str]: ...
+
+    @abstractmethod
+    def _process_names(self) -> Mapping[int, str]:
+        """The name of a process by its id, where it is known."""
+
+    def _processes(self) -> Frame:
+        names = self._process_names()
+        ranks = [self.rank_of(pid) for pid in self.pids]
+        return Frame(
+            {
+                "pid": np.asarray(self.pids, dtype=np.int64),
+                "name": Labels.of(names.get(pid, "") for pid in self.pids),
+                "rank": np.asarray([-1 if r is None else r for r, _ in ranks], dtype=np.int64),
+                "rank_source": Labels.of(source for _, source in ranks),
+            }
+        )
 
     @property
     @abstractmethod
@@ -67,32 +160,8 @@ class SystemReport(SystemFrames):
 
     @property
     @abstractmethod
-    def pids(self) -> list[int]:
-        """The processes with GPU work, ascending."""
-
-    @property
-    @abstractmethod
-    def evidence(self) -> list[Evidence]:
-        """What the report says about its rank or ranks, strongest first."""
-
-    @property
-    @abstractmethod
     def reading_bytes(self) -> int:
         """Memory that reading it takes at most, estimated from the size of the file."""
-
-    @property
-    @abstractmethod
-    def facts(self) -> ReportFacts:
-        """What another process needs that has to do with the same report."""
-
-    @abstractmethod
-    def adopt(self, facts: ReportFacts) -> None:
-        """Take over what another process found out; this one then need not open the file."""
-
-    @property
-    @abstractmethod
-    def notes(self) -> list[str]:
-        """What a reader of any figure of this report must know."""
 
     @property
     @abstractmethod
@@ -112,10 +181,6 @@ class SystemReport(SystemFrames):
     @abstractmethod
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
         """A frame, or only the wanted columns of it; its rows do not depend on the columns."""
-
-    @abstractmethod
-    def rank_of(self, pid: int) -> tuple[int | None, str]:
-        """The rank of a process and the evidence for it; None where unknown."""
 
     @abstractmethod
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:

@@ -29,6 +29,11 @@ class SystemFrames(ABC):
         return self.frame("graph_launches").to_pandas()
 
     @property
+    def graph_nodes(self) -> pd.DataFrame:
+        """Nodes of CUDA graphs as they were created (schema: frames.GRAPH_NODES)."""
+        return self.frame("graph_nodes").to_pandas()
+
+    @property
     def memory_operations(self) -> pd.DataFrame:
         """Copies and memory sets (schema: frames.MEMORY_OPERATIONS)."""
         return self.frame("memory_operations").to_pandas()

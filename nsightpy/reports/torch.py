@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
-from pathlib import Path
-
-import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nsys.capture_start import TORCH_PROFILER, CaptureStart
 from nsightpy.readers.nsys.identity import (
     Evidence,
-    decide_ranks,
-    evidence_for,
     is_rank,
     rank_by_regex,
     rank_in_name,
@@ -28,8 +23,7 @@ from nsightpy.readers.torch.cache import CachedTrace, cached, keep
 from nsightpy.readers.torch.host_calls import TraceCalls
 from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
 from nsightpy.reports.html_facts import facts_table
-from nsightpy.reports.owned_frames import OwnedFrames
-from nsightpy.reports.system import Progress, ReportFacts, SystemReport
+from nsightpy.reports.system import SystemReport
 from nsightpy.units import counted
 
 DISTRIBUTED_INFO = "distributedInfo"
@@ -49,31 +43,12 @@ class TorchTrace(SystemReport):
 
     kind = "torch"
 
-    def __init__(
-        self,
-        path: Path | str,
-        *,
-        use_cache: bool = True,
-        rank_regex: str | None = None,
-        progress: Progress | None = None,
-    ) -> None:
-        self.path = Path(path)
-        self.use_cache = use_cache
-        self.rank_regex = rank_regex
-        self.ranks: dict[int, tuple[int | None, str]] = {}
-        self._progress = progress
-        self._owned = OwnedFrames()
-        self.earlier_cycles = 0
-        self._said: dict[str, None] = {}
-        self._adopted_notes: list[str] | None = None
-
-    def __repr__(self) -> str:
-        return f"TorchTrace({str(self.path)!r})"
+    earlier_cycles = 0  # of the same process, whose traces were left out
+    _cache_problem = ""
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to open the same trace: no frames."""
-        fresh = TorchTrace(self.path, use_cache=self.use_cache, rank_regex=self.rank_regex)
-        return {**fresh.__dict__, "ranks": self.ranks, "earlier_cycles": self.earlier_cycles}
+        return {**super().__getstate__(), "earlier_cycles": self.earlier_cycles}
 
     def close(self) -> None:
         """Let go of the frames; what is asked next reads them again."""
@@ -92,15 +67,14 @@ class TorchTrace(SystemReport):
             self._progress(None, f"reading {self.path.name}")
         trace = read_trace(self.path)
         if self.use_cache and (problem := keep(self.path, trace)):
-            self._said[problem] = None
+            self._cache_problem = problem
         return trace
 
     @cached_property
     def _facts(self) -> TraceFacts:
         return self._source.facts
 
-    @cached_property
-    def session(self) -> Session:
+    def _read_session(self) -> Session:
         """Clock and length of the capture; a trace names no host that may be shown."""
         facts = self._facts
         return Session(
@@ -125,14 +99,11 @@ class TorchTrace(SystemReport):
         """What captured, and the runtime that the program used."""
         return ", ".join(filter(None, (PROFILER, self._facts.runtime)))
 
-    @cached_property
-    def pids(self) -> list[int]:
-        """The processes with GPU work, else those with calls; ascending."""
+    def _read_pids(self) -> list[int]:
+        """The processes with GPU work, else those with calls."""
         return list(self._facts.pids)
 
-    @cached_property
-    def evidence(self) -> list[Evidence]:
-        """What the trace says about its rank, strongest first."""
+    def _read_evidence(self) -> list[Evidence]:
         found: list[Evidence] = []
         if len(self.pids) > 1:
             return found
@@ -142,24 +113,9 @@ class TorchTrace(SystemReport):
             found.append(Evidence(self._facts.rank, DISTRIBUTED_INFO))
         return [*found, *rank_in_name(self.path.name)]
 
-    @property
-    def facts(self) -> ReportFacts:
-        """What another process is told that has to do with the same trace."""
-        return ReportFacts(self.pids, self.session, self.notes, self.evidence)
-
-    def adopt(self, facts: ReportFacts) -> None:
-        """Take over what another process found out; this one then need not open the file."""
-        self.pids, self.session = facts.pids, facts.session
-        self._adopted_notes = facts.notes
-        if facts.evidence is not None:
-            self.evidence = facts.evidence
-
-    @property
-    def notes(self) -> list[str]:
-        """What a reader of any figure of this trace must know."""
-        if self._adopted_notes is not None:
-            return list(self._adopted_notes)
-        return [*self._facts.notes, *self._said, *self._cycle_notes]
+    def _read_notes(self) -> list[str]:
+        problem = [self._cache_problem] if self._cache_problem else []
+        return [*self._facts.notes, *problem, *self._cycle_notes]
 
     @property
     def _cycle_notes(self) -> list[str]:
@@ -200,24 +156,8 @@ class TorchTrace(SystemReport):
             return _empty(name, columns)
         return whole.select(columns)
 
-    def _processes(self) -> Frame:
-        names = self._facts.process_names
-        ranks = [self.rank_of(pid) for pid in self.pids]
-        return Frame(
-            {
-                "pid": np.asarray(self.pids, dtype=np.int64),
-                "name": Labels.of(names.get(pid, "") for pid in self.pids),
-                "rank": np.asarray([-1 if r is None else r for r, _ in ranks], dtype=np.int64),
-                "rank_source": Labels.of(source for _, source in ranks),
-            }
-        )
-
-    def rank_of(self, pid: int) -> tuple[int | None, str]:
-        """The rank of a process and the evidence for it; None where nothing tells."""
-        if not self.ranks:
-            own = {(str(self.path), p): evidence_for(self.evidence, p) for p in self.pids}
-            self.ranks = {pid: decision for (_, pid), decision in decide_ranks(own).items()}
-        return self.ranks.get(pid, (None, ""))
+    def _process_names(self) -> Mapping[int, str]:
+        return self._facts.process_names
 
     @cached_property
     def calls(self) -> HostCalls:

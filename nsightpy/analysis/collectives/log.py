@@ -93,7 +93,7 @@ def log_of(frame: Frame, shown: Mask) -> CollectiveLog:
     )
 
 
-class Unit(NamedTuple):
+class Participant(NamedTuple):
     """One process on one device; `clock` is the place of its process among the clocks."""
 
     clock: int
@@ -102,7 +102,7 @@ class Unit(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What a collective signatures like to every rank that takes part."""
+    """What is the same of a collective on every rank that takes part."""
 
     operation: str
     data_type: str
@@ -124,7 +124,7 @@ class Ledger:
     is that of each communicator's creation (0: unknown), `shown` marks what a question is about.
     """
 
-    units: tuple[Unit, ...]
+    units: tuple[Participant, ...]
     signatures: tuple[Signature, ...]
     communicators: tuple[Communicator, ...]
     group_sizes: tuple[int, ...]
@@ -158,7 +158,7 @@ def ledger_of(
     """The ledger of logs, each with its clocks by pid; epochs[clock] is added to its times."""
     units = sorted(
         {
-            Unit(clocks[kind.pid], kind.pid, kind.device)
+            Participant(clocks[kind.pid], kind.pid, kind.device)
             for log, clocks in logs
             for kind in log.kinds
             if kind.pid in clocks
@@ -192,7 +192,7 @@ def ledger_of(
 class _Tables:
     """Places of units, signatures and communicators, filled as the logs are read."""
 
-    def __init__(self, units: dict[Unit, int]) -> None:
+    def __init__(self, units: dict[Participant, int]) -> None:
         self.units = units
         self.signatures: dict[Signature, int] = {}
         self.communicators: dict[Communicator, int] = {}
@@ -207,7 +207,7 @@ class _Tables:
         codes = log.codes[rows]
         facts = [
             (
-                self.units[Unit(clocks[kind.pid], kind.pid, kind.device)],
+                self.units[Participant(clocks[kind.pid], kind.pid, kind.device)],
                 self._signature(kind),
                 self._communicator(kind),
                 kind.stream,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nsightpy.analysis.findings.copy_use import SMALL_BYTES, CopyUse
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
-from nsightpy.analysis.findings.worst import counted, worst
+from nsightpy.analysis.findings.worst import worst
 from nsightpy.results import Finding
-from nsightpy.units import format_bytes, format_count, significant
+from nsightpy.units import counted, format_bytes, format_count, significant
 
 _BY_MEMORY = "--by memory"
 MANY = 100

@@ -7,15 +7,14 @@ from collections.abc import Callable
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.kernel_use import SHORT_NS, WARP, KernelUse, Part
 from nsightpy.analysis.findings.worst import (
-    at_most_told,
-    counted,
     finding_of,
     percent_text,
+    severity_of_use,
     worst,
 )
 from nsightpy.names import function_name
 from nsightpy.results import Finding
-from nsightpy.units import format_count, format_time
+from nsightpy.units import counted, format_count, format_time
 
 MANY = 100
 DOMINANT_SHARE = 0.25
@@ -80,7 +79,7 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
     def most(one: DeviceFacts) -> str:
         part = _part(one, "tiny_block")
         few = one.kernels is None or part.named_ns < DOMINANT_SHARE * one.kernels.work_ns
-        return "info" if few else at_most_told(one)
+        return "info" if few else severity_of_use(one)
 
     return _of_kernels(facts, "tiny-blocks", "tiny blocks", "tiny_block", text, most)
 
@@ -158,7 +157,7 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
         facts.command("select"),
         place=place,
         recoverable=False,
-        most=at_most_told(one),
+        most=severity_of_use(one),
     )
     return [finding]
 
@@ -188,7 +187,7 @@ def _family(facts: Facts) -> list[Finding]:
                 facts.command("select"),
                 place=place,
                 recoverable=False,
-                most=at_most_told(one),
+                most=severity_of_use(one),
             )
         ]
     return []
@@ -228,7 +227,7 @@ def _of_kernels(
     name: str,
     trait: str,
     text: Callable[[DeviceFacts], str],
-    most: Callable[[DeviceFacts], str] = at_most_told,
+    most: Callable[[DeviceFacts], str] = severity_of_use,
 ) -> list[Finding]:
     return worst(
         facts,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.results import Finding, Value
-from nsightpy.units import format_count, format_time
+from nsightpy.units import format_time
 
 WARNING_SHARE = 0.03
 
@@ -92,14 +92,9 @@ def finding_of(
     )
 
 
-def at_most_told(one: DeviceFacts) -> str:
+def severity_of_use(one: DeviceFacts) -> str:
     """The severity of how kernels use a GPU: info where it worked for a moment only."""
     return "info" if one.short else "warning"
-
-
-def counted(count: int, one: str, many: str) -> str:
-    """A number of things, as it is said to people: 1 copy, 1,200 copies."""
-    return f"{format_count(count)} {one if count == 1 else many}"
 
 
 def percent_text(share: float) -> str:

@@ -2,7 +2,7 @@
 
 A free belongs to the last allocation at its address (same process and kind of memory). Memory
 that was allocated before the capture is not known, and frees of it change nothing, but where the
-allocator told how much was live (PyTorch's does).
+allocator recorded how much was live (PyTorch's does).
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class Usage:
     """Live bytes of one kind of memory: `live[i]` from `times[i]` (ns) on.
 
     `rows` are the allocations among the events and `freed` when each was given back, NEVER if not.
-    `unknown_frees` gave back what was allocated before the capture. Where the allocator told them:
-    `reserved[i]` is what it held from `times[i]` on, and `before` was live when the first event
-    came; `before_freed` are the moments and sizes of the frees of that.
+    `unknown_frees` gave back what was allocated before the capture. Where the allocator recorded
+    them: `reserved[i]` is what it held from `times[i]` on, and `before` was live when the first
+    event came; `before_freed` are the moments and sizes of the frees of that.
     """
 
     times: Ints
@@ -92,18 +92,18 @@ def usage(events: Frame) -> Usage:
     rows = np.flatnonzero(takes)
     unknown = ~takes & (given_by < 0)
     level, held = events.ints("allocated_bytes"), events.ints("reserved_bytes")
-    told = events.rows > 0 and bool((level >= 0).all())
-    if told:
+    levels_known = events.rows > 0 and bool((level >= 0).all())
+    if levels_known:
         change[unknown] = -size[unknown]
         before = max(int(level[0] - change[0]), 0)
         freed_before = start[unknown], size[unknown]
     else:
         before, freed_before = 0, (_NO_TIMES, _NO_TIMES)
-    counted = np.flatnonzero(takes | (given_by >= 0) | told)
+    counted = np.flatnonzero(takes | (given_by >= 0) | levels_known)
     times, live = start[counted], before + np.cumsum(change[counted])
     last = np.append(np.diff(times) != 0, True) if len(times) else np.empty(0, dtype=np.bool_)
     times, live = times[last], live[last]
-    reserved = held[counted][last] if told and (held > 0).any() else _NO_TIMES
+    reserved = held[counted][last] if levels_known and (held > 0).any() else _NO_TIMES
     if before and times[0] > 0:
         times, live = np.append(0, times), np.append(before, live)
         reserved = np.append(reserved[:1], reserved)

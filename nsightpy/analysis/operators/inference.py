@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.intervals import measure_before, union
+from nsightpy.analysis.launches import graph_calls
 from nsightpy.analysis.nvtx.projection import Launched, launched, project
 from nsightpy.frames import Frame, Ints
 from nsightpy.units import counted, format_time
@@ -20,7 +21,6 @@ from nsightpy.units import counted, format_time
 _VLLM = re.compile(r"execute_(?:(\d+)_)?context_(\d+)\(([^)]*)\)_generation_(\d+)\(([^)]*)\)")
 _SGLANG = re.compile(r"step\[(\w+) bs=(\d+)(?: toks=(\d+))?")
 _QUERY = re.compile(r"(?:sq)?(\d+)")
-_GRAPH = "GraphLaunch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class Step:
     the calls that launched it."""
 
     batch: Batch
+    pid: int
+    start_ns: int
     host_ns: int
     busy_ns: int
     launching_ns: int
@@ -96,15 +98,15 @@ def inference_steps(ranges: Frame, work: Frame, calls: Frame) -> list[Step]:
         host = int(steps.ints("end_ns")[row] - steps.ints("start_ns")[row])
         launching = int((done.call_end[low:high] - done.call_start[low:high]).sum())
         busy = union(start[first:last], end[first:last]).total
-        made.append(Step(batch, host, busy, launching, int(graphs[low:high].sum()), last - first))
+        place = int(steps.ints("pid")[row]), int(steps.ints("start_ns")[row])
+        count = int(graphs[low:high].sum())
+        made.append(Step(batch, *place, host, busy, launching, count, last - first))
     return made
 
 
 def graph_launches(work: Frame, calls: Frame) -> GraphLaunches | None:
     """The CUDA-graph launches whose kernels were recorded; None without any."""
-    named = calls.labels("name")
-    codes = [code for code, name in enumerate(named.values) if _GRAPH in name]
-    done = launched(work, calls.take(np.isin(named.codes, codes)))
+    done = launched(work, graph_calls(calls))
     if not len(done):
         return None
     start, end = work.ints("start_ns")[done.rows], work.ints("end_ns")[done.rows]
@@ -121,10 +123,7 @@ def graph_launches(work: Frame, calls: Frame) -> GraphLaunches | None:
 
 def _is_graph(done: Launched, calls: Frame) -> np.ndarray:
     """Which of the launching calls launch CUDA graphs, by thread and start."""
-    named = calls.labels("name")
-    codes = [code for code, name in enumerate(named.values) if _GRAPH in name]
-    mine = calls.take(np.isin(named.codes, codes))
-    return np.isin(done.call_start, mine.ints("start_ns"))
+    return np.isin(done.call_start, graph_calls(calls).ints("start_ns"))
 
 
 def step_lines(steps: Sequence[Step]) -> list[str]:

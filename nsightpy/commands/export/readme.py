@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from nsightpy.frames import SCHEMAS
-from nsightpy.frames.schema import Column, Schema
+from nsightpy.frames.columns import Column, Schema
 from nsightpy.render.formats import SCHEMA_VERSION
 
 RANKED = (

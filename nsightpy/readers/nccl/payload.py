@@ -37,7 +37,7 @@ Fields: TypeAlias = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """What one NCCL call was told; -1 and "" where the payload does not say.
+    """The arguments of one NCCL call; -1 and "" where the payload does not say.
 
     `bytes` is the size of the one buffer that was passed (AllGather and ReduceScatter: one rank's
     part); `ranks`, `rank` and `device` describe the communicator in the call that creates it.
@@ -178,9 +178,9 @@ def _id(value: Any) -> str:
 
 
 def _bytes(fields: Fields) -> int:
-    told = _number(_first(fields, "Message size [bytes]"))
-    if told is not None:
-        return told
+    size = _number(_first(fields, "Message size [bytes]"))
+    if size is not None:
+        return size
     count, kind = _number(fields.get("count")), _first(fields, "dataType", "datatype")
     code = _number(kind)
     if code is not None:

@@ -27,7 +27,8 @@ THREAD_NAME = 39
 GUESS = "guess: order of"
 BY_REGEX = "--rank-regex"
 
-Unit: TypeAlias = tuple[str, int]
+# the path of its report, and its id
+Process: TypeAlias = tuple[str, int]
 Decision: TypeAlias = tuple[int | None, str]
 
 # Longer numbers are dates, times and hashes: no job has a million ranks.
@@ -69,50 +70,55 @@ def evidence(
     return found
 
 
-def evidence_for(found: Iterable[Evidence], pid: int) -> list[Evidence]:
+def evidence_for(evidence: Iterable[Evidence], pid: int) -> list[Evidence]:
     """The evidence that concerns one process."""
-    return [one for one in found if one.pid in (0, pid)]
+    return [item for item in evidence if item.pid in (0, pid)]
 
 
-def decide_ranks(told: Mapping[Unit, Sequence[Evidence]]) -> dict[Unit, Decision]:
-    """The rank of every unit (report path, pid), and the evidence that decided.
+def decide_ranks(evidence: Mapping[Process, Sequence[Evidence]]) -> dict[Process, Decision]:
+    """The rank of every process (report path, pid), and the evidence that decided.
 
-    What the user says holds wherever it says anything. Of the rest, the strongest kind of evidence
-    that tells all units apart wins; else each unit takes its own strongest, leaving out kinds that
-    call several units the same; what nothing tells apart is numbered by the order of the files or
-    processes, and called a guess.
+    What the user says holds wherever it says anything. Of the rest, the strongest source of
+    evidence that gives every process another rank wins; else each process takes its strongest
+    evidence, leaving out sources that give several processes the same rank. What no evidence tells
+    apart is numbered by the order of the files or processes, and called a guess.
     """
-    said = {unit: one for unit, found in told.items() for one in found if one.source == BY_REGEX}
-    if said:
-        rest = {unit: found for unit, found in told.items() if unit not in said}
-        ruled = {unit: (one.rank, BY_REGEX) for unit, one in said.items()}
-        return {unit: (ruled | decide_ranks(rest))[unit] for unit in told}
-    for kind in dict.fromkeys(one.source for found in told.values() for one in found):
-        ranks = [_rank_by(found, kind) for found in told.values()]
+    by_user = {
+        process: item
+        for process, items in evidence.items()
+        for item in items
+        if item.source == BY_REGEX
+    }
+    if by_user:
+        rest = {process: items for process, items in evidence.items() if process not in by_user}
+        ruled = {process: (item.rank, BY_REGEX) for process, item in by_user.items()}
+        return {process: (ruled | decide_ranks(rest))[process] for process in evidence}
+    for source in dict.fromkeys(item.source for items in evidence.values() for item in items):
+        ranks = [_rank_by(items, source) for items in evidence.values()]
         if None not in ranks and len(set(ranks)) == len(ranks):
-            return {unit: (rank, kind) for unit, rank in zip(told, ranks, strict=True)}
-    useless = _indifferent_kinds(told.values())
-    decided: dict[Unit, Decision] = {}
-    for unit, found in told.items():
-        best = next((one for one in found if one.source not in useless), None)
-        decided[unit] = (best.rank, best.source) if best else (None, "")
-    if len(told) > 1 and all(rank is None for rank, _ in decided.values()):
-        what = "files" if len({path for path, _ in told}) == len(told) else "processes"
-        return {unit: (rank, f"{GUESS} {what}") for rank, unit in enumerate(told)}
+            return {process: (rank, source) for process, rank in zip(evidence, ranks, strict=True)}
+    useless = _sources_of_one_rank(evidence.values())
+    decided: dict[Process, Decision] = {}
+    for process, items in evidence.items():
+        best = next((item for item in items if item.source not in useless), None)
+        decided[process] = (best.rank, best.source) if best else (None, "")
+    if len(evidence) > 1 and all(rank is None for rank, _ in decided.values()):
+        what = "files" if len({path for path, _ in evidence}) == len(evidence) else "processes"
+        return {process: (rank, f"{GUESS} {what}") for rank, process in enumerate(evidence)}
     return decided
 
 
-def _rank_by(found: Sequence[Evidence], kind: str) -> int | None:
-    return next((one.rank for one in found if one.source == kind), None)
+def _rank_by(evidence: Sequence[Evidence], source: str) -> int | None:
+    return next((item.rank for item in evidence if item.source == source), None)
 
 
-def _indifferent_kinds(told: Iterable[Sequence[Evidence]]) -> set[str]:
-    """Kinds of evidence that give every one of several units the same rank."""
+def _sources_of_one_rank(evidence: Iterable[Sequence[Evidence]]) -> set[str]:
+    """Sources of evidence that give every one of several processes the same rank."""
     ranks: dict[str, list[int]] = {}
-    for found in told:
-        for one in found:
-            ranks.setdefault(one.source, []).append(one.rank)
-    return {kind for kind, values in ranks.items() if len(values) > 1 and len(set(values)) == 1}
+    for items in evidence:
+        for item in items:
+            ranks.setdefault(item.source, []).append(item.rank)
+    return {source for source, given in ranks.items() if len(given) > 1 and len(set(given)) == 1}
 
 
 def rank_by_regex(name: str, pattern: str) -> list[Evidence]:

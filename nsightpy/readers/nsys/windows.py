@@ -12,7 +12,7 @@ from itertools import pairwise
 import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, KERNELS, MEMORY_OPERATIONS, Frame, Labels
-from nsightpy.frames.schema import Column
+from nsightpy.frames.columns import Column
 from nsightpy.readers.nsys.columns import column, number
 from nsightpy.readers.nsys.events import TABLES
 from nsightpy.readers.nsys.tables import NsysExport, Source

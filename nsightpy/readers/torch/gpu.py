@@ -198,14 +198,14 @@ def _collective(
     return found
 
 
-def _peer(told: int, members: list[int], rank: int | None) -> int:
+def _peer(number: int, members: list[int], rank: int | None) -> int:
     """The other rank of a Send or Recv as a place in the process group; -1 where that is not sure:
     the number may be a rank of the job or of the group, and nobody sends to itself."""
-    as_job = members.index(told) if told in members and told != rank else -1
-    if not members or as_job == told:
-        return told
+    as_job = members.index(number) if number in members and number != rank else -1
+    if not members or as_job == number:
+        return number
     own = members.index(rank) if rank in members else -1
-    as_group = told if 0 <= told < len(members) and told != own else -1
+    as_group = number if 0 <= number < len(members) and number != own else -1
     return max(as_job, as_group) if -1 in (as_job, as_group) else -1
 
 

@@ -108,7 +108,7 @@ def _columns(path: Path, output: bytes) -> Columns:
 
 
 def _failure(path: Path, code: int, said: bytes, need: int, seconds: int) -> ReportError:
-    """What the user is told about a file that was not decoded."""
+    """The message about a file that was not decoded."""
     detail = said.decode("utf-8", "replace").strip().strip("'\"")
     if code == snapshot_decoder.OUT_OF_MEMORY:
         problem = f"asks for more than the {format_bytes(need)} of memory that a snapshot of its"

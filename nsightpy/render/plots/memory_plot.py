@@ -104,8 +104,8 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
     title = f"{short_name(kind, 30)} memory: peak {format_bytes(peak)} on {place}{by}"
     axes.set_ylim(0, 1.12 * highest / size if highest else 1)
     axes.set_xlim(0, end / scale if end else 1)
-    told = any(one.reserved and not one.layers for one in drawn)
-    finish_panel(axes, f"{title}{left_out}", unit, legend=told or len(drawn) > 1)
+    reserved = any(one.reserved and not one.layers for one in drawn)
+    finish_panel(axes, f"{title}{left_out}", unit, legend=reserved or len(drawn) > 1)
 
 
 def peak_bytes(one: MemorySeries) -> int:

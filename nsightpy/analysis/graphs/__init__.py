@@ -1,0 +1,1 @@
+"""CUDA graphs: what each replay ran, and how long that took."""

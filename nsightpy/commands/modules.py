@@ -1,0 +1,208 @@
+"""modules: device time of nested modules, with the backward pass that belongs to each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Unpack
+
+import numpy as np
+
+from nsightpy.analysis.launches import LAUNCH_CLASSES, NO_LAUNCH, launch_rows
+from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
+from nsightpy.analysis.nvtx.membership import inside
+from nsightpy.analysis.nvtx.nesting import SEPARATOR
+from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
+from nsightpy.analysis.operators.device_time import (
+    NONE,
+    OPERATOR_COLUMNS,
+    WORK_COLUMNS,
+    OperatorTimes,
+    operator_times,
+    with_callees,
+)
+from nsightpy.analysis.operators.module_tree import SUMS, backward_times, module_sums
+from nsightpy.analysis.operators.modules import module_calls, range_calls
+from nsightpy.analysis.tally import Key
+from nsightpy.commands.nvtx import NO_CALLS, launching_calls
+from nsightpy.errors import MissingDataError
+from nsightpy.frames import Frame, Ints
+from nsightpy.frames.frame import constant
+from nsightpy.query.request import Common, Request, without_launch_call
+from nsightpy.query.scope import Scope
+from nsightpy.query.signature import command_function
+from nsightpy.rank_set import Paths
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Row, Table
+from nsightpy.units import format_time
+
+FIELDS = (
+    Field("module", "text"),
+    Field("calls"),
+    Field("host_total_ns", "ns"),
+    Field("host_self_ns", "ns"),
+    Field("device_total_ns", "ns"),
+    Field("device_self_ns", "ns"),
+    Field("attributed_ns", "ns"),
+    Field("share_of_device_time", "ratio", 4),
+    Field("domain", "text"),
+)
+GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
+_FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
+_BACKWARD = ("sequence", "direction")
+NO_MODULES = (
+    "in PyTorch traces they are recorded with_stack or with_modules; in Nsight Systems reports "
+    "they are NVTX ranges (`-t cuda,nvtx`)."
+)
+
+
+@dataclass(frozen=True)
+class _Part:
+    """The sums of one report by path and domain, and the device time that there was, in ns."""
+
+    rows: dict[Key, list[int]]
+    device_ns: int
+    outside_ns: int
+    unlaunched_ns: int
+
+
+@command_function
+def modules(
+    reports: Paths, *, depth: int | None = None, top: int | None = None, **common: Unpack[Common]
+) -> Table:
+    """Device time of modules that contain one another: nn.Module calls, or NVTX ranges.
+
+    A module is its path a/b/c; the tree comes depth first, those inside one parent by device time.
+    Device totals add what ran on several streams: of kernels, copies and sets launched under the
+    module on its own thread (device_self: and under no module in it). attributed: what autograd's
+    thread launched for it; by sequence number in traces, by time in Nsight Systems reports (as
+    `nvtx`). `depth`: only so many levels. Raises MissingDataError where no report has modules.
+    """
+    request = Request.of(reports, **common)
+    parts = request.map(partial(_sums, scope=request.scope)).values
+    if not any(part.rows for part in parts):
+        raise MissingDataError(request.ranks.inputs[0], "holds no modules", NO_MODULES)
+    whole = sum(part.device_ns for part in parts)
+    rows = _rows(_merged(parts), whole, depth)
+    return request.finish(Table("modules", FIELDS, tuple(rows[:top])), *_notes(parts))
+
+
+@dataclass(frozen=True)
+class _Tree:
+    """The modules of one report and the times of each call; device time of what is in none."""
+
+    calls: Frame
+    times: OperatorTimes
+    attributed: Ints
+    outside_ns: int
+    unlaunched_ns: int
+
+
+def _sums(report: SystemReport, *, scope: Scope) -> _Part:
+    narrowed = Scope(devices=scope.devices)
+    columns = (*WORK_COLUMNS, "device")
+    work = [narrowed.narrow(report, report.frame(name, columns)) for name in GPU_FRAMES]
+    tree = (_of_trace if report.kind == "torch" else _of_ranges)(report, work)
+    times = {name: getattr(tree.times, name) for name in SUMS[1:5]}
+    below = with_callees(tree.attributed, tree.calls.ints("parent"), tree.calls.ints("depth"))
+    figures = Frame({**tree.calls, **times, "attributed": below})
+    sums = module_sums(scope.narrow(report, figures))
+    return _Part(sums, sum(map(_lasted, work)), tree.outside_ns, tree.unlaunched_ns)
+
+
+def _lasted(work: Frame) -> int:
+    return int((work.ints("end_ns") - work.ints("start_ns")).sum())
+
+
+def _of_trace(report: SystemReport, work: Sequence[Frame]) -> _Tree:
+    tree = module_calls(report.frame("python_functions", _FUNCTION))
+    operators = report.frame("operators", (*OPERATOR_COLUMNS, *_BACKWARD))
+    calls = report.frame("api_calls", CALL_COLUMNS)
+    times = operator_times(tree, calls, work)
+    own = operator_times(operators, calls, work).device_self
+    attributed = backward_times(tree, operators, own)
+    outside = times.outside_ns - int(attributed.sum())
+    return _Tree(tree, times, attributed, outside, times.unlaunched_ns)
+
+
+def _of_ranges(report: SystemReport, work: Sequence[Frame]) -> _Tree:
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    tree = range_calls(ranges)
+    operations = Frame.concatenate(work)
+    known = launching_calls(report, operations)
+    calls = NO_CALLS if known is None else known
+    if "event_class" not in calls:  # then all of them may launch
+        calls = Frame({**calls, "event_class": constant(LAUNCH_CLASSES[0], calls.rows)})
+    waiting = waiting_threads(calls, ranges)
+    times = _by_domain(tree, calls, work)
+    attributed = _by_domain(tree, as_launched_by(calls, waiting), work).device_self
+    outside = calls.take((waiting == NO_THREAD) & ~inside(calls, tree))
+    beyond = operations.take(launch_rows(operations, outside) != NO_LAUNCH)
+    unlaunched = operations.take(launch_rows(operations, calls) == NO_LAUNCH)
+    return _Tree(tree, times, attributed, _lasted(beyond), _lasted(unlaunched))
+
+
+def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTimes:
+    """The times of ranges; those of one domain do not take from those of another."""
+    host = tree.ints("end_ns") - tree.ints("start_ns")
+    host_self, total, own = (np.zeros(tree.rows, dtype=np.int64) for _ in range(3))
+    domains = tree.labels("domain").merged()
+    for code in range(len(domains.values)):
+        rows = np.flatnonzero(domains.codes == code)
+        place = np.full(tree.rows, NONE, dtype=np.int64)
+        place[rows] = np.arange(len(rows))
+        parent = tree.ints("parent")[rows]
+        moved = np.where(parent == NONE, NONE, place[np.maximum(parent, 0)])
+        times = operator_times(Frame({**tree.take(rows), "parent": moved}), calls, work)
+        host_self[rows], total[rows] = times.host_self, times.device_total
+        own[rows] = times.device_self
+    return OperatorTimes(host, host_self, total, own)
+
+
+def _merged(parts: Sequence[_Part]) -> dict[Key, list[int]]:
+    merged: dict[Key, list[int]] = {}
+    for part in parts:
+        for key, figures in part.rows.items():
+            known = merged.setdefault(key, [0] * len(figures))
+            merged[key] = [a + b for a, b in zip(known, figures, strict=True)]
+    return merged
+
+
+def _rows(sums: dict[Key, list[int]], whole_ns: int, depth: int | None) -> list[Row]:
+    rows: list[Row] = []
+    for path, domain in sorted(sums, key=partial(_place, sums)):
+        figures = sums[path, domain]
+        if depth is None or str(path).count(SEPARATOR) < depth:
+            device = figures[3] + figures[5]
+            share = device / whole_ns if whole_ns else None
+            rows.append((str(path).replace(SEPARATOR, "/"), *figures, share, domain))
+    return rows
+
+
+def _place(sums: dict[Key, list[int]], key: Key) -> tuple[object, ...]:
+    """Depth first; of those inside one parent the one with most device time, then host time."""
+    path, domain = map(str, key)
+    names = path.split(SEPARATOR)
+    above = [SEPARATOR.join(names[: depth + 1]) for depth in range(len(names))]
+    absent = [0] * len(SUMS)
+    figures = [sums.get((upper, domain), absent) for upper in above]
+    order = [(-f[3] - f[5], -f[1], name) for f, name in zip(figures, above, strict=True)]
+    return (order[0], domain, order)
+
+
+def _notes(parts: Sequence[_Part]) -> list[str]:
+    notes = []
+    silent = sum(not part.rows for part in parts)
+    if silent:
+        notes.append(f"{silent} of {len(parts)} reports hold no modules.")
+    outside, device = sum(p.outside_ns for p in parts), sum(p.device_ns for p in parts)
+    if outside:
+        notes.append(
+            f"{format_time(outside)} of {format_time(device)} of device work "
+            f"({100 * outside / device:.3g} %) were launched in no module and are in no row."
+        )
+    unlaunched = sum(part.unlaunched_ns for part in parts)
+    if unlaunched:
+        notes.append(without_launch_call(f"{format_time(unlaunched)} of device work", "in no row"))
+    return notes

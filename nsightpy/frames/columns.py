@@ -1,0 +1,44 @@
+"""What a column and a schema of a frame are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column: name, kind ("int", "float" or "label"), unit, meaning, value for "not known"."""
+
+    name: str
+    kind: str
+    unit: str
+    meaning: str
+    missing: int | float | str = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """The fixed columns of a public frame, in order."""
+
+    name: str
+    meaning: str
+    columns: tuple[Column, ...]
+
+    def __getitem__(self, name: str) -> Column:
+        return next(column for column in self.columns if column.name == name)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(column.name for column in self.columns)
+
+
+def int_column(name: str, unit: str, meaning: str, missing: int = 0) -> Column:
+    return Column(name, "int", unit, meaning, missing)
+
+
+def float_column(name: str, unit: str, meaning: str) -> Column:
+    return Column(name, "float", unit, meaning, float("nan"))
+
+
+def label_column(name: str, meaning: str, missing: str = "") -> Column:
+    return Column(name, "label", "", meaning, missing)

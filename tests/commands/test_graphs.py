@@ -1,0 +1,193 @@
+"""graphs and inference-steps: replays, nodes and steps against plain loops and known truth."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from statistics import median
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulator import Export
+from simulator.presets import PRESETS
+
+import nsightpy
+from nsightpy.analysis.graphs.replays import replays_of_nodes
+from nsightpy.errors import MissingDataError, UsageError
+from nsightpy.frames import Frame, Labels
+from tests.support.plain_trace import KINETO, Event, load, of, union
+from tests.support.reports import NSYS, needs_reports
+
+SINGLE = replace(PRESETS["single_process"], graph_mode="node")
+
+
+def work_of(replays: list[list[tuple[int, int]]]) -> tuple[Frame, Frame]:
+    """Operations (start, end) of each replay, and one launch call for each."""
+    flat = [(call + 1, *span) for call, spans in enumerate(replays) for span in spans]
+    number, start, end = (np.asarray([row[i] for row in flat], dtype=np.int64) for i in range(3))
+    same = np.zeros(len(flat), dtype=np.int64)
+    work = {
+        "start_ns": start,
+        "end_ns": end,
+        "pid": same,
+        "device": same,
+        "correlation_id": number,
+        "graph_node_id": same,
+        "name": Labels.constant("kernel", len(flat)),
+    }
+    at = np.arange(len(replays), dtype=np.int64)
+    zero = np.zeros(len(replays), dtype=np.int64)
+    calls = {
+        "start_ns": at,
+        "end_ns": at + 1,
+        "pid": zero,
+        "tid": zero,
+        "correlation_id": at + 1,
+        "event_class": zero,
+        "name": Labels.constant("cudaGraphLaunch", len(replays)),
+    }
+    return Frame(work), Frame(calls)
+
+
+def chain(spans: list[tuple[int, int]]) -> int:
+    """The work on the chain back from the last operation, one step after the other."""
+    last = max(spans, key=lambda span: max(span[1], span[0] + 1))
+    before = [span for span in spans if max(span[1], span[0] + 1) <= last[0]]
+    return last[1] - last[0] + (chain(before) if before else 0)
+
+
+OPERATION = st.tuples(st.integers(0, 40), st.integers(1, 12)).map(lambda s: (s[0], s[0] + s[1]))
+# ends are all different, so that one chain is the last
+REPLAY = st.lists(OPERATION, min_size=1, max_size=9, unique_by=lambda span: span[1])
+
+
+@given(st.lists(REPLAY, min_size=1, max_size=5))
+def test_busy_time_and_chain_of_replays(replays: list[list[tuple[int, int]]]) -> None:
+    found, operations = replays_of_nodes(*work_of(replays))
+    assert found.operations.tolist() == [len(spans) for spans in replays]
+    assert found.start_ns.tolist() == [min(start for start, _ in spans) for spans in replays]
+    assert found.end_ns.tolist() == [max(end for _, end in spans) for spans in replays]
+    covered = [len({t for start, end in spans for t in range(start, end)}) for spans in replays]
+    assert found.busy_ns.tolist() == covered
+    assert found.chain_ns.tolist() == [chain(spans) for spans in replays]
+    assert len(operations.rows) == sum(map(len, replays))
+
+
+def test_a_simulated_graph_by_replay_and_node(tmp_path: Path) -> None:
+    (path,), _ = SINGLE.write(tmp_path)
+    truth: dict[int, list[tuple[int, int]]] = {}
+    nodes: dict[int, list[int]] = {}
+    for op in SINGLE.run().ranks[0].operations:
+        if op.node is not None:
+            truth.setdefault(op.correlation, []).append((op.start, op.end))
+            nodes.setdefault(op.node, []).append(op.end - op.start)
+    (graph,) = nsightpy.graphs(path).records()
+    spans = [(min(s for s, _ in ops), max(e for _, e in ops)) for ops in truth.values()]
+    assert graph["replays"] == SINGLE.graph_replays == len(spans)
+    assert graph["graph"] == 6
+    assert graph["total_ns"] == sum(end - start for start, end in spans)
+    assert graph["replay_med_ns"] == median(end - start for start, end in spans)
+    gaps = [sum(b[0] - a[1] for a, b in pairwise(o)) for o in truth.values()]
+    assert graph["gap_med_ns"] == median(gaps)
+    assert graph["chain_med_ns"] == graph["busy_med_ns"]  # one stream
+    assert graph["launched_in"] == "inference"
+    replays = nsightpy.graphs(path, by="replay").records()
+    assert [row["duration_ns"] for row in replays] == [end - start for start, end in sorted(spans)]
+    rows = {row["node"]: row for row in nsightpy.graphs(path, by="node").records()}
+    assert {node: row["total_ns"] for node, row in rows.items()} == {
+        node: sum(times) for node, times in nodes.items()
+    }
+    assert sum(row["share_of_graph"] for row in rows.values()) == pytest.approx(1)
+
+
+def test_nodes_know_where_they_were_captured(tmp_path: Path) -> None:
+    path = tmp_path / "captured.sqlite"
+    export = Export(path)
+    export.nvtx_push_pop(100, 200, "layer 0")
+    export.nvtx_push_pop(110, 150, "attention")
+    export.graph_node(120, 1)
+    export.graph_node(160, 2)
+    export.graph_node(300, 11, original=1)  # instantiated, outside of all ranges
+    export.graph_node(301, 12, original=2)
+    for start in (1_000, 2_000):
+        number = export.api(start - 100, start - 90, "cudaGraphLaunch_v10000")
+        export.kernel(start, start + 10, "a", graph_node=11, correlation=number)
+        export.kernel(start + 20, start + 50, "b", graph_node=12, correlation=number)
+    export.write()
+    rows = nsightpy.graphs(path, by="node").records()
+    assert {row["name"]: row["created_in"] for row in rows} == {
+        "a": "layer 0/attention",
+        "b": "layer 0",
+    }
+
+
+def test_graphs_traced_as_a_whole_have_no_inside(tmp_path: Path) -> None:
+    (path,), _ = PRESETS["single_process"].write(tmp_path)
+    (graph,) = nsightpy.graphs(path).records()
+    assert (graph["traced"], graph["operations"], graph["busy_med_ns"]) == (
+        "as a whole",
+        None,
+        None,
+    )
+    assert graph["replays"] == SINGLE.graph_replays
+    assert nsightpy.graphs(path, by="node").records() == []
+
+
+@pytest.mark.parametrize("name", ["sglang_decode_graphs", "vllm_piecewise_graphs"])
+@needs_reports
+def test_replays_of_real_engines(name: str) -> None:
+    path = KINETO / f"{name}.json.gz"
+    events = load(path)
+    launches = {
+        e.args["correlation"]: e
+        for e in of(events, "cuda_runtime", "cuda_driver")
+        if "GraphLaunch" in e.name
+    }
+    ran: dict[int, list[Event]] = {}
+    for event in of(events, "kernel", "gpu_memcpy", "gpu_memset"):
+        if event.args.get("correlation") in launches:
+            ran.setdefault(event.args["correlation"], []).append(event)
+    wanted = sorted(
+        (
+            min(e.start for e in mine),
+            max(e.end for e in mine) - min(e.start for e in mine),
+            launches[number].duration,
+            len(mine),
+            union(mine),
+        )
+        for number, mine in ran.items()
+    )
+    columns = ("start_ns", "duration_ns", "launch_ns", "operations", "busy_ns")
+    rows = nsightpy.graphs(path, by="replay", use_cache=False).records()
+    zero = wanted[0][0] - rows[0]["start_ns"]
+    shown = [tuple(row[name] for name in columns) for row in rows]
+    assert shown == [(start - zero, *figures) for start, *figures in wanted]
+    whole = nsightpy.graphs(path, use_cache=False).records()
+    assert sum(row["replays"] for row in whole) == len(wanted)
+
+
+@needs_reports
+def test_steps_of_a_real_engine() -> None:
+    (step,) = nsightpy.inference_steps(
+        KINETO / "sglang_decode_graphs.json.gz", use_cache=False
+    ).records()
+    assert (step["phase"], step["requests"], step["tokens"]) == ("decode", 32, 32)
+    assert step["tokens_per_s"] == pytest.approx(32 / (step["host_ns"] * 1e-9))
+
+
+def test_reports_without_graphs_or_steps_say_so() -> None:
+    with pytest.raises(MissingDataError, match="no launches of CUDA graphs"):
+        nsightpy.graphs("sample_reports/training_4rank")
+    with pytest.raises(MissingDataError, match="no steps of inference"):
+        nsightpy.inference_steps("sample_reports/training_4rank")
+    with pytest.raises(UsageError, match="split"):
+        nsightpy.graphs("sample_reports/training_4rank", by="colour")
+
+
+@needs_reports
+def test_a_real_graph_traced_as_a_whole() -> None:
+    (graph,) = nsightpy.graphs(NSYS / "cudagraph_a100_2024.6.sqlite").records()
+    assert (graph["replays"], graph["graph"]) == (10, 5)

@@ -1,0 +1,138 @@
+"""modules: nested nn.Module calls and NVTX ranges, and the backward pass of each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import nsightpy
+from nsightpy.errors import MissingDataError
+from tests.support.plain_trace import KINETO, load, of
+from tests.support.reports import NSYS, needs_reports
+
+Event = dict[str, Any]
+FORWARD, AUTOGRAD = 10, 11
+
+
+def event(cat: str, name: str, ts: float, dur: float, tid: int = FORWARD, **args: Any) -> Event:
+    place = {"pid": 0, "tid": 7} if cat == "kernel" else {"pid": 1, "tid": tid}
+    return {"ph": "X", "cat": cat, "name": name, "ts": ts, "dur": dur, **place, "args": args}
+
+
+def launch(number: int, at: float, length: float, tid: int = FORWARD) -> list[Event]:
+    """A call on a thread, and the kernel of that length (us) that it launched."""
+    return [
+        event("cuda_runtime", "cudaLaunchKernel", at, 1, tid, correlation=number),
+        event("kernel", f"kernel {number}", at + 500, length, correlation=number, stream=7),
+    ]
+
+
+def module(name: str, at: float, length: float) -> Event:
+    return event("python_function", f"nn.Module: {name}", at, length)
+
+
+def operator(
+    name: str, at: float, length: float, sequence: int, tid: int = FORWARD, **args: Any
+) -> Event:
+    return event("cpu_op", name, at, length, tid, **{"Sequence number": sequence}, **args)
+
+
+def a_training_step() -> list[Event]:
+    """Net calls Linear_0 and Linear_1; each has a backward operator, and one has none."""
+    return [
+        module("Net_0", 0, 100),
+        module("Linear_0", 10, 20),
+        operator("aten::linear", 12, 10, 1, **{"Fwd thread id": 0}),
+        operator("aten::addmm", 13, 8, 1, **{"Fwd thread id": 0}),
+        *launch(1, 14, 5),
+        module("Linear_1", 40, 20),
+        operator("aten::linear", 42, 10, 2, **{"Fwd thread id": 0}),
+        *launch(2, 44, 7),
+        *launch(3, 80, 2),  # Net's own
+        *launch(4, 150, 3),  # an optimizer, in no module
+        operator("AddmmBackward0", 200, 20, 2, AUTOGRAD, **{"Fwd thread id": 1}),
+        operator("aten::mm", 205, 10, -1, AUTOGRAD),
+        *launch(5, 206, 11, AUTOGRAD),
+        operator("AddmmBackward0", 240, 20, 1, AUTOGRAD, **{"Fwd thread id": 1}),
+        *launch(6, 246, 13, AUTOGRAD),
+        operator("AccumulateGrad", 280, 20, 9, AUTOGRAD, **{"Fwd thread id": 1}),
+        *launch(7, 286, 17, AUTOGRAD),  # of no forward operator
+    ]
+
+
+def written(events: list[Event], folder: Path) -> Path:
+    path = folder / "trace.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+    return path
+
+
+def test_backward_operators_belong_to_the_module_of_their_forward_one(tmp_path: Path) -> None:
+    table = nsightpy.modules(written(a_training_step(), tmp_path), use_cache=False)
+    shown = {
+        row["module"]: (row["device_total_ns"], row["device_self_ns"], row["attributed_ns"])
+        for row in table.records()
+    }
+    assert list(shown) == ["Net_0", "Net_0/Linear_0", "Net_0/Linear_1"]  # 18 us and 18 us: by name
+    assert shown == {
+        "Net_0": (14_000, 2_000, 24_000),
+        "Net_0/Linear_0": (5_000, 5_000, 13_000),
+        "Net_0/Linear_1": (7_000, 7_000, 11_000),
+    }
+    (outside,) = [note for note in table.notes if "in no module" in note]
+    assert outside.startswith("20.0 us of 58.0 us of device work (34.5 %)")
+
+
+def test_depth_leaves_the_sums_above(tmp_path: Path) -> None:
+    path = written(a_training_step(), tmp_path)
+    (net,) = nsightpy.modules(path, depth=1, use_cache=False).records()
+    assert net == nsightpy.modules(path, use_cache=False).records()[0]
+
+
+@pytest.mark.parametrize("name", ["bert_small_h100", "vit_h100", "rank0_of8_b200"])
+@needs_reports
+def test_device_time_of_real_modules(name: str) -> None:
+    path = KINETO / f"{name}.json.gz"
+    rows = nsightpy.modules(path, use_cache=False).records()
+    events = load(path)
+    modules = [e for e in of(events, "python_function") if e.name.startswith("nn.Module: ")]
+    calls = {e.args["correlation"]: e for e in of(events, "cuda_runtime", "cuda_driver")}
+    total: dict[str, int] = {}
+    for work in of(events, "kernel", "gpu_memcpy", "gpu_memset"):
+        call = calls.get(work.args["correlation"])
+        for held in modules:
+            if call and held.tid == call.tid and held.start <= call.start < held.end:
+                name = held.name.removeprefix("nn.Module: ")
+                total[name] = total.get(name, 0) + work.end - work.start
+    shown: dict[str, int] = {}
+    for row in rows:
+        last = row["module"].rsplit("/", 1)[-1]
+        shown[last] = shown.get(last, 0) + row["device_total_ns"]
+    assert {name: time for name, time in shown.items() if time} == total
+    assert total
+
+
+@needs_reports
+def test_ranges_of_nsys_are_modules_and_hold_the_backward_pass() -> None:
+    path = NSYS / "train_nvtx_a100_2026.3.sqlite"
+    rows = {row["module"]: row for row in nsightpy.modules(path).records()}
+    ranges = {row["range"]: row for row in nsightpy.nvtx(path, tree=True).records()}
+    assert rows.keys() == {name for name, row in ranges.items() if row["style"] == "PushPop"}
+    # one stream: the sum of its operations is the time in which any of them ran
+    backward = "profile/backward pass"
+    assert rows[backward]["attributed_ns"] == ranges[backward]["attributed_ns"]
+    whole = rows["profile"]
+    below = [
+        row for name, row in rows.items() if name.count("/") == 1 and name.startswith("profile/")
+    ]
+    assert whole["device_total_ns"] == whole["device_self_ns"] + sum(
+        row["device_total_ns"] for row in below
+    )
+
+
+def test_a_report_without_modules_says_so(tmp_path: Path) -> None:
+    path = written([e for e in a_training_step() if e["cat"] != "python_function"], tmp_path)
+    with pytest.raises(MissingDataError, match="holds no modules"):
+        nsightpy.modules(path, use_cache=False)
