@@ -43,9 +43,9 @@ class StepModel:
             own = 1.0 + 0.2 * self.step_noise * random.standard_normal(self.steps)
             times = np.rint(each * count * factor * clock * own)
             compute += times
-            samples = tuple(times.astype(int).tolist())
+            each_step = tuple(times.astype(int).tolist())
             total = round(float(np.median(times)))
-            works.append(WorkSummary("kernel", kernel, float(count), total, samples=samples))
+            works.append(WorkSummary("kernel", kernel, float(count), total, samples=each_step))
         parts = np.zeros((self.steps, len(PARTS)))
         parts[:, 0] = compute
         for part, length in IDLE.items():
