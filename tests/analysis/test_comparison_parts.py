@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 
 from nsightpy.analysis.comparison.attribution import reconciled, split_change
 from nsightpy.analysis.comparison.unit_times import DeviceSets, unit_times
-from nsightpy.analysis.comparison.unit_works import some_units, typical, unit_works
+from nsightpy.analysis.comparison.unit_works import some_units, unit_works
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, complement, union, union_of
 from nsightpy.frames import Labels
@@ -121,11 +121,20 @@ def test_what_runs_in_every_third_unit_is_typical_by_its_mean() -> None:
     assert found.names == ("often", "rare")
     assert found.counts.tolist() == [1.0, 2 / 6]
     assert found.regular == (True, False)
-    assert [typical(t, r) for t, r in zip(found.totals, found.regular, strict=True)] == [30, 10]
+    assert found.means.tolist() == [30.0, 10.0]
+    assert found.totals.tolist() == [[30] * 6, [0, 0, 30, 0, 0, 30]]
 
 
 def test_many_units_are_chosen_evenly() -> None:
     assert some_units(5).tolist() == [0, 1, 2, 3, 4]
-    chosen = some_units(10_000)
-    assert len(chosen) == 256
+    chosen = some_units(10_000, 64)
+    assert len(chosen) == 64
     assert (chosen[0], chosen[-1]) == (0, 9_999)
+
+
+def test_counts_and_means_are_of_all_units_and_samples_of_some() -> None:
+    owner = np.repeat(np.arange(1_000), 2)
+    found = unit_works(Labels.constant("kernel", 2_000), owner, np.arange(2_000), 1_000)
+    assert (found.counts[0], found.means[0]) == (2.0, 1999.0)
+    assert found.totals.shape == (1, 64)
+    assert (found.totals[0, 0], found.totals[0, -1]) == (1, 1_998 + 1_999)

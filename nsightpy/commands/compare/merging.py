@@ -8,16 +8,15 @@ import numpy as np
 
 from nsightpy.analysis.comparison.attribution import reconciled, whole_parts
 from nsightpy.analysis.comparison.kernel_names import category_of
-from nsightpy.analysis.comparison.unit_works import UnitWorks, typical
+from nsightpy.analysis.comparison.unit_works import MOST_SAMPLES, UnitWorks, some_units
 from nsightpy.commands.compare.circumstances import of_run
 from nsightpy.commands.compare.collective_works import collective_works
 from nsightpy.commands.compare.report_part import PlaceUnits, ReportPart
-from nsightpy.frames import Ints
+from nsightpy.frames import Floats, Ints
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.run_summary import RunSummary, UnitSummary, WorkSummary
 
-# So many units of a run are kept one by one, and so many kernels and ranges with them.
-MOST_SAMPLES = 64
+# So many kernels, collectives and ranges are kept unit by unit.
 MOST_SAMPLED = 200
 MOST_RANGES = 200
 
@@ -34,10 +33,10 @@ def run_summary(
     """
     parts = [part for _, part in results]
     working = [one for one in results if one[1].units]
+    collectives = collective_works(working, kinds)
     units = {
         kind: unit_summary(
-            [one for _, part in working for one in part.units[kind]],
-            collective_works(working, kind),
+            [one for _, part in working for one in part.units[kind]], collectives[kind]
         )
         for kind in kinds
     }
@@ -60,17 +59,21 @@ def run_summary(
     )
 
 
-def unit_summary(places: Sequence[PlaceUnits], collectives: Sequence[WorkSummary]) -> UnitSummary:
+def unit_summary(places: Sequence[PlaceUnits], collectives: Sequence[UnitWorks]) -> UnitSummary:
     """The units of all devices as one: step by step the mean over devices."""
     length = min(len(place.parts) for place in places)
-    rows = [_job_unit([place.parts[unit - length] for place in places]) for unit in range(length)]
+    rows = [
+        _job_unit([place.parts[len(place.parts) - length + unit] for place in places])
+        for unit in range(length)
+    ]
     parts = np.asarray(rows, dtype=np.int64)
     duration, typical_parts = reconciled(parts)
-    kept = _some(length)
-    samples = np.concatenate([parts.sum(axis=1)[:, None], parts], axis=1)[kept]
-    kernels = _works("kernel", [place.kernels for place in places], length, kept)
+    samples = np.concatenate([parts.sum(axis=1)[:, None], parts], axis=1)
+    samples = samples[some_units(length, MOST_SAMPLES)]
+    count = len(samples)
+    kernels = _works("kernel", [place.kernels for place in places], count, len(places))
     found = [place.ranges for place in places if place.ranges is not None]
-    ranges = _works("range", found, length, kept)[:MOST_RANGES]
+    ranges = _works("range", found, count, len(found))[:MOST_RANGES]
     busiest = max(places, key=lambda place: len(place.kernels.order))
     numbers = {work.name: number for number, work in enumerate(kernels)}
     return UnitSummary(
@@ -78,7 +81,7 @@ def unit_summary(places: Sequence[PlaceUnits], collectives: Sequence[WorkSummary
         tuple(typical_parts.tolist()),
         min(place.covered for place in places),
         tuple(map(tuple, samples.tolist())) if length > 1 else (),
-        (*kernels, *collectives, *ranges),
+        (*kernels, *_works("collective", collectives, count, len(places)), *ranges),
         tuple(numbers[name] for name in busiest.kernels.order if name in numbers),
     )
 
@@ -91,18 +94,17 @@ def _job_unit(parts: Sequence[Ints]) -> Ints:
     return whole_parts(middle, round(float(middle.sum())))
 
 
-def _some(count: int) -> Ints:
-    if count <= MOST_SAMPLES:
-        return np.arange(count)
-    return np.unique(np.linspace(0, count - 1, MOST_SAMPLES).round().astype(np.int64))
-
-
 def _works(
-    section: str, found: Sequence[UnitWorks], length: int, kept: Ints
+    section: str, found: Sequence[UnitWorks], samples: int, devices: int
 ) -> tuple[WorkSummary, ...]:
-    """What ran in one unit, over these devices on average, most time first."""
+    """What ran in one unit, over so many devices on average, most time first.
+
+    Its time is the median of the units where it runs alike in all, else the mean: the median of
+    what runs in every third unit only would be nothing.
+    """
     counts: dict[str, float] = {}
-    times: dict[str, np.ndarray] = {}
+    means: dict[str, float] = {}
+    times: dict[str, Floats] = {}
     regular: dict[str, bool] = {}
     paths: dict[str, str] = {}
     positions: dict[str, float] = {}
@@ -110,24 +112,27 @@ def _works(
         paths = one.paths | paths
         positions = one.positions | positions
         for row, name in enumerate(one.names):
-            own = one.totals[row, one.totals.shape[1] - length :]
-            counts[name] = counts.get(name, 0.0) + float(one.counts[row])
-            times[name] = times.get(name, np.zeros(length)) + own
+            own = one.totals[row, one.totals.shape[1] - samples :] / devices
+            counts[name] = counts.get(name, 0.0) + float(one.counts[row]) / devices
+            means[name] = means.get(name, 0.0) + float(one.means[row]) / devices
+            times[name] = times.get(name, np.zeros(samples)) + own
             regular[name] = regular.get(name, True) and one.regular[row]
-    devices = max(len(found), 1)
-    totals = {name: typical(own / devices, regular[name]) for name, own in times.items()}
+    totals = {
+        name: round(float(np.median(own)) if regular[name] else means[name])
+        for name, own in times.items()
+    }
     ordered = sorted(totals, key=lambda name: (-totals[name], name))
     return tuple(
         WorkSummary(
             section,
             name,
-            counts[name] / devices,
+            counts[name],
             totals[name],
             paths.get(name, ""),
             positions.get(name),
             category_of(name) if section == "kernel" else "",
-            tuple(np.rint(times[name][kept] / devices).astype(np.int64).tolist())
-            if length > 1 and place < MOST_SAMPLED
+            tuple(np.rint(times[name]).astype(np.int64).tolist())
+            if samples > 1 and place < MOST_SAMPLED
             else (),
         )
         for place, name in enumerate(ordered)

@@ -55,12 +55,12 @@ class PlaceUnits:
 class ReportPart:
     """One report's units by kind (step, window); its collectives; what it ran on.
 
-    `shown` marks the collectives in the units of each kind.
+    `owners`: the unit of each kind that a collective began in, -1 for none.
     """
 
     units: Mapping[str, tuple[PlaceUnits, ...]]
     collectives: RankPart | None
-    shown: Mapping[str, NDArray[np.bool_]]
+    owners: Mapping[str, Ints]
     circumstances: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
@@ -129,16 +129,16 @@ def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
         for place, window in read.windows.items()
         if len(window)
     )
-    collectives, shown = None, {}
+    collectives, begun = None, {}
     if communicates.any():
         frame = report.frame("collectives", COLLECTIVES.names)
-        shown = {kind: _shown(read, frame, steps if kind == "step" else {}) for kind in units}
+        begun = {kind: _begun(read, frame, steps if kind == "step" else {}) for kind in units}
         log = log_of(frame, np.ones(frame.rows, dtype=np.bool_))
         collectives = RankPart(tuple(clocks_in(report)), log)
     return ReportPart(
         {kind: found for kind, found in units.items() if found},
         collectives,
-        shown,
+        begun,
         circumstances_of(report, list(read.windows), read.iterations if "step" in units else {}),
         _notes(read, units),
     )
@@ -214,17 +214,16 @@ def _steps(
 ) -> PlaceUnits:
     """The steps of one device."""
     rows = some_units(len(times[0]))
-    start, end = times[0][rows], times[1][rows]
-    parts = unit_times(start, end, _sets(read, place), gaps)
+    parts = unit_times(times[0][rows], times[1][rows], _sets(read, place), gaps)
     kernels = read.work.kernels
     mine = np.flatnonzero(_rows(kernels, place))
     began = kernels.ints("start_ns")[mine]
-    owner = owners(start, end, began)
+    owner = owners(*times, began)
     length = kernels.ints("end_ns")[mine] - began
-    works = unit_works(kernels.labels("name").take(mine), owner, length, len(rows))
-    one = typical_unit(parts.sum(axis=1))
+    works = unit_works(kernels.labels("name").take(mine), owner, length, len(times[0]))
+    one = int(rows[typical_unit(parts.sum(axis=1))])
     works = around.placed(works, mine[owner == one])
-    found = ranges_in(around, place, start, end) if place == _first(read, place) else None
+    found = ranges_in(around, place, *times) if place == _first(read, place) else None
     return PlaceUnits(place, len(times[0]), parts, works, found)
 
 
@@ -248,15 +247,18 @@ def _first(read: _Read, place: Place) -> Place:
     return min(one for one in read.windows if one[0] == place[0])
 
 
-def _shown(
-    read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints] | None]
-) -> NDArray[np.bool_]:
-    """The collectives that began in a step, or else in the window, of their device."""
-    shown = np.zeros(frame.rows, dtype=np.bool_)
+def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints] | None]) -> Ints:
+    """The step, or else the window, of its device that each collective began in; -1 for none."""
+    found = np.full(frame.rows, -1, dtype=np.int64)
     for place, window in read.windows.items():
-        times = steps.get(place[0]) or (window.starts, window.ends)
-        shown |= _rows(frame, place) & (owners(*times, frame.ints("start_ns")) >= 0)
-    return shown
+        times = steps.get(place[0])
+        mine = np.flatnonzero(_rows(frame, place))
+        began = frame.ints("start_ns")[mine]
+        if times is None:
+            found[mine] = np.minimum(owners(window.starts, window.ends, began), 0)
+        else:
+            found[mine] = owners(*times, began)
+    return found
 
 
 def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> tuple[str, ...]:
