@@ -30,6 +30,7 @@ from nsightpy.render.plots import (
 )
 from nsightpy.render.roofline import plot as roofline_plot
 from nsightpy.render.timeline import plot as timeline_plot
+from nsightpy.results.comparison import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -98,10 +99,15 @@ def headroom_figure(
 
 @described_by(compare)
 def comparison_figure(
-    before: Runs, after: Runs | None = None, *, title: str | None = None, **options: Any
+    before: Runs | Comparison,
+    after: Runs | None = None,
+    *,
+    title: str | None = None,
+    **options: Any,
 ) -> Figure:
     """A waterfall from before to after, and the runs as points; options are those of `compare`.
 
-    `title` replaces the names of the runs.
+    What `compare` returned is drawn as it is, in place of runs. `title` replaces the answer.
     """
-    return comparison_plot.comparison_figure(compare(before, after, **options), title=title)
+    made = before if isinstance(before, Comparison) else compare(before, after, **options)
+    return comparison_plot.comparison_figure(made, title=title)

@@ -12,6 +12,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from nsightpy import figures
 from nsightpy.errors import NsightpyError
 from nsightpy.render.comparison.document import comparison_json
 from nsightpy.render.comparison.junit import comparison_junit
@@ -256,3 +257,9 @@ def test_the_document_says_what_rows_do_not() -> None:
             parts = more["delta_from_count_ns"] + more["delta_from_duration_ns"]
             assert parts == row["delta_ns"]
     json.loads(comparison_json(hostile()))
+
+
+def test_what_compare_returned_is_drawn_as_it_is() -> None:
+    drawn = figures.comparison_figure(comparison(), title="Before the release")
+    assert drawn.texts[0].get_text() == "Before the release"
+    assert len(drawn.axes) == 2
