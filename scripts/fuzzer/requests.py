@@ -7,12 +7,12 @@ import random
 SYSTEM = (
     *("summarize", "info", "kernels", "api", "memory", "memory-usage", "launches"),
     *("launch-queues", "sync-waits", "breakdown", "findings", "ranks", "collectives", "imbalance"),
-    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select"),
+    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select", "compare"),
 )
 COMMANDS = {
     "nsys": SYSTEM,
     "torch": SYSTEM,
-    "ncu": ("roofline", "headroom", "info", "summarize"),
+    "ncu": ("roofline", "headroom", "info", "summarize", "compare"),
     "snapshot": ("memory-usage", "info", "summarize"),
 }
 PICTURES = {
@@ -23,6 +23,7 @@ PICTURES = {
     "iterations": (".svg",),
     "roofline": (".svg", ".png"),
     "headroom": (".svg",),
+    "compare": (".svg", ".xml", ".md"),
 }
 NUMBERS = ("0", "-1", "1", "1s", "0.001ms", "1e400", "9" * 30, "nan", "1e18", "", "1s2")
 OPTIONS: dict[str, tuple[str, ...]] = {
