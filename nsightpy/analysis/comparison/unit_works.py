@@ -40,6 +40,8 @@ def some_units(count: int, most: int = MOST_UNITS) -> Ints:
 
 def owners(start: Ints, end: Ints, times: Ints) -> Ints:
     """The unit [start, end) in which each moment lies; -1 for none. Units ascend."""
+    if not len(start):
+        return np.full(len(times), -1, dtype=np.int64)
     place = np.searchsorted(start, times, side="right") - 1
     found: Ints = np.where((place >= 0) & (times < end[np.maximum(place, 0)]), place, -1)
     return found

@@ -88,9 +88,12 @@ class _Read:
         low, high = self.scope.bounds(self.report)
         found = {}
         for place in places:
-            own = [frame.at(pid=place[0], device=place[1]) for frame in self.work]
-            first = min(int(f.ints("start_ns").min()) for f in own if f.rows)
-            last = max(int(f.ints("end_ns").max()) for f in own if f.rows)
+            every = (frame.at(pid=place[0], device=place[1]) for frame in self.work)
+            own = [frame for frame in every if frame.rows]
+            if not own:  # a number that no device has
+                continue
+            first = min(int(frame.ints("start_ns").min()) for frame in own)
+            last = max(int(frame.ints("end_ns").max()) for frame in own)
             found[place] = Spans.of(first if low is None else low, last if high is None else high)
         return found
 
