@@ -9,7 +9,7 @@ from hypothesis.extra import numpy as arrays
 
 from nsightpy.analysis.comparison.attribution import reconciled, split_change
 from nsightpy.analysis.comparison.unit_times import DeviceSets, unit_times
-from nsightpy.analysis.comparison.unit_works import some_units, unit_works
+from nsightpy.analysis.comparison.unit_works import owners, some_units, unit_works
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, complement, union, union_of
 from nsightpy.frames import Labels
@@ -138,3 +138,11 @@ def test_counts_and_means_are_of_all_units_and_samples_of_some() -> None:
     assert (found.counts[0], found.means[0]) == (2.0, 1999.0)
     assert found.totals.shape == (1, 64)
     assert (found.totals[0, 0], found.totals[0, -1]) == (1, 1_998 + 1_999)
+
+
+def test_moments_belong_to_units_where_there_are_any() -> None:
+    times = np.array([-5, 0, 9, 10, 25, 30], dtype=np.int64)
+    start, end = np.array([0, 20]), np.array([10, 30])
+    assert owners(start, end, times).tolist() == [-1, 0, 0, -1, 1, -1]
+    nothing = np.empty(0, dtype=np.int64)
+    assert owners(nothing, nothing, times).tolist() == [-1] * 6
