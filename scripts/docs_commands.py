@@ -23,7 +23,10 @@ MOST_LINES = 60
 # What is shown for a command; a command that is not named here is asked about the sample job.
 EXAMPLES: dict[str, tuple[str, ...]] = {
     "cache": ("",),
-    "compare": (f"{JOB}/train_rank0.sqlite {JOB}/train_rank2.sqlite",),
+    "compare": (
+        f"{JOB}/train_rank0.sqlite {JOB}/train_rank2.sqlite",
+        f"{JOB}/train_rank0.sqlite {JOB}/train_rank2.sqlite -o change.png",
+    ),
     "export": ("sample_reports/single_process.sqlite -o frames",),
     "headroom": (f"{JOB} --ncu {MEASURED}", f"{JOB} --ncu {MEASURED} -o headroom.png"),
     "info": (f"{JOB} sample_reports/single_process.sqlite",),
