@@ -236,6 +236,18 @@ def test_pictures_of_other_comparisons(made: Comparison) -> None:
     assert len(picture_bytes(figure, "x.png")) > 5_000
 
 
+def test_parts_far_below_the_limits_are_no_bars() -> None:
+    same = comparison(
+        step=quantity("step", five(41.2), five(41.203), section="step"),
+        parts=(quantity("compute", five(41.2), five(41.203), section="time"),),
+    )
+    bars, _ = comparison_figure(same).axes
+    assert [bar.name for bar in waterfall(same)] == ["before", "after"]
+    assert "no part changed by more than 24.7 us" in [text.get_text() for text in bars.texts]
+    assert bars.get_xlim()[0] == 0
+    assert "█" not in screen(same, 80)
+
+
 def test_nothing_to_draw_is_said() -> None:
     with pytest.raises(NsightpyError, match="steps of both sides to draw"):
         comparison_figure(comparison(step=quantity("step", [1.0], [], section="step")))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from nsightpy.analysis.comparison.verdicts import limit_of
 from nsightpy.results.comparison import ComparedQuantity, Comparison
 from nsightpy.units import format_time
 
@@ -88,7 +89,8 @@ def next_steps(found: Comparison) -> tuple[tuple[str, str], ...]:
     steps: dict[str, str] = {}
     wait, transfer = _waits_and_transfers(found.collectives)
     ordered = sorted(found.parts, key=lambda one: -abs(one.delta_ns))
-    least = MATERIAL * max((abs(one.delta_ns) for one in ordered), default=0)
+    limit = limit_of(found.step.before_ns or 0, found.limits)
+    least = MATERIAL * max([limit, *(abs(one.delta_ns) for one in ordered)])
     for one in ordered:
         if not one.delta_ns or abs(one.delta_ns) < least:
             continue

@@ -18,6 +18,7 @@ from nsightpy.render.comparison.sentences import (
     differences,
     fixed,
     gate_line,
+    limit_ns,
     percent_change,
     side_name,
     side_size,
@@ -38,7 +39,7 @@ from nsightpy.render.plots.drawing import (
 )
 from nsightpy.render.text.layout import shorten
 from nsightpy.results.comparison import ComparedQuantity, ComparedSide, Comparison
-from nsightpy.units import TIME_UNITS
+from nsightpy.units import TIME_UNITS, format_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,6 +50,8 @@ SPREAD_WIDTH, TOP, BOTTOM, ROW = 2.6, 1.18, 0.55, 0.3
 LEAST_ROWS = 7
 MOST_KERNELS = 5
 POINTS_A_ROW = 5
+# Bars of a picture in which nothing but the two sides is to be seen.
+NO_CHANGE = 2
 NAME_WIDTH = 40
 # A kernel that has less of the largest change than this is not named.
 LEAST_SHARE, LEAST_REST = 0.02, 0.08
@@ -98,7 +101,7 @@ def waterfall(result: Comparison) -> list[Bar]:
         return []
     bars = [Bar("before", 0, step.before_ns, "side")]
     reached = step.before_ns
-    least = LEAST_SHARE * max((abs(part.delta_ns) for part in result.parts), default=0)
+    least = LEAST_SHARE * max([limit_ns(result), *(abs(part.delta_ns) for part in result.parts)])
     for part in result.parts:
         if abs(part.delta_ns) > least:
             bars += [
@@ -165,7 +168,7 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
     """Rows from the top down; the axis is cut where all bars leave it empty."""
     unit, decimals = unit_of_parts(result)
     scale = TIME_UNITS[unit]
-    low, high = _limits(bars)
+    low, high = _limits(bars, limit_ns(result))
     for y, bar in enumerate(bars):
         _bar(axes, y, bar, low / scale, scale)
         text = fixed(bar.delta, unit, decimals, sign=bar.kind != "side")
@@ -183,6 +186,10 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
             bbox=ON_WHITE,
         )
     _connect(axes, bars, scale)
+    if len(bars) == NO_CHANGE:
+        least = format_time(LEAST_SHARE * limit_ns(result))
+        text = f"no part changed by more than {least}"
+        axes.text(0.02, NO_CHANGE, text, size=SMALL, color=QUIET, va="center")
     axes.set_xlim(low / scale, high / scale)
     axes.set_ylim(max(len(bars), LEAST_ROWS) - 0.4, -0.6)
     axes.set_yticks(range(len(bars)), distinct_names([bar.name for bar in bars], NAME_WIDTH))
@@ -197,14 +204,14 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
     axes.set_axisbelow(True)
 
 
-def _limits(bars: Sequence[Bar]) -> tuple[float, float]:
-    """What of the axis to show: all of it, or where something changes."""
+def _limits(bars: Sequence[Bar], narrowest: float) -> tuple[float, float]:
+    """What of the axis to show: all of it, or where something changes; so many ns at least."""
     edges = [edge for bar in bars for edge in (bar.start, bar.end) if edge]
     least, most = min(edges), max(edges)
     room = 0.16
-    if (most - least) * 3 > most:
+    if (most - least) * 3 > most or len(bars) == NO_CHANGE:
         return 0.0, most * (1 + room)
-    width = max(most - least, 1)
+    width = max(most - least, narrowest, 1)
     return max(least - 0.25 * width, 0.0), most + 0.25 * width
 
 
@@ -257,7 +264,7 @@ def _spread(axes: Axes, result: Comparison) -> None:
         axes.scatter(places, values, size, color=color, marker=marker, alpha=0.8, linewidths=0)
         axes.plot([x - 0.3, x + 0.3], [(middle or 0) / scale] * 2, color=INK, linewidth=1.6)
     _interval(axes, step, scale)
-    before, limit = (step.before_ns or 0) / scale, _limit(result) / scale
+    before, limit = (step.before_ns or 0) / scale, limit_ns(result) / scale
     axes.axhspan(before - limit, before + limit, color=FAINT, alpha=0.4, linewidth=0, zorder=0)
     axes.set_xlim(-0.5, 2.1)
     axes.margins(y=0.12)
@@ -288,12 +295,6 @@ def _interval(axes: Axes, step: ComparedQuantity, scale: int) -> None:
     text = percent_change(step.ratio)
     middle = (low + high) / 2
     axes.text(1.52, middle, text, size=SMALL, va="center", color=INK, bbox=ON_WHITE)
-
-
-def _limit(result: Comparison) -> float:
-    """What a change must pass to be one, in ns."""
-    limits = result.limits
-    return max(limits.relative * (result.step.before_ns or 0), limits.absolute_ns)
 
 
 def _samples(side: ComparedSide, unit: str) -> list[int]:

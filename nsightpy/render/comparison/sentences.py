@@ -239,6 +239,12 @@ def _spread(result: Comparison) -> str:
     return f"over the {what} of {sizes} (the runs' own spread is not covered)"
 
 
+def limit_ns(result: Comparison) -> float:
+    """What a change of the step must pass to be one: both limits."""
+    limits = result.limits
+    return max(limits.relative * (result.step.before_ns or 0), float(limits.absolute_ns))
+
+
 def gate_line(result: Comparison) -> str:
     """What became of the gate, or nothing where there is none."""
     gate = result.gate

@@ -10,6 +10,7 @@ from nsightpy.render.comparison.sentences import (
     changed_rows,
     fixed,
     interval,
+    limit_ns,
     other_names_text,
     percent_cell,
     rest_line,
@@ -48,7 +49,8 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
     every = shown_parts(result)
     deltas = [one.delta_ns for one in every]
     unit, decimals = unit_of_parts(result)
-    largest = max(map(abs, deltas[:-1]), default=0)
+    # what is far below the limits is no bar
+    largest = max([limit_ns(result), *map(abs, deltas[:-1])])
     columns = [
         Shown("", tuple(one.name for one in every), True),
         _times("before", [one.before_ns for one in every], unit, decimals),
@@ -77,7 +79,7 @@ def _width_of(line: Text) -> int:
     return display_width(line.plain)
 
 
-def change_bar(delta: int, largest: int, cells: int) -> Text:
+def change_bar(delta: int, largest: float, cells: int) -> Text:
     """A change as a bar from the middle: to the right slower, to the left faster."""
     from rich.text import Text
 
