@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.ranks import ranks as ranks
     from nsightpy.commands.roofline.command import roofline as roofline
     from nsightpy.commands.select.command import select as select
+    from nsightpy.commands.stats.command import stats as stats
     from nsightpy.commands.summarize.command import summarize as summarize
     from nsightpy.commands.sync_waits import sync_waits as sync_waits
     from nsightpy.commands.timeline import timeline as timeline

@@ -71,6 +71,7 @@ _TABLE = (
     Command("ranks", "Every rank on one clock: offsets, waits, the straggler."),
     Command("collectives", "Collectives by size and group: bandwidth, wait, who is late."),
     Command("imbalance", "Kernels whose time differs between ranks, and the slowest rank."),
+    Command("stats", "A summary of nsys stats by its own name: nvtx_sum, ...", folder=True),
     Command("trace", "Every operation in time order, as the traces of nsys stats.", folder=True),
     Command(
         "timeline",

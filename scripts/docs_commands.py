@@ -44,6 +44,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "sample_reports/kernels_h100.ncu.csv -o roofline.png",
     ),
     "select": (f"{JOB} -- python train.py",),
+    "stats": (f"{JOB} -r nvtx_gpu_proj_sum",),
     "timeline": (f"{JOB} --iteration 4 -o timeline.png",),
     "trace": ("sample_reports/single_process.sqlite --top 12",),
 }

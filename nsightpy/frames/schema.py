@@ -206,13 +206,25 @@ MPI_CALLS = Schema(
 )
 LIBRARY_CALLS = Schema(
     "library_calls",
-    "calls into cuBLAS and cuDNN",
+    "calls into cuBLAS and cuDNN, OpenACC and OpenMP events, system calls",
     (
         *_SPAN,
         _int("pid", "", "calling process"),
         _int("tid", "", "calling thread"),
         _label("name", "function, without its four-digit version suffix"),
-        _label("library", "cuBLAS or cuDNN"),
+        _label("library", "cuBLAS, cuDNN, OpenACC, OpenMP or syscall"),
+    ),
+)
+PAGE_FAULTS = Schema(
+    "page_faults",
+    "page faults of unified memory, of processors and GPUs",
+    (
+        *_SPAN,
+        _int("pid", "", "process that owns the memory"),
+        _int("device", "", "CUDA device ordinal; -1 = a processor", -1),
+        _int("address", "", "virtual address"),
+        _int("faults", "", "number of page faults", 1),
+        _int("instruction", "", "address of the processor's instruction; 0 = unknown"),
     ),
 )
 OS_CALLS = Schema(
@@ -359,6 +371,7 @@ SCHEMAS = {
         MEMORY_USAGE,
         MPI_CALLS,
         LIBRARY_CALLS,
+        PAGE_FAULTS,
         OS_CALLS,
         CPU_SAMPLES,
         GPU_METRICS,

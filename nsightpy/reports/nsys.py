@@ -19,6 +19,7 @@ from nsightpy.readers.nsys import (
     host_tables,
     memory_usage,
     nvtx,
+    page_faults,
     streams,
     windows,
 )
@@ -60,6 +61,7 @@ _READERS: Mapping[str, tuple[_Reader, str | None]] = {
     "memory_usage": (memory_usage.memory_usage, "start_ns"),
     "mpi_calls": (host_tables.mpi_calls, "start_ns"),
     "library_calls": (host_tables.library_calls, "start_ns"),
+    "page_faults": (page_faults.page_faults, "start_ns"),
     "os_calls": (host_tables.os_calls, "start_ns"),
     "gpu_metrics": (gpu_metrics.gpu_metrics, "time_ns"),
     "cpu_samples": (cpu_samples.cpu_samples, "time_ns"),

@@ -79,6 +79,11 @@ class SystemFrames(ABC):
         return self.frame("library_calls").to_pandas()
 
     @property
+    def page_faults(self) -> pd.DataFrame:
+        """Page faults of unified memory (schema: frames.PAGE_FAULTS)."""
+        return self.frame("page_faults").to_pandas()
+
+    @property
     def os_calls(self) -> pd.DataFrame:
         """Calls into the operating system's libraries (schema: frames.OS_CALLS)."""
         return self.frame("os_calls").to_pandas()

@@ -29,7 +29,18 @@ MPI_TABLES = {
     "MPI_START_WAIT_EVENTS": "wait",
     "MPI_OTHER_EVENTS": "other",
 }
-LIBRARY_TABLES = {"CUBLAS_EVENTS": "cuBLAS", "CUDNN_EVENTS": "cuDNN"}
+_OPENMP = (
+    *("THREAD", "PARALLEL", "SYNC_REGION_WAIT", "SYNC_REGION", "TASK", "MASTER", "REDUCTION"),
+    *("TASK_CREATE", "TASK_SCHEDULE", "CANCEL", "MUTEX_WAIT", "CRITICAL_SECTION"),
+    *("MUTEX_RELEASED", "LOCK_INIT", "LOCK_DESTROY", "WORKSHARE", "DISPATCH", "FLUSH"),
+)
+LIBRARY_TABLES = {
+    "CUBLAS_EVENTS": "cuBLAS",
+    "CUDNN_EVENTS": "cuDNN",
+    **{f"CUPTI_ACTIVITY_KIND_OPENACC_{kind}": "OpenACC" for kind in ("DATA", "LAUNCH", "OTHER")},
+    **{f"OPENMP_EVENT_KIND_{kind}": "OpenMP" for kind in _OPENMP},
+    "SYSCALL": "syscall",
+}
 _THREAD: dict[str, Expression] = {
     **SPAN,
     "pid": process_of("globalTid"),
@@ -57,7 +68,7 @@ def os_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
 
 
 def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of cuBLAS and cuDNN calls."""
+    """The frame of calls of cuBLAS and cuDNN, of OpenACC and OpenMP events, of system calls."""
     parts = [
         read(
             export,

@@ -1,0 +1,85 @@
+"""cuda_kern_exec_sum: API, queue and kernel time of launches, by thread, device and names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
+from nsightpy.analysis.tally import Statistics, tally
+from nsightpy.commands.stats.summary import Shown, Summary, Tallies, spread, spread_fields
+from nsightpy.frames import Frame
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Row
+
+_KERNELS = ("start_ns", "end_ns", "pid", "device", "correlation_id", "name")
+_CALLS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
+_BY = ("pid", "tid", "device", "api", "kernel")
+
+
+def _phases(report: SystemReport, scope: Scope) -> Tallies:
+    """Durations of the call, the queue (where there was one), the kernel, and of all of it."""
+    wanted = tuple(dict.fromkeys((*_KERNELS, *scope.columns)))
+    kernels = scope.narrow(report, report.frame("kernels", wanted))
+    calls = report.frame("api_calls", _CALLS)
+    rows = launch_rows(kernels, calls)
+    kernels, calls = kernels.take(rows != NO_LAUNCH), calls.take(rows[rows != NO_LAUNCH])
+    keys = Frame(
+        {
+            "pid": kernels["pid"],
+            "tid": calls["tid"],
+            "device": kernels["device"],
+            "api": calls["name"],
+            "kernel": kernels["name"],
+        }
+    )
+    groups = group_by(keys, _BY)
+    begin, back = calls.ints("start_ns"), calls.ints("end_ns")
+    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
+    queued = np.flatnonzero(start > back)
+    waited = group_by(keys.take(queued), _BY)
+    return (
+        tally(groups.codes, back - begin, groups.keys),
+        tally(waited.codes, (start - back)[queued], waited.keys),
+        tally(groups.codes, end - start, groups.keys),
+        tally(groups.codes, np.maximum(back, end) - begin, groups.keys),
+    )
+
+
+def _shown(parts: Sequence[Statistics]) -> Shown:
+    api, queue, kernel, whole = parts
+    place = {key: group for group, key in enumerate(queue.keys)}
+    order = sorted(
+        range(len(whole.keys)), key=lambda group: (-int(whole.total[group]), whole.keys[group])
+    )
+    rows: list[Row] = []
+    for group in order:
+        pid, tid, device, function, name = whole.keys[group]
+        waited = place.get(whole.keys[group])
+        count = 0 if waited is None else int(queue.instances[waited])
+        in_queue = (None,) * 5 if waited is None else spread(queue, waited)
+        phases = (*spread(api, group), *in_queue, *spread(kernel, group), *spread(whole, group))
+        instances = int(whole.instances[group])
+        rows.append((pid, tid, device, instances, count, *phases, function, name))
+    fields = (
+        *(Field(name, "id") for name in ("PID", "TID", "DevId")),
+        Field("Count"),
+        Field("QCount"),
+        *(field for phase in "AQKT" for field in spread_fields(phase)),
+        Field("API Name", "text"),
+        Field("Kernel Name", "text"),
+    )
+    return fields, rows
+
+
+SUMMARIES = {
+    "cuda_kern_exec_sum": Summary(
+        "Launches: the call (A), the queue (Q), the kernel (K) and all of it (T).",
+        _phases,
+        _shown,
+        "-t cuda",
+    )
+}

@@ -1,0 +1,195 @@
+"""Summaries of NVTX ranges: nvtx_sum and its kin, nvtx_kern_sum, nvtx_gpu_proj_sum."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+import numpy as np
+
+from nsightpy.analysis import ranking
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.nvtx.nesting import PUSH_POP, ROOT, nest
+from nsightpy.analysis.nvtx.projection import (
+    CALL_COLUMNS,
+    OPERATION_COLUMNS,
+    RANGE_COLUMNS,
+    launched,
+    project,
+)
+from nsightpy.analysis.tally import Statistics, tally
+from nsightpy.commands.stats.summary import (
+    Shown,
+    Summary,
+    Tallies,
+    spread,
+    spread_fields,
+    times,
+)
+from nsightpy.frames import Frame, Labels
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Row
+
+START_END = "StartEnd"
+
+
+def _ranges(report: SystemReport, scope: Scope) -> Frame:
+    return named(scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS)))
+
+
+def named(ranges: Frame) -> Frame:
+    """Ranges with the column `range`: domain:name, as nsys writes it."""
+    groups = group_by(ranges, ("domain", "name"))
+    texts = tuple(f"{domain}:{name}" for domain, name in groups.keys)
+    return Frame({**ranges, "range": Labels(groups.codes, texts)})
+
+
+def _durations(report: SystemReport, scope: Scope, *, style: str = "") -> Tallies:
+    ranges = _ranges(report, scope)
+    if not style:
+        return (ranking.tally_durations(ranges, ("style", "range")),)
+    mine = ranges.take(ranges.labels("style").equals([style]))
+    return (ranking.tally_durations(mine, ("range",)),)
+
+
+def _by_kernel(report: SystemReport, scope: Scope) -> Tallies:
+    """Durations of kernels by the ranges that launched them, inner and outer; instances of both.
+
+    An instance of a range counts for a kernel when it launched that kernel.
+    """
+    ranges = _ranges(report, scope)
+    columns = tuple(dict.fromkeys((*OPERATION_COLUMNS, "name", *scope.columns)))
+    kernels = scope.narrow(report, report.frame("kernels", columns))
+    done = launched(kernels, report.frame("api_calls", CALL_COLUMNS))
+    found = project(ranges, done)
+    low, high = done.first[found.low], done.first[found.high]
+    count = high - low
+    instance = np.repeat(np.arange(ranges.rows), count)
+    offset = np.arange(len(instance)) - np.repeat(np.cumsum(count) - count, count)
+    kernel = done.rows[np.repeat(low, count) + offset]
+    inside, ran = ranges.take(instance), kernels.take(kernel)
+    keys = Frame(
+        {
+            **{name: inside[name] for name in ("range", "style", "pid", "tid")},
+            "kernel": ran["name"],
+        }
+    )
+    groups = group_by(keys, tuple(keys))
+    # each pair of an instance and a kernel's name once
+    pairs = np.unique(groups.codes.astype(np.int64) * max(ranges.rows, 1) + instance)
+    once = (pairs // max(ranges.rows, 1)).astype(np.int32)
+    return (
+        tally(groups.codes, ranking.durations(ran), groups.keys),
+        tally(once, np.ones(len(once), dtype=np.int64), groups.keys),
+    )
+
+
+def _kernels_shown(parts: Sequence[Statistics]) -> Shown:
+    durations, instances = parts
+    made = dict(zip(instances.keys, instances.instances.tolist(), strict=True))
+    order = sorted(
+        range(len(durations.keys)),
+        key=lambda group: (-int(durations.total[group]), durations.keys[group]),
+    )
+    rows: list[Row] = []
+    for group in order:
+        name, style, pid, tid, kernel = durations.keys[group]
+        counts = (made[durations.keys[group]], int(durations.instances[group]))
+        total = int(durations.total[group])
+        rows.append((name, style, pid, tid, *counts, total, *spread(durations, group), kernel))
+    fields = (
+        Field("NVTX Range", "text"),
+        Field("Style", "text"),
+        Field("PID", "id"),
+        Field("TID", "id"),
+        Field("NVTX Inst"),
+        Field("Kern Inst"),
+        Field("Total Time (ns)", "ns"),
+        *spread_fields(),
+        Field("Kernel Name", "text"),
+    )
+    return fields, rows
+
+
+def _projected(report: SystemReport, scope: Scope) -> Tallies:
+    """Of ranges that launched something: projected and host time, operations, level, children."""
+    whole = named(report.frame("nvtx_ranges", RANGE_COLUMNS))
+    whole = whole.take(whole.ints("tid") == whole.ints("end_tid"))
+    names = ("kernels", "memory_operations")
+    operations = Frame.concatenate(
+        [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in names]
+    )
+    found = project(whole, launched(operations, report.frame("api_calls", CALL_COLUMNS)))
+    same = Labels.constant("", whole.rows), Labels.constant(PUSH_POP, whole.rows)
+    nesting = nest(Frame({**whole, "domain": same[0], "style": same[1]}))
+    some = np.flatnonzero(found.found)
+    above = nesting.parent[some]
+    children = np.bincount(above[above != ROOT], minlength=whole.rows)
+    figures = {
+        "projected": found.length[some],
+        "operations": found.operations[some],
+        "level": nesting.level[some],
+        "children": children[some],
+    }
+    mine = scope.narrow(report, Frame({**whole.take(some), **figures}))
+    groups = group_by(mine, ("range", "style"))
+    lasted = ranking.durations(mine)
+    return tuple(
+        tally(groups.codes, values, groups.keys)
+        for values in (mine.ints("projected"), lasted, *(mine.ints(n) for n in list(figures)[1:]))
+    )
+
+
+def _projected_shown(parts: Sequence[Statistics]) -> Shown:
+    projected, lasted, operations, level, children = parts
+    order = sorted(
+        range(len(projected.keys)),
+        key=lambda group: (-int(projected.total[group]), projected.keys[group]),
+    )
+    rows: list[Row] = [
+        (
+            *projected.keys[g],
+            int(projected.total[g]),
+            int(lasted.total[g]),
+            int(projected.instances[g]),
+            *spread(projected, g),
+            int(operations.total[g]),
+            *(round(float(part.mean[g]), 1) for part in (operations, level, children)),
+        )
+        for g in order
+    ]
+    fields = (
+        Field("Range", "text"),
+        Field("Style", "text"),
+        Field("Total Proj Time (ns)", "ns"),
+        Field("Total Range Time (ns)", "ns"),
+        Field("Range Instances"),
+        *spread_fields("Proj "),
+        Field("Total GPU Ops"),
+        Field("Avg GPU Ops", "count", 1),
+        Field("Avg Range Lvl", "count", 1),
+        Field("Avg Num Child", "count", 1),
+    )
+    return fields, rows
+
+
+def _sum(help_: str, style: str = "") -> Summary:
+    labels = ("Range",) if style else ("Style", "Range")
+    return Summary(help_, partial(_durations, style=style), times(*labels), "-t nvtx")
+
+
+SUMMARIES = {
+    "nvtx_sum": _sum("NVTX ranges by host time."),
+    "nvtx_pushpop_sum": _sum("Push/pop ranges by host time.", PUSH_POP),
+    "nvtx_startend_sum": _sum("Start/end ranges by host time.", START_END),
+    "nvtx_kern_sum": Summary(
+        "Kernels by the NVTX ranges that launched them, inner and outer.",
+        _by_kernel,
+        _kernels_shown,
+        "-t cuda,nvtx",
+    ),
+    "nvtx_gpu_proj_sum": Summary(
+        "NVTX ranges projected onto the GPU.", _projected, _projected_shown, "-t cuda,nvtx"
+    ),
+}

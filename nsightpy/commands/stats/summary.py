@@ -1,0 +1,68 @@
+"""A summary of nsys stats: what it tallies of each report, and the table of all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from nsightpy.analysis.ranking import TIME_FIELDS, time_values
+from nsightpy.analysis.tally import Statistics, Tally
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Field, Row
+from nsightpy.units import round_half_up
+
+Tallies: TypeAlias = tuple[Tally, ...]
+Shown: TypeAlias = tuple[tuple[Field, ...], list[Row]]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """How one summary is made: tallies of a report, which merge; fields and rows of them.
+
+    `records` says what `nsys profile` must be told, where the capture holds nothing of it.
+    """
+
+    help: str
+    tally: Callable[[SystemReport, Scope], Tallies]
+    shown: Callable[[Sequence[Statistics]], Shown]
+    records: str
+
+
+def times(*labels: str, count: str = "Instances") -> Callable[[Sequence[Statistics]], Shown]:
+    """The eight figures of nsys, then the parts of the key under these names; by total time."""
+
+    def shown(parts: Sequence[Statistics]) -> Shown:
+        (found,) = parts
+        whole = int(found.total.sum())
+        groups = sorted(
+            range(len(found.keys)), key=lambda group: (-int(found.total[group]), found.keys[group])
+        )
+        rows: list[Row] = [
+            (*time_values(found, group, whole), *found.keys[group]) for group in groups
+        ]
+        figures = (Field(count) if f.name == "Instances" else f for f in TIME_FIELDS)
+        return (*figures, *(Field(label, "text") for label in labels)), rows
+
+    return shown
+
+
+def spread_fields(prefix: str = "", unit: str = "ns") -> tuple[Field, ...]:
+    """Mean, median, extremes and deviation under the names that nsys gives them."""
+    whole = ("Min", "Max")
+    return tuple(
+        Field(f"{prefix}{name} ({unit})", unit, None if name in whole else 1)
+        for name in ("Avg", "Med", *whole, "StdDev")
+    )
+
+
+def spread(found: Statistics, group: int) -> Row:
+    """The figures of spread_fields, rounded as nsys rounds them."""
+    return (
+        round_half_up(float(found.mean[group]), 1),
+        round_half_up(float(found.median[group]), 1),
+        int(found.minimum[group]),
+        int(found.maximum[group]),
+        round_half_up(float(found.deviation[group]), 1),
+    )

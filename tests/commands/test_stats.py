@@ -1,0 +1,226 @@
+"""stats: the summaries of nsys against NVIDIA's own output, plain SQL and hand-made exports."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+from statistics import mean, median, stdev
+
+import pytest
+from simulator import Export
+
+import nsightpy
+from nsightpy.commands.stats.command import COMMANDS, SUMMARIES
+from nsightpy.errors import UsageError
+from tests.agreement.test_nsys_agreement import tables_of
+from tests.support.full_export import full
+from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports, select
+
+TRAINING = ROOT / "sample_reports" / "training_4rank"
+TRAIN = NSYS / "train_nvtx_a100_2026.3.sqlite"
+
+
+def five(values: list[int]) -> list[float]:
+    """Mean, median, extremes and deviation, rounded as nsys rounds them."""
+    spread = stdev(values) if len(values) > 1 else 0.0
+    return [mean(values), median(values), min(values), max(values), spread]
+
+
+def close(row: dict[str, object], prefix: str, values: list[int]) -> bool:
+    names = [f"{prefix}{name} (ns)" for name in ("Avg", "Med", "Min", "Max", "StdDev")]
+    return [row[name] for name in names] == pytest.approx(five(values), abs=0.06)
+
+
+@needs_reports
+def test_osrt_sum_is_that_of_nvidia() -> None:
+    stem = NSYS / "gpt2.7b_a100_2024.6"
+    theirs = tables_of(stem.with_name(f"{stem.name}.nsys-stats.txt"))["osrt_sum"]
+    report = stem.with_name(f"{stem.name}.sqlite")
+    assert ask("stats", "-r", "osrt_sum", report, "--format", "csv").csv == theirs
+
+
+@exports
+@needs_reports
+def test_operations_and_calls_together(path: Path) -> None:
+    rows = nsightpy.stats(path, report="cuda_api_gpu_sum").records()
+    for category, command, name in (
+        ("CUDA_KERNEL", nsightpy.kernels, "Name"),
+        ("MEMORY_OPER", nsightpy.memory, "Operation"),
+        ("CUDA_API", nsightpy.api, "Name"),
+    ):
+        alone = {
+            row[name]: (row["Total Time (ns)"], row["StdDev (ns)"])
+            for row in command(path).records()
+        }
+        assert alone == {
+            row["Operation"]: (row["Total Time (ns)"], row["StdDev (ns)"])
+            for row in rows
+            if row["Category"] == category
+        }
+    assert sum(row["Time (%)"] for row in rows) == pytest.approx(100 if rows else 0, abs=2)
+
+
+@needs_reports
+def test_nvtx_sums_are_those_of_plain_sql() -> None:
+    ranges = select(
+        TRAIN,
+        "SELECT coalesce(d.text, ''), coalesce(n.text, s.value), n.end - n.start, n.eventType "
+        "FROM NVTX_EVENTS n LEFT JOIN StringIds s ON s.id = n.textId "
+        "LEFT JOIN NVTX_EVENTS d ON d.eventType = 75 AND d.domainId = n.domainId "
+        "AND d.globalTid >> 24 = n.globalTid >> 24 "
+        "WHERE n.eventType IN (59, 60) AND n.end IS NOT NULL",
+    )
+    lengths: dict[str, list[int]] = defaultdict(list)
+    for domain, name, length, kind in ranges:
+        if kind == 59:
+            lengths[f"{domain}:{name}"].append(length)
+    rows = nsightpy.stats(TRAIN, report="nvtx_pushpop_sum").records()
+    assert {row["Range"] for row in rows} == lengths.keys()
+    for row in rows:
+        mine = lengths[str(row["Range"])]
+        assert (row["Instances"], row["Total Time (ns)"]) == (len(mine), sum(mine))
+        assert close(row, "", mine)
+    both = nsightpy.stats(TRAIN, report="nvtx_sum").records()
+    styles = {row["Style"] for row in both}
+    assert sum(row["Instances"] for row in both) == len(ranges)
+    assert styles <= {"PushPop", "StartEnd"}
+
+
+def test_kernels_by_range_and_projections_of_a_small_export(tmp_path: Path) -> None:
+    path = tmp_path / "small.sqlite"
+    export = Export(path)
+    export.nvtx_push_pop(0, 1_000, "step")
+    export.nvtx_push_pop(100, 400, "layer")
+    export.nvtx_push_pop(500, 900, "layer")
+    export.kernel(2_000, 2_010, "a", launch=(110, 120))
+    export.kernel(2_010, 2_040, "a", launch=(130, 140))
+    export.kernel(2_050, 2_100, "b", launch=(510, 520))
+    export.kernel(2_200, 2_300, "a", launch=(950, 960))
+    export.write()
+    rows = nsightpy.stats(path, report="nvtx_kern_sum").records()
+    shown = {
+        (row["NVTX Range"], row["Kernel Name"]): (
+            row["NVTX Inst"],
+            row["Kern Inst"],
+            row["Total Time (ns)"],
+            row["Med (ns)"],
+        )
+        for row in rows
+    }
+    assert shown == {
+        (":step", "a"): (1, 3, 140, 30.0),
+        (":step", "b"): (1, 1, 50, 50.0),
+        (":layer", "a"): (1, 2, 40, 20.0),
+        (":layer", "b"): (1, 1, 50, 50.0),
+    }
+    step, layer = nsightpy.stats(path, report="nvtx_gpu_proj_sum").records()
+    assert (step["Range"], layer["Range"]) == (":step", ":layer")
+    assert (step["Total Proj Time (ns)"], layer["Total Proj Time (ns)"]) == (300, 40 + 50)
+    assert (step["Total Range Time (ns)"], layer["Total Range Time (ns)"]) == (1_000, 700)
+    assert (step["Range Instances"], layer["Range Instances"]) == (1, 2)
+    assert (step["Total GPU Ops"], layer["Avg GPU Ops"]) == (4, 1.5)
+    assert (step["Avg Range Lvl"], layer["Avg Range Lvl"]) == (0.0, 1.0)
+    assert (step["Avg Num Child"], layer["Avg Num Child"]) == (2.0, 0.0)
+    assert close(layer, "Proj ", [40, 50])
+
+
+@pytest.mark.parametrize(
+    "path", [TRAINING / "train_rank0.sqlite", pytest.param(TRAIN, marks=needs_reports)]
+)
+def test_launch_phases_are_those_of_plain_sql(path: Path) -> None:
+    launches = select(
+        path,
+        "SELECT r.globalTid >> 24 & 0xFFFFFF, r.globalTid & 0xFFFFFF, k.deviceId, a.value, n.value,"
+        " r.start, r.end, k.start, k.end FROM CUPTI_ACTIVITY_KIND_KERNEL k "
+        "JOIN CUPTI_ACTIVITY_KIND_RUNTIME r ON r.correlationId = k.correlationId "
+        "AND r.globalTid >> 24 = k.globalPid >> 24 AND r.eventClass IN (0, 1) "
+        "JOIN StringIds a ON a.id = r.nameId JOIN StringIds n ON n.id = k.demangledName",
+    )
+    phases: dict[tuple[object, ...], list[tuple[int, ...]]] = defaultdict(list)
+    for pid, tid, device, api, name, start, end, begin, finish in launches:
+        function = api[:-6] if api[-6:-4] == "_v" else api
+        total = max(end, finish) - start
+        phases[pid, tid, device, function, name].append(
+            (end - start, begin - end, finish - begin, total)
+        )
+    rows = nsightpy.stats(path, report="cuda_kern_exec_sum").records()
+    assert len(rows) == len(phases)
+    for row in rows:
+        key = tuple(row[name] for name in ("PID", "TID", "DevId", "API Name", "Kernel Name"))
+        api, queue, kernel, total = map(list, zip(*phases[key], strict=True))
+        queued = [wait for wait in queue if wait > 0]
+        assert (row["Count"], row["QCount"]) == (len(api), len(queued))
+        assert close(row, "A", api)
+        assert close(row, "K", kernel)
+        assert close(row, "T", total)
+        assert row["QMed (ns)"] is None if not queued else close(row, "Q", queued)
+
+
+def test_mpi_by_time_and_size(tmp_path: Path) -> None:
+    path = tmp_path / "mpi.sqlite"
+    export = Export(path)
+    export.mpi_collective(100, 200, "MPI_Allreduce", 4_096)
+    export.mpi_collective(300, 500, "MPI_Allreduce", 1_024)
+    export.mpi_collective(600, 610, "MPI_Bcast", 8)
+    export.write()
+    first, second = nsightpy.stats(path, report="mpi_event_sum").records()
+    assert (first["Name"], first["Total Time (ns)"], first["Instances"]) == (
+        "MPI_Allreduce",
+        300,
+        2,
+    )
+    assert (second["Name"], second["Source"]) == ("MPI_Bcast", "MPI_COLLECTIVES_EVENTS")
+    sizes = nsightpy.stats(path, report="mpi_msg_size_sum").records()
+    assert [row["Total Message Volume (bytes)"] for row in sizes] == [5_120, 8]
+    assert (sizes[0]["Avg (bytes)"], sizes[0]["Min (bytes)"]) == (2_560.0, 1_024)
+
+
+OPENMP = "OPENMP_EVENT_KIND_PARALLEL"
+DIRECTIVES = f"""
+CREATE TABLE {OPENMP} (start INTEGER, end INTEGER, eventClass INTEGER, globalTid INTEGER,
+    correlationId INTEGER, nameId INTEGER, eventKind INTEGER);
+CREATE TABLE CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH (start INTEGER, end INTEGER, nameId INTEGER,
+    globalTid INTEGER, eventKind INTEGER);
+CREATE TABLE CUDA_UM_CPU_PAGE_FAULT_EVENTS (start INTEGER, globalPid INTEGER, address INTEGER,
+    originalFaultPc INTEGER);
+CREATE TABLE CUDA_UM_GPU_PAGE_FAULT_EVENTS (start INTEGER, end INTEGER, globalPid INTEGER,
+    deviceId INTEGER, address INTEGER, numberOfPageFaults INTEGER);
+INSERT INTO StringIds VALUES (900001, 'parallel'), (900002, 'launch kernel');
+INSERT INTO {OPENMP} VALUES (10, 30, 1, 5, 0, 900001, 1), (40, 50, 1, 5, 0, 900001, 1);
+INSERT INTO CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH VALUES (10, 17, 900002, 5, 1);
+INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS VALUES (5, 16777216, 4096, 77), (6, 16777216, 8192, 77),
+    (7, 16777216, 4096, 78);
+INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (8, 9, 16777216, 0, 65536, 12);
+"""
+
+
+def test_directives_and_unified_memory(tmp_path: Path) -> None:
+    path = full(tmp_path / "full.sqlite").write()
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(DIRECTIVES)
+    (parallel,) = nsightpy.stats(path, report="openmp_sum").records()
+    assert (parallel["Count"], parallel["Total Time (ns)"], parallel["Name"]) == (2, 30, "parallel")
+    (launch,) = nsightpy.stats(path, report="openacc_sum").records()
+    assert (launch["Num Calls"], launch["Total Time (ns)"]) == (1, 7)
+    (total,) = nsightpy.stats(path, report="um_total_sum").records()
+    assert (total["Total CPU Page Faults"], total["Total GPU Page Faults"]) == (3, 12)
+    assert total["Minimum Virtual Address"] == "0x1000"
+    assert total["Maximum Virtual Address"] == "0x10000"
+    faults = nsightpy.stats(path, report="um_cpu_page_faults_sum").rows
+    assert list(faults) == [(2, hex(77)), (1, hex(78))]
+
+
+def test_every_summary_answers_on_a_rank_set_or_says_what_to_record() -> None:
+    for name, summary in SUMMARIES.items():
+        table = nsightpy.stats(TRAINING, report=name)
+        assert table.rows or any(summary.records in note for note in table.notes), name
+
+
+def test_unknown_summaries_are_refused() -> None:
+    with pytest.raises(UsageError, match="nvtx_sum"):
+        nsightpy.stats(TRAINING, report="nvtx_sums")
+    for name, command in COMMANDS.items():
+        with pytest.raises(UsageError, match=f"nsightpy {command}"):
+            nsightpy.stats(TRAINING, report=name)
