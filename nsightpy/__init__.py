@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.breakdown import breakdown as breakdown
     from nsightpy.commands.cache import cache as cache
     from nsightpy.commands.collectives import collectives as collectives
+    from nsightpy.commands.compare.command import compare as compare
     from nsightpy.commands.export.command import export as export
     from nsightpy.commands.findings.command import findings as findings
     from nsightpy.commands.gaps import gaps as gaps
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.utilization import utilization as utilization
     from nsightpy.figures import breakdown_figure as breakdown_figure
     from nsightpy.figures import collectives_figure as collectives_figure
+    from nsightpy.figures import comparison_figure as comparison_figure
     from nsightpy.figures import headroom_figure as headroom_figure
     from nsightpy.figures import histogram_figure as histogram_figure
     from nsightpy.figures import iterations_figure as iterations_figure

@@ -121,6 +121,12 @@ _TABLE = (
         figure="headroom_figure",
     ),
     Command(
+        "compare",
+        "Runs before against runs after: slower, by how much, why; gates.",
+        folder=True,
+        figure="comparison_figure",
+    ),
+    Command(
         "export",
         "Every frame as parquet or csv, with rank, on one clock.",
         folder=True,

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.commands.breakdown import breakdown
 from nsightpy.commands.collectives import collectives
+from nsightpy.commands.compare.command import compare
+from nsightpy.commands.compare.runs import Runs
 from nsightpy.commands.headroom.command import headroom
 from nsightpy.commands.histogram import histogram
 from nsightpy.commands.iterations import iterations
@@ -22,6 +24,7 @@ from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common
 from nsightpy.query.signature import command_function, described, described_by
 from nsightpy.rank_set import Paths
+from nsightpy.render.comparison import plot as comparison_plot
 from nsightpy.render.plots import (
     budget_plot,
     collectives_plot,
@@ -35,6 +38,7 @@ from nsightpy.render.plots import (
 )
 from nsightpy.render.roofline import plot as roofline_plot
 from nsightpy.render.timeline import plot as timeline_plot
+from nsightpy.results.comparison import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -112,3 +116,19 @@ def headroom_figure(
 ) -> Figure:
     """Kernels by share of the step against their roof; options are those of `nsightpy.headroom`."""
     return headroom_plot.headroom_figure(headroom(reports, ncu=ncu, **options), title=title)
+
+
+@described_by(compare)
+def comparison_figure(
+    before: Runs | Comparison,
+    after: Runs | None = None,
+    *,
+    title: str | None = None,
+    **options: Any,
+) -> Figure:
+    """A waterfall from before to after, and the runs as points; options are those of `compare`.
+
+    What `compare` returned is drawn as it is, in place of runs. `title` replaces the answer.
+    """
+    made = before if isinstance(before, Comparison) else compare(before, after, **options)
+    return comparison_plot.comparison_figure(made, title=title)

@@ -266,6 +266,45 @@ def _missing_note(ranks: Collection[int]) -> list[str]:
     return [f"ranks without a report here: {', '.join(map(str, shown))}{more}"]
 
 
+def map_runs(
+    runs: Sequence[RankSet], function: Callable[[SystemReport], T], *, ranked: bool = False
+) -> list[list[tuple[SystemReport, T]]]:
+    """Run a function on every report of several rank sets at once, each with ranks of its own.
+
+    Settings are those of the first set; `ranked` finds the ranks first, else they are found on the
+    way. A report that several sets share is read once; what fails is tallied by its sets. Raises
+    ReportError where all reports fail.
+    """
+    first = runs[0]
+    every = {report.path: report for run in runs for report in run.reports}
+    together = ReportSet(
+        list(every.values()),
+        jobs=first.jobs,
+        dask=first.dask,
+        on_error=first.on_error,
+        progress=first._progress,
+    )
+    if ranked:
+        for run in runs:
+            run.find_ranks()
+    values = {
+        report.path: value
+        for report, value in together.map(partial(_identified, function=function)).results
+    }
+    failures = {failure.path: failure for failure in together.failures}
+    for run in runs:
+        for report in run.reports:
+            if str(report.path) in failures:
+                run._failures[report.path] = failures[str(report.path)]
+            elif every[report.path] is not report:
+                report.adopt(every[report.path].facts)
+        run._decide_ranks()
+    return [
+        [(report, values[report.path]) for report in run.reports if report.path in values]
+        for run in runs
+    ]
+
+
 def assign_ranks(reports: Sequence[SystemReport]) -> None:
     """Give every process of these reports a rank, from all their evidence at once."""
     by_path = {str(report.path): report for report in reports}

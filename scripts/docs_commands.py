@@ -25,6 +25,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "cache": ("",),
     "breakdown": (JOB, f"{JOB} -o breakdown.png"),
     "collectives": (JOB, f"{JOB} -o collectives.png"),
+    "compare": (
+        f"{JOB}/train_rank0.sqlite {JOB}/train_rank2.sqlite",
+        f"{JOB}/train_rank0.sqlite {JOB}/train_rank2.sqlite -o change.png",
+    ),
     "export": ("sample_reports/single_process.sqlite -o frames",),
     "headroom": (f"{JOB} --ncu {MEASURED}", f"{JOB} --ncu {MEASURED} -o headroom.png"),
     "histogram": (f"{JOB} --top 5", f"{JOB} --top 5 -o histogram.png"),

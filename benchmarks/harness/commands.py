@@ -18,6 +18,7 @@ BENCHMARKS = Path(__file__).resolve().parents[1]
 TINY_KERNELS = 1_000
 RANKS = 8
 FEW, MANY = 4, 128
+COMPARE = f"compare, {RANKS // 2} runs a side, 2 workers"
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,8 @@ class Catalogue:
             self._nsightpy("nvtx", kernels, "nvtx", *top),
             self._nsightpy("kernels, half", kernels // 2, "kernels", *top),
             self._page(kernels // 2),
+            self._compare(kernels // 4),
+            self._nsightpy("summarize, quarter", kernels // 4, "summarize"),
             self._ranks("ranks, 1 worker", kernels // 4, 1),
             self._ranks("ranks, 2 workers", kernels // 4, 2),
             self._ranks("ranks, 2 workers, tiny", TINY_KERNELS, 2),
@@ -114,6 +117,14 @@ class Catalogue:
             "timeline page", kernels, "timeline", "-o", str(page), "--force", "-q"
         )
         return replace(command, output=page)
+
+    def _compare(self, kernels: int) -> Command:
+        """`compare` of half of a job's reports against the others, each as a run."""
+        job = self.inputs.job(kernels)
+        runs = [str(job / f"report_rank{rank}.sqlite") for rank in range(RANKS)]
+        sides = (*runs[: RANKS // 2], "--", *runs[RANKS // 2 :])
+        line = (sys.executable, "-m", "nsightpy", "compare", "--jobs", "2", *sides)
+        return self._ours(COMPARE, line, partial(self.inputs.ensure_job, kernels))
 
     def _ranks(self, name: str, kernels: int, jobs: int) -> Command:
         """`ranks` on a job; its memory is that of the parent, without its workers."""

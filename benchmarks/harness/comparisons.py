@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from harness import ncu
-from harness.commands import FEW, MANY, RANKS, small
+from harness.commands import COMPARE, FEW, MANY, RANKS, small
 from harness.measure import Round
 
 
@@ -45,6 +45,18 @@ def within(section: str, ours: str, base: str, factor: float) -> Comparison:
         f"time of `{ours}` / time of `{base}`",
         (ours, base),
         lambda samples: samples[ours].seconds / samples[base].seconds,
+        factor,
+        at_least=False,
+    )
+
+
+def within_as_many(section: str, ours: str, base: str, times: int, factor: float) -> Comparison:
+    """`ours` takes at most `factor` times as long as `base` so many times."""
+    return Comparison(
+        section,
+        f"time of `{ours}` / time of {times} x `{base}`",
+        (ours, base),
+        lambda samples: samples[ours].seconds / (times * samples[base].seconds),
         factor,
         at_least=False,
     )
@@ -92,6 +104,7 @@ def comparisons(kernels: int, scale: int) -> list[Comparison]:
         memory_per_kernel(
             "ranks", "ranks, 2 workers", "ranks, 2 workers, tiny", RANKS * kernels // 4, 20.0
         ),
+        within_as_many("compare", COMPARE, "summarize, quarter", RANKS, 1.3),
         within("workers", small(FEW, 2), small(FEW, 1), 1.6),
         within("workers", small(MANY, 2), small(MANY, 1), 1.0),
         within("scale", f"kernels, {scale} x", "kernels", 6.0),

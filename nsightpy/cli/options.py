@@ -40,32 +40,40 @@ _FORMAT_OF_SUFFIX = {
     ".md": "markdown",
     ".markdown": "markdown",
     ".parquet": "parquet",
+    ".xml": "junit",
 }
 
 
-def _format(context: click.Context, _: click.Parameter, given: str | None) -> str:
-    """The wanted format: as given, else as the suffix of -o (parsed before) says, else a table."""
-    suffix = Path(context.params["output"]).suffix.lower()
-    return given or _FORMAT_OF_SUFFIX.get(suffix, "table")
+def _output(formats: Sequence[str]) -> tuple[Callable[[Any], Any], ...]:
+    """--format and -o, whose suffix says the format where none is given (it is parsed before)."""
+    suffixes = {name: kind for name, kind in _FORMAT_OF_SUFFIX.items() if kind in formats}
+
+    def wanted(context: click.Context, _: click.Parameter, given: str | None) -> str:
+        return given or suffixes.get(Path(context.params["output"]).suffix.lower(), "table")
+
+    return (
+        click.option(
+            "--format",
+            "format_",
+            type=click.Choice(formats),
+            callback=wanted,
+            show_default="from the suffix of -o, else table",
+            help="For people or for machines.",
+        ),
+        click.option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            default="-",
+            is_eager=True,
+            help="Write here, in the format of its suffix "
+            f"({', '.join(name for name in suffixes if name != '.markdown')}); - is stdout.",
+        ),
+    )
 
 
 _OUTPUT = (
-    click.option(
-        "--format",
-        "format_",
-        type=click.Choice(FORMATS),
-        callback=_format,
-        show_default="from the suffix of -o, else table",
-        help="For people or for machines.",
-    ),
-    click.option(
-        "-o",
-        "--output",
-        metavar="FILE",
-        default="-",
-        is_eager=True,
-        help="Write here, in the format of its suffix (.csv, .json, .md, .parquet); - is stdout.",
-    ),
+    *_output(FORMATS),
     click.option("--force", is_flag=True, help="Overwrite an existing file."),
     click.option("-q", "--quiet", is_flag=True, help="No notes, no progress."),
     click.option("-v", "--verbose", is_flag=True, help="Say which files are read, and how long."),
@@ -100,6 +108,11 @@ cache_option = option_of(USE_CACHE)
 def common_options(function: F) -> F:
     """The reports and the options of cli.md that every command takes."""
     return _with((_REPORTS, *_SHARED, *_OUTPUT), function)
+
+
+def junit_options(function: F) -> F:
+    """The same without the reports, for a command that writes JUnit XML, too."""
+    return _with((*_SHARED, *_output((*FORMATS, "junit")), *_OUTPUT[2:]), function)
 
 
 def picture_options(function: F) -> F:

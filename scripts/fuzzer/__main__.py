@@ -40,7 +40,8 @@ def case(name: str, wholes: list[Whole], folder: Path, *, shows: bool) -> list[t
         output = f"made{number}{suffix}" if suffix else ""
         # "--" would hide the options behind it
         asked = f"./{target.relative_to(files)}" if target != files else "."
-        line = [*words, asked, *(["-o", output] if output else [])]
+        reports = [asked] * 2 if words[0] == "compare" else [asked]
+        line = [*words, *reports, *(["-o", output] if output else [])]
         ran = run(line, files, cache)
         wrong = list(complaints(ran, line, files, before, output, cache))
         if shows:

@@ -7,13 +7,13 @@ import random
 SYSTEM = (
     *("summarize", "info", "kernels", "api", "memory", "memory-usage", "launches"),
     *("launch-queues", "sync-waits", "breakdown", "findings", "ranks", "collectives", "imbalance"),
-    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select"),
+    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select", "compare"),
     *("utilization", "histogram"),
 )
 COMMANDS = {
     "nsys": SYSTEM,
     "torch": SYSTEM,
-    "ncu": ("roofline", "headroom", "info", "summarize"),
+    "ncu": ("roofline", "headroom", "info", "summarize", "compare"),
     "snapshot": ("memory-usage", "info", "summarize"),
 }
 PICTURES = {
@@ -27,6 +27,7 @@ PICTURES = {
     "iterations": (".svg",),
     "roofline": (".svg", ".png"),
     "headroom": (".svg",),
+    "compare": (".svg", ".xml", ".md"),
 }
 NUMBERS = ("0", "-1", "1", "1s", "0.001ms", "1e400", "9" * 30, "nan", "1e18", "", "1s2")
 OPTIONS: dict[str, tuple[str, ...]] = {

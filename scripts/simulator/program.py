@@ -1,13 +1,13 @@
 """What every rank of a training job does, in the order its host thread does it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from simulator import catalogue
 from simulator.collective import Communicator
 from simulator.rank import COMPUTE_STREAM, COPY_STREAM, Post, Rank
-from simulator.settings import Settings
+from simulator.settings import Change, Settings
 
 TENSOR_STREAM, DATA_STREAM, WORLD_STREAM, PIPELINE_STREAM = 21, 25, 29, 33
 STREAMS = {
@@ -46,6 +46,23 @@ class Groups:
         """Those that exist."""
         found = (self.world, self.tensor, self.data, self.before, self.after)
         return [group for group in found if group is not None]
+
+
+def _changed(
+    specs: tuple[catalogue.KernelSpec, ...], changes: tuple[Change, ...]
+) -> Iterator[catalogue.KernelSpec]:
+    """The kernels to launch, the first change that begins at one in its place."""
+    place = 0
+    while place < len(specs):
+        names = [spec.name for spec in specs[place:]]
+        for change in changes:
+            if tuple(names[: len(change.kernels)]) == change.kernels:
+                yield from change.becomes
+                place += len(change.kernels)
+                break
+        else:
+            yield specs[place]
+            place += 1
 
 
 def program(job: Settings, rank: Rank, groups: Groups) -> Post:
@@ -188,7 +205,7 @@ class Program:
         rank.launch(catalogue.FILL)
 
     def _launch(self, specs: Iterable[catalogue.KernelSpec]) -> None:
-        for spec in specs:
+        for spec in _changed(tuple(specs), self.job.changes):
             self.rank.launch(spec, scale=self.scale)
 
     def _tensor_sum(self) -> Post:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass
+from random import Random
 
 from simulator.collective import Communicator, Instance, Rendezvous
 from simulator.program import Groups, program
@@ -59,5 +60,7 @@ def simulate(job: Settings) -> Run:
 def _rank(job: Settings, index: int) -> Rank:
     local = index % job.ranks_per_node
     slow = job.straggler_slowdown if index == job.straggler else 1.0
+    if job.run_noise:
+        slow *= 1.0 + job.run_noise * Random(job.seed * 6_700_417 + 3).gauss(0.0, 1.0)
     begin = TRUE_START_NS + 500_000_000 + cycle(job.start_skew_ns, index)
     return Rank(index, local, FIRST_PID + 10 * local, job.seed, begin, slow)

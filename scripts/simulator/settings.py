@@ -1,15 +1,30 @@
 """What decides a simulated training job: its layout, work, troubles, clocks and reports."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from simulator import schema
+from simulator.catalogue import KernelSpec
 from simulator.clocks import Clock
 from simulator.collective import Communicator
 
 TRUE_START_NS = 1_750_000_000_000_000_000
 MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Change:
+    """Kernels that follow each other, by name, and what is launched in their place."""
+
+    kernels: tuple[str, ...]
+    becomes: tuple[KernelSpec, ...]
+
+    @classmethod
+    def slower(cls, spec: KernelSpec, factor: float) -> "Change":
+        """One kernel takes `factor` times as long."""
+        slow = replace(spec, duration_ns=round(spec.duration_ns * factor))
+        return cls((spec.name,), (slow,))
 
 
 @dataclass(frozen=True)
@@ -47,6 +62,8 @@ class Settings:
     graph_replays: int = 0
     bandwidth_in_node: float = 300.0
     bandwidth_between_nodes: float = 48.0
+    changes: tuple[Change, ...] = ()
+    run_noise: float = 0.0  # how much the speed of a GPU differs from run to run
     # Troubles
     straggler: int | None = None
     straggler_slowdown: float = 1.1

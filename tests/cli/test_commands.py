@@ -25,11 +25,17 @@ SAMPLES = ROOT / "sample_reports"
 TRAINING = SAMPLES / "training_4rank"
 # How a result is shown and where it goes; the library hands it back instead.
 PRESENTATION = {"format_", "output", "force", "quiet", "verbose"}
-PRESENTATION_OF = {"select": {"lines", "script", "launcher", "run", "csv"}}
+PRESENTATION_OF = {
+    "select": {"lines", "script", "launcher", "run", "csv"},
+    "compare": {"top"},
+}
 OLD_FLAGS = {"usage", "queue", "sync", "metrics"}
 # What is typed otherwise: an option that takes away, a name that -o or --force has already.
 NAMES = {"no_cache": "use_cache", "no_calls": "calls"}
-NAMES_OF = {"select": {"ncu_output": "output", "ncu_force": "overwrite"}}
+NAMES_OF = {
+    "select": {"ncu_output": "output", "ncu_force": "overwrite"},
+    "compare": {"reports": "before"},
+}
 # What a program can say and a command line has no option for: the suffix of -o decides over
 # `detail`, words after -- are the `application`, ncu itself says its `version`, and where the
 # files of export go is part of the question.
@@ -38,6 +44,7 @@ LIBRARY_ONLY_OF = {
     "timeline": {"detail"},
     "select": {"application", "version"},
     "export": {"output", "file_format", "force"},
+    "compare": {"after", "overwrite"},
 }
 
 # What is typed at least.
@@ -50,6 +57,7 @@ WORDS_OF = {
     "stats": ["REPORT", "--report", "NAME"],
     "export": ["REPORT", "-o", "DIR"],
     "pace": ["REPORT", "--of", "NAME"],
+    "compare": ["BEFORE", "AFTER"],
 }
 
 each_command = pytest.mark.parametrize("command", COMMANDS.values(), ids=list(COMMANDS))
@@ -89,7 +97,7 @@ def test_command_and_function_have_the_same_parameters(command: Command) -> None
     typed = options_of(command)
     assert set(typed) == set(function) - only
     for name, option in typed.items():
-        if name == "reports" or option.required:
+        if option.required or name == "reports":
             assert function[name].default is inspect.Parameter.empty
         elif name in NAMES.values():
             assert function[name].default is True
@@ -186,5 +194,7 @@ def test_every_picture_is_a_function_of_the_library(name: str) -> None:
         assert made(TRAINING, ncu=SAMPLES / "training_4rank.ncu.csv").axes
     elif name == "pace_figure":
         assert made(TRAINING, of="AllReduce").axes
+    elif name == "comparison_figure":
+        assert made(TRAINING, TRAINING).axes
     elif name != "memory_figure":
         assert made(TRAINING).axes

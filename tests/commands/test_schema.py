@@ -41,6 +41,7 @@ REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     ("operators", TRACES),
     ("modules", TRAINING),
     ("pace", TRAINING, "--of", "iteration"),
+    ("compare", TRAINING / "train_rank0.sqlite", TRAINING / "train_rank2.sqlite"),
     *(("stats", SINGLE, "--report", name) for name in SUMMARIES),
     *(("trace", SINGLE, f"--{kind}") for kind in ("api", "nvtx-ranges", "launches")),
     ("trace", TRAINING, "--top", "9"),

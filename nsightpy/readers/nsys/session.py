@@ -63,6 +63,7 @@ class Session:
     graph_mode: str
     uuid: str
     programs: frozenset[str] = frozenset()
+    driver: str = ""
 
     @property
     def start_utc(self) -> str | None:
@@ -82,8 +83,9 @@ def session(export: NsysExport) -> Session:
     capture = _settings(export, "META_DATA_CAPTURE", _CAPTURE_KEYS)
     clock = _first_row(export, "TARGET_INFO_SESSION_START_TIME", ("utcEpochNs", "systemClockNs"))
     details = _first_row(export, "ANALYSIS_DETAILS", ("duration",))
+    system = _settings(export, "TARGET_INFO_SYSTEM_ENV", ("Hostname", "NvDriverVersion"))
     return Session(
-        host=_settings(export, "TARGET_INFO_SYSTEM_ENV", ("Hostname",)).get("Hostname", ""),
+        host=system.get("Hostname", ""),
         export_version=made.get("EXPORT_PRODUCT_VERSION", ""),
         schema_version=made.get("EXPORT_SCHEMA_VERSION", ""),
         utc_ns=clock.get("utcEpochNs"),
@@ -92,6 +94,7 @@ def session(export: NsysExport) -> Session:
         duration_ns=details.get("duration"),
         graph_mode=capture.get("CUDA_GRAPH_TRACE_OPTIONS:MODE", ""),
         uuid=capture.get("PROFILING_SESSION_UUID", ""),
+        driver=system.get("NvDriverVersion", ""),
     )
 
 

@@ -1,0 +1,1 @@
+"""Runs against runs: statistics, verdicts, attribution, matching. Pure functions."""

@@ -1,0 +1,211 @@
+"""One side of runs against another: the unit, its parts, what ran in it, and what to make of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from nsightpy.analysis.comparison.advice import next_steps, notes_on
+from nsightpy.analysis.comparison.attribution import split_change
+from nsightpy.analysis.comparison.circumstances import differences
+from nsightpy.analysis.comparison.matching import GONE, NEW, Match, match
+from nsightpy.analysis.comparison.sides import Side, Works
+from nsightpy.analysis.comparison.statistics import (
+    Interval,
+    Sample,
+    change_interval,
+    covers_runs,
+    mann_whitney,
+)
+from nsightpy.analysis.comparison.verdicts import runs_needed, verdict_of
+from nsightpy.results.comparison import (
+    CANNOT_TELL,
+    COMPARE_FIELDS,
+    ComparedQuantity,
+    ComparedSide,
+    Comparison,
+    Limits,
+)
+from nsightpy.results.run_summary import PARTS, SECTIONS, RunSummary
+
+# What is less than this part of the unit is no change of a part of it.
+LEAST_SHARE = 0.001
+
+
+def unit_of(runs: Sequence[RunSummary]) -> str:
+    """What all runs can be compared by: launches of ncu, steps where all have them, or windows."""
+    if all("launch" in run.units for run in runs):
+        return "launch"
+    return "step" if all("step" in run.units for run in runs) else "window"
+
+
+def compare_sides(
+    before: ComparedSide, after: ComparedSide, limits: Limits | None = None
+) -> Comparison:
+    """The comparison of two sides with runs of one kind; see docs/comparison.md."""
+    limits = limits or Limits()
+    unit = unit_of((*before.runs, *after.runs))
+    first, second = (Side(tuple(run.units[unit] for run in side.runs)) for side in (before, after))
+    step = _step(first, second, unit, limits)
+    inner = replace(limits, absolute_ns=max(limits.absolute_ns, _least(step)))
+    sections = [_works(first, second, section, inner) for section in SECTIONS]
+    found = Comparison(
+        "compare",
+        COMPARE_FIELDS,
+        (),
+        before=before,
+        after=after,
+        unit=unit,
+        step=step,
+        parts=() if unit == "launch" else _parts(first, second, inner),
+        kernels=sections[0],
+        collectives=sections[1],
+        ranges=sections[2],
+        circumstances=differences(before, after, unit),
+        limits=limits,
+        spread=_spread(first, second),
+    )
+    return replace(
+        found,
+        rows=tuple(one.row for one in found.quantities),
+        inputs=(*before.names, *after.names),
+        notes=notes_on(found),
+        next_steps=next_steps(found),
+    )
+
+
+def with_p_value(one: ComparedQuantity, limits: Limits) -> ComparedQuantity:
+    """A quantity that is tested by itself, as the step is; nothing changes below four runs."""
+    runs = [np.asarray(values, np.float64) for values in (one.before_runs, one.after_runs)]
+    p_value = mann_whitney(*runs)
+    if p_value is None or one.before_ns is None or one.after_ns is None:
+        return one
+    interval = change_interval(Sample(runs[0]), Sample(runs[1]))
+    verdict = verdict_of(one.before_ns, interval, limits, p_value)
+    needed = _needed(verdict, one.before_ns, one.after_ns, interval, runs, limits)
+    return replace(one, p_value=p_value, verdict=verdict, runs_needed=needed)
+
+
+def _least(step: ComparedQuantity) -> int:
+    return round(LEAST_SHARE * min(step.before_ns or 0, step.after_ns or 0))
+
+
+def _spread(first: Side, second: Side) -> str:
+    """What intervals are made of: runs, units in runs, or nothing."""
+    if covers_runs(len(first.units), len(second.units)):
+        return "runs"
+    return "steps" if first.step.has_units and second.step.has_units else "nothing"
+
+
+def _step(first: Side, second: Side, unit: str, limits: Limits) -> ComparedQuantity:
+    before, after = first.step, second.step
+    name = "all launches" if unit == "launch" else unit
+    times = (round(before.median), round(after.median))
+    made = _quantity(name, "step", before, after, times, limits)
+    return with_p_value(made, limits)
+
+
+def _parts(first: Side, second: Side, limits: Limits) -> tuple[ComparedQuantity, ...]:
+    """The parts of the unit that are there on a side; they add up to it on both."""
+    (_, below), (_, above) = first.medians, second.medians
+    found = []
+    for place, name in enumerate(PARTS):
+        before, after = first.part(place), second.part(place)
+        if before.runs.any() or after.runs.any() or below[place] or above[place]:
+            times = (int(below[place]), int(above[place]))
+            found.append(_quantity(name, "time", before, after, times, limits))
+    return tuple(found)
+
+
+def _quantity(
+    name: str,
+    section: str,
+    before: Sample,
+    after: Sample,
+    times: tuple[int, int],
+    limits: Limits,
+) -> ComparedQuantity:
+    """A time that both sides have; `times` are what is said of it in ns."""
+    interval = change_interval(before, after)
+    verdict = verdict_of(times[0], interval, limits)
+    low, high = _ratios(interval, times)
+    return ComparedQuantity(
+        name,
+        section,
+        *times,
+        before_runs=tuple(np.rint(before.runs).astype(np.int64).tolist()),
+        after_runs=tuple(np.rint(after.runs).astype(np.int64).tolist()),
+        ratio_low=low,
+        ratio_high=high,
+        verdict=verdict,
+        runs_needed=_needed(verdict, *times, interval, (before.runs, after.runs), limits),
+    )
+
+
+def _ratios(interval: Interval | None, times: tuple[int, int]) -> tuple[float | None, float | None]:
+    """The interval, with what is said inside it."""
+    if interval is None or interval.low is None or interval.high is None or not times[0]:
+        return None, None
+    ratio = times[1] / times[0]
+    return min(interval.low, ratio), max(interval.high, ratio)
+
+
+def _needed(
+    verdict: str,
+    before_ns: float,
+    after_ns: float,
+    interval: Interval | None,
+    runs: Sequence[np.ndarray],
+    limits: Limits,
+) -> int | None:
+    if verdict != CANNOT_TELL:
+        return None
+    fewest = min(len(side) for side in runs)
+    return runs_needed(before_ns, after_ns - before_ns, interval, fewest, limits)
+
+
+def _works(first: Side, second: Side, section: str, limits: Limits) -> tuple[ComparedQuantity, ...]:
+    """What ran in the units, matched; the greatest change first."""
+    below, above = first.works(section), second.works(section)
+    orders = (first.order, second.order) if section == "kernel" else ((), ())
+    matches = match(below.items, above.items, orders)
+    found = [_matched(section, one, below, above, limits) for one in matches]
+    return tuple(
+        sorted(found, key=lambda one: (-abs(one.delta_ns), -(one.after_ns or 0), one.name))
+    )
+
+
+def _matched(
+    section: str, one: Match, below: Works, above: Works, limits: Limits
+) -> ComparedQuantity:
+    before, after = below.totals(one.before), above.totals(one.after)
+    times = (round(before.median), round(after.median))
+    counts = below.count(one.before), above.count(one.after)
+    by_count, by_length = split_change(*times, *counts)
+    made = _quantity((one.after or one.before)[0], section, before, after, times, limits)
+    figures = below.figures(one.before), above.figures(one.after)
+    made = replace(
+        made,
+        before_count=counts[0],
+        after_count=counts[1],
+        delta_from_count_ns=by_count,
+        delta_from_duration_ns=by_length,
+        matched_by=one.matched_by,
+        change=one.change,
+        before_names=(*one.before, *one.context),
+        after_names=one.after,
+        category=(above if one.after else below).category(one.after or one.before),
+        figures=tuple(
+            (name, figures[0].get(name), figures[1].get(name))
+            for name in dict.fromkeys([*figures[0], *figures[1]])
+        ),
+    )
+    if one.before and one.after:
+        return made
+    if one.after:
+        absent: dict[str, object] = {"before_ns": None, "before_count": None, "verdict": NEW}
+    else:
+        absent = {"after_ns": None, "after_count": None, "verdict": GONE}
+    return replace(made, runs_needed=None, ratio_low=None, ratio_high=None, **absent)  # type: ignore[arg-type]

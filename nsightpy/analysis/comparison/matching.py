@@ -1,0 +1,217 @@
+"""Which kernels, collectives and ranges of two sides are the same thing, and by what evidence.
+
+First that fits: the full name; the name without numbers, then without template arguments; one in
+the place of several in the order of launches, or several for one; the same path (NVTX ranges or
+operators) and position in it; the same place in the order; the class of kernel, of those that
+autotuners choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from nsightpy.analysis.comparison.alignment import Block, blocks_between
+from nsightpy.analysis.comparison.kernel_names import TUNED, base_of, without_numbers
+
+FULL_NAME, BASE_NAME = "full name", "name without arguments"
+PATH, ORDER, CATEGORY = "path and position", "order", "category"
+RENAMED, VARIANT, REPLACED = "renamed", "variant", "replaced"
+FUSED, SPLIT, NEW, GONE = "fused", "split", "new", "gone"
+# Launches a unit may differ by so much where names do not tell.
+ALIKE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something that one side runs, in a typical run: launches a unit, time of one in ns."""
+
+    name: str
+    count: float
+    duration_ns: float
+    path: str = ""
+    position: float | None = None
+    category: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What is taken for the same: names on both sides, by what, and what became of it.
+
+    `context` names what took part and has a row of its own.
+    """
+
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    matched_by: str = ""
+    change: str = ""
+    context: tuple[str, ...] = ()
+
+
+@dataclass
+class _Search:
+    """What is matched so far, and what is left of each side."""
+
+    before: dict[str, Item]
+    after: dict[str, Item]
+    known: dict[str, str] = field(default_factory=dict)
+    found: list[Match] = field(default_factory=list)
+
+    def take(self, match: Match) -> None:
+        for name in match.before:
+            self.before.pop(name)
+        for name in match.after:
+            self.after.pop(name)
+        if match.before and match.after:
+            self.known |= dict.fromkeys(match.before, match.after[0])
+        self.found.append(match)
+
+    def pair(self, first: Item, second: Item, by: str) -> None:
+        """One for one; what became of it follows from the names."""
+        self.take(Match((first.name,), (second.name,), by, _change(first, second)))
+
+
+def match(
+    before: Mapping[str, Item],
+    after: Mapping[str, Item],
+    orders: tuple[Sequence[str], Sequence[str]] = ((), ()),
+) -> list[Match]:
+    """The matches of all items, each in one; `orders`: the launches of one unit by name."""
+    search = _Search(dict(before), dict(after))
+    for name in sorted(before.keys() & after.keys()):
+        search.take(Match((name,), (name,), FULL_NAME))
+    for key in (without_numbers, base_of):
+        _by_key(search, lambda item, key=key: key(item.name), BASE_NAME)  # type: ignore[misc]
+    _in_place(search, orders, _joined_or_divided)
+    _by_path(search)
+    _in_place(search, orders, _replaced)
+    _by_category(search)
+    for name in list(search.before):
+        search.take(Match((name,), (), "", GONE))
+    for name in list(search.after):
+        search.take(Match((), (name,), "", NEW))
+    return search.found
+
+
+def _change(first: Item, second: Item) -> str:
+    if first.category == second.category and first.category in TUNED:
+        return VARIANT
+    return RENAMED if base_of(first.name) == base_of(second.name) else REPLACED
+
+
+def _by_key(search: _Search, key: Callable[[Item], str], by: str) -> None:
+    """Pair what has one key, the likest first; of what is tuned, all of one key together."""
+    for first, second in _groups(search, key):
+        tuned = first[0].category in TUNED
+        if len(first) != len(second) and tuned:
+            names = tuple(one.name for one in first), tuple(one.name for one in second)
+            search.take(Match(*names, by, VARIANT))
+        else:
+            _pair_alike(search, first, second, by)
+
+
+def _groups(search: _Search, key: Callable[[Item], str]) -> list[tuple[list[Item], list[Item]]]:
+    """What is left on both sides under one key that is not empty."""
+    first, second = _keyed(search.before.values(), key), _keyed(search.after.values(), key)
+    return [(first[one], second[one]) for one in first if one and one in second]
+
+
+def _keyed(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:
+    found: dict[str, list[Item]] = {}
+    for item in items:
+        found.setdefault(key(item), []).append(item)
+    return found
+
+
+def _pair_alike(search: _Search, first: Sequence[Item], second: Sequence[Item], by: str) -> None:
+    pairs = sorted(
+        (
+            (_unlike(one, other), place, at)
+            for place, one in enumerate(first)
+            for at, other in enumerate(second)
+        ),
+    )
+    for _, place, at in pairs:
+        one, other = first[place], second[at]
+        if one.name in search.before and other.name in search.after:
+            search.pair(one, other, by)
+
+
+def _unlike(one: Item, other: Item) -> float:
+    """How unlike two items are: path, number of launches, position, length."""
+    count = abs(one.count - other.count) / max(one.count, other.count, 1e-9)
+    length = abs(one.duration_ns - other.duration_ns) / max(
+        one.duration_ns, other.duration_ns, 1e-9
+    )
+    place = 0.0
+    if one.position is not None and other.position is not None:
+        place = abs(one.position - other.position)
+    return 2.0 * (one.path != other.path) + count + place + 0.5 * length
+
+
+def _by_path(search: _Search) -> None:
+    """What is launched in the same ranges or operators, as often, and in the same order there."""
+    for first, second in _groups(search, lambda item: item.path):
+        if len(first) != len(second):
+            continue
+        ordered = [
+            sorted(each, key=lambda one: (one.position or 0.0, one.name))
+            for each in (first, second)
+        ]
+        if all(_as_often(one, other) for one, other in zip(*ordered, strict=True)):
+            for one, other in zip(*ordered, strict=True):
+                search.pair(one, other, PATH)
+
+
+def _as_often(one: Item, other: Item) -> bool:
+    return abs(one.count - other.count) <= ALIKE * max(one.count, other.count)
+
+
+def _in_place(
+    search: _Search,
+    orders: tuple[Sequence[str], Sequence[str]],
+    take: Callable[[_Search, Block], None],
+) -> None:
+    """What stands in the place of what between launches that are the same on both sides."""
+    if not search.after or not all(orders):
+        return
+    blocks = blocks_between(*orders, search.known)
+    for block, _ in sorted(blocks.items(), key=lambda one: (-one[1], one[0])):
+        first, second = (tuple(dict.fromkeys(names)) for names in block)
+        if second and all(name in search.after for name in second):
+            take(search, (first, second))
+
+
+def _joined_or_divided(search: _Search, block: Block) -> None:
+    """One kernel in the place of several, some of which may run elsewhere, too; and several for
+    one."""
+    first, second = block
+    gone = tuple(name for name in first if name in search.before)
+    if len(first) > 1 and len(second) == 1:
+        context = tuple(name for name in first if name not in search.before)
+        search.take(Match(gone, second, ORDER, FUSED, context))
+    elif len(gone) == len(first) == 1 and len(second) > 1:
+        search.take(Match(gone, second, ORDER, SPLIT))
+
+
+def _replaced(search: _Search, block: Block) -> None:
+    """One kernel in the place of another, or several in the order in which they are."""
+    first, second = block
+    if len(first) == len(second) and all(name in search.before for name in first):
+        for one, other in zip(first, second, strict=True):
+            search.pair(search.before[one], search.after[other], ORDER)
+
+
+def _by_category(search: _Search) -> None:
+    """Tuned kernels of one class that are launched as often."""
+    for first, second in _groups(search, lambda one: one.category if one.category in TUNED else ""):
+        pairs = sorted(
+            (_unlike(one, other), place, at)
+            for place, one in enumerate(first)
+            for at, other in enumerate(second)
+            if _as_often(one, other)
+        )
+        for _, place, at in pairs:
+            one, other = first[place], second[at]
+            if one.name in search.before and other.name in search.after:
+                search.pair(one, other, CATEGORY)

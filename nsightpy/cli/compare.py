@@ -1,0 +1,93 @@
+"""nsightpy compare"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from nsightpy.cli.comparison_output import deliver_comparison
+from nsightpy.cli.options import asked, junit_options, say, tell, top_option
+
+SIDES = "nsightpy.sides"
+GATE_FAILED = 3
+
+
+class WithSides(click.Command):
+    """A command whose reports are of two sides: those before the first -- and those after it.
+
+    Without -- two reports are a side each; more are all of one side.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if "--" not in args:
+            rest = super().parse_args(ctx, args)
+            given = ctx.params["reports"]
+            alone = any(ctx.params[name] for name in ("noise", "baseline", "save_baseline"))
+            split = len(given) if alone or len(given) != 2 else 1
+            ctx.meta[SIDES] = (given[:split], given[split:])
+            return rest
+        place = args.index("--")
+        behind = tuple(args[place + 1 :])
+        if wrong := [word for word in behind if word.startswith("-") and word != "-"]:
+            ctx.fail(f"{wrong[0]}: options come before the first --")
+        rest = super().parse_args(ctx, [*args[:place], *behind])
+        first = ctx.params["reports"][: len(ctx.params["reports"]) - len(behind)]
+        ctx.meta[SIDES] = (first, behind)
+        return rest
+
+    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
+        return ["[OPTIONS]", "BEFORE...", "[-- AFTER...]"]
+
+
+@click.command("compare", cls=WithSides)
+@click.argument("reports", metavar="RUN...", nargs=-1, required=True)
+@junit_options
+@click.option("--gate", metavar="SHARE", help="What a change must pass to be one: 3%.  [1%]")
+@click.option("--gate-ns", metavar="TIME", help="And in time: 50us.  [1us]")
+@click.option("--gate-on", metavar="NAME", help="Gate a kernel, range or collective.  [step]")
+@click.option("--strict", is_flag=True, help="A gate that cannot tell fails, too.")
+@click.option("--noise", is_flag=True, help="Runs of one thing: the floor for a gate.")
+@click.option("--baseline", metavar="FILE", help="The side before, as --save-baseline kept it.")
+@click.option("--save-baseline", metavar="FILE", help="Keep the last side's runs in a new file.")
+@top_option
+@click.pass_context
+def command(context: click.Context, /, **options: Any) -> int:
+    """Is it slower, by how much, because of what, and can I believe it?
+
+    Each REPORT is a run: a report, or a folder as one rank set; four runs a side or more. With
+    --gate, --gate-ns or --gate-on the exit code is 3 where the step is slower beyond both limits
+    and its interval. -o takes .md for a pull request, .xml for CI (JUnit), .csv, .json, and draws
+    .png, .svg, .pdf.
+
+    \b
+      nsightpy compare before.nsys-rep after.nsys-rep
+      nsightpy compare --gate 3% before/run* -- after/run*
+      nsightpy compare --save-baseline base.json run*
+      nsightpy compare --baseline base.json --gate 3% run*
+      nsightpy compare --noise run*
+    """
+    from nsightpy.commands.compare.command import compare
+
+    first, second = context.meta[SIDES]
+    _require_sides(first, second, options)
+    sides = {"before": first or None, "after": second or None}
+    found = asked(compare, options, **sides, overwrite=options["force"])
+    if options["save_baseline"]:
+        say(f"{len(found.after.runs)} runs are kept in {options['save_baseline']}", options)
+    if found.rows:
+        deliver_comparison(found, options)
+    else:
+        tell(found, options)
+    return GATE_FAILED if found.gate is not None and found.gate.failed else 0
+
+
+def _require_sides(first: Sequence[str], second: Sequence[str], options: dict[str, Any]) -> None:
+    from nsightpy.errors import UsageError
+
+    alone = any(options[name] for name in ("noise", "baseline", "save_baseline"))
+    if not alone and not (first and second):
+        raise UsageError(
+            "which runs are before and which after? nsightpy compare BEFORE... -- AFTER..."
+        )

@@ -1,0 +1,1 @@
+"""compare: runs before against runs after."""

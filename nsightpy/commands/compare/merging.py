@@ -1,0 +1,139 @@
+"""The summary of one run from the parts of its reports: means over its devices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from nsightpy.analysis.comparison.attribution import reconciled, whole_parts
+from nsightpy.analysis.comparison.kernel_names import category_of
+from nsightpy.analysis.comparison.unit_works import MOST_SAMPLES, UnitWorks, some_units
+from nsightpy.commands.compare.circumstances import of_run
+from nsightpy.commands.compare.collective_works import collective_works
+from nsightpy.commands.compare.report_part import PlaceUnits, ReportPart
+from nsightpy.frames import Floats, Ints
+from nsightpy.reports.system import SystemReport
+from nsightpy.results.run_summary import RunSummary, UnitSummary, WorkSummary
+
+# So many kernels, collectives and ranges are kept unit by unit.
+MOST_SAMPLED = 200
+MOST_RANGES = 200
+
+
+def run_summary(
+    name: str,
+    results: Sequence[tuple[SystemReport, ReportPart]],
+    notes: Sequence[str],
+    kinds: Sequence[str],
+) -> RunSummary:
+    """The summary of one run from the parts of its reports, whose ranks are known.
+
+    `kinds` are those units (step, window) that are wanted; reports without GPU work do not count.
+    """
+    parts = [part for _, part in results]
+    working = [one for one in results if one[1].units]
+    collectives = collective_works(working, kinds)
+    units = {
+        kind: unit_summary(
+            [one for _, part in working for one in part.units[kind]], collectives[kind]
+        )
+        for kind in kinds
+    }
+    ranks = {report.rank_of(pid)[0] for report, _ in results for pid in report.pids}
+    devices = len(
+        {
+            (place, one.place)
+            for place, part in enumerate(parts)
+            for one in part.units.get("window", ())
+        }
+    )
+    known = [part.circumstances for part in parts]
+    said = [*notes, *(note for part in parts for note in part.notes)]
+    return RunSummary(
+        results[0][0].kind,
+        name,
+        units,
+        of_run(known, len(ranks - {None}), devices),
+        tuple(dict.fromkeys(said)),
+    )
+
+
+def unit_summary(places: Sequence[PlaceUnits], collectives: Sequence[UnitWorks]) -> UnitSummary:
+    """The units of all devices as one: step by step the mean over devices."""
+    length = min(len(place.parts) for place in places)
+    rows = [
+        _job_unit([place.parts[len(place.parts) - length + unit] for place in places])
+        for unit in range(length)
+    ]
+    parts = np.asarray(rows, dtype=np.int64)
+    duration, typical_parts = reconciled(parts)
+    samples = np.concatenate([parts.sum(axis=1)[:, None], parts], axis=1)
+    samples = samples[some_units(length, MOST_SAMPLES)]
+    count = len(samples)
+    kernels = _works("kernel", [place.kernels for place in places], count, len(places))
+    found = [place.ranges for place in places if place.ranges is not None]
+    ranges = _works("range", found, count, len(found))[:MOST_RANGES]
+    busiest = max(places, key=lambda place: len(place.kernels.order))
+    numbers = {work.name: number for number, work in enumerate(kernels)}
+    return UnitSummary(
+        duration,
+        tuple(typical_parts.tolist()),
+        min(place.covered for place in places),
+        tuple(map(tuple, samples.tolist())) if length > 1 else (),
+        (*kernels, *_works("collective", collectives, count, len(places)), *ranges),
+        tuple(numbers[name] for name in busiest.kernels.order if name in numbers),
+    )
+
+
+def _job_unit(parts: Sequence[Ints]) -> Ints:
+    """One unit of the job: the mean over devices, in whole ns."""
+    if len(parts) == 1:
+        return parts[0]
+    middle = np.mean(parts, axis=0)
+    return whole_parts(middle, round(float(middle.sum())))
+
+
+def _works(
+    section: str, found: Sequence[UnitWorks], samples: int, devices: int
+) -> tuple[WorkSummary, ...]:
+    """What ran in one unit, over so many devices on average, most time first.
+
+    Its time is the median of the units where it runs alike in all, else the mean: the median of
+    what runs in every third unit only would be nothing.
+    """
+    counts: dict[str, float] = {}
+    means: dict[str, float] = {}
+    times: dict[str, Floats] = {}
+    regular: dict[str, bool] = {}
+    paths: dict[str, str] = {}
+    positions: dict[str, float] = {}
+    for one in found:
+        paths = one.paths | paths
+        positions = one.positions | positions
+        for row, name in enumerate(one.names):
+            own = one.totals[row, one.totals.shape[1] - samples :] / devices
+            counts[name] = counts.get(name, 0.0) + float(one.counts[row]) / devices
+            means[name] = means.get(name, 0.0) + float(one.means[row]) / devices
+            times[name] = times.get(name, np.zeros(samples)) + own
+            regular[name] = regular.get(name, True) and one.regular[row]
+    totals = {
+        name: round(float(np.median(own)) if regular[name] else means[name])
+        for name, own in times.items()
+    }
+    ordered = sorted(totals, key=lambda name: (-totals[name], name))
+    return tuple(
+        WorkSummary(
+            section,
+            name,
+            counts[name],
+            totals[name],
+            paths.get(name, ""),
+            positions.get(name),
+            category_of(name) if section == "kernel" else "",
+            tuple(np.rint(times[name]).astype(np.int64).tolist())
+            if samples > 1 and place < MOST_SAMPLED
+            else (),
+        )
+        for place, name in enumerate(ordered)
+    )

@@ -1,0 +1,270 @@
+"""What one report contributes to the summary of its run: units of each device, and what ran."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.analysis.collectives.log import log_of
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.comparison.unit_times import DeviceSets, unit_times
+from nsightpy.analysis.comparison.unit_works import UnitWorks, owners, some_units, unit_works
+from nsightpy.analysis.idle.idle_gaps import IdleGaps
+from nsightpy.analysis.intervals import Spans, spans_of, union
+from nsightpy.analysis.iterations.repetition import REPEATS
+from nsightpy.analysis.iterations.steady import Iterations
+from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
+from nsightpy.analysis.time_budget import places_of
+from nsightpy.commands.compare.circumstances import circumstances_of
+from nsightpy.commands.compare.launched_in import Around, ranges_in, typical_unit
+from nsightpy.frames import API_CALLS, COLLECTIVES, Frame, Ints
+from nsightpy.query.device_gaps import gaps_of
+from nsightpy.query.device_time import read_work
+from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, launches_of
+from nsightpy.query.iteration_filter import places_in
+from nsightpy.query.iteration_search import CallsRead, calls_of
+from nsightpy.query.rank_alignment import RankPart, clocks_in
+from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import find_in_report
+from nsightpy.reports.system import SystemReport
+
+Place = tuple[int, int]
+CALLS = ("start_ns", "end_ns", "pid", "tid", "name")
+
+
+@dataclass(frozen=True)
+class PlaceUnits:
+    """The units of one device of one process: their parts by row, and what ran in them.
+
+    `covered` units lie between the first and the last; of many of them some are here.
+    """
+
+    place: Place
+    covered: int
+    parts: Ints
+    kernels: UnitWorks
+    ranges: UnitWorks | None = None
+
+
+@dataclass(frozen=True)
+class ReportPart:
+    """One report's units by kind (step, window); its collectives; what it ran on.
+
+    `owners`: the unit of each kind that a collective began in, -1 for none.
+    """
+
+    units: Mapping[str, tuple[PlaceUnits, ...]]
+    collectives: RankPart | None
+    owners: Mapping[str, Ints]
+    circumstances: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What was read of a report."""
+
+    report: SystemReport
+    scope: Scope
+    work: Work
+    communicates: NDArray[np.bool_]
+    followed: FollowedWork | None
+    waiting: Frame
+    ranges: Frame
+    iterations: Mapping[int, Iterations]
+
+    @cached_property
+    def windows(self) -> dict[Place, Spans]:
+        """What of each device's time the question is about."""
+        places = sorted({place for frame in self.work if frame.rows for place in places_of(frame)})
+        chosen = self.scope.windows(self.report)
+        if chosen is not None:
+            return {place: chosen[place] for place in places if place in chosen}
+        low, high = self.scope.bounds(self.report)
+        found = {}
+        for place in places:
+            every = (frame.at(pid=place[0], device=place[1]) for frame in self.work)
+            own = [frame for frame in every if frame.rows]
+            if not own:  # a number that no device has
+                continue
+            first = min(int(frame.ints("start_ns").min()) for frame in own)
+            last = max(int(frame.ints("end_ns").max()) for frame in own)
+            found[place] = Spans.of(first if low is None else low, last if high is None else high)
+        return found
+
+    def steps(self, pid: int) -> tuple[Ints, Ints] | None:
+        """Starts and ends of the steps of a process; None where it has none."""
+        found = self.iterations.get(pid)
+        if found is None:
+            return None
+        chosen = self.scope.iteration
+        rows = found.steady if chosen is None else places_in(found, chosen)
+        if len(rows) < (REPEATS if chosen is None else 1):
+            return None
+        return found.start[rows], found.end[rows]
+
+
+def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
+    """Everything that a comparison needs of one report."""
+    with launches_of(report, ends=True, waiting=True) as launches:
+        work = read_work(report, scope)
+        ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+        communicates = is_communication(work.kernels.labels("name"))
+        read = _with_calls(report, scope, work, communicates, launches, ranges)
+    steps = {pid: read.steps(pid) for pid, _ in read.windows}
+    gaps = _gaps(read, steps)
+    units: dict[str, tuple[PlaceUnits, ...]] = {}
+    around = Around(report, read.followed, work, ranges)
+    if steps and all(one is not None for one in steps.values()):
+        units["step"] = tuple(
+            _steps(read, place, gaps.get(place), times, around)
+            for place in read.windows
+            if (times := steps[place[0]]) is not None
+        )
+    narrowed = scope.narrow(report, work.kernels)
+    units["window"] = tuple(
+        _window(read, place, gaps.get(place), narrowed, around)
+        for place, window in read.windows.items()
+        if len(window)
+    )
+    collectives, begun = None, {}
+    if communicates.any():
+        frame = report.frame("collectives", COLLECTIVES.names)
+        begun = {kind: _begun(read, frame, steps if kind == "step" else {}) for kind in units}
+        log = log_of(frame, np.ones(frame.rows, dtype=np.bool_))
+        collectives = RankPart(tuple(clocks_in(report)), log)
+    return ReportPart(
+        {kind: found for kind, found in units.items() if found},
+        collectives,
+        begun,
+        circumstances_of(report, list(read.windows), read.iterations if "step" in units else {}),
+        _notes(read, units),
+    )
+
+
+def _with_calls(
+    report: SystemReport,
+    scope: Scope,
+    work: Work,
+    communicates: NDArray[np.bool_],
+    launches: LaunchReader | None,
+    ranges: Frame,
+) -> _Read:
+    """The work with its launches, and the iterations that follow from it."""
+    followed, calls = followed_work(work, communicates, launches), None
+    waiting = Frame.empty(API_CALLS, CALLS)
+    if launches is not None and launches.waiting is not None and followed is not None:
+        waits = launches.waiting()
+        waiting = Frame.concatenate(waits).ordered()
+        calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
+    found = _iterations(report, scope, work, calls)
+    return _Read(report, scope, work, communicates, followed, waiting, ranges, found)
+
+
+def _iterations(
+    report: SystemReport, scope: Scope, work: Work, calls: CallsRead | None
+) -> dict[int, Iterations]:
+    if not work.kernels.rows and not work.graphs.rows:
+        return {}
+    found = find_in_report(report, scope, work, calls)
+    return {pid: one.iterations for pid, one in found.items()}
+
+
+def _gaps(read: _Read, steps: Mapping[int, tuple[Ints, Ints] | None]) -> dict[Place, IdleGaps]:
+    """The idle intervals of each device from the first to the last of what is divided."""
+    if read.followed is None:
+        return {}
+    hulls = {}
+    for place, window in read.windows.items():
+        times = steps.get(place[0])
+        if not len(window):
+            continue
+        low, high = int(window.starts[0]), int(window.ends[-1])
+        if times is not None:
+            low, high = min(low, int(times[0][0])), max(high, int(times[1][-1]))
+        hulls[place] = Spans.of(low, high)
+    return gaps_of(read.work, read.followed, read.waiting, hulls)
+
+
+def _rows(frame: Frame, place: Place) -> NDArray[np.bool_]:
+    mine: NDArray[np.bool_] = (frame.ints("pid") == place[0]) & (frame.ints("device") == place[1])
+    return mine
+
+
+def _sets(read: _Read, place: Place) -> DeviceSets:
+    kernels, operations, graphs = read.work
+    mine = _rows(kernels, place)
+    start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
+    compute, communication = mine & ~read.communicates, mine & read.communicates
+    return DeviceSets(
+        union(start[compute], end[compute]),
+        spans_of(graphs.at(pid=place[0], device=place[1])),
+        spans_of(operations.at(pid=place[0], device=place[1])),
+        union(start[communication], end[communication]),
+    )
+
+
+def _steps(
+    read: _Read, place: Place, gaps: IdleGaps | None, times: tuple[Ints, Ints], around: Around
+) -> PlaceUnits:
+    """The steps of one device."""
+    rows = some_units(len(times[0]))
+    parts = unit_times(times[0][rows], times[1][rows], _sets(read, place), gaps)
+    kernels = read.work.kernels
+    mine = np.flatnonzero(_rows(kernels, place))
+    began = kernels.ints("start_ns")[mine]
+    owner = owners(*times, began)
+    length = kernels.ints("end_ns")[mine] - began
+    works = unit_works(kernels.labels("name").take(mine), owner, length, len(times[0]))
+    one = int(rows[typical_unit(parts.sum(axis=1))])
+    works = around.placed(works, mine[owner == one])
+    found = ranges_in(around, place, *times) if place == _first(read, place) else None
+    return PlaceUnits(place, len(times[0]), parts, works, found)
+
+
+def _window(
+    read: _Read, place: Place, gaps: IdleGaps | None, narrowed: Frame, around: Around
+) -> PlaceUnits:
+    """The window of one device, as one unit."""
+    window = read.windows[place]
+    parts = unit_times(window.starts, window.ends, _sets(read, place), gaps).sum(axis=0)
+    mine = narrowed.take(_rows(narrowed, place))
+    length = mine.ints("end_ns") - mine.ints("start_ns")
+    works = unit_works(mine.labels("name"), np.zeros(mine.rows, dtype=np.int64), length, 1)
+    found = None
+    if place == _first(read, place):
+        found = ranges_in(around, place, window.starts[:1], window.ends[-1:])
+    return PlaceUnits(place, 1, parts[None, :], works, found)
+
+
+def _first(read: _Read, place: Place) -> Place:
+    """The first device of a process: ranges are the process's own, and counted there."""
+    return min(one for one in read.windows if one[0] == place[0])
+
+
+def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints] | None]) -> Ints:
+    """The step, or else the window, of its device that each collective began in; -1 for none."""
+    found = np.full(frame.rows, -1, dtype=np.int64)
+    for place, window in read.windows.items():
+        times = steps.get(place[0])
+        mine = np.flatnonzero(_rows(frame, place))
+        began = frame.ints("start_ns")[mine]
+        if times is None:
+            found[mine] = np.minimum(owners(window.starts, window.ends, began), 0)
+        else:
+            found[mine] = owners(*times, began)
+    return found
+
+
+def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> tuple[str, ...]:
+    """What must be said of the report: why it has no iterations, and what is not known."""
+    notes = []
+    if read.followed is None and read.windows:
+        notes.append("Idle time has no causes: the capture holds no CUDA API calls.")
+    if "step" not in units:
+        notes += [note for found in read.iterations.values() for note in found.notes][:1]
+    return tuple(notes)

@@ -1,0 +1,145 @@
+"""The runs of both sides: which files each is, of which tool, and their summaries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TypeAlias, Unpack, cast
+
+from nsightpy.commands.compare.merging import run_summary
+from nsightpy.commands.compare.ncu_runs import ncu_summaries
+from nsightpy.commands.compare.report_part import ReportPart, report_part
+from nsightpy.commands.info.ncu_rows import split_by_tool
+from nsightpy.errors import NsightpyError, ReportError, UsageError
+from nsightpy.ncu_set import open_ncu_reports
+from nsightpy.query.request import Common, Request, reading_options
+from nsightpy.rank_set import RankSet, map_runs
+from nsightpy.report_files import files_of
+from nsightpy.report_set import ReportSet
+from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.system import SystemReport
+from nsightpy.results.run_summary import RunSummary
+
+OneRun: TypeAlias = "str | Path | SystemReport | NcuReport | RankSet"
+Runs: TypeAlias = "OneRun | Iterable[OneRun]"
+KINDS = {"nsys": "Nsight Systems", "torch": "PyTorch traces", "ncu": "Nsight Compute"}
+
+
+@dataclass(frozen=True)
+class OpenRun:
+    """One run: its name, and its reports."""
+
+    name: str
+    request: Request | None
+    measured: ReportSet[NcuReport] | None = None
+
+    @property
+    def kind(self) -> str:
+        return "ncu" if self.request is None else self.request.ranks.reports[0].kind
+
+
+def listed(runs: Runs | None) -> list[OneRun]:
+    """The runs that are given; those of a pattern each by itself."""
+    if runs is None:
+        return []
+    given = [runs] if isinstance(runs, str | Path | SystemReport | NcuReport | RankSet) else runs
+    found: list[OneRun] = []
+    for one in given:
+        files = None
+        if isinstance(one, str | Path) and not Path(one).is_dir():
+            files = files_of(one)
+        found += [one] if files is None else sorted(files)
+    return found
+
+
+def open_runs(runs: Sequence[OneRun], **common: Unpack[Common]) -> list[OpenRun]:
+    """Open each run; raises ReportError for what is none, UsageError for options without sense."""
+    return [_open(one, **common) for one in runs]
+
+
+def _open(one: OneRun, **common: Unpack[Common]) -> OpenRun:
+    name = ", ".join(one.inputs) if isinstance(one, RankSet) else str(getattr(one, "path", one))
+    systems, compute, snapshots = split_by_tool(one)
+    if snapshots:
+        problem = "is a memory snapshot"
+        raise ReportError(name, problem, "`nsightpy memory-usage --diff A B` compares two of them.")
+    if systems and compute:
+        problem = "holds reports of Nsight Systems and of Nsight Compute"
+        raise ReportError(name, problem, "a run is reports of one tool: give a folder of those.")
+    if not compute:
+        return OpenRun(name, Request.of(cast(RankSet, systems), **common))
+    for option in ("from_time", "to_time", "iteration", "nvtx"):
+        if common.get(option) is not None:
+            word = option.removesuffix("_time")
+            raise UsageError(f"reports of Nsight Compute have no timeline: --{word} means nothing")
+    return OpenRun(name, None, open_ncu_reports(compute, **reading_options(common)))
+
+
+def same_kind(runs: Sequence[tuple[str, str]]) -> None:
+    """Raise UsageError where runs (name, kind) are of several tools."""
+    first, kind = runs[0]
+    for name, other in runs[1:]:
+        if other != kind:
+            raise UsageError(
+                f"{first} is of {KINDS[kind]} and {name} of {KINDS[other]}: their times mean "
+                "different things; compare runs of one tool"
+            )
+
+
+def summaries(
+    runs: Sequence[OpenRun], kinds: Sequence[str] | None = None, also: Sequence[RunSummary] = ()
+) -> list[RunSummary]:
+    """The summaries of runs of one kind, in their order; reports are read one by one a worker.
+
+    Units are those that all runs have, and those of `also`: steps, else windows; or all `kinds`.
+    Raises NsightpyError for a run without GPU work.
+    """
+    if not runs:
+        return []
+    if runs[0].request is None:
+        found = [one.measured for one in runs if one.measured is not None]
+        return ncu_summaries([one.name for one in runs], found)
+    requests = [one.request for one in runs if one.request is not None]
+    work = partial(report_part, scope=requests[0].scope)
+    scope = requests[0].scope
+    parts = map_runs([one.ranks for one in requests], work, ranked=scope.needs_ranks)
+    for one, results in zip(runs, parts, strict=True):
+        _require_work(one, results)
+    known = [{kind for _, part in found for kind in _kinds(part)} for found in parts]
+    stepping = all(
+        "step" in units and all("step" in part.units for _, part in found if part.units)
+        for units, found in zip(known, parts, strict=True)
+    )
+    stepping = stepping and all("step" in run.units for run in also)
+    wanted = tuple(kinds or ("step" if stepping else "window",))
+    return [
+        run_summary(
+            one.name,
+            results,
+            [*request.ranks.notes, *scope.notes],
+            [kind for kind in wanted if kind != "step" or _steps_everywhere(results)],
+        )
+        for one, request, results in zip(runs, requests, parts, strict=True)
+    ]
+
+
+def _kinds(part: ReportPart) -> Iterable[str]:
+    return part.units.keys()
+
+
+def _steps_everywhere(results: Sequence[tuple[SystemReport, ReportPart]]) -> bool:
+    return all("step" in part.units for _, part in results if part.units)
+
+
+def _require_work(run: OpenRun, results: Sequence[tuple[SystemReport, ReportPart]]) -> None:
+    if any(part.units for _, part in results):
+        return
+    failures = run.request.ranks.failures if run.request is not None else []
+    if failures:
+        raise failures[0]
+    raise NsightpyError(
+        f"{run.name}: holds no GPU work (of these ranks, devices and times): there is nothing to "
+        "compare.\n  `nsightpy info` says what it holds."
+    )

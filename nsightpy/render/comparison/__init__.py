@@ -1,0 +1,1 @@
+"""A comparison of runs for terminals, pull requests, test reports of CI, and as a picture."""

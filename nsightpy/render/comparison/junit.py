@@ -1,0 +1,89 @@
+"""A comparison as JUnit XML: one test case for what is under the gate.
+
+Of what XML 1.0 cannot hold nothing is left; everything else is escaped by the standard library.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+from xml.etree import ElementTree as ET
+
+from nsightpy.render.comparison.sentences import (
+    answer,
+    confidence,
+    differences,
+    gate_line,
+    side_name,
+    side_size,
+)
+from nsightpy.render.comparison.text import print_comparison
+from nsightpy.render.escape import printable
+from nsightpy.render.text.terminal import console
+from nsightpy.results.comparison import CANNOT_TELL, ComparedQuantity, Comparison
+
+WIDTH = 120
+_NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+def comparison_junit(result: Comparison) -> bytes:
+    """One suite with one case; a failed gate is a failure, one that cannot tell is skipped."""
+    gate = result.gate
+    failed = gate is not None and gate.failed
+    skipped = not failed and (gate is None or gate.verdict == CANNOT_TELL)
+    counts = {
+        "tests": "1",
+        "failures": str(int(failed)),
+        "errors": "0",
+        "skipped": str(int(skipped)),
+    }
+    suites = ET.Element("testsuites", counts)
+    suite = ET.SubElement(suites, "testsuite", {"name": "nsightpy compare", **counts})
+    _properties(suite, result)
+    on = _quantity(result)
+    name = gate.on if gate is not None else result.step.name
+    seconds = f"{(on.after_ns or 0) / 1e9:.9f}"
+    case = ET.SubElement(
+        suite,
+        "testcase",
+        {"classname": "nsightpy.compare", "name": xml_text(name), "time": seconds},
+    )
+    said = gate_line(result) if gate is not None else "no gate was asked for (--gate)"
+    if failed:
+        found = ET.SubElement(case, "failure", {"message": xml_text(said), "type": on.verdict})
+        found.text = xml_text(f"{answer(result)}\n{confidence(result)}\n{said}")
+    elif skipped:
+        ET.SubElement(case, "skipped", {"message": xml_text(said)})
+    ET.SubElement(case, "system-out").text = _screen(result)
+    ET.indent(suites)
+    data: bytes = ET.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return data + b"\n"
+
+
+def xml_text(text: str) -> str:
+    """The text with control characters made visible, its line breaks, and nothing XML bars."""
+    return _NO_XML.sub("", "\n".join(printable(line) for line in text.split("\n")))
+
+
+def _quantity(result: Comparison) -> ComparedQuantity:
+    """What is under the gate; the step where there is none."""
+    gate = result.gate
+    wanted = gate.on if gate is not None else result.step.name
+    return next((one for one in result.quantities if one.name == wanted), result.step)
+
+
+def _properties(suite: ET.Element, result: Comparison) -> None:
+    """What was compared, and what differs."""
+    found = ET.SubElement(suite, "properties")
+    for label, side in (("before", result.before), ("after", result.after)):
+        value = f"{side_name(side)}, {side_size(side, result.unit)}"
+        ET.SubElement(found, "property", {"name": label, "value": xml_text(value)})
+    for one in differences(result):
+        ET.SubElement(found, "property", {"name": "differs", "value": xml_text(one)})
+
+
+def _screen(result: Comparison) -> str:
+    """What a terminal shows, without colours."""
+    text = io.StringIO()
+    print_comparison(result, console(text, WIDTH))
+    return xml_text(text.getvalue())

@@ -1,0 +1,154 @@
+"""A comparison as a short Markdown comment on a pull request.
+
+Names stand in <code> with every special character as an entity: there nothing is a mention, a link
+or emphasis, on GitHub as on GitLab.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from nsightpy.names import readable
+from nsightpy.render.comparison.sentences import (
+    answer,
+    changed_rows,
+    confidence,
+    contributors,
+    differences,
+    fixed,
+    gate_line,
+    gate_options,
+    interval,
+    noise_line,
+    noise_runs,
+    other_names_text,
+    percent_cell,
+    rest_line,
+    same_on_both,
+    shown_parts,
+    side_name,
+    side_size,
+    told_matches,
+    unit_name,
+    unit_of_changes,
+    unit_of_parts,
+)
+from nsightpy.render.escape import markdown_text, printable
+from nsightpy.render.text.shortening import short_names
+from nsightpy.results.comparison import ComparedQuantity, Comparison
+
+MOST_ROWS = 10
+MOST_RANGES = 5
+NAME_WIDTH = 90
+_SPECIAL = set("&<>|`*_[]()#~\\@:!$\"'")
+
+
+def comparison_markdown(result: Comparison, top: int | None = None) -> bytes:
+    """The verdict, the parts, and folded below them what contributes most."""
+    if result.noise is not None:
+        lines = [*_verdict(result), "", f"Runs: {code(noise_runs(result))}"]
+        return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+    lines = [*_verdict(result), "", *_parts(result), "", *_circumstances(result)]
+    found = contributors(result)
+    if found:
+        title = "Kernels and collectives that contribute most"
+        lines += _folded(title, _quantities(found, top or MOST_ROWS))
+    if result.ranges:
+        title = "Ranges: their time lies within the parts above"
+        lines += _folded(title, _quantities(result.ranges, MOST_RANGES))
+    if result.notes:
+        lines += _folded("Notes", [f"- {_words(note)}" for note in result.notes])
+    return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
+
+
+def code(text: str) -> str:
+    """A name as code in which nothing means anything."""
+    shown = "".join(f"&#{ord(one)};" if one in _SPECIAL else one for one in printable(text))
+    return f"<code>{shown}</code>" if shown else ""
+
+
+def _words(text: str) -> str:
+    """Free text in a sentence: no mention behind an @, no formula between dollars."""
+    return markdown_text(text).replace("@", "@<!-- -->").replace("$", "&#36;")
+
+
+def _verdict(result: Comparison) -> Iterator[str]:
+    if result.noise is not None:
+        yield f"**{_words(noise_line(result))}**: {code(gate_options(result))}"
+        return
+    yield f"**{_words(answer(result))}**"
+    yield ""
+    yield f"{_words(confidence(result))}."
+    if result.gate is not None:
+        yield ""
+        yield f"Gate **{_words(gate_line(result)).replace(': ', '**: ', 1)}"
+
+
+def _parts(result: Comparison) -> Iterator[str]:
+    unit, decimals = unit_of_parts(result)
+    name = f"{unit_name(result)} ({unit})"
+    yield f"| {name} | before | after | change | % | 95 % interval | verdict |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
+    for one in shown_parts(result):
+        mark = "**" if one is result.step else ""
+        cells = [
+            f"{mark}{_words(one.name)}{mark}",
+            fixed(one.before_ns, unit, decimals),
+            fixed(one.after_ns, unit, decimals),
+            fixed(one.delta_ns, unit, decimals, sign=True),
+            *_confidence(one, unit, decimals),
+        ]
+        yield _row(cells)
+
+
+def _confidence(one: ComparedQuantity, unit: str, decimals: int) -> list[str]:
+    return [percent_cell(one, unit, decimals), interval(one), one.verdict]
+
+
+def _row(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _circumstances(result: Comparison) -> Iterator[str]:
+    for label, side in (("Before", result.before), ("After", result.after)):
+        yield f"- {label}: {code(side_name(side))}, {side_size(side, result.unit)}"
+    alike, different = same_on_both(result), differences(result)
+    if alike:
+        yield f"- Both: {_words('; '.join(alike))}"
+    yield f"- Differs: {_words('; '.join(different)) or 'nothing that the reports record'}"
+
+
+def _folded(title: str, lines: Iterable[str]) -> list[str]:
+    return ["", f"<details><summary>{title}</summary>", "", *lines, "", "</details>"]
+
+
+def _quantities(rows: Sequence[ComparedQuantity], top: int) -> Iterator[str]:
+    unit, decimals = unit_of_changes(rows)
+    shown, left = changed_rows(rows, top)
+    counts = any(one.delta_from_count_ns for one in shown)
+    split = "| by count | by time " if counts else ""
+    matched = told_matches(shown)
+    last = ("| matched by ", "| --- ") if matched else ("", "")
+    yield f"| change ({unit}) {split}| % | 95 % interval | verdict | name {last[0]}|"
+    yield f"| ---: {'| ---: | ---: ' if counts else ''}| ---: | ---: | --- | --- {last[1]}|"
+    names = short_names([readable(one.name, NAME_WIDTH) for one in shown], NAME_WIDTH)
+    for one, name in zip(shown, names, strict=True):
+        changes = [one.delta_ns]
+        if counts:
+            changes += [one.delta_from_count_ns or 0, one.delta_from_duration_ns or 0]
+        times = [fixed(change, unit, decimals, sign=True) for change in changes]
+        cells = [*times, *_confidence(one, unit, decimals), code(name)]
+        yield _row([*cells, _matched(one)] if matched else cells)
+    if left:
+        yield ""
+        yield rest_line(left, unit, decimals)
+
+
+def _matched(one: ComparedQuantity) -> str:
+    """How it was matched, and under which name it was before."""
+    how = _words(one.matched_by)
+    if not one.change or not one.other_names:
+        return how
+    before, after = other_names_text(one)
+    other = before if after == one.name else after
+    return f"{how}; {one.change}: {code(short_names([other], NAME_WIDTH)[0])}".removeprefix("; ")

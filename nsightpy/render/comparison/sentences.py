@@ -1,0 +1,330 @@
+"""What a comparison says in words: the sides, what differs, the verdict, the gate.
+
+Nothing is cut and nothing is escaped here but control characters: each renderer does what its
+format needs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from nsightpy.render.escape import printable
+from nsightpy.results.comparison import (
+    CANNOT_TELL,
+    FASTER,
+    GONE,
+    NEW,
+    SAME,
+    SLOWER,
+    ComparedQuantity,
+    ComparedSide,
+    Comparison,
+)
+from nsightpy.units import TIME_UNITS, counted, format_time, significant, time_unit_for
+
+MOST_DECIMALS = 3
+MANY_RUNS = 100
+COMMUNICATION = "communication"
+# The circumstance that the sides launch different numbers of kernels.
+OTHER_WORK = "kernels a window"
+FULL_NAME = "full name"
+NO_SPREAD = "one value a side, so no interval"
+
+
+def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> tuple[str, int]:
+    """The unit of a column of times, and the decimals that give its largest change three digits."""
+    unit, scale = time_unit_for(values)
+    largest = max((abs(one) for one in deltas if one is not None), default=0) / scale
+    if not largest or scale == 1:
+        return unit, 0 if scale == 1 else 1
+    return unit, min(max(2 - math.floor(math.log10(largest)), 1), MOST_DECIMALS)
+
+
+def shown_parts(result: Comparison) -> list[ComparedQuantity]:
+    """The parts that take any time worth printing, and then what they add up to."""
+    unit, decimals = unit_of_parts(result)
+    found = [
+        part
+        for part in result.parts
+        if any(float(fixed(time or 0, unit, decimals)) for time in (part.before_ns, part.after_ns))
+    ]
+    return [*found, result.step]
+
+
+def unit_of_parts(result: Comparison) -> tuple[str, int]:
+    """The unit of the table of parts, and its decimals."""
+    every = (*result.parts, result.step)
+    times = [value for one in every for value in (one.before_ns, one.after_ns)]
+    return unit_for(times, [one.delta_ns for one in every])
+
+
+def unit_of_changes(rows: Sequence[ComparedQuantity]) -> tuple[str, int]:
+    """The unit of a table of changes, and its decimals."""
+    deltas = [one.delta_ns for one in rows]
+    return unit_for(deltas, deltas)
+
+
+def fixed(value: float | None, unit: str, decimals: int, *, sign: bool = False) -> str:
+    """A time in a unit with so many decimals; with `sign`, a change: +1.20, -0.30, 0."""
+    if value is None:
+        return "-"
+    text = f"{value / TIME_UNITS[unit]:{'+' if sign else ''}.{decimals}f}"
+    return "0" if sign and not float(text) else text
+
+
+def time_change(before: float | None, after: float | None) -> str:
+    """Two times in one unit: 41.2 -> 44.5 ms."""
+    known = [one for one in (before, after) if one is not None]
+    unit, scale = time_unit_for(known)
+    delta = abs((after or 0) - (before or 0)) / scale
+    digits = 3
+    if len(known) == 2 and delta and _alike(known, scale, digits):
+        digits += 1
+    one, other = (
+        "-" if value is None else significant(value / scale, digits) for value in (before, after)
+    )
+    return f"{one} -> {other} {unit}"
+
+
+def _alike(values: Sequence[float], scale: int, digits: int) -> bool:
+    return len({significant(value / scale, digits) for value in values}) == 1
+
+
+def percent_change(ratio: float | None) -> str:
+    """A ratio as a change in per cent: +7.9 %; from ten times on as a factor: x 12."""
+    if ratio is None:
+        return "-"
+    return f"x {significant(ratio, 2)}" if ratio >= 10 else f"{_change(ratio)} %"
+
+
+def percent_cell(quantity: ComparedQuantity, unit: str, decimals: int) -> str:
+    """Its change in a column of per cents: 0 where the time beside it shows none."""
+    if fixed(quantity.delta_ns, unit, decimals, sign=True) == "0":
+        return "0" if quantity.before_ns else "-"
+    return percent_change(quantity.ratio).removesuffix(" %")
+
+
+def interval(quantity: ComparedQuantity) -> str:
+    """The 95 % interval of its change: +7.1 to +8.7 %; - where there is none."""
+    low, high = quantity.ratio_low, quantity.ratio_high
+    if low is None or high is None:
+        return "-"
+    if high >= 10:
+        return f"x {significant(low, 2)} to {significant(high, 2)}"
+    return f"{_change(low)} to {_change(high)} %"
+
+
+def _change(ratio: float) -> str:
+    change = 100 * (ratio - 1)
+    decimals = 0 if abs(change) >= 9.95 else 1 if abs(change) >= 0.095 else 2
+    text = f"{change:+.{decimals}f}"
+    return text if float(text) else "0"
+
+
+def plain_time(ns: int) -> str:
+    """A time as somebody would type it: 50 us, 1.5 ms."""
+    unit, scale = time_unit_for([ns])
+    return f"{ns / scale:g} {unit}"
+
+
+def side_name(side: ComparedSide) -> str:
+    """The file or folder of a side's first run, or its baseline, and how many more there are."""
+    if side.baseline:
+        return printable(_last_part(side.baseline))
+    if not side.runs:
+        return "nothing"
+    names = [_last_part(name) for name in side.names]
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return printable(f"{names[0]}{more}")
+
+
+def _last_part(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] or path
+
+
+def side_size(side: ComparedSide, unit: str) -> str:
+    """How many runs a side has, and of how many units: 5 runs of 20 steps."""
+    counts = [run.units[unit].count for run in side.runs if unit in run.units]
+    runs = counted(len(side.runs), "run")
+    if unit != "step" or not counts:
+        return runs
+    low, high = min(counts), max(counts)
+    steps = counted(low, "step") if low == high else f"{low} to {counted(high, 'step')}"
+    return f"{runs} of {steps}"
+
+
+def same_on_both(result: Comparison) -> list[str]:
+    """What all runs of both sides have in common of what they ran on and with; GPUs first."""
+    runs = [*result.before.runs, *result.after.runs]
+    first = runs[0].circumstances if runs else {}
+    common = {
+        name: value
+        for name, value in first.items()
+        if value and all(run.circumstances.get(name) == value for run in runs)
+    }
+    ordered = sorted(common, key=lambda name: name != "GPU")
+    return [printable(f"{name} {common[name].removeprefix(name).lstrip()}") for name in ordered]
+
+
+def differences(result: Comparison) -> list[str]:
+    """What differs between the sides: clocks 1980 MHz -> 1755 MHz."""
+    return [
+        printable(f"{one.name} {one.before or 'unknown'} -> {one.after or 'unknown'}")
+        for one in result.circumstances
+    ]
+
+
+def subject(result: Comparison) -> str:
+    """What the answer is about: The step, The window, The sum of all launches."""
+    words = {
+        "step": "The step",
+        "window": "The window (no steps found)",
+        "launch": "The sum of all launches",
+    }
+    return words.get(result.unit, f"The {result.unit}")
+
+
+def unit_name(result: Comparison) -> str:
+    """What a side's time is of: step, window, all launches."""
+    return "all launches" if result.unit == "launch" else result.unit
+
+
+def answer(result: Comparison) -> str:
+    """The step in a sentence: by how much it changed, and from what to what."""
+    step = result.step
+    times = time_change(step.before_ns, step.after_ns)
+    change = percent_change(step.ratio)
+    if step.verdict in (SLOWER, FASTER):
+        size = change.lstrip("+-") if change.endswith("%") else change
+        return f"{subject(result)} is {step.verdict} by {size}: {times}"
+    if step.verdict == SAME:
+        return f"{subject(result)} takes the same time: {times}, {change}"
+    if step.verdict in (NEW, GONE):
+        return f"{subject(result)} is {step.verdict}: {times}"
+    what = f"{subject(result)[0].lower()}{subject(result)[1:]}"
+    return f"Cannot tell whether {what} changed: {times}, {change}"
+
+
+def confidence(result: Comparison) -> str:
+    """How sure that is: the interval and what it is made of, p, the limits, the runs needed."""
+    step = result.step
+    parts = []
+    if step.ratio_low is None:
+        parts.append(NO_SPREAD)
+    else:
+        parts.append(f"95 % interval {interval(step)} {_spread(result)}")
+    if step.p_value is not None:
+        parts.append(f"p = {significant(step.p_value, 2)}")
+    limits = result.limits
+    parts.append(f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}")
+    if result.unit == "window" and any(one.name == OTHER_WORK for one in result.circumstances):
+        parts.append("the windows do not hold the same work")
+    if step.verdict == CANNOT_TELL and step.runs_needed:
+        few = step.runs_needed <= MANY_RUNS
+        runs = counted(step.runs_needed if few else MANY_RUNS, "run")
+        parts.append(f"{'' if few else 'not even '}{runs} a side would tell")
+    return "; ".join(parts)
+
+
+def _spread(result: Comparison) -> str:
+    before, after = len(result.before.runs), len(result.after.runs)
+    sizes = f"{before} and {after} runs"
+    if before == after:
+        sizes = f"{counted(before, 'run') if before > 1 else 'one run'} a side"
+    if result.spread == "runs":
+        return f"over {sizes}"
+    what = "launches" if result.unit == "launch" else f"{result.unit}s"
+    return f"over the {what} of {sizes} (the runs' own spread is not covered)"
+
+
+def limit_ns(result: Comparison) -> float:
+    """What a change of the step must pass to be one: both limits."""
+    limits = result.limits
+    return max(limits.relative * (result.step.before_ns or 0), float(limits.absolute_ns))
+
+
+def gate_line(result: Comparison) -> str:
+    """What became of the gate, or nothing where there is none."""
+    gate = result.gate
+    if gate is None:
+        return ""
+    return f"{gate_word(result)}: {printable(gate.reason)}"
+
+
+def gate_word(result: Comparison) -> str:
+    """failed, cannot tell or held; empty without a gate."""
+    gate = result.gate
+    if gate is None:
+        return ""
+    return "failed" if gate.failed else "cannot tell" if gate.verdict == CANNOT_TELL else "held"
+
+
+def noise_runs(result: Comparison) -> str:
+    """The runs that were compared with each other."""
+    whole = replace(result.before, runs=(*result.before.runs, *result.after.runs))
+    return f"{side_name(whole)}, {side_size(whole, result.unit)}"
+
+
+def noise_line(result: Comparison) -> str:
+    """The floor that A against A shows, or nothing where it was not asked for."""
+    noise = result.noise
+    if noise is None:
+        return ""
+    return (
+        f"Noise floor: {significant(100 * noise.relative, 2)} % and "
+        f"{format_time(noise.absolute_ns)}, from {counted(noise.runs, 'run')}: halves of them "
+        "differ by no more (95 %)"
+    )
+
+
+def gate_options(result: Comparison) -> str:
+    """The floor as options, rounded up so that the floor itself holds."""
+    noise = result.noise
+    if noise is None:
+        return ""
+    relative = math.ceil(1000 * noise.relative - 1e-9) / 10
+    unit, scale = time_unit_for([noise.absolute_ns])
+    tenths = math.ceil(10 * noise.absolute_ns / scale - 1e-9) / 10
+    return f"--gate {relative:g}% --gate-ns {tenths:g}{unit}"
+
+
+def changed_rows(
+    rows: Sequence[ComparedQuantity], top: int
+) -> tuple[list[ComparedQuantity], list[ComparedQuantity]]:
+    """The rows to show, and those that are only counted: what rounds to no change, or is beyond."""
+    unit, decimals = unit_of_changes(rows)
+    changed = [one for one in rows if fixed(one.delta_ns, unit, decimals, sign=True) != "0"]
+    shown = changed[:top]
+    return shown, [one for one in rows if not any(one is other for other in shown)]
+
+
+def told_matches(rows: Sequence[ComparedQuantity]) -> bool:
+    """Whether it says anything how the rows were matched."""
+    return any(one.matched_by not in (FULL_NAME, "") for one in rows)
+
+
+def rest_line(left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str:
+    """How many rows are not shown, and what they change together."""
+    if not any(one.delta_ns for one in left):
+        return f"{counted(len(left), 'row')} without any change"
+    total = fixed(sum(one.delta_ns for one in left), unit, decimals, sign=True)
+    return f"and {counted(len(left), 'more row')}, {total} {unit} together"
+
+
+def contributors(result: Comparison) -> list[ComparedQuantity]:
+    """Kernels and collectives, the greatest change first: they lie within the parts.
+
+    Where there are collectives, their kernels are not told a second time.
+    """
+    known = bool(result.collectives)
+    kernels = (one for one in result.kernels if not (known and one.category == COMMUNICATION))
+    return sorted((*kernels, *result.collectives), key=lambda one: -abs(one.delta_ns))
+
+
+def other_names_text(quantity: ComparedQuantity) -> tuple[str, str]:
+    """The names before and after of what was renamed, fused or split."""
+    before = quantity.before_names or ((quantity.name,) if quantity.change != NEW else ())
+    after = quantity.after_names or ((quantity.name,) if quantity.change != GONE else ())
+    return " + ".join(before), " + ".join(after)

@@ -1,0 +1,184 @@
+"""A comparison on one screen: the sides, the verdict, what adds up to it, and what to type next."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from nsightpy.render.comparison.sentences import (
+    answer,
+    confidence,
+    contributors,
+    differences,
+    gate_line,
+    gate_options,
+    noise_line,
+    noise_runs,
+    same_on_both,
+    side_name,
+    side_size,
+    unit_of_changes,
+    unit_of_parts,
+)
+from nsightpy.render.comparison.text_tables import (
+    other_rows,
+    parts_table,
+    quantities_table,
+    renamed_lines,
+)
+from nsightpy.render.escape import display_width, printable
+from nsightpy.render.text.layout import UNLIMITED
+from nsightpy.render.text.shortening import shorten
+from nsightpy.results.comparison import (
+    CANNOT_TELL,
+    FASTER,
+    GONE,
+    NEW,
+    SLOWER,
+    ComparedQuantity,
+    ComparedSide,
+    Comparison,
+)
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
+
+MOST_ROWS = 10
+MOST_RANGES = 5
+PIPED_WIDTH = 140
+LABEL = 9
+# Between a number and its unit no line is broken.
+_BEFORE_UNIT, _TIED = re.compile(r"(?<=\d) (?=(?:%|ns|us|ms|s)\b|%)"), "\u00a0"
+STYLES = {SLOWER: "bold red", FASTER: "bold green", CANNOT_TELL: "bold yellow"}
+
+
+def print_comparison(result: Comparison, out: Console, top: int | None = None) -> None:
+    """Print the comparison in the console's width; `top` rows of kernels and collectives."""
+    width = out.width if out.width < UNLIMITED else PIPED_WIDTH
+    for line in _head(result, width):
+        out.print(line)
+    # names are cut on a terminal only
+    for title, section in _sections(result, out.width, top):
+        out.print()
+        out.print(_styled(shorten(title, width), "bold"))
+        for line in section:
+            out.print(line)
+
+
+def _styled(text: str, style: str) -> Text:
+    from rich.text import Text
+
+    return Text(text, style=style)
+
+
+def _head(result: Comparison, width: int) -> Iterator[Text]:
+    """What is compared, what differs, and the answer on the fifth line or above."""
+    if result.noise is not None:
+        yield _labelled("Runs", noise_runs(result), width)
+        yield from _wrapped("Noise", noise_line(result).partition(": ")[2], width, "bold")
+        return
+    yield _labelled("Before", _side(result, result.before, width), width)
+    yield _labelled("After", _side(result, result.after, width), width)
+    alike, different = same_on_both(result), differences(result)
+    if alike:
+        yield _labelled("Both", _as_many(alike, width - LABEL), width)
+    nothing = ["nothing that the reports record"]
+    yield _labelled("Differs", _as_many(different or nothing, width - LABEL), width)
+    yield from _wrapped("Answer", answer(result), width, STYLES.get(result.step.verdict, "bold"))
+    yield from _wrapped("", confidence(result), width, "")
+    if result.gate is not None:
+        style = "bold red" if result.gate.failed else "bold"
+        yield from _wrapped("Gate", gate_line(result), width, style)
+
+
+def _side(result: Comparison, side: ComparedSide, width: int) -> str:
+    size = side_size(side, result.unit)
+    return f"{shorten(side_name(side), width - LABEL - len(size) - 2)}, {size}"
+
+
+def _labelled(label: str, text: str, width: int) -> Text:
+    line = _styled(f"{label:<{LABEL}}", "dim")
+    return line.append(shorten(text, width - LABEL), style="not dim")
+
+
+def _as_many(parts: Sequence[str], room: int) -> str:
+    """As many parts as fit on one line, and how many more there are."""
+    for kept in range(len(parts), 0, -1):
+        more = f"; and {len(parts) - kept} more" if kept < len(parts) else ""
+        text = "; ".join(parts[:kept]) + more
+        if display_width(text) <= room:
+            return text
+    more = f"; and {len(parts) - 1} more" if len(parts) > 1 else ""
+    return shorten(parts[0], room - len(more)) + more
+
+
+def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
+    whole = _BEFORE_UNIT.sub(_TIED, text).replace(" -> ", f"{_TIED}->{_TIED}")
+    for place, line in enumerate(textwrap.wrap(whole, width - LABEL, break_on_hyphens=False)):
+        start = _styled(f"{label if place == 0 else '':<{LABEL}}", "dim")
+        yield start.append(line.replace(_TIED, " "), style=f"not dim {style}".strip())
+
+
+def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple[str, list[Text]]]:
+    if result.noise is not None:
+        command = f"nsightpy compare {gate_options(result)} BEFORE... -- AFTER..."
+        yield "Next", _next([(command, "a gate on this floor")], width)
+        return
+    if any(part.before_ns or part.after_ns for part in result.parts):
+        unit = unit_of_parts(result)[0]
+        yield (
+            f"Parts of the {result.unit} ({unit}): their changes add up",
+            parts_table(result, width),
+        )
+    found = contributors(result)
+    if found:
+        table = quantities_table(found, width, top or MOST_ROWS)
+        yield _contributors_title(result, found), table
+    if result.ranges:
+        yield (
+            "Ranges: their time lies within the parts above",
+            quantities_table(result.ranges, width, top or MOST_RANGES),
+        )
+    named = other_rows(found, top or MOST_ROWS)
+    if named:
+        titles = dict.fromkeys(
+            "new or gone" if one.change in (NEW, GONE) else "under another name" for one in named
+        )
+        title = ", ".join(titles).capitalize()
+        yield title, renamed_lines(named, width, *unit_of_changes(found))
+    different = differences(result)
+    room = min(width, PIPED_WIDTH) - LABEL
+    if different and _as_many(different, room) != "; ".join(different):
+        yield (
+            "What differs between the sides",
+            [_styled(f"  {shorten(one, width - 2)}", "not dim") for one in different],
+        )
+    if result.next_steps:
+        yield "Next", _next(result.next_steps, width)
+
+
+def _contributors_title(result: Comparison, found: Sequence[ComparedQuantity]) -> str:
+    """What the table below is of, and what its changes are made of."""
+    kinds = {"kernel": "kernels", "collective": "collectives"}
+    named = " and ".join(kinds[one] for one in kinds if any(q.section == one for q in found))
+    unit = "" if result.unit == "launch" else f" per {result.unit}"
+    title = f"{named[:1].upper()}{named[1:]} by change{unit}"
+    if any(one.delta_from_count_ns for one in found):
+        return f"{title} (= by count + by time)"
+    known = any(one.before_count is not None for one in found)
+    return f"{title}; each launched as often as before" if known else title
+
+
+def _next(steps: Sequence[tuple[str, str]], width: int) -> list[Text]:
+    """Commands, never cut, with what they are for where there is room."""
+    found = []
+    for command, why in steps:
+        line = _styled(f"  {printable(command)}", "not dim")
+        reason = f"  # {printable(why)}"
+        if why and display_width(line.plain + reason) <= width:
+            line.append(reason, style="dim")
+        found.append(line)
+    return found

@@ -1,0 +1,246 @@
+"""The tables on the screen of a comparison: the parts, what contributes most, what is renamed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from nsightpy.names import readable
+from nsightpy.render.comparison.sentences import (
+    changed_rows,
+    fixed,
+    interval,
+    limit_ns,
+    other_names_text,
+    percent_cell,
+    rest_line,
+    shown_parts,
+    told_matches,
+    unit_of_changes,
+    unit_of_parts,
+)
+from nsightpy.render.escape import display_width, printable
+from nsightpy.render.text.layout import Shown, lines
+from nsightpy.render.text.shortening import short_names, shorten
+from nsightpy.results.comparison import (
+    CANNOT_TELL,
+    FASTER,
+    GONE,
+    NEW,
+    SLOWER,
+    ComparedQuantity,
+    Comparison,
+)
+from nsightpy.units import counted, significant
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+MOST_RENAMED = 8
+BAR, WIDE = 17, 120
+WIDEST_MATCH = 24
+SLOWER_STYLE, FASTER_STYLE = "red", "green"
+STYLES = {SLOWER: SLOWER_STYLE, FASTER: FASTER_STYLE}
+
+
+def parts_table(result: Comparison, width: int) -> list[Text]:
+    """The parts of the unit and their sum, with the changes as bars."""
+    from rich.text import Text
+
+    every = shown_parts(result)
+    deltas = [one.delta_ns for one in every]
+    unit, decimals = unit_of_parts(result)
+    # what is far below the limits is no bar
+    largest = max([limit_ns(result), *map(abs, deltas[:-1])])
+    columns = [
+        Shown("", tuple(one.name for one in every), True),
+        _times("before", [one.before_ns for one in every], unit, decimals),
+        _times("after", [one.after_ns for one in every], unit, decimals),
+        _times("change", deltas, unit, decimals, sign=True),
+        Shown("%", tuple(percent_cell(one, unit, decimals) for one in every), False),
+    ]
+    if width >= WIDE:
+        columns += _confidence(every, tuple(map(interval, every)))
+    made = lines(columns, width - BAR - 4, rule=False, fold=False)
+    longest = max(map(_width_of, made))
+    found = [Text("  ") + made[0]]
+    for one, line in zip(every, made[1:], strict=True):
+        text = Text("  ") + line
+        text.append(" " * (longest - _width_of(line) + 2))
+        if one is result.step:
+            text.stylize("bold")
+        else:
+            text.append_text(change_bar(one.delta_ns, largest, BAR))
+        text.rstrip()
+        found.append(text)
+    return found
+
+
+def _width_of(line: Text) -> int:
+    return display_width(line.plain)
+
+
+def change_bar(delta: int, largest: float, cells: int) -> Text:
+    """A change as a bar from the middle: to the right slower, to the left faster."""
+    from rich.text import Text
+
+    half = cells // 2
+    length = round(half * abs(delta) / largest) if largest else 0
+    length = max(length, 1) if delta and largest and abs(delta) * 50 >= largest else length
+    bar = "█" * length
+    if delta < 0:
+        left = Text(" " * (half - length)).append(bar, style=FASTER_STYLE)
+        return left.append("│", style="dim")
+    return Text(" " * half).append("│", style="dim").append(bar, style=SLOWER_STYLE)
+
+
+def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> list[Text]:
+    """The first rows, each with its change in count and in duration; how many more there are.
+
+    What rounds to no change is not among the first, but counted.
+    """
+    from rich.text import Text
+
+    unit, decimals = unit_of_changes(rows)
+    shown, left = changed_rows(rows, top)
+    if not shown:
+        return [Text(f"  {rest_line(left, unit, decimals)}", style="dim")]
+    made = lines(_columns(shown, unit, decimals, width), width - 2, rule=False, fold=True)
+    found = [Text("  ") + line for line in made]
+    for one, line in zip(shown, found[len(made) - len(shown) :], strict=True):
+        if style := STYLES.get(one.verdict):
+            place = line.plain.find(one.verdict)
+            line.stylize(style, place, place + len(one.verdict))
+    if left:
+        found.append(Text(f"  {rest_line(left, unit, decimals)}", style="dim"))
+    return found
+
+
+def _columns(
+    shown: Sequence[ComparedQuantity], unit: str, decimals: int, width: int
+) -> list[Shown]:
+    deltas = [one.delta_ns for one in shown]
+    columns = [_times(f"change ({unit})", deltas, unit, decimals, sign=True)]
+    columns += _split(shown, unit, decimals)
+    intervals = tuple(map(interval, shown))
+    if width >= WIDE or set(intervals) == {"-"}:
+        percents = (percent_cell(one, unit, decimals) for one in shown)
+        columns.append(Shown("%", tuple(percents), False))
+    columns += [*_confidence(shown, intervals), *_figures(shown)]
+    if width >= WIDE:
+        columns += [_counts(shown), *_matched(shown)]
+    known = [one for one in columns if set(one.cells) - {"-", "", "0"} or one is columns[0]]
+    return [*known, Shown("name", tuple(printable(one.name) for one in shown), True)]
+
+
+def _confidence(shown: Sequence[ComparedQuantity], intervals: tuple[str, ...]) -> list[Shown]:
+    """Interval and verdict; where there are no intervals one can tell of new and gone alone."""
+    verdicts = tuple(one.verdict for one in shown)
+    # not texts, since no verdict is ever cut
+    if set(intervals) == {"-"}:
+        verdicts = tuple("" if one == CANNOT_TELL else one for one in verdicts)
+        return [Shown("verdict", verdicts, False)] if any(verdicts) else []
+    return [Shown("95 % interval", intervals, False), Shown("verdict", verdicts, False)]
+
+
+def _times(
+    heading: str,
+    values: Sequence[float | None],
+    unit: str,
+    decimals: int,
+    *,
+    sign: bool = False,
+) -> Shown:
+    return Shown(heading, tuple(fixed(one, unit, decimals, sign=sign) for one in values), False)
+
+
+def _split(shown: Sequence[ComparedQuantity], unit: str, decimals: int) -> list[Shown]:
+    """The change by count and by duration, where any count changed."""
+    by_count = [one.delta_from_count_ns for one in shown]
+    if not any(by_count):
+        return []
+    by_duration = [one.delta_from_duration_ns for one in shown]
+    return [
+        _times("by count", by_count, unit, decimals, sign=True),
+        _times("by time", by_duration, unit, decimals, sign=True),
+    ]
+
+
+def _counts(shown: Sequence[ComparedQuantity]) -> Shown:
+    return Shown("launches", tuple(map(_count, shown)), False)
+
+
+def _count(one: ComparedQuantity) -> str:
+    before, after = (
+        "-" if value is None else significant(value, 3 if value % 1 else len(f"{value:.0f}"))
+        for value in (one.before_count, one.after_count)
+    )
+    return before if before == after else f"{before} -> {after}"
+
+
+def _matched(shown: Sequence[ComparedQuantity]) -> list[Shown]:
+    """How rows were matched, where not all of them simply have the same name."""
+    cells = tuple(shorten(printable(one.matched_by), WIDEST_MATCH) for one in shown)
+    return [Shown("matched by", cells, False)] if told_matches(shown) else []
+
+
+def _figures(shown: Sequence[ComparedQuantity]) -> list[Shown]:
+    """What ncu measured, before and after."""
+    names = dict.fromkeys(name for one in shown for name, _, _ in one.figures)
+    return [
+        Shown(_label(name), tuple(_figure(one, name) for one in shown), False) for name in names
+    ]
+
+
+def _label(name: str) -> str:
+    """sol_compute_pct as people read it: sol compute %."""
+    return printable(name.removesuffix("_pct").replace("_", " ") + " %" * name.endswith("_pct"))
+
+
+def _figure(one: ComparedQuantity, wanted: str) -> str:
+    for name, before, after in one.figures:
+        if name == wanted:
+            return " -> ".join(
+                "-" if value is None else significant(value, 3) for value in (before, after)
+            )
+    return "-"
+
+
+def other_rows(rows: Sequence[ComparedQuantity], top: int) -> list[ComparedQuantity]:
+    """What has another name on the other side, then what is new or gone beyond the first rows."""
+    shown, left = changed_rows(rows, top)
+    named = [one for one in (*shown, *left) if one.change and one.verdict not in (NEW, GONE)]
+    return [*named, *(one for one in left if one.verdict in (NEW, GONE))]
+
+
+def renamed_lines(
+    rows: Sequence[ComparedQuantity], width: int, unit: str, decimals: int
+) -> list[Text]:
+    """What was taken for the same under other names, and what is new or gone."""
+    from rich.text import Text
+
+    shown = rows[:MOST_RENAMED]
+    changes = [f"{fixed(one.delta_ns, unit, decimals, sign=True)} {unit}" for one in shown]
+    widest = max(map(len, changes))
+    kind = max(len(one.change) for one in shown)
+    indent = 2 + kind + 2 + widest + 2
+    found = []
+    for one, change in zip(shown, changes, strict=True):
+        before, after = map(printable, other_names_text(one))
+        room = width - indent - 3
+        first, second = short_names([readable(before, room), readable(after, room)], room)
+        head = Text(f"  {one.change:<{kind}}  {change:>{widest}}  ")
+        if not before or not after or before == after:
+            found.append(head.append(first or second))
+            continue
+        how = f"(matched by {printable(one.matched_by)})" if one.matched_by else ""
+        found.append(head.append(first))
+        line = Text(" " * indent).append(f"-> {second}")
+        if how and display_width(line.plain) + 2 + len(how) <= width:
+            line.append(f"  {how}", style="dim")
+            how = ""
+        found.append(line)
+        if how:
+            found.append(Text(f"{' ' * indent}{shorten(how, width - indent)}", style="dim"))
+    more = len(rows) - len(shown)
+    return [*found, Text(f"  and {counted(more, 'more row')}", style="dim")] if more else found

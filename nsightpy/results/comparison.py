@@ -1,0 +1,240 @@
+"""What a comparison of runs hands to renderers: quantities on both sides, and what to make of them.
+
+The table that it is has the columns of the command line; more than they say is in the fields.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from nsightpy.results.listing import Value
+from nsightpy.results.run_summary import RunSummary
+from nsightpy.results.tables import Field, Table
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SLOWER, FASTER, SAME, CANNOT_TELL = "slower", "faster", "same", "cannot tell"
+NEW, GONE = "new", "gone"
+COMPARE_FIELDS = (
+    Field("name", "text"),
+    Field("before_ns", "ns"),
+    Field("after_ns", "ns"),
+    Field("delta_ns", "ns"),
+    Field("ratio", "ratio", 4),
+    Field("before_n"),
+    Field("after_n"),
+    Field("verdict", "text", own=True),
+    Field("section", "text", own=True),
+    Field("ratio_low", "ratio", 4),
+    Field("ratio_high", "ratio", 4),
+    Field("p_value", "ratio", 4),
+    Field("matched_by", "text", own=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a change must pass to be one: `relative` of the time before (0.03 is 3 %), and ns."""
+
+    relative: float = 0.01
+    absolute_ns: int = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedSide:
+    """The runs of one side. `baseline` is the file that they come from, where they do."""
+
+    runs: tuple[RunSummary, ...]
+    baseline: str = ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(run.name for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedQuantity:
+    """One time per unit on both sides, in ns; None where a side has none of it.
+
+    section: step, time (a part of the step), kernel, collective or range. `before_runs` and
+    `after_runs` are the values of the single runs. Counts are launches per unit, and the two
+    deltas add up to the change. The interval of the ratio is at 95 %; `p_value` is None below four
+    runs a side. `runs_needed` runs a side would tell, where the verdict is that one cannot.
+    `change` is renamed, variant, fused, split, new or gone, or empty; `before_names` and
+    `after_names` what was taken for the same. `figures`: name, before, after of what ncu measured.
+    """
+
+    name: str
+    section: str
+    before_ns: int | None
+    after_ns: int | None
+    before_runs: tuple[int, ...] = ()
+    after_runs: tuple[int, ...] = ()
+    before_count: float | None = None
+    after_count: float | None = None
+    delta_from_count_ns: int | None = None
+    delta_from_duration_ns: int | None = None
+    ratio_low: float | None = None
+    ratio_high: float | None = None
+    p_value: float | None = None
+    verdict: str = CANNOT_TELL
+    runs_needed: int | None = None
+    matched_by: str = ""
+    change: str = ""
+    before_names: tuple[str, ...] = ()
+    after_names: tuple[str, ...] = ()
+    category: str = ""
+    figures: tuple[tuple[str, float | None, float | None], ...] = ()
+
+    @property
+    def delta_ns(self) -> int:
+        """The change of the time per unit; what a side lacks takes no time."""
+        return (self.after_ns or 0) - (self.before_ns or 0)
+
+    @property
+    def ratio(self) -> float | None:
+        """After by before; None where there is nothing to divide by."""
+        if not self.before_ns or self.after_ns is None:
+            return None
+        return self.after_ns / self.before_ns
+
+    @property
+    def before_duration_ns(self) -> float | None:
+        """The time of one launch before."""
+        return _each(self.before_ns, self.before_count)
+
+    @property
+    def after_duration_ns(self) -> float | None:
+        """The time of one launch after."""
+        return _each(self.after_ns, self.after_count)
+
+    @property
+    def other_names(self) -> tuple[str, ...]:
+        """What it is called elsewhere: before it was renamed, fused or split."""
+        every = (*self.before_names, *self.after_names)
+        return tuple(dict.fromkeys(name for name in every if name != self.name))
+
+    @property
+    def row(self) -> tuple[Value, ...]:
+        """Under COMPARE_FIELDS."""
+        return (
+            self.name,
+            self.before_ns,
+            self.after_ns,
+            self.delta_ns,
+            self.ratio,
+            len(self.before_runs),
+            len(self.after_runs),
+            self.verdict,
+            self.section,
+            self.ratio_low,
+            self.ratio_high,
+            self.p_value,
+            self.matched_by,
+        )
+
+
+def _each(total: int | None, count: float | None) -> float | None:
+    return total / count if total is not None and count else None
+
+
+@dataclass(frozen=True, slots=True)
+class CircumstanceDifference:
+    """Something that the sides ran on or with, and that is not the same."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class GateOutcome:
+    """Whether a gate held: `reason` says why in one sentence. `on`: the name of the quantity."""
+
+    limits: Limits
+    on: str
+    strict: bool
+    verdict: str
+    failed: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFloor:
+    """A against A: how far runs of the same thing lie apart.
+
+    Halves of the runs differ by `relative` and `absolute_ns` at most (95 % of them).
+    """
+
+    relative: float
+    absolute_ns: int
+    runs: int
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Table):
+    """Two sides of runs, in `unit` (step, window, launch).
+
+    The changes of `parts` add up to that of `step`. Kernels, collectives and ranges come with the
+    greatest change first. `spread` says what intervals are made of: runs, steps or nothing.
+    """
+
+    before: ComparedSide = field(default_factory=lambda: ComparedSide(()))
+    after: ComparedSide = field(default_factory=lambda: ComparedSide(()))
+    unit: str = "step"
+    step: ComparedQuantity = field(default_factory=lambda: ComparedQuantity("step", "step", 0, 0))
+    parts: tuple[ComparedQuantity, ...] = ()
+    kernels: tuple[ComparedQuantity, ...] = ()
+    collectives: tuple[ComparedQuantity, ...] = ()
+    ranges: tuple[ComparedQuantity, ...] = ()
+    circumstances: tuple[CircumstanceDifference, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    spread: str = "runs"
+    gate: GateOutcome | None = None
+    noise: NoiseFloor | None = None
+    next_steps: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def quantities(self) -> tuple[ComparedQuantity, ...]:
+        """Everything compared, in the order of the rows."""
+        return (self.step, *self.parts, *self.kernels, *self.collectives, *self.ranges)
+
+    def members(self) -> dict[str, Any]:
+        """What the rows do not say: unit, circumstances, limits, gate, noise, matching."""
+        return {
+            "unit": self.unit,
+            "spread": self.spread,
+            "limits": asdict(self.limits),
+            "circumstances": [asdict(one) for one in self.circumstances],
+            "gate": None if self.gate is None else asdict(self.gate),
+            "noise": None if self.noise is None else asdict(self.noise),
+            "runs_needed": self.step.runs_needed,
+            "details": [_details(one) for one in self.quantities],
+            "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """The rows as a DataFrame, with the columns of the command line."""
+        return self.to_pandas()
+
+
+def _details(one: ComparedQuantity) -> dict[str, Any]:
+    """What a row has no column for, in the order of the rows."""
+    return {
+        "name": one.name,
+        "section": one.section,
+        "before_runs_ns": one.before_runs,
+        "after_runs_ns": one.after_runs,
+        "before_count": one.before_count,
+        "after_count": one.after_count,
+        "delta_from_count_ns": one.delta_from_count_ns,
+        "delta_from_duration_ns": one.delta_from_duration_ns,
+        "change": one.change,
+        "before_names": one.before_names,
+        "after_names": one.after_names,
+        "figures": [
+            {"name": name, "before": before, "after": after} for name, before, after in one.figures
+        ],
+    }

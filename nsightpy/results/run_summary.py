@@ -1,0 +1,86 @@
+"""What one run is compared by: the time of its unit, its parts, and what ran in it.
+
+Small whatever the size of the run: no events, no names of hosts or users. A baseline file holds
+just this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+# The parts of a unit's time, in the order in which they are shown; they add up to the unit.
+PARTS = (
+    "compute",
+    "exposed communication",
+    "copies alone",
+    "opaque CUDA graphs",
+    "idle: launch-bound",
+    "idle: host-gap",
+    "idle: sync-drain",
+    "idle: first-launch",
+    "idle: allocation",
+    "idle: staging",
+    "idle: queued",
+    "idle: unknown",
+)
+UNITS = ("step", "window", "launch")
+SECTIONS = ("kernel", "collective", "range")
+
+
+@dataclass(frozen=True, slots=True)
+class WorkSummary:
+    """One kernel, collective or range in one unit of a run, over its devices on average.
+
+    `count` launches took `total_ns` together; `samples` are the totals of single units, in ns,
+    empty where there is one only. `path` is the range or operator it was launched in, `position`
+    its place in the order of launches (0 to 1), `category` a class of kernels. `figures` are what
+    ncu measured, by name.
+    """
+
+    section: str
+    name: str
+    count: float
+    total_ns: int
+    path: str = ""
+    position: float | None = None
+    category: str = ""
+    samples: tuple[int, ...] = ()
+    figures: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def duration_ns(self) -> float:
+        """The time of one launch."""
+        return self.total_ns / self.count if self.count else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class UnitSummary:
+    """One unit of a run: `duration_ns` is that of its median one, which `parts` add up to.
+
+    `parts` are in the order of PARTS. Of `count` units, `samples` are some: the duration and the
+    parts of each, in ns. `works` is what ran in the unit; `order` are the places of kernels among
+    them in the order in which one unit launched them, on one device, as far as it is kept.
+    """
+
+    duration_ns: int
+    parts: tuple[int, ...]
+    count: int
+    samples: tuple[tuple[int, ...], ...] = ()
+    works: tuple[WorkSummary, ...] = ()
+    order: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """One run: `kind` is nsys, torch or ncu, `name` its file or folder.
+
+    `units` by name (see UNITS): the steps where it has any, and the window of the capture; a launch
+    for reports of ncu. `circumstances` are what it ran on and with. `notes` are what must be known.
+    """
+
+    kind: str
+    name: str
+    units: Mapping[str, UnitSummary]
+    circumstances: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,90 @@
+"""nsightpy compare on the sample reports, as people and machines see it."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+from terminal import run_in_terminal
+
+from nsightpy.render.escape import display_width
+from tests.support.reports import ROOT, ask
+
+SAMPLES = ROOT / "sample_reports"
+FIRST, OTHER = (SAMPLES / "training_4rank" / f"train_rank{rank}.sqlite" for rank in (0, 2))
+TRACE = SAMPLES / "torch_2rank" / "train_rank0.pt.trace.json.gz"
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_answer_stands_in_the_first_five_lines(columns: int) -> None:
+    shown = ESCAPE.sub("", run_in_terminal(["compare", str(FIRST), str(OTHER)], columns))
+    lines = shown.splitlines()
+    assert lines[4].startswith("Answer   Cannot tell whether the step changed: 12.88 -> 12.86 ms")
+    commands = lines[lines.index("Next") + 1 :]
+    assert all(line.startswith("  nsightpy ") for line in commands)
+    assert max(map(display_width, lines[: -len(commands)])) <= columns
+    assert "Parts of the step (ms): their changes add up" in lines
+
+
+def test_piped_names_are_not_cut() -> None:
+    text = ask("compare", FIRST, OTHER).text
+    assert "flash::Flash_bwd_params)" in text
+    assert "…" not in text
+
+
+@pytest.mark.parametrize(
+    ("suffix", "begins"),
+    [
+        (".md", b"**Cannot tell"),
+        (".xml", b"<?xml"),
+        (".csv", b"name,before_ns,after_ns"),
+        (".json", b"{"),
+        (".png", b"\x89PNG"),
+        (".svg", b"<?xml"),
+        (".pdf", b"%PDF"),
+    ],
+)
+def test_the_suffix_says_the_format(suffix: str, begins: bytes, tmp_path: Path) -> None:
+    path = tmp_path / f"change{suffix}"
+    ask("compare", "-q", "-o", path, FIRST, OTHER)
+    written = path.read_bytes()
+    assert written.startswith(begins)
+    assert "exists already" in ask("compare", "-q", "-o", path, FIRST, OTHER, expect=1).stderr
+    assert path.read_bytes() == written
+
+
+def test_junit_on_standard_output_and_a_table_for_other_commands(tmp_path: Path) -> None:
+    suites = ET.fromstring(ask("compare", "--format", "junit", FIRST, OTHER).stdout)
+    assert suites.get("tests") == "1"
+    assert "junit" in ask("kernels", "--format", "junit", FIRST, expect=2).stderr
+
+
+def test_rows_and_details_of_the_document_are_of_the_same() -> None:
+    document = ask("compare", "--format", "json", FIRST, OTHER).json
+    assert [row["name"] for row in document["rows"]] == [row["name"] for row in document["details"]]
+    assert document["spread"] == "steps"
+
+
+def test_a_baseline_stands_in_for_its_runs(tmp_path: Path) -> None:
+    kept = tmp_path / "baseline.json"
+    ask("compare", "-q", "--save-baseline", kept, FIRST)
+    assert "exists already" in ask("compare", "--save-baseline", kept, FIRST, expect=1).stderr
+    assert str(ROOT).encode() not in kept.read_bytes()
+    assert b"train_rank" not in kept.read_bytes()
+    direct, through = (
+        ask("compare", "--format", "json", *sides).json["rows"]
+        for sides in ((FIRST, OTHER), ("--baseline", kept, OTHER))
+    )
+    assert through == direct
+    kept.write_bytes(kept.read_bytes().replace(b"baseline/1", b"baseline/9"))
+    said = ask("compare", "--baseline", kept, OTHER, expect=1).stderr
+    assert "is a baseline of another version (nsightpy.baseline/9" in said
+    assert len(said.strip().splitlines()) == 2
+
+
+@pytest.mark.parametrize("outside", [("--to", "-1"), ("--from", "1e18")])
+def test_times_outside_of_a_capture_are_said(outside: tuple[str, str]) -> None:
+    assert "there is nothing to compare" in ask("compare", *outside, TRACE, TRACE, expect=1).stderr

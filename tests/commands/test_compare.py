@@ -1,0 +1,189 @@
+"""Runs against runs, from files: what changed is known, and must be what is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from simulator import catalogue
+
+import nsightpy
+from nsightpy.results.comparison import (
+    CANNOT_TELL,
+    FASTER,
+    SAME,
+    SLOWER,
+    ComparedQuantity,
+    Comparison,
+)
+from nsightpy.results.run_summary import PARTS
+from tests.support.compared_jobs import FUSED, RENAMED, TILE, Jobs
+
+
+@pytest.fixture(scope="module")
+def jobs(tmp_path_factory: pytest.TempPathFactory) -> Jobs:
+    return Jobs(tmp_path_factory.mktemp("compared"))
+
+
+def compared(jobs: Jobs, what: str) -> Comparison:
+    found = nsightpy.compare(jobs.runs("before"), jobs.runs(what), gate_ns=1_000)
+    exact(found)
+    assert (found.unit, found.spread, found.circumstances) == ("step", "runs", found.circumstances)
+    return found
+
+
+def exact(found: Comparison) -> None:
+    for side in ("before_ns", "after_ns"):
+        assert sum(getattr(one, side) for one in found.parts) == getattr(found.step, side)
+    for run in (*found.before.runs, *found.after.runs):
+        unit = run.units[found.unit]
+        assert sum(unit.parts) == unit.duration_ns
+        assert len(unit.parts) == len(PARTS)
+        assert all(sum(row[1:]) == row[0] for row in unit.samples)
+
+
+def kernel(found: Comparison, name: str) -> ComparedQuantity:
+    return next(one for one in found.kernels if name in (one.name, *one.other_names))
+
+
+def test_nothing_changed(jobs: Jobs) -> None:
+    found = compared(jobs, "again")
+    assert found.step.verdict in (SAME, CANNOT_TELL)
+    assert found.step.p_value is not None
+    assert not [one for one in found.kernels if one.verdict in (SLOWER, FASTER)]
+    assert not [one for one in found.kernels if one.change]
+    assert found.circumstances == ()
+
+
+@pytest.mark.parametrize(("what", "factor"), [("slower 2 %", 1.02), ("slower 5 %", 1.05)])
+def test_a_kernel_became_a_little_slower(jobs: Jobs, what: str, factor: float) -> None:
+    found = compared(jobs, what)
+    one = kernel(found, catalogue.FLASH_BACKWARD.name)
+    assert found.kernels[0] is one
+    assert one.ratio_low is not None
+    assert one.ratio_high is not None
+    assert one.ratio_low - 0.003 <= factor <= one.ratio_high + 0.003
+    assert (one.delta_from_count_ns, one.matched_by, one.category) == (0, "full name", "attention")
+    if factor > 1.02:
+        assert one.verdict == SLOWER
+
+
+def test_a_slower_kernel_makes_the_step_slower_by_its_share(jobs: Jobs) -> None:
+    found = compared(jobs, "slower 10 %")
+    one = kernel(found, catalogue.FLASH_BACKWARD.name)
+    truth = 0.1 * catalogue.FLASH_BACKWARD.duration_ns * 2
+    assert one.verdict == SLOWER
+    assert one.delta_ns == pytest.approx(truth, rel=0.2)
+    assert found.parts[0].name == "compute"
+    assert found.parts[0].delta_ns == pytest.approx(truth, rel=0.35)
+    assert found.step.delta_ns == pytest.approx(truth, rel=0.5)
+
+
+def test_twice_as_many_launches_are_said_to_be_that(jobs: Jobs) -> None:
+    one = kernel(compared(jobs, "twice"), catalogue.GELU.name)
+    assert one.after_count == 2 * (one.before_count or 0) > 0
+    assert one.delta_from_count_ns == pytest.approx(one.delta_ns, rel=0.05)
+    assert one.verdict == SLOWER
+
+
+def test_another_template_argument_is_no_new_kernel(jobs: Jobs) -> None:
+    found = compared(jobs, "renamed")
+    one = kernel(found, RENAMED)
+    assert (one.change, one.other_names) == ("renamed", (catalogue.GELU.name,))
+    assert (one.matched_by, one.verdict) == ("name without arguments", SAME)
+    assert {each.change for each in found.kernels} == {"", "renamed"}
+
+
+def test_another_tile_is_a_variant(jobs: Jobs) -> None:
+    found = compared(jobs, "tile")
+    one = kernel(found, TILE)
+    assert (one.change, one.other_names) == ("variant", (catalogue.QKV.name,))
+    assert one.verdict == FASTER
+    assert one.ratio == pytest.approx(80 / 94, rel=0.03)
+    assert {each.change for each in found.kernels} == {"", "variant"}
+
+
+def test_a_kernel_fused_from_two(jobs: Jobs) -> None:
+    found = compared(jobs, "fused")
+    one = kernel(found, FUSED)
+    both = {catalogue.FLASH_DOT.name, catalogue.FLASH_BACKWARD.name}
+    assert (one.change, one.matched_by, set(one.other_names)) == ("fused", "order", both)
+    assert one.delta_ns == pytest.approx(-2 * catalogue.FLASH_DOT.duration_ns, rel=0.5)
+    assert (one.before_count, one.after_count) == (4.0, 2.0)
+    assert not [each for each in found.kernels if each.verdict in ("new", "gone")]
+
+
+def test_a_straggler_is_waited_for_and_the_transfer_is_not_blamed(jobs: Jobs) -> None:
+    ranks = {"tensor": 2, "ranks_per_node": 2}
+    before = jobs.runs("before", **ranks)
+    after = jobs.runs("before", **ranks, straggler=1, straggler_slowdown=1.15)
+    found = nsightpy.compare(before, after)
+    exact(found)
+    assert found.step.verdict == SLOWER
+    grew = {one.name: one.delta_ns for one in found.parts}
+    assert max(grew, key=lambda name: grew[name]) == "exposed communication" or grew["compute"] > 0
+    waits = [one for one in found.collectives if one.name.endswith(": wait")]
+    transfers = [one for one in found.collectives if one.name.endswith(": transfer")]
+    assert sum(one.delta_ns for one in waits) > 20 * abs(sum(one.delta_ns for one in transfers))
+    assert max(waits, key=lambda one: one.delta_ns).verdict == SLOWER
+    assert not [one for one in transfers if one.verdict in (SLOWER, FASTER)]
+    assert any("waiting for the last rank changed by +" in note for note in found.notes)
+    assert any(command.startswith("nsightpy ranks ") for command, _ in found.next_steps)
+
+
+def test_one_iteration_and_one_rank_narrow_both_sides(jobs: Jobs) -> None:
+    ranks = {"tensor": 2, "ranks_per_node": 2}
+    before = jobs.runs("before", **ranks)
+    found = nsightpy.compare(before[0], before[1], rank=1, iteration="3-5")
+    assert [run.circumstances["devices"] for run in found.before.runs] == ["1"]
+    assert found.before.runs[0].units["step"].count == 3
+    named = nsightpy.compare(before[0], before[1], nvtx="backward")
+    table = nsightpy.iterations(before[0], nvtx="backward", rank=0)
+    phases, lengths = table.column("phase"), table.column("duration_ns")
+    steady = [length for phase, length in zip(phases, lengths, strict=True) if phase == "steady"]
+    assert named.before.runs[0].units["step"].count == len(steady)
+    assert named.step.before_ns == pytest.approx(sorted(steady)[len(steady) // 2], rel=0.05)
+
+
+def test_the_step_is_the_median_of_the_steady_iterations(jobs: Jobs) -> None:
+    run = jobs.runs("before")[0]
+    found = nsightpy.compare(run, jobs.runs("again")[0])
+    table = nsightpy.iterations(run)
+    columns = ("phase", "duration_ns", "compute_ns", "idle_ns")
+    rows = zip(*(table.column(name) for name in columns), strict=True)
+    steady = [row[1:] for row in rows if row[0] == "steady"]
+    samples = found.before.runs[0].units["step"].samples
+    assert [row[0] for row in samples] == [row[0] for row in steady]
+    assert [row[1] for row in samples] == [row[1] for row in steady]
+    idle = [place for place, name in enumerate(PARTS) if name.startswith("idle")]
+    assert [sum(row[1 + place] for place in idle) for row in samples] == [r[2] for r in steady]
+
+
+def test_traces_are_compared_as_reports_are(jobs: Jobs) -> None:
+    found = nsightpy.compare(jobs.traces("before", 4), jobs.traces("slower 10 %", 4))
+    exact(found)
+    one = kernel(found, catalogue.FLASH_BACKWARD.name)
+    assert (found.unit, one.verdict) == ("step", SLOWER)
+    assert one.ratio == pytest.approx(1.1, abs=0.02)
+    assert found.step.p_value is not None
+
+
+def test_a_baseline_is_as_good_as_its_runs(jobs: Jobs, tmp_path: Path) -> None:
+    before, after = jobs.runs("before"), jobs.runs("slower 10 %")
+    kept = nsightpy.compare(before, save_baseline=tmp_path / "base.json")
+    assert (len(kept), len(kept.after.runs)) == (0, 5)
+    found = nsightpy.compare(after, baseline=tmp_path / "base.json", gate="0.5%")
+    direct = nsightpy.compare(before, after, gate=0.005)
+    assert found.rows == direct.rows
+    assert found.gate == direct.gate
+    text = (tmp_path / "base.json").read_text()
+    assert str(tmp_path.parent) not in text
+    assert "node0" not in text
+
+
+def test_the_floor_of_noise(jobs: Jobs) -> None:
+    found = nsightpy.compare([*jobs.runs("before"), *jobs.runs("again")], noise=True)
+    assert found.noise is not None
+    assert found.noise.runs == 10
+    assert 0 < found.noise.relative < 0.02
+    assert (len(found.before.runs), len(found.after.runs)) == (5, 5)

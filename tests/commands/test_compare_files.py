@@ -1,0 +1,185 @@
+"""compare on real captures, from the command line, and on what cannot be compared."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import nsightpy
+from nsightpy.errors import NsightpyError, ReportError, UsageError
+from nsightpy.results.comparison import COMPARE_FIELDS, SLOWER
+from tests.support.compared_jobs import Jobs
+from tests.support.reports import NSYS, REPORTS, ROOT, ask, needs_reports
+
+MFU = [NSYS / f"mfu_2gpu_{side}_h100_2026.2.sqlite" for side in ("before", "after")]
+TRIXI = NSYS / "trixi_v100_2023.1.sqlite"
+HTA = REPORTS / "kineto" / "rank3_of8_a100.json.gz"
+NCU = ROOT / "sample_reports" / "kernels_h100.ncu.csv"
+COLUMNS = [field.name for field in COMPARE_FIELDS]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    made = Jobs(tmp_path_factory.mktemp("compared"))
+    names = ("before", "slower 10 %")
+    return {what: [str(run) for run in made.runs(what, 4)] for what in names}
+
+
+def test_exit_codes_of_gates(runs: dict[str, list[str]], tmp_path: Path) -> None:
+    sides = (*runs["before"], "--", *runs["slower 10 %"])
+    assert ask("compare", *sides).code == 0
+    assert ask("compare", "--gate", "5%", *sides).code == 0
+    assert ask("compare", "--gate", "0.4%", "--gate-ns", "20us", *sides, expect=3).code == 3
+    assert ask("compare", "--gate", "0.4%", "--gate-ns", "20ms", *sides).code == 0
+    name = "flash_bwd_dq_dk_dv"
+    failed = ask(
+        "compare", "--gate", "3%", "--gate-on", name, "-o", tmp_path / "x.xml", *sides, expect=3
+    )
+    assert failed.code == 3
+    assert "<failure" in (tmp_path / "x.xml").read_text()
+
+
+def test_a_baseline_from_the_command_line(runs: dict[str, list[str]], tmp_path: Path) -> None:
+    base = tmp_path / "base.json"
+    kept = ask("compare", "--save-baseline", base, *runs["before"])
+    assert (kept.code, kept.stdout) == (0, b"")
+    assert "4 runs are kept in" in kept.stderr
+    again = ask("compare", "--save-baseline", base, *runs["before"], expect=1)
+    assert again.code == 1
+    assert "exists" in again.stderr
+    found = ask("compare", "--baseline", base, "--gate", "0.4%", *runs["slower 10 %"], expect=3)
+    assert found.code == 3
+    csv = ask("compare", "--baseline", base, "--format", "csv", "--top", "2", *runs["before"])
+    assert csv.text.splitlines()[0].split(",") == COLUMNS
+    assert csv.text.count(",kernel,") == 2
+    old = json.loads(base.read_text()) | {"schema": "nsightpy.baseline/0"}
+    base.write_text(json.dumps(old))
+    refused = ask("compare", "--baseline", base, *runs["before"], expect=1)
+    assert refused.code == 1
+    assert "is a baseline of another version" in refused.stderr
+
+
+def test_the_floor_is_given_as_options(runs: dict[str, list[str]]) -> None:
+    found = ask("compare", "--noise", *runs["before"])
+    assert found.code == 0
+    assert "Noise" in found.text
+    assert "--gate " in found.text
+
+
+def test_wrong_usage_is_said(runs: dict[str, list[str]]) -> None:
+    first, second = runs["before"][:2]
+    for words, said in (
+        ((first,), "which runs are before and which after?"),
+        ((first, second, *runs["slower 10 %"]), "which runs are before and which after?"),
+        ((first, "--", second, "--gate", "3%"), "options come before"),
+        (("--gate", "much", first, second), "is no limit"),
+        (("--gate", "300%", first, second), "from 0 to below 100 %"),
+        (("--gate-on", "nothing", first, second), "nothing is called so"),
+        (("--noise", first), "two runs of the same thing"),
+        (("--noise", first, "--", second), "give one side"),
+    ):
+        found = ask("compare", *words, expect=2)
+        assert found.code == 2, words
+        assert said in found.stderr
+
+
+@needs_reports
+def test_a_real_capture_before_and_after() -> None:
+    found = nsightpy.compare(*MFU)
+    assert (found.unit, found.spread) == ("window", "nothing")
+    budgets = [nsightpy.breakdown(path) for path in MFU]
+    for side, budget in zip(("before_ns", "after_ns"), budgets, strict=True):
+        whole = [int(value) for value in budget.column("window_ns")]  # type: ignore[arg-type]
+        assert getattr(found.step, side) == pytest.approx(sum(whole) / len(whole), abs=2)
+        compute = [int(value) for value in budget.column("compute_ns")]  # type: ignore[arg-type]
+        assert getattr(found.parts[0], side) == pytest.approx(sum(compute) / 2, abs=2)
+        assert sum(getattr(one, side) for one in found.parts) == getattr(found.step, side)
+    kernels = [nsightpy.kernels(path) for path in MFU]
+    flash = found.kernels[0]
+    for count, total, table in zip(
+        (flash.before_count, flash.after_count),
+        (flash.before_ns, flash.after_ns),
+        kernels,
+        strict=True,
+    ):
+        row = next(row for row in table.records() if row["Name"] == flash.name)
+        assert (row["Instances"], row["Total Time (ns)"]) == (
+            2 * (count or 0),
+            pytest.approx(2 * (total or 0), abs=2),
+        )
+    waits = sum(one.delta_ns for one in found.collectives if one.name.endswith(": wait"))
+    transfers = sum(one.delta_ns for one in found.collectives if one.name.endswith(": transfer"))
+    exposed = next(one for one in found.parts if one.name == "exposed communication")
+    assert waits > 4_000_000 > exposed.delta_ns - waits
+    assert abs(transfers) < 1_000_000
+    gone = {one.name for one in found.kernels if one.change}
+    assert gone == set(), "the same program"
+
+
+@needs_reports
+def test_a_capture_of_one_kernel_against_itself() -> None:
+    found = nsightpy.compare(TRIXI, TRIXI)
+    assert [one.delta_ns for one in found.quantities] == [0] * len(found.quantities)
+    assert "is on both sides" in found.notes[0]
+    assert ask("compare", TRIXI, TRIXI).code == 0
+
+
+@needs_reports
+def test_a_trace_against_a_changed_copy(tmp_path: Path) -> None:
+    with gzip.open(HTA) as file:
+        trace = json.load(file)
+    slower, renamed = "at::native::CUDAFunctor_add<float>", "AdamFunctor<float>"
+    for event in trace["traceEvents"]:
+        if event.get("cat", "").lower() == "kernel":
+            if slower in event["name"]:
+                event["dur"] = round(1.5 * event["dur"])
+            event["name"] = event["name"].replace(renamed, "AdamFunctor<double>")
+    copy = tmp_path / HTA.name
+    with gzip.open(copy, "wt", compresslevel=1) as file:
+        json.dump(trace, file)
+    found = nsightpy.compare(HTA, copy)
+    assert (found.unit, found.spread, found.step.p_value) == ("step", "steps", None)
+    for side in ("before_ns", "after_ns"):
+        assert sum(getattr(one, side) for one in found.parts) == getattr(found.step, side)
+    adds = [one for one in found.kernels if slower in one.name and (one.before_ns or 0) > 10**6]
+    assert adds
+    assert [one.ratio for one in adds] == [pytest.approx(1.5, rel=0.02)] * len(adds)
+    assert {one.verdict for one in adds} == {SLOWER}
+    adam = next(one for one in found.kernels if "AdamFunctor<double>" in one.name)
+    assert (adam.change, adam.ratio) == ("renamed", 1.0)
+    others = [one for one in found.kernels if one not in adds and slower not in one.name]
+    assert not [one for one in others if one.delta_ns]
+    assert found.parts[0].delta_ns > 0
+
+
+def test_measured_kernels_are_compared_by_launch(tmp_path: Path) -> None:
+    copy = tmp_path / "after.csv"
+    shutil.copy(NCU, copy)
+    found = nsightpy.compare(NCU, copy)
+    assert (found.unit, found.parts) == ("launch", ())
+    assert found.kernels
+    assert all(one.delta_ns == 0 for one in found.kernels)
+    figures = {name: (a, b) for one in found.kernels for name, a, b in one.figures}
+    assert {"sol_compute_pct", "sol_memory_pct", "roof_fraction"} <= figures.keys()
+    assert all(a == b for a, b in figures.values())
+    with pytest.raises(UsageError, match="have no timeline: --iteration"):
+        nsightpy.compare(NCU, copy, iteration=3)
+
+
+@needs_reports
+def test_what_cannot_be_compared_is_said_in_one_message() -> None:
+    none = NSYS / "no_kernels_a100_2026.2.sqlite"
+    with pytest.raises(NsightpyError, match=r"no_kernels.*holds no GPU work"):
+        nsightpy.compare(none, TRIXI)
+    with pytest.raises(NsightpyError, match="no kernel in common"):
+        nsightpy.compare(TRIXI, NSYS / "gpt2.7b_a100_2024.6.sqlite")
+    with pytest.raises(UsageError, match="compare runs of one tool"):
+        nsightpy.compare(TRIXI, HTA)
+    with pytest.raises(UsageError, match="compare runs of one tool"):
+        nsightpy.compare(TRIXI, NCU)
+    with pytest.raises(ReportError, match="is no baseline"):
+        nsightpy.compare(TRIXI, baseline=NCU)

@@ -1,0 +1,137 @@
+"""Baselines: what is written is read, nothing else is, and nobody is named in them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nsightpy.errors import ReportError
+from nsightpy.readers.baseline import read_baseline
+from nsightpy.render.comparison.baseline import baseline_bytes
+from nsightpy.results.baselines import BASELINE_SCHEMA
+from nsightpy.results.run_summary import PARTS, RunSummary, UnitSummary, WorkSummary
+
+WORKS = (
+    WorkSummary("kernel", 'a "kernel"<\\n>', 2.5, 30, "model/layer", 0.5, "gemm", (29, 31)),
+    WorkSummary("range", "forward", 1.0, 50),
+    WorkSummary("kernel", "measured", 1.0, 7, figures={"sol_compute_pct": 41.5}),
+)
+STEP = UnitSummary(
+    100,
+    (60, *[0] * (len(PARTS) - 2), 40),
+    20,
+    ((101, 61, *[0] * (len(PARTS) - 2), 40),),
+    WORKS,
+    (0, 2, 0),
+)
+
+
+def run(name: str) -> RunSummary:
+    about = {"GPU": "NVIDIA H100", "ranks": "2"}
+    return RunSummary("nsys", name, {"step": STEP, "window": STEP}, about, ("left out: /home/ann",))
+
+
+RUNS = tuple(run(f"/home/ann/node17/run{place}.nsys-rep") for place in range(3))
+WHOLE = json.loads(baseline_bytes(RUNS))
+
+
+def test_what_is_written_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "baseline.json"
+    path.write_bytes(baseline_bytes(RUNS))
+    found = read_baseline(path)
+    assert [one.name for one in found] == ["run 1", "run 2", "run 3"]
+    assert [(one.units, one.circumstances) for one in found] == [
+        (one.units, one.circumstances) for one in RUNS
+    ]
+    assert baseline_bytes(found) == path.read_bytes()
+
+
+def test_nobody_is_named_and_changes_can_be_reviewed() -> None:
+    text = baseline_bytes(RUNS)
+    assert not any(word in text for word in (b"ann", b"node17", b"home", b"nsys-rep"))
+    assert max(len(line) for line in text.splitlines()) < 500
+    assert sum(b'"name":"forward"' in line for line in text.splitlines()) == 6
+
+
+def test_names_that_are_no_text_are_written(tmp_path: Path) -> None:
+    odd = UnitSummary(100, STEP.parts, 1, works=(WorkSummary("kernel", "\ud800\x00", 1.0, 5),))
+    path = tmp_path / "baseline.json"
+    path.write_bytes(baseline_bytes([RunSummary("nsys", "", {"step": odd})]))
+    assert read_baseline(path)[0].units["step"].works[0].name == "\\ud800\x00"
+
+
+def changed(*path: Any, value: Any) -> bytes:
+    """The document with one value in place of another."""
+    document = json.loads(json.dumps(WHOLE))
+    place = document
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return json.dumps(document).encode()
+
+
+STEP_PATH = ("runs", 0, "units", "step")
+BAD: dict[str, tuple[Callable[[], bytes], str]] = {
+    "another version": (lambda: changed("schema", value="nsightpy.baseline/2"), "another version"),
+    "other parts": (lambda: changed("parts", value=["compute"]), "another version"),
+    "another document": (lambda: changed("schema", value="nsightpy.compare/1"), "no baseline"),
+    "no JSON": (lambda: b"\x00\xff", "no baseline, or a damaged one"),
+    "nothing": (lambda: b"", "no baseline, or a damaged one"),
+    "cut": (lambda: baseline_bytes(RUNS)[:-40], "damaged"),
+    "no runs": (lambda: changed("runs", value=[]), "no runs"),
+    "text for a time": (lambda: changed(*STEP_PATH, "duration_ns", value="1"), "Expected `int`"),
+    "a part too much": (lambda: changed(*STEP_PATH, "duration_ns", value=101), "add up"),
+    "before time": (lambda: changed(*STEP_PATH, "samples", value=[[-1] * 9]), "times"),
+    "an endless time": (lambda: changed(*STEP_PATH, "parts", value=[10**300]), "times"),
+    "an endless number": (
+        lambda: baseline_bytes(RUNS).replace(b'"count":2.5', b'"count":1e999'),
+        "out of range",
+    ),
+    "not a number": (
+        lambda: baseline_bytes(RUNS).replace(b'"count":2.5', b'"count":NaN'),
+        "damaged",
+    ),
+    "digits without end": (
+        lambda: baseline_bytes(RUNS).replace(b'"count":2.5', b'"count":' + b"9" * 100_000),
+        "out of range",
+    ),
+    "nested without end": (
+        lambda: baseline_bytes(RUNS).replace(b"[\n", b"[" * 200_000, 1),
+        "damaged",
+    ),
+    "nested where nothing is read": (
+        lambda: b'{"x":' + b"[" * 200_000 + b"]" * 200_000 + b"}",
+        "recursion",
+    ),
+    "another section": (
+        lambda: changed(*STEP_PATH, "works", 0, "section", value="<script>"),
+        "no kernel",
+    ),
+    "another unit": (lambda: changed("runs", 0, "units", value={"epoch": WHOLE}), "damaged"),
+    "no units": (lambda: changed("runs", 0, "units", value={}), "no step"),
+    "launches of nothing": (lambda: changed(*STEP_PATH, "order", value=[3]), "order"),
+}
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_what_is_no_baseline_is_one_message(what: str, tmp_path: Path) -> None:
+    make, said = BAD[what]
+    path = tmp_path / "baseline.json"
+    path.write_bytes(make())
+    with pytest.raises(ReportError) as error:
+        read_baseline(path)
+    assert said in str(error.value)
+    assert str(error.value).startswith(str(path))
+    assert "--save-baseline" in str(error.value)
+    assert len(str(error.value)) < 500 + len(str(path))
+
+
+def test_a_missing_file_and_a_folder(tmp_path: Path) -> None:
+    for path, said in ((tmp_path / "none.json", "no such file"), (tmp_path, "irectory")):
+        with pytest.raises(ReportError, match=said):
+            read_baseline(path)
+    assert WHOLE["schema"] == BASELINE_SCHEMA

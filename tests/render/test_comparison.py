@@ -1,0 +1,277 @@
+"""What is made of a comparison: screens, a comment, a test report, a picture."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from nsightpy import figures
+from nsightpy.errors import NsightpyError
+from nsightpy.render.comparison.junit import comparison_junit
+from nsightpy.render.comparison.markdown import code, comparison_markdown
+from nsightpy.render.comparison.plot import comparison_figure, waterfall
+from nsightpy.render.comparison.text import print_comparison
+from nsightpy.render.escape import display_width
+from nsightpy.render.formats import to_json
+from nsightpy.render.plots.drawing import picture_bytes
+from nsightpy.render.text.terminal import console
+from nsightpy.results.comparison import COMPARE_FIELDS, Comparison, GateOutcome, Limits, NoiseFloor
+from tests.support.comparisons import FLASH, comparison, five, hostile, quantity, side
+from tests.support.golden import check_golden
+
+CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
+
+
+def screen(result: Comparison, width: int | None = None, top: int | None = None) -> str:
+    text = io.StringIO()
+    print_comparison(result, console(text, width), top)
+    return ESCAPE.sub("", text.getvalue())
+
+
+def one_run(**changes: Any) -> Comparison:
+    """One run a side, whose steps stand in for the spread."""
+    step = quantity("step", [41.2], [41.5], section="step", ratio_low=0.98, ratio_high=1.03)
+    made = {
+        "before": side("before", [41.2], 20),
+        "after": side("after", [41.5], 18),
+        "step": replace(step, runs_needed=6),
+        "spread": "steps",
+        "gate": None,
+        "parts": (quantity("compute", [41.2], [41.5], section="time"),),
+    }
+    return comparison(**(made | changes))
+
+
+@pytest.mark.parametrize("columns", [80, 160])
+def test_the_screen(columns: int) -> None:
+    shown = screen(comparison(), columns)
+    check_golden(f"comparison_{columns}.txt", shown)
+    assert max(map(display_width, shown.splitlines())) <= columns
+    head = shown.splitlines()[:5]
+    assert [line.split()[0] for line in head] == ["Before", "After", "Both", "Differs", "Answer"]
+    assert "slower by 7.9 %: 41.2 -> 44.5 ms" in head[-1]
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120, 160, 240])
+def test_hostile_names_stay_in_their_cells(columns: int) -> None:
+    shown = screen(hostile(), columns)
+    assert not CONTROL.search(shown)
+    lines = [line for line in shown.splitlines() if "nsightpy kernels" not in line]
+    assert max(map(display_width, lines)) <= columns
+    shown.encode()
+
+
+def test_piped_names_are_whole_where_a_line_has_room() -> None:
+    assert "flash_fwd_kernel" in screen(comparison())
+
+
+def test_rows_without_change_are_counted_not_shown() -> None:
+    shown = screen(comparison(), 80, 3)
+    assert "and 16 more rows" in shown
+    assert "Functor09" not in screen(comparison(), 80)
+
+
+def test_the_parts_on_the_screen_are_those_that_take_time() -> None:
+    shown = screen(comparison(), 80)
+    assert "idle: queued" not in shown
+    assert "idle: launch-bound" in shown
+
+
+def test_one_run_a_side_says_what_its_interval_is() -> None:
+    shown = " ".join(screen(one_run(), 80).split())
+    assert "Cannot tell whether the step changed: 41.2 -> 41.5 ms, +0.7 %" in shown
+    assert "over the steps of one run a side (the runs' own spread is not covered)" in shown
+    assert "6 runs a side would tell" in shown
+    assert "p =" not in shown
+    bare = replace(one_run(), spread="nothing", step=quantity("step", [4.0], [5.0], section="step"))
+    assert "one value a side, so no interval" in screen(bare, 80)
+
+
+def test_a_window_is_called_one() -> None:
+    shown = screen(comparison(unit="window"), 80)
+    assert "The window (no steps found) is slower" in shown
+
+
+def test_noise_is_an_answer_of_its_own() -> None:
+    noise = NoiseFloor(0.0213, 612_345, 10)
+    shown = screen(comparison(noise=noise, gate=None), 80)
+    assert "2.1 % and 612 us, from 10 runs" in " ".join(shown.split())
+    assert "--gate 2.2% --gate-ns 612.4us" in shown
+    assert "Answer" not in shown
+    assert b"--gate-ns" in comparison_markdown(comparison(noise=noise, gate=None))
+
+
+def test_more_differences_than_fit_are_listed_below() -> None:
+    made = comparison()
+    (one,) = made.circumstances
+    many = tuple(replace(one, name=f"circumstance {place}") for place in range(9))
+    shown = screen(replace(made, circumstances=many), 80)
+    assert re.search(r"^Differs .*; and \d more$", shown, re.MULTILINE)
+    assert "circumstance 8" in shown.partition("What differs between the sides")[2]
+    assert shown.splitlines()[4].startswith("Answer")
+
+
+def test_figures_of_ncu_stand_beside_the_change() -> None:
+    sol = (("sol_compute_pct", 41.5, 62.25), ("roof_fraction", None, 0.5))
+    made = comparison(unit="launch", kernels=(quantity("k", [1.0], [0.7], figures=sol),))
+    shown = screen(made, 160)
+    assert "41.5 -> 62.2" in shown
+    assert "- -> 0.500" in shown
+
+
+def test_the_comment() -> None:
+    check_golden("comparison.md", comparison_markdown(comparison()).decode())
+
+
+def test_hostile_names_in_the_comment() -> None:
+    text = comparison_markdown(hostile()).decode()
+    assert not CONTROL.search(text)
+    assert "<script" not in text
+    tags = set(re.findall(r"<[^>]*>", text))
+    assert tags == {"<code>", "</code>", "<details>", "</details>", "<summary>", "</summary>"}
+    tables = [line for line in text.splitlines() if line.startswith("| ")]
+    bars = {len(re.findall(r"(?<!\\)\|", line)) for line in tables}
+    assert bars <= {7, 8, 9, 10}
+    assert code("@all #1 $x$ ![a](b) http://c") == (
+        "<code>&#64;all &#35;1 &#36;x&#36; &#33;&#91;a&#93;&#40;b&#41; http&#58;//c</code>"
+    )
+    assert "@<!-- -->all" in comparison_markdown(comparison(notes=("@all",))).decode()
+
+
+CASES = {
+    "failed": (comparison().gate, {"failures": "1", "skipped": "0"}),
+    "held": (GateOutcome(Limits(), "step", False, "same", False, "x"), {"failures": "0"}),
+    "cannot tell": (
+        GateOutcome(Limits(), "step", False, "cannot tell", False, "too few runs"),
+        {"failures": "0", "skipped": "1"},
+    ),
+    "strict": (
+        GateOutcome(Limits(), "step", True, "cannot tell", True, "too few runs"),
+        {"failures": "1", "skipped": "0"},
+    ),
+    "no gate": (None, {"failures": "0", "skipped": "1"}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_test_report(case: str) -> None:
+    gate, wanted = CASES[case]
+    suites = ET.fromstring(comparison_junit(comparison(gate=gate)))
+    (suite,) = suites
+    assert suites.tag == "testsuites"
+    assert {"tests": "1", "errors": "0", **wanted}.items() <= suite.attrib.items()
+    (found,) = suite.findall("testcase")
+    assert (found.get("name"), found.get("time")) == ("step", "0.044460000")
+    assert len(found.findall("failure")) == int(wanted["failures"])
+    assert len(found.findall("skipped")) == int(wanted.get("skipped", "0"))
+    assert "flash_fwd_kernel" in (found.findtext("system-out") or "")
+
+
+def test_the_case_is_what_is_under_the_gate() -> None:
+    made = comparison(gate=GateOutcome(Limits(), FLASH.format(causal=1), False, "slower", True, ""))
+    (case,) = ET.fromstring(comparison_junit(made)).iter("testcase")
+    assert (case.get("name"), case.get("time")) == (FLASH.format(causal=1), "0.015400000")
+
+
+def test_hostile_names_in_the_test_report() -> None:
+    data = comparison_junit(hostile())
+    (case,) = ET.fromstring(data).iter("testcase")
+    everything = "".join(ET.fromstring(data).itertext()) + str(case.attrib)
+    assert not CONTROL.search(everything)
+    assert "<script>" in (case.get("name") or "")
+    assert b"<script" not in data
+
+
+def test_the_waterfall_adds_up() -> None:
+    made = comparison()
+    bars = waterfall(made)
+    outer = [bar for bar in bars if bar.kind != "inner"]
+    assert (outer[0].end, outer[-1].end) == (made.step.before_ns, made.step.after_ns)
+    assert sum(bar.delta for bar in outer[1:-1]) == made.step.delta_ns
+    for one, following in pairwise(outer[:-1]):
+        assert following.start == one.end
+    assert next(bar.name for bar in bars if bar.kind == "inner") == FLASH.format(causal=1)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_the_picture_is_the_same_every_time(suffix: str) -> None:
+    first, second = (
+        picture_bytes(comparison_figure(comparison()), f"x.{suffix}") for _ in range(2)
+    )
+    assert first == second
+    assert len(first) > 5_000
+
+
+def test_hostile_names_in_the_picture() -> None:
+    data = picture_bytes(comparison_figure(hostile()), "x.svg")
+    tree = ET.fromstring(data)
+    assert not [one for one in tree.iter() if one.tag.endswith("script")]
+    assert not CONTROL.search(data.decode())
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        one_run(),
+        comparison(parts=()),
+        comparison(step=quantity("step", [44.0, 44.1], [41.0, 41.1], section="step")),
+        comparison(step=quantity("step", five(1e-3), five(4e-3), section="step"), parts=()),
+    ],
+    ids=["one run", "no parts", "faster", "small"],
+)
+def test_pictures_of_other_comparisons(made: Comparison) -> None:
+    figure = comparison_figure(made)
+    bars, spread = figure.axes
+    for axes in (bars, spread):
+        low, high = axes.get_xlim()
+        assert low < high
+    assert len(picture_bytes(figure, "x.png")) > 5_000
+
+
+def test_parts_far_below_the_limits_are_no_bars() -> None:
+    same = comparison(
+        step=quantity("step", five(41.2), five(41.203), section="step"),
+        parts=(quantity("compute", five(41.2), five(41.203), section="time"),),
+    )
+    bars, _ = comparison_figure(same).axes
+    assert [bar.name for bar in waterfall(same)] == ["before", "after"]
+    assert "no part changed by more than 24.7 us" in [text.get_text() for text in bars.texts]
+    assert bars.get_xlim()[0] == 0
+    assert "█" not in screen(same, 80)
+
+
+def test_nothing_to_draw_is_said() -> None:
+    with pytest.raises(NsightpyError, match="steps of both sides to draw"):
+        comparison_figure(comparison(step=quantity("step", [1.0], [], section="step")))
+
+
+def test_the_document_says_what_rows_do_not() -> None:
+    made = comparison()
+    document = json.loads(to_json(made))
+    assert document["schema"] == "nsightpy.compare/1"
+    assert list(document["rows"][0]) == [*(field.name for field in COMPARE_FIELDS), "key"]
+    assert document["gate"]["failed"] is True
+    assert document["circumstances"] == [
+        {"name": "clocks", "before": "1980 MHz", "after": "1755 MHz"}
+    ]
+    assert len(document["details"]) == len(document["rows"])
+    for row, more in zip(document["rows"], document["details"], strict=True):
+        assert (row["name"], row["section"]) == (more["name"], more["section"])
+        if more["delta_from_count_ns"] is not None:
+            parts = more["delta_from_count_ns"] + more["delta_from_duration_ns"]
+            assert parts == row["delta_ns"]
+    json.loads(to_json(hostile()))
+
+
+def test_what_compare_returned_is_drawn_as_it_is() -> None:
+    drawn = figures.comparison_figure(comparison(), title="Before the release")
+    assert drawn.texts[0].get_text() == "Before the release"
+    assert len(drawn.axes) == 2
