@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.operators import operators as operators
     from nsightpy.commands.pace import pace as pace
     from nsightpy.commands.ranks import ranks as ranks
+    from nsightpy.commands.report.command import report as report
     from nsightpy.commands.roofline.command import roofline as roofline
     from nsightpy.commands.schema import schema as schema
     from nsightpy.commands.select.command import select as select

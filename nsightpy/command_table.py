@@ -127,6 +127,12 @@ _TABLE = (
         figure="comparison_figure",
     ),
     Command(
+        "report",
+        "Everything above on one offline page to send.",
+        folder=True,
+        answers=False,
+    ),
+    Command(
         "export",
         "Every frame as parquet or csv, with rank, on one clock.",
         folder=True,

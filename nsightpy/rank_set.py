@@ -91,6 +91,15 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         ]
         return Frame.concatenate(parts)
 
+    def derived(self, key: str, make: Callable[[], T]) -> T:
+        """What a question made of these reports: made once, and again when one more has failed."""
+        known: dict[tuple[str, int], Any] = self.__dict__.setdefault("_derived", {})
+        place = (key, len(self.failures))
+        if place not in known:
+            known[place] = make()
+        found: T = known[place]
+        return found
+
     def find_ranks(self) -> None:
         """Give every process of every report its rank, from all the evidence at once."""
         self._find_ranks(here)

@@ -43,6 +43,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "graphs": ("sample_reports/single_process.sqlite",),
     "inference-steps": (),
     "modules": ("sample_reports/training_4rank --top 12",),
+    "report": (f"{JOB} {MEASURED} -o report.html",),
     "pace": (
         f"{JOB} --of AllReduce --kind collective",
         f"{JOB} --of AllReduce --kind collective -o pace.png",

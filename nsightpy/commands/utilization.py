@@ -91,8 +91,9 @@ def utilization(
     if not 1 <= bins <= MOST_BINS:
         raise UsageError(f"bins must be from 1 to {MOST_BINS:,}")
     request = Request.of(reports, **common)
+    extents = request.map(partial(_extents, scope=request.scope), ranked=True).results
     clock = common_clock(request.ranks)
-    edges = _edges(request, clock, bins)
+    edges = _edges(extents, request.scope, clock, bins)
     if edges is None:
         return request.finish(Table("utilization", FIELDS, ()))
     own = {
@@ -110,11 +111,15 @@ def utilization(
     return request.finish(table, *map(suspect_note, doubtful), *_missing(samples), *clock.notes)
 
 
-def _edges(request: Request, clock: CommonClock, bins: int) -> Ints | None:
+def _edges(
+    placed: Sequence[tuple[SystemReport, list[tuple[int, int, int]]]],
+    scope: Scope,
+    clock: CommonClock,
+    bins: int,
+) -> Ints | None:
     """The edges of the stretches on the common clock; None without GPU work in scope."""
-    scope = request.scope
     found = []
-    for report, extents in request.map(partial(_extents, scope=scope), ranked=True).results:
+    for report, extents in placed:
         for pid, *ends in extents:
             found.append(clock.aligned(str(report.path), pid, np.asarray(ends, dtype=np.int64)))
     if not found:

@@ -107,7 +107,11 @@ def _by_rank(
 
 def alignment_of(rank_set: RankSet) -> Alignment:
     """The alignment of a rank set; reports that repeat another one are left out."""
-    return align_parts(once(rank_set, rank_set.map(collective_part, identified=True).results))
+
+    def made() -> Alignment:
+        return align_parts(once(rank_set, rank_set.map(collective_part, identified=True).results))
+
+    return rank_set.derived("alignment", made)
 
 
 def once(

@@ -100,7 +100,7 @@ class Request:
         ranks = open_ranks(reports, use_cache=use_cache, **reading_options(common))
         if on_common_clock and (scope.from_ns, scope.to_ns) != (None, None):
             scope = _in_own_times(scope, ranks)
-        return cls(ranks, scope, _typed_options(common))
+        return cls(ranks, scope, typed_options(common))
 
     def map(
         self, work: Callable[[SystemReport], T], *, ranked: bool = False, identified: bool = False
@@ -194,7 +194,7 @@ def without_launch_call(what: str, so: str) -> str:
     return f"{what} have no recorded launch call: they are {so}."
 
 
-def _typed_options(common: Mapping[str, object]) -> str:
+def typed_options(common: Mapping[str, object]) -> str:
     """The options of a scope as they can be typed again, quoted for a shell."""
     given = ((option, common.get(name)) for name, option in _TYPED)
     return " ".join(f"{option}={shlex.quote(str(v))}" for option, v in given if v is not None)

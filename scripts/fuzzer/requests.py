@@ -7,14 +7,14 @@ import random
 SYSTEM = (
     *("summarize", "info", "kernels", "api", "memory", "memory-usage", "launches"),
     *("launch-queues", "sync-waits", "breakdown", "findings", "ranks", "collectives", "imbalance"),
-    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select", "compare"),
+    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select", "compare", "report"),
     *("utilization", "histogram"),
 )
 COMMANDS = {
     "nsys": SYSTEM,
     "torch": SYSTEM,
-    "ncu": ("roofline", "headroom", "info", "summarize", "compare"),
-    "snapshot": ("memory-usage", "info", "summarize"),
+    "ncu": ("roofline", "headroom", "info", "summarize", "compare", "report"),
+    "snapshot": ("memory-usage", "info", "summarize", "report"),
 }
 PICTURES = {
     "memory-usage": (".png", ".svg"),
@@ -28,7 +28,10 @@ PICTURES = {
     "roofline": (".svg", ".png"),
     "headroom": (".svg",),
     "compare": (".svg", ".xml", ".md"),
+    "report": (".html",),
 }
+# Their answer is always a file.
+FILES = ("timeline", "report")
 NUMBERS = ("0", "-1", "1", "1s", "0.001ms", "1e400", "9" * 30, "nan", "1e18", "", "1s2")
 OPTIONS: dict[str, tuple[str, ...]] = {
     "--from": NUMBERS,
@@ -48,9 +51,9 @@ def request(kind: str, rng: random.Random) -> tuple[list[str], str]:
     command = rng.choice(COMMANDS[kind])
     words, suffix = [command], ""
     pictures = PICTURES.get(command, ())
-    if pictures and (command == "timeline" or rng.random() < 0.4):
+    if pictures and (command in FILES or rng.random() < 0.4):
         suffix = rng.choice(pictures)
-    elif command != "timeline" and rng.random() < 0.5:
+    elif command not in FILES and rng.random() < 0.5:
         words += ["--format", rng.choice(("csv", "json", "markdown", "parquet"))]
         suffix = ".out" if words[-1] == "parquet" or rng.random() < 0.2 else ""
     for _ in range(rng.choice((0, 0, 0, 1, 2))):

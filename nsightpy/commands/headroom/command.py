@@ -16,6 +16,7 @@ from nsightpy.query.request import Common, Request, running_options
 from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import steady_notes
 from nsightpy.rank_set import Paths
+from nsightpy.results.rooflines import Roofline
 
 WORTH_A_ROW = 0.01
 # What its document holds beside rows; see Headroom.members.
@@ -30,7 +31,7 @@ MEMBERS = {
 def headroom(
     reports: Paths,
     *,
-    ncu: NcuPaths,
+    ncu: NcuPaths | Roofline,
     communication: str | Iterable[str] = (),
     whole: bool = False,
     top: int | None = None,
@@ -42,9 +43,10 @@ def headroom(
     those of the steady state unless `whole` (or a stretch of time or an NVTX range is given).
     ceiling_share = share x (1 - roof_fraction): what reaching the nearest roof would save, at most.
     Measurements are matched by mangled name and geometry, by function and geometry, else loosely.
-    Raises UsageError and ReportError.
+    `ncu` may be what `roofline` made of the measurements. Raises UsageError and ReportError.
     """
-    measured = measurements(roofline(ncu, **running_options(common)).variants)
+    profiled = ncu if isinstance(ncu, Roofline) else roofline(ncu, **running_options(common))
+    measured = measurements(profiled.variants)
     request = Request.of(reports, **common)
     work = partial(
         part_of,

@@ -8,9 +8,7 @@ by hash, and free text only ever becomes text.
 from __future__ import annotations
 
 import base64
-import hashlib
 import html
-import json
 import zlib
 from collections.abc import Iterator
 from importlib import resources
@@ -23,6 +21,7 @@ from numpy.typing import NDArray
 from nsightpy.frames import Labels
 from nsightpy.names import function_name
 from nsightpy.render.escape import printable
+from nsightpy.render.inline import policy_hash, script_json
 from nsightpy.results.tracks import NO_LAUNCH, RANGES, STREAM, Lane, Timeline, Track
 
 _SCRIPTS = ("data.js", "draw.js", "app.js", "input.js")
@@ -91,7 +90,7 @@ def write_page(timeline: Timeline, file: BinaryIO) -> None:
         "short": _short(names),
         "details": details.texts,
     }
-    file.write(after.replace("{{head}}", _json(head)).encode())
+    file.write(after.replace("{{head}}", script_json(head)).encode())
 
 
 def _lane(lane: Lane, planes: _Planes, names: _Table, details: _Table) -> dict[str, Any]:
@@ -155,22 +154,25 @@ def _title(timeline: Timeline) -> str:
     return shown[0] if len(shown) == 1 else f"{len(shown)} reports, {shown[0]} to {shown[-1]}"
 
 
-def _json(value: Any) -> str:
-    """JSON that no text in it can end the script element with."""
-    text = json.dumps(value, ensure_ascii=True, separators=(",", ":"))
-    for character in "<>&":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text
+def policy_hashes() -> tuple[str, str]:
+    """How a policy names the page's script and style."""
+    _, script, style = _sources()
+    return policy_hash(script), policy_hash(style)
+
+
+def _sources() -> tuple[str, str, str]:
+    """The page's template, script and style."""
+    folder = resources.files("nsightpy.render.timeline") / "html"
+    read = {name: (folder / name).read_text(encoding="utf-8") for name in _files()}
+    script = '"use strict";\n' + "".join(read[name] for name in _SCRIPTS)
+    return read["timeline.html"], script, read["timeline.css"]
 
 
 def _template() -> tuple[str, str]:
     """The page before and after its data, style and script inlined and named by their hashes."""
-    folder = resources.files("nsightpy.render.timeline") / "html"
-    read = {name: (folder / name).read_text(encoding="utf-8") for name in _files()}
-    script = '"use strict";\n' + "".join(read[name] for name in _SCRIPTS)
-    style = read["timeline.css"]
-    page = read["timeline.html"]
-    page = page.replace("{{script_hash}}", _hash(script)).replace("{{style_hash}}", _hash(style))
+    page, script, style = _sources()
+    page = page.replace("{{script_hash}}", policy_hash(script))
+    page = page.replace("{{style_hash}}", policy_hash(style))
     page = page.replace("{{style}}", style).replace("{{script}}", script)
     before, _, after = page.partition("{{data}}")
     return before, after
@@ -178,7 +180,3 @@ def _template() -> tuple[str, str]:
 
 def _files() -> Iterator[str]:
     yield from ("timeline.html", "timeline.css", *_SCRIPTS)
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -60,6 +60,7 @@ function listen() {
   $("help-button").addEventListener("click", () => $("help").showModal());
   document.addEventListener("keydown", (event) => key(event, pointer));
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", recolor);
+  addEventListener("hashchange", recall); // a page around this one asks for another view
   new ResizeObserver(resize).observe($("stage"));
 }
 

@@ -1,0 +1,126 @@
+"""report: everything that the commands know of some reports, on one page."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Unpack
+
+from nsightpy.commands.findings.command import typed_again
+from nsightpy.commands.info.command import info
+from nsightpy.commands.report import ncu_sections, overview
+from nsightpy.commands.report.capture import capture_section, snapshots_section, title_of
+from nsightpy.commands.report.catalogue import MEMORY_USAGE, ORDER, QUESTIONS
+from nsightpy.commands.report.inputs import Inputs, MixedPaths
+from nsightpy.commands.report.one_pass import OnePass, answers
+from nsightpy.commands.report.passed import passed_checks
+from nsightpy.commands.report.pictures import timeline_section
+from nsightpy.commands.report.questions import (
+    Context,
+    answer,
+    general_notes,
+    section_of,
+    shortened,
+)
+from nsightpy.commands.summarize.command import summarize
+from nsightpy.query.rank_alignment import collective_part
+from nsightpy.query.request import Common, typed_options
+from nsightpy.query.signature import command_function
+from nsightpy.rank_set import RankSet
+from nsightpy.results import Summary, Table
+from nsightpy.results.page import Page, Section
+from nsightpy.results.rooflines import Roofline
+from nsightpy.results.tracks import Timeline
+
+
+@command_function
+def report(reports: MixedPaths, *, timeline: bool = False, **common: Unpack[Common]) -> Page:
+    """Everything that the commands know of these reports, as the sections of one page.
+
+    Reports of one job of Nsight Systems or traces of PyTorch, beside them what Nsight Compute
+    measured and memory snapshots of PyTorch, as far as there are some; folders may hold all of
+    them. `timeline` adds the timeline that can be zoomed. `nsightpy.render.page.page.write_page`
+    makes the file of it. Raises UsageError and ReportError.
+    """
+    inputs = Inputs.of(reports, **common)
+    measured = ncu_sections.measured(inputs) if inputs.compute else None
+    if inputs.ranks is None:
+        return _without_system(inputs, measured)
+    return _of_system(inputs, inputs.ranks, measured, embedded=timeline)
+
+
+def _of_system(
+    inputs: Inputs, ranks: RankSet, measured: Roofline | None, *, embedded: bool
+) -> Page:
+    """The page about reports of a whole system."""
+    together = OnePass.of(ranks)
+    together.want(collective_part)  # most of what several ranks are asked needs it
+    common = inputs.common
+    context = Context(common, typed_again(together.inputs), typed_options(common))
+    headroom = ncu_sections.headroom_question(measured, inputs, context)
+    questions = [one for one in QUESTIONS if not (one is MEMORY_USAGE and inputs.snapshots)]
+    questions += [headroom] if measured is not None else []
+    found = answers(
+        together,
+        [
+            partial(summarize, **common),
+            partial(info, **common),
+            partial(timeline_section, context=context, embedded=embedded),
+            *(partial(answer, question=one, common=common) for one in questions),
+        ],
+    )
+    summary: Summary = found[0]
+    about: Table = found[1]
+    drawn: tuple[Section, Timeline | None] = found[2]
+    general = general_notes(together)
+    context = context.with_notes(general)
+    sections = [
+        section_of(question, table, context)
+        for question, table in zip(questions, found[3:], strict=True)
+    ]
+    sections.append(ncu_sections.roofline_section(measured, inputs, context))
+    if measured is None:
+        sections.append(section_of(headroom, Table("headroom", (), ()), context))
+    if inputs.snapshots:
+        sections.append(snapshots_section(inputs, context))
+    return Page(
+        title=title_of(together.inputs),
+        inputs=(*together.inputs, *_other_inputs(inputs, measured)),
+        verdict=overview.verdict_of(summary),
+        facts=tuple(overview.facts_of(summary)),
+        cards=overview.cards_of(summary),
+        sections=(
+            overview.devices_section(summary, context),
+            drawn[0],
+            *sorted(sections, key=lambda one: ORDER.index(one.id)),
+            capture_section(about, [*general, *summary.notes], context),
+        ),
+        passed=passed_checks(summary),
+        notes=shortened(general),
+        header=dict(summary.header),
+        timeline=drawn[1],
+    )
+
+
+def _without_system(inputs: Inputs, measured: Roofline | None) -> Page:
+    """The page about measurements of ncu or memory snapshots alone."""
+    names = _other_inputs(inputs, measured)
+    context = Context(inputs.common, typed_again(names), typed_options(inputs.common))
+    sections = [snapshots_section(inputs, context)] if inputs.snapshots else []
+    if measured is not None:
+        sections.append(ncu_sections.roofline_section(measured, inputs, context))
+        missing = ncu_sections.NO_SYSTEM
+        sections.append(Section("headroom", "What there is to gain", missing=missing))
+        sections.append(capture_section(info(inputs.compute), measured.notes, context))
+    said = [one.says for one in sections if not one.is_empty and one.id != "capture"]
+    return Page(
+        title=title_of(names),
+        inputs=names,
+        verdict=" ".join(said),
+        sections=tuple(sections),
+        notes=() if measured is None else shortened(measured.notes),
+    )
+
+
+def _other_inputs(inputs: Inputs, measured: Roofline | None) -> tuple[str, ...]:
+    snapshots = (str(getattr(one, "path", one)) for one in inputs.snapshots)
+    return (*(() if measured is None else measured.inputs), *snapshots)

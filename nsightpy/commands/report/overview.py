@@ -1,0 +1,228 @@
+"""The head of the page: the verdict, the header's lines, findings, and a row per device."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from nsightpy.commands.report.questions import Context, table_of
+from nsightpy.commands.report.sentences import number, share
+from nsightpy.results import Field, Finding, Summary, Table, Value
+from nsightpy.results.page import Card, PagePicture, Section
+from nsightpy.units import counted, format_time
+
+# Smaller parts of a window are not named.
+LEAST_SHARE = 0.001
+# The parts that a window divides into, as the verdict names them.
+PARTS = (
+    ("compute_ns", "compute"),
+    ("exposed_communication_ns", "communicate alone"),
+    ("copy_only_ns", "copy alone"),
+    ("idle_ns", "are idle"),
+)
+_SHARES = (
+    ("busy_share", "busy_ns"),
+    ("compute_share", "compute_ns"),
+    ("exposed_communication_share", "exposed_communication_ns"),
+    ("copy_only_share", "copy_only_ns"),
+    ("idle_share", "idle_ns"),
+)
+DEVICE_FIELDS = (
+    Field("rank", "id"),
+    Field("device", "id"),
+    Field("host", "text"),
+    Field("window_ns", "ns"),
+    *(Field(name, "ratio", 4) for name, _ in _SHARES),
+)
+_CAUSE_FIELDS = ("launch_bound_ns", "host_gap_ns", "sync_drain_ns", "first_launch_ns")
+DEVICES_HELP = (
+    "The window is the steady iterations where there are some, else the time from a device's first "
+    "to its last operation. busy: anything ran; compute: a kernel that is no communication ran; "
+    "the other parts are what no compute hides. compute, communication alone, copies alone and "
+    "idle do not overlap."
+)
+# Where the page shows more of a finding; others are about the capture.
+SECTIONS = {
+    "launch-bound": "launch-queues",
+    "host-gap": "gaps",
+    "sync-drain": "sync-waits",
+    "first-launch": "gaps",
+    "allocation": "gaps",
+    "exposed-h2d": "memory",
+    "exposed-d2h": "memory",
+    "exposed-d2d": "memory",
+    "pageable-copies": "memory",
+    "many-small-copies": "memory",
+    "unified-memory": "memory",
+    "small-kernels": "kernels",
+    "small-grid": "kernels",
+    "tiny-blocks": "kernels",
+    "fp32-gemm": "kernels",
+    "unfused-elementwise": "kernels",
+    "dominating-kernel": "kernels",
+    "serialised-streams": "launch-queues",
+    "exposed-communication": "collectives",
+    "slow-collectives": "collectives",
+    "straggler": "ranks",
+    "imbalance": "imbalance",
+    "startup-dominates": "iterations",
+    "no-steady-state": "iterations",
+    "healthy": "kernels",
+}
+
+
+def verdict_of(summary: Summary) -> str:
+    """How the devices spent their time, and the first finding, in two sentences."""
+    records = summary.sections["breakdown"].records()
+    whole = sum(number(one["window_ns"]) for one in records)
+    first = next(iter(summary.findings), None)
+    if not whole:
+        return (
+            f"{first.text[:1].upper()}{first.text[1:]}." if first else "No GPU work was recorded."
+        )
+    parts = [
+        f"{word} {share(number_sum(records, name), whole)}"
+        for name, word in PARTS
+        if number_sum(records, name) >= LEAST_SHARE * whole
+    ]
+    who = f"The {len(records)} devices" if len(records) > 1 else "The device"
+    if len(records) == 1:
+        words = {"compute": "computes", "communicate alone": "communicates alone"}
+        words |= {"copy alone": "copies alone", "are idle": "is idle"}
+        parts = [_replaced(part, words) for part in parts]
+    steady = summary.header.get("steady")
+    when = " of the steady state" if steady else " of the time"
+    text = f"{who} {listed(parts)}{when}."
+    if first is not None:
+        text += f" {_first(first)}"
+    elif summary.findings == ():
+        text += " Nothing stands out: no check finds 1 % of a device's window."
+    return text
+
+
+def _first(one: Finding) -> str:
+    bound = bound_of(one)
+    return f"First of all: {one.name}{f', {bound}' if bound else ''}."
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    word = next(word for word in words if text.startswith(word))
+    return words[word] + text[len(word) :]
+
+
+def number_sum(records: list[dict[str, Value]], name: str) -> float:
+    return sum(number(one[name]) for one in records)
+
+
+def listed(parts: list[str]) -> str:
+    """a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def facts_of(summary: Summary) -> list[tuple[str, str]]:
+    """The lines of the header: which GPUs, who ran, the capture, what the figures are about."""
+    head = summary.header
+    duration = head["duration_ns"]
+    ran = [
+        counted(int(number(head["processes"])), "process", "processes"),
+        counted(int(number(head["devices"])), "device"),
+        *([counted(int(number(head["ranks"])), "rank")] if head["ranks"] else []),
+    ]
+    when = str(head["start_utc"] or "")[:19].replace("T", " ")
+    version = str(head["tool_version"] or "")
+    capture = [
+        *([format_time(number(duration))] if duration is not None else []),
+        *([f"{when} UTC"] if when else []),
+        *([f"nsys {version}" if version[:1].isdigit() else version] if version else []),
+    ]
+    hosts = f" on {head['hosts']}" if head["hosts"] else ""
+    lines = [
+        ("GPU", str(head["gpu"] or "unknown")),
+        ("Ran", f"{', '.join(ran)}{hosts}"),
+        ("Capture", ", ".join(capture) or "no times or versions in the export"),
+        ("Kernels", f"{int(number(head['kernels'])):,}"),
+    ]
+    about = "; ".join(str(head[name]) for name in ("steady", "before") if head.get(name))
+    return [*lines, *([("Overview of", about)] if about else [])]
+
+
+def cards_of(summary: Summary) -> tuple[Card, ...]:
+    """The findings, each with its bound and place in words."""
+    return tuple(
+        Card(one, bound_of(one), where_of(one), SECTIONS.get(one.id, "capture"))
+        for one in summary.findings
+    )
+
+
+def bound_of(one: Finding) -> str:
+    """What could be gained at most; empty where no bound is known."""
+    if one.recoverable_ns is None:
+        return ""
+    each = " per iteration" if one.window == "steady" else ""
+    time = f"{format_time(one.recoverable_ns)}{each}"
+    if one.recoverable_share is None:
+        return f"at most {time}"
+    return f"at most {share(one.recoverable_share, 1)} ({time})"
+
+
+def where_of(one: Finding) -> str:
+    parts = []
+    if one.rank is not None:
+        parts.append(f"rank {one.rank}")
+    if one.device is not None:
+        parts.append(f"device {one.device}")
+    if one.start_ns is not None:
+        parts.append(f"at {format_time(one.start_ns)}")
+    if one.duration_ns is not None:
+        parts.append(f"for {format_time(one.duration_ns)}")
+    return ", ".join(parts)
+
+
+def devices_section(summary: Summary, context: Context) -> Section:
+    """How each device's time divides, and why it was idle."""
+    budgets, idle = summary.sections["breakdown"], summary.sections["idle"]
+    section = Section("devices", "Where the time went", help=DEVICES_HELP)
+    if not budgets.rows:
+        missing = "No device did anything: the capture holds no GPU work."
+        return Section("devices", section.title, missing=missing)
+    causes = {(row[0], row[1]): dict(zip(idle.columns, row, strict=True)) for row in idle.rows}
+    hosts = {(row[0], row[3]): row[2] for row in summary.sections["ranks"].rows}
+    known = [name for name in _CAUSE_FIELDS if name in idle.columns]
+    known += [name for name in idle.columns[3:] if name not in known]
+    rows = []
+    for one in budgets.records():
+        at = (one["rank"], one["device"])
+        window = number(one["window_ns"])
+        shares = [number(one[name]) / window if window else None for _, name in _SHARES]
+        cause = causes.get(at, {})
+        rows.append(
+            (*at, hosts.get(at), one["window_ns"], *shares, *(cause.get(name) for name in known))
+        )
+    fields = (*DEVICE_FIELDS, *(Field(name, "ns") for name in known))
+    table = Table("breakdown", fields, tuple(rows), summary.inputs)
+    main = tuple(field.name for field in DEVICE_FIELDS)
+    drawn = replace(budgets, inputs=summary.inputs)
+    return Section(
+        "devices",
+        section.title,
+        says=_least_busy(table),
+        help=DEVICES_HELP,
+        tables=(replace(table_of("devices", table, main, most=256), keeps=128),),
+        pictures=(
+            PagePicture("devices", "breakdown", drawn, "Each bar is the window of one device."),
+        ),
+        command=context.command("breakdown"),
+    )
+
+
+def _least_busy(table: Table) -> str:
+    records = table.records()
+    shares = [number(one["idle_share"]) for one in records]
+    if len(records) == 1:
+        return f"The device is idle {share(shares[0], 1)} of its window."
+    worst = records[shares.index(max(shares))]
+    where = f"device {worst['device']}" if worst["rank"] is None else f"rank {worst['rank']}"
+    low, high = share(min(shares), 1), share(max(shares), 1)
+    if low == high:
+        return f"All devices are idle {high} of their window."
+    return f"Devices are idle between {low} and {high} of their window, {where} the most."

@@ -1,0 +1,121 @@
+"""A section of the page is a question: what is asked, what the answer says, how it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from nsightpy.commands.report.one_pass import OnePass
+from nsightpy.errors import ReportError
+from nsightpy.query.capture_advice import for_kind
+from nsightpy.query.request import Common
+from nsightpy.rank_set import RankSet
+from nsightpy.results import Table
+from nsightpy.results.page import PagePicture, PageTable, Section
+
+MOST_ROWS = 100
+MOST_NOTES = 12
+LONGEST_REASON = 400
+
+
+@dataclass(frozen=True)
+class Question:
+    """One section: `ask` answers with a table, `says` puts it into a sentence.
+
+    `main` are the columns that are shown first, `picture` the kind of picture drawn of the answer,
+    `absent` what is said where nothing was found and no note says why. `show` says whether an
+    answer with rows is worth showing.
+    `most` rows are shown, 0: only the picture. `command` is typed for the same.
+    """
+
+    id: str
+    title: str
+    ask: Callable[..., Table]
+    says: Callable[[Table], str]
+    help: str
+    absent: str
+    main: tuple[str, ...] = ()
+    picture: str = ""
+    caption: str = ""
+    most: int = MOST_ROWS
+    show: Callable[[Table], bool] = bool
+    command: str = ""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What all questions share: the options, the reports as typed, the notes on all of them."""
+
+    common: Common
+    typed: str
+    options: str = ""
+    general: frozenset[str] = frozenset()
+
+    def with_notes(self, notes: Iterable[str]) -> Context:
+        """The same where these notes are said of all of the reports."""
+        return replace(self, general=frozenset(notes))
+
+    def command(self, name: str) -> str:
+        """The command line of a command, or of one with options of its own, about these reports."""
+        command, *own = name.split()
+        parts = ("nsightpy", command, self.typed, *own, self.options)
+        return " ".join(part for part in parts if part)
+
+
+def answer(ranks: OnePass, question: Question, common: Common) -> Table | ReportError:
+    """What the command says; the error where the reports do not hold what it needs."""
+    try:
+        return question.ask(ranks, **common)
+    except ReportError as error:
+        return error
+
+
+def section_of(question: Question, found: Table | ReportError, context: Context) -> Section:
+    """The section that shows an answer, or says why there is nothing to show."""
+    section = Section(question.id, question.title, help=question.help)
+    if isinstance(found, ReportError):
+        advice = f" {found.advice[0].upper()}{found.advice[1:]}" if found.advice else ""
+        return replace(section, missing=f"The capture {found.problem}.{advice}")
+    notes = tuple(note for note in found.notes if note not in context.general)
+    if not (found.rows and question.show(found)):
+        why = " ".join(notes[:2])
+        return replace(section, missing=why if 0 < len(why) <= LONGEST_REASON else question.absent)
+    pictures: tuple[PagePicture, ...] = ()
+    if question.picture:
+        pictures = (PagePicture(question.id, question.picture, found, question.caption),)
+    return replace(
+        section,
+        says=question.says(found),
+        tables=(table_of(question.id, found, question.main, question.most),)
+        if question.most
+        else (),
+        pictures=pictures,
+        notes=shortened(notes),
+        command=context.command(question.command or question.id),
+    )
+
+
+def table_of(
+    name: str, found: Table, main: tuple[str, ...] = (), most: int = MOST_ROWS, title: str = ""
+) -> PageTable:
+    """The first rows of a table, and how many there are in all; columns without figures go."""
+    known = [
+        place
+        for place, field in enumerate(found.fields)
+        if any(row[place] is not None for row in found.rows[:most])
+    ]
+    rows = tuple(tuple(row[place] for place in known) for row in found.rows[:most])
+    kept = Table(found.command, tuple(found.fields[place] for place in known), rows, found.inputs)
+    return PageTable(name, kept, title, main, len(found.rows))
+
+
+def shortened(notes: Sequence[str]) -> tuple[str, ...]:
+    """The first dozen of notes, the others counted."""
+    more = len(notes) - MOST_NOTES
+    return (*notes[:MOST_NOTES], f"{more} more notes") if more > 1 else tuple(notes)
+
+
+def general_notes(ranks: RankSet) -> list[str]:
+    """What every command says about these reports, in the words of their tool."""
+    kind = ranks.reports[0].kind
+    return [for_kind(note, kind) for note in ranks.notes]

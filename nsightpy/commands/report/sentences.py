@@ -1,0 +1,271 @@
+"""What an answer says, in one sentence: the first thing to know of a table."""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from nsightpy.names import function_name
+from nsightpy.results import Histogram, Table, Value
+from nsightpy.units import counted, format_bytes, format_time, significant
+
+Record: TypeAlias = dict[str, Value]
+LONGEST_NAME = 60
+HALF = 0.5
+# A wait of less of a collective's time is not worth a word.
+LEAST_WAIT = 0.01
+
+
+def kernels(table: Table) -> str:
+    """Which kernel takes most, and how few make most of the time."""
+    shares = [number(value) for value in table.column("Time (%)")]
+    first = called(table.records()[0]["Name"])
+    whole, few = 0.0, len(shares)
+    for place, share in enumerate(shares, start=1):
+        whole += share
+        if whole >= 90.0:
+            few = place
+            break
+    rest = f"; {few} of {counted(len(shares), 'kernel')} take 90 %" if len(shares) > 2 else ""
+    return f"{first} takes {significant(shares[0])} % of the time of all kernels{rest}."
+
+
+def operators(table: Table) -> str:
+    first = table.records()[0]
+    whole = sum(number(value) for value in table.column("device_self_ns"))
+    own = number(first["device_self_ns"])
+    if not whole:
+        host = format_time(number(first["host_self_ns"]))
+        return f"{called(first['operator'])} takes the most host time itself: {host}."
+    return (
+        f"{called(first['operator'])} launched {share(own, whole)} of the device time that "
+        f"operators launched: {format_time(own)} in {counted(int(number(first['calls'])), 'call')}."
+    )
+
+
+def modules(table: Table) -> str:
+    outer = [one for one in table.records() if "/" not in str(one["module"])]
+    first = max(outer or table.records(), key=lambda one: number(one["device_total_ns"]))
+    inside = [
+        one for one in table.records() if str(one["module"]).startswith(f"{first['module']}/")
+    ]
+    part = share(number(first["share_of_device_time"]), 1)
+    text = f"{called(first['module'])} launched {part} of the device time"
+    if not inside:
+        return f"{text}."
+    most = max(inside, key=lambda one: number(one["device_self_ns"]))
+    own = share(number(most["device_self_ns"]), number(first["device_total_ns"]))
+    return f"{text}; {called(most['module'])} has the most of its own, {own}."
+
+
+def steps(table: Table) -> str:
+    records = table.records()
+    kinds = dict.fromkeys(str(one["phase"]) for one in records)
+    parts = []
+    for kind in kinds:
+        times = sorted(number(one["busy_ns"]) for one in records if one["phase"] == kind)
+        middle = format_time(times[len(times) // 2])
+        parts.append(f"{counted(len(times), f'{kind} step')} with {middle} of GPU time")
+    return f"{', '.join(parts)} (medians)."
+
+
+def graphs(table: Table) -> str:
+    first = table.records()[0]
+    return (
+        f"Graph {first['graph']} of {place(first)} takes the most time: "
+        f"{counted(int(number(first['replays'])), 'replay')} of "
+        f"{format_time(number(first['replay_med_ns']))}, launched in "
+        f"{format_time(number(first['launch_med_ns']))} each (medians)."
+    )
+
+
+def collectives(table: Table) -> str:
+    first = table.records()[0]
+    size = f" of {format_bytes(number(first['bytes']))}" if first["bytes"] is not None else ""
+    speed = first["busbw_gb_per_s"]
+    rate = f" at a bus bandwidth of {significant(number(speed))} GB/s" if speed else ""
+    median, wait = number(first["duration_med_ns"]), number(first["jitter_med_ns"])
+    beyond = f"; a rank waits {format_time(wait)} beyond the transfer"
+    waited = beyond if wait >= LEAST_WAIT * median else ""
+    late = first["last_rank"]
+    last = f", last of all most often rank {late}" if late is not None else ""
+    return (
+        f"{first['operation']}{size} takes the most time: median "
+        f"{format_time(median)}{rate}{waited}{last}."
+    )
+
+
+def utilization(table: Table) -> str:
+    devices: dict[tuple[Value, Value], list[float]] = {}
+    for one in table.records():
+        if one["busy_share"] is not None:
+            devices.setdefault((one["rank"], one["device"]), []).append(number(one["busy_share"]))
+    quiet = {at: sum(busy < HALF for busy in found) / len(found) for at, found in devices.items()}
+    if not any(quiet.values()):
+        return "Every device was busy for more than half of each moment."
+    worst = max(quiet, key=lambda at: quiet[at])
+    where = place({"rank": worst[0], "device": worst[1]}).capitalize()
+    return f"{where} is less than half busy in {share(quiet[worst], 1)} of the moments."
+
+
+def histogram(table: Table) -> str:
+    modes = table.modes if isinstance(table, Histogram) else ()
+    several = [one for one in modes if len(one.medians_ns) > 1]
+    if not several:
+        return "Each of the kernels with the most time gathers around one duration."
+    first = several[0]
+    parts = [
+        f"{format_time(median)} ({share(count, first.instances)})"
+        for median, count in zip(first.medians_ns, first.counts, strict=True)
+    ]
+    return f"{called(first.name)} gathers around {', '.join(parts)}."
+
+
+def pace(table: Table) -> str:
+    times = sorted(number(value) for value in table.column("duration_ns"))
+    middle, name = times[len(times) // 2], called(table.column("name")[0])
+    most = (
+        f"; the longest instance takes {significant(times[-1] / middle)} times that"
+        if middle
+        else ""
+    )
+    return f"{name}: {counted(len(times), 'instance')} of {format_time(middle)} (median){most}."
+
+
+def ranks(table: Table) -> str:
+    records = table.records()
+    late = [one for one in records if one.get("straggler")]
+    waits = [number(one["wait_ns"]) for one in records if one["wait_ns"] is not None]
+    most = f" Ranks wait for others up to {format_time(max(waits))}." if waits else ""
+    if late:
+        part = late[0]["arrived_last_share"]
+        often = f" in {100 * number(part):.0f} % of all collectives" if part is not None else ""
+        return f"The others wait for rank {late[0]['rank']}: it arrives last{often}.{most}"
+    return f"No rank makes the others wait as a rule.{most}"
+
+
+def imbalance(table: Table) -> str:
+    first = max(table.records(), key=lambda one: number(one["max_over_mean"]))
+    return (
+        f"{called(first['name'])} differs most between ranks: rank {first['slowest_rank']} spends "
+        f"{significant(number(first['max_over_mean']))} times the mean on it."
+    )
+
+
+def iterations(table: Table) -> str:
+    records = table.records()
+    steady = [one for one in records if one["phase"] == "steady"] or records
+    times = sorted(number(one["duration_ns"]) for one in steady)
+    middle = times[len(times) // 2]
+    count = len({one["iteration"] for one in steady})
+    word = "steady iteration" if steady[0]["phase"] == "steady" else "iteration"
+    spread = f" ({format_time(times[0])} to {format_time(times[-1])})" if len(times) > 1 else ""
+    idle = sum(number(one["idle_ns"]) for one in steady)
+    part = share(idle, sum(times))
+    return f"{counted(count, word)} of {format_time(middle)}{spread}; idle {part} of that."
+
+
+def ranges(table: Table) -> str:
+    first = table.records()[0]
+    gpu, host = number(first["total_projected_ns"]), number(first["total_range_ns"])
+    if not gpu:
+        return f"No range launched GPU work itself; {called(first['range'])} is the longest."
+    part = first["share_of_busy"]
+    busy = f", {100 * number(part):.0f} % of the busy time" if part else ""
+    return (
+        f"{called(first['range'])} has the most GPU time: {format_time(gpu)}{busy}, in "
+        f"{format_time(host)} on the host."
+    )
+
+
+def gaps(table: Table) -> str:
+    first = table.records()[0]
+    where = place(first)
+    part = f"{share(number(first['share_of_window']), 1)} of its window"
+    cause = f", {first['cause']}" if first["cause"] not in (None, "") else ""
+    length = format_time(number(first["duration_ns"]))
+    return f"The longest idle interval: {length} on {where}, {part}{cause}."
+
+
+def memory(table: Table) -> str:
+    first = table.records()[0]
+    speed, size = first.get("throughput_gb_per_s"), number(first["Total (MB)"])
+    rate = f" at {significant(number(speed))} GB/s" if speed and size else ""
+    name = str(first["Operation"]).strip("[]")
+    amount = f", {format_bytes(size * 1e6)}{rate}" if size else ""
+    return f"{name} takes the most time: {format_time(number(first['Total Time (ns)']))}{amount}."
+
+
+def memory_usage(table: Table) -> str:
+    first = max(table.records(), key=lambda one: number(one["peak_bytes"]))
+    held = number(first["at_peak_bytes"])
+    who = f"; {called(first['allocated_by'])} holds {format_bytes(held)} of it" if held else ""
+    return f"The peak is {format_bytes(number(first['peak_bytes']))} on {place(first)}{who}."
+
+
+def launches(table: Table) -> str:
+    first = max(table.records(), key=lambda one: number(one["count"]))
+    return (
+        f"{called(first['name'])} is launched most often, {number(first['count']):,.0f} times: the "
+        f"call takes {format_time(number(first['api_med_ns']))}, then it waits "
+        f"{format_time(number(first['queue_med_ns']))} in the queue and runs "
+        f"{format_time(number(first['kernel_med_ns']))} (medians)."
+    )
+
+
+def queues(table: Table) -> str:
+    first = max(table.records(), key=lambda one: number(one["launch_bound_ns"]))
+    if not number(first["launch_bound_ns"]):
+        return "No stream waited for its launches: work was queued ahead."
+    lost = format_time(number(first["launch_bound_ns"]))
+    part = share(number(first["launch_bound_ns"]), number(first["window_ns"]))
+    return f"Stream {first['stream']} of {place(first)} waited {lost} for launches, {part}."
+
+
+def sync_waits(table: Table) -> str:
+    first = max(table.records(), key=lambda one: number(one["device_idle_ns"]))
+    lost = number(first["device_idle_ns"])
+    if not lost:
+        return "No synchronising call left a device idle."
+    return (
+        f"{first['api']} leaves {place(first)} idle for {format_time(lost)}, "
+        f"in {counted(int(number(first['calls'])), 'call')}."
+    )
+
+
+def api(table: Table) -> str:
+    first = table.records()[0]
+    return (
+        f"{called(first['Name'])} takes {significant(number(first['Time (%)']))} % of the time in "
+        f"API calls: {format_time(number(first['Total Time (ns)']))}."
+    )
+
+
+def metrics(table: Table) -> str:
+    several = len({one["range"] for one in table.records()})
+    return f"Sampled GPU metrics inside {counted(several, 'range')}."
+
+
+def place(record: Record) -> str:
+    """The rank, or else the device, that a row is about."""
+    rank, device = record.get("rank"), record.get("device")
+    return f"device {device}" if rank is None else f"rank {rank}"
+
+
+def called(name: Value, width: int = LONGEST_NAME) -> str:
+    """A kernel's or range's name in a sentence."""
+    text = str(name)
+    short = function_name(text) if "(" in text or "<" in text else text
+    return short if len(short) <= width else f"{short[: width - 1]}…"
+
+
+def share(part: float, whole: float) -> str:
+    """A part of a whole in per cent."""
+    value = 100 * part / whole if whole else 0.0
+    if 0 < value < 0.1:
+        return f"{significant(value, 1)} %"
+    return f"{value:.0f} %" if value >= 9.5 or not value else f"{value:.1f} %"
+
+
+def number(value: Value) -> float:
+    """A figure of a table; 0 where it is absent."""
+    return float(value) if isinstance(value, int | float) else 0.0

@@ -1,0 +1,1 @@
+"""A report page as one offline file."""

@@ -1,0 +1,153 @@
+"""A report page as one offline file: readable without scripts, and allowed to load nothing.
+
+The policy names the page's one script and one style by hash; free text is escaped by the
+templates, and only ever becomes text. Without a timeline the file has at most LIMIT bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib import resources
+from typing import Any, BinaryIO
+
+import jinja2
+from markupsafe import Markup
+
+from nsightpy.render.escape import printable
+from nsightpy.render.inline import policy_hash, script_json
+from nsightpy.render.page.columns import columns_of
+from nsightpy.render.page.data import page_data
+from nsightpy.render.page.pictures import drawn
+from nsightpy.render.page.timeline import embedded, timeline_hashes
+from nsightpy.results import Table
+from nsightpy.results.page import Page, PageTable, Section
+
+LIMIT = 1_000_000
+LARGEST_PICTURE = 300_000
+# Tables are cut to so many rows, the first number with which the page is small enough.
+ROWS = (256, 100, 60, 30, 12, 4)
+# Where the timeline goes: no text can say this, since its < is escaped.
+_LATER = "<!--timeline-->"
+
+
+@dataclass(frozen=True)
+class _Assets:
+    """The style and script of a page, and the policy that allows them only."""
+
+    style: str
+    script: str
+
+    def policy(self, *, timeline: bool, images: bool) -> str:
+        """The policy; `images`: pictures hold bitmaps, inside the file as all else."""
+        scripts, styles = [policy_hash(self.script)], [policy_hash(self.style)]
+        types = "'none'"
+        if timeline:
+            script, style = timeline_hashes()
+            scripts.append(script)
+            styles.append(style)
+            types = "nsightpy"
+        rules = {
+            "default-src": "'none'",
+            "script-src": " ".join(f"'{one}'" for one in scripts),
+            "style-src": " ".join(f"'{one}'" for one in styles),
+            **({"img-src": "data:"} if images else {}),
+            "base-uri": "'none'",
+            "form-action": "'none'",
+            "require-trusted-types-for": "'script'",
+            "trusted-types": types,
+        }
+        return "; ".join(f"{name} {value}" for name, value in rules.items())
+
+
+def write_page(page: Page, file: BinaryIO) -> None:
+    """Write the page, with the timeline where it has one."""
+    before, after = page_text(page)
+    file.write(before.encode())
+    if page.timeline is not None:
+        embedded(page.timeline, file)
+    file.write(after.encode())
+
+
+def page_text(page: Page) -> tuple[str, str]:
+    """The page before and after its timeline, cut so that it has at most LIMIT bytes.
+
+    First tables lose rows, then the largest pictures go.
+    """
+    pictures: dict[str, Markup | None] = {
+        one.id: drawn(one, LARGEST_PICTURE) for section in page.shown for one in section.pictures
+    }
+    text = ""
+    for rows, left_out in _cuts(pictures):
+        kept = {name: None if name in left_out else one for name, one in pictures.items()}
+        text = _rendered(_cut(page, rows), kept)
+        if len(text.encode()) <= LIMIT:
+            break
+    before, _, after = text.partition(_LATER)
+    return before, after
+
+
+def _cuts(pictures: Mapping[str, Markup | None]) -> Iterator[tuple[int, Sequence[str]]]:
+    """How many rows tables keep, and which pictures go, from least to most."""
+    yield from ((rows, ()) for rows in ROWS)
+    largest = sorted(pictures, key=lambda name: -len(pictures[name] or ""))
+    yield from ((ROWS[-1], largest[: count + 1]) for count in range(len(largest)))
+    yield 0, largest
+
+
+def _cut(page: Page, rows: int) -> Page:
+    def shorter(shown: PageTable) -> PageTable:
+        table: Table = replace(shown.table, rows=shown.table.rows[: max(rows, shown.keeps)])
+        return replace(shown, table=table)
+
+    def cut(section: Section) -> Section:
+        return replace(section, tables=tuple(map(shorter, section.tables)))
+
+    return replace(page, sections=tuple(map(cut, page.sections)))
+
+
+def _rendered(page: Page, pictures: dict[str, Markup | None]) -> str:
+    assets = _assets()
+    return (
+        _environment()
+        .get_template("page.html")
+        .render(
+            page=page,
+            policy=assets.policy(
+                timeline=page.timeline is not None,
+                images=any("<image" in (one or "") for one in pictures.values()),
+            ),
+            style=Markup(assets.style),
+            script=Markup(assets.script),
+            data=Markup(script_json(page_data(page))),
+            later=Markup(_LATER),
+            pictures=pictures,
+            columns_of=columns_of,
+        )
+    )
+
+
+@cache
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FunctionLoader(_source),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_finalized,
+    )
+
+
+def _finalized(value: Any) -> Any:
+    """Every text that a template shows, on one line and without hidden characters."""
+    return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _assets() -> _Assets:
+    return _Assets(_source("page.css"), f'"use strict";\n{_source("page.js")}')
+
+
+def _source(name: str) -> str:
+    return (resources.files("nsightpy.render.page") / "html" / name).read_text(encoding="utf-8")

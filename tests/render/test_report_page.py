@@ -1,0 +1,390 @@
+"""The page that is sent: harmless, self-contained, readable without scripts, small."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import hashlib
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulator import TrainingJob
+
+import nsightpy
+from nsightpy.render.page.columns import columns_of
+from nsightpy.render.page.page import LIMIT, page_text, write_page
+from nsightpy.render.page.svg import short_path
+from nsightpy.results import Field, Table
+from nsightpy.results.page import Page, PageTable, Section
+from tests.support.browser import Browser, browser, find_chromium
+from tests.support.hostile_export import HOSTILE, SECRET, hostile_report
+from tests.support.html_page import Document
+from tests.support.reports import ROOT, ask
+
+SAMPLES = ROOT / "sample_reports"
+TRAINING = SAMPLES / "training_4rank"
+INPUTS = (TRAINING, SAMPLES / "training_4rank.ncu.csv", SAMPLES / "training_memory.pickle")
+needs_chromium = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    ask("report", *INPUTS, "-o", path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def made() -> Page:
+    return nsightpy.report(list(INPUTS))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("hostile")
+    path = folder / "report.html"
+    ask("report", hostile_report(folder), "--timeline", "-o", path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser(1280, 900) as found:
+        yield found
+
+
+def policy_of(document: Document) -> dict[str, str]:
+    (meta,) = [one for one in document.all("meta") if "http-equiv" in one.attributes]
+    rules = (rule.strip().split(" ", 1) for rule in meta.attributes["content"].split(";"))
+    return {rule[0]: rule[1] for rule in rules}
+
+
+def test_the_page_may_load_nothing(page: Path) -> None:
+    document = Document(page.read_text())
+    rules = policy_of(document)
+    assert rules["default-src"] == "'none'"
+    assert set(rules) & {"connect-src", "font-src", "frame-src"} == set()
+    assert rules.get("img-src", "data:") == "data:"  # heat maps are bitmaps in the file
+    scripts = [one for one in document.all("script") if "type" not in one.attributes]
+    for elements, rule in ((scripts, "script-src"), (document.all("style"), "style-src")):
+        (code,) = elements
+        digest = hashlib.sha256("".join(code.parts).encode()).digest()
+        assert rules[rule] == f"'sha256-{base64.b64encode(digest).decode()}'"
+    for one in document.elements:
+        assert not {"style", "src", "srcdoc", "action"} & set(one.attributes), one
+        assert not [name for name in one.attributes if name.startswith("on")], one
+        for name in ("href", "xlink:href"):
+            inside = "data:image/png;base64," if one.tag == "image" else "#"
+            assert one.attributes.get(name, inside).startswith(inside), one
+    code = "".join(scripts[0].parts)
+    sinks = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|https?:"
+    assert not re.search(sinks, code)
+    assert not re.search(r"@import|url\(", "".join(document.all("style")[0].parts))
+
+
+def test_everything_is_readable_without_scripts(page: Path, made: Page) -> None:
+    document = Document(page.read_text())
+    text = document.all("main")[0].text
+    assert made.verdict in text
+    links = {one.attributes["href"] for one in document.all("a")}
+    for section in made.shown:
+        place = document.by_id(section.id)
+        assert section.says in place.text
+        assert f"#{section.id}" in links
+        headings = [one.text for one in document.all("h2") if one.inside(section.id)]
+        assert headings == [section.title]
+    for section in made.absent:
+        assert section.missing.replace("`", "") in text
+    for card in made.cards:
+        assert card.bound in text
+        assert card.finding.next_command in text
+    for name, says in made.passed:
+        assert f"{name} {says}" in document.by_id("passed").text
+    ids = [one.attributes["id"] for one in document.elements if "id" in one.attributes]
+    assert len(ids) == len(set(ids))
+    assert {link[1:] for link in links} <= set(ids)
+
+
+def test_every_picture_is_inside(page: Path, made: Page) -> None:
+    document = Document(page.read_text())
+    pictures = [one for one in document.all("svg") if "picture" in one.attributes["class"]]
+    wanted = sum(len(one.pictures) for one in made.shown)
+    assert len(pictures) == wanted == 11
+    ids = {one.attributes["id"] for one in document.elements if "id" in one.attributes}
+    for one in document.elements:
+        for value in one.attributes.values():
+            assert set(re.findall(r"url\(#([^)]+)\)", value)) <= ids
+        if one.tag == "use":
+            assert one.attributes["xlink:href"][1:] in ids
+
+
+def test_the_data_are_those_of_the_tables(page: Path) -> None:
+    data = Document(page.read_text()).data
+    assert data["schema"] == "nsightpy.report/1"
+    sections = {one["id"]: one for one in data["sections"]}
+    table = sections["kernels"]["tables"][0]
+    told = nsightpy.kernels(str(TRAINING))
+    names = [column["name"] for column in table["columns"]]
+    assert names == list(told.columns)
+    assert [tuple(row) for row in table["rows"]] == list(told.rows)
+    assert data["findings"][0]["id"] == "straggler"
+    assert sections["operators"]["missing"]
+
+
+def test_the_same_reports_give_the_same_bytes(page: Path, made: Page) -> None:
+    again = io.BytesIO()
+    write_page(made, again)
+    assert again.getvalue() == page.read_bytes()
+    assert len(again.getvalue()) < LIMIT
+
+
+def test_64_ranks_make_a_small_page(tmp_path: Path) -> None:
+    job = tmp_path / "job"
+    job.mkdir()
+    TrainingJob(
+        name="many",
+        report_per="node",
+        tensor=8,
+        data=8,
+        ranks_per_node=8,
+        iterations=2,
+        warmup=1,
+        layers=1,
+        buckets=1,
+    ).write(job)
+    text = "".join(page_text(nsightpy.report(job)))
+    assert len(text.encode()) <= LIMIT
+    document = Document(text)
+    rows = [one for one in document.all("tr") if one.inside("devices")]
+    assert len(rows) == 65
+    assert policy_of(document)["default-src"] == "'none'"
+
+
+def test_a_page_that_is_too_large_loses_rows_and_says_so() -> None:
+    fields = (Field("Name", "text"), Field("Total Time (ns)", "ns"))
+    rows = tuple((f"kernel_{number}_" + "x" * 4000, number) for number in range(100))
+    shown = PageTable("kernels", Table("kernels", fields, rows), total=100)
+    section = Section("kernels", "Kernels", tables=(shown,) * 4, command="nsightpy kernels")
+    before, after = page_text(Page("big", ("big",), "verdict", sections=(section,)))
+    assert len(before.encode()) + len(after.encode()) <= LIMIT
+    assert "and 40 more" in before or "and 70 more" in before
+
+
+def test_hostile_names_stay_text(hostile: Path) -> None:
+    text = hostile.read_text()
+    document = Document(text)
+    kinds = [one.attributes.get("type", "code") for one in document.all("script")]
+    assert kinds == ["application/json", "application/json", "code"]
+    assert not document.all("img")
+    assert document.all("b") == document.all("iframe") == []
+    names = [row[-1] for row in _table(document, "kernels")["rows"]]
+    assert any(name.startswith(HOSTILE[0]) for name in names)
+    assert any("\\x1b" in name and "\\u202e" in name for name in names)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "{{ 7 * 7 }}" in document.by_id("kernels").text
+
+
+def test_no_secret_is_in_the_page(hostile: Path) -> None:
+    text = hostile.read_text()
+    assert SECRET not in text
+    assert "TOKEN" not in text
+
+
+def _table(document: Document, name: str) -> dict[str, list[list[str]]]:
+    sections = {one["id"]: one for one in document.data["sections"]}
+    found: dict[str, list[list[str]]] = sections[name]["tables"][0]
+    return found
+
+
+def fetched(chromium: Browser, before: int) -> list[str]:
+    """What was asked for since: what lies inside the file is not."""
+    return [one for one in chromium.requests[before:] if not one.startswith("data:")]
+
+
+@needs_chromium
+def test_the_page_in_a_browser(page: Path, chromium: Browser) -> None:
+    before, said = len(chromium.requests), len(chromium.messages)
+    facts = chromium.open(page)
+    assert chromium.messages[said:] == []
+    assert fetched(chromium, before) == [page.resolve().as_uri()]
+    assert facts["tables"] == len(list(Document(page.read_text()).all("table")))
+    assert chromium.run("document.documentElement.scrollWidth <= innerWidth")
+
+
+def shown_rows(chromium: Browser, table: str, column: int) -> list[str]:
+    found: list[str] = chromium.run(
+        f"[...document.querySelectorAll('[data-table={table}] tbody tr')]"
+        f".filter((row) => row.offsetParent).map((row) => row.cells[{column}].textContent)"
+    )
+    return found
+
+
+@needs_chromium
+def test_tables_sort_and_filter(page: Path, chromium: Browser) -> None:
+    chromium.open(page)
+    table = "document.querySelector('[data-table=kernels]')"
+    assert len(shown_rows(chromium, "kernels", 0)) == 12
+    chromium.run(f"{table}.querySelector('div + .wide + button, .table > button').click()")
+    median = 3
+    chromium.run(f"{table}.querySelectorAll('th button')[{median}].click()")
+    down = [float(text.replace(",", "")) for text in shown_rows(chromium, "kernels", median)]
+    assert down == sorted(down, reverse=True)
+    assert len(down) == len(nsightpy.kernels(str(TRAINING)))
+    chromium.run(f"{table}.querySelectorAll('th button')[{median}].click()")
+    assert shown_rows(chromium, "kernels", median)[0] == f"{down[-1]:g}"
+    assert chromium.run(f"{table}.querySelectorAll('th')[{median}].ariaSort") == "ascending"
+    chromium.run(f"{table}.querySelectorAll('th button')[5].click()")
+    chromium.run(
+        f"(() => {{ const input = {table}.querySelector('input.rows'); input.value = 'nvjet 192x2';"
+        " input.dispatchEvent(new Event('input')); })()"
+    )
+    assert len(shown_rows(chromium, "kernels", 5)) == 1
+    assert chromium.run(f"{table}.querySelector('.size').textContent") == "1 of 34 rows"
+
+
+@needs_chromium
+def test_search_finds_a_kernel_by_a_part_of_its_whole_name(page: Path, chromium: Browser) -> None:
+    chromium.open(page)
+    chromium.press("/")
+    assert chromium.run("document.activeElement.id") == "find"
+    for key in "nvjet_tst_192x208":
+        chromium.press(key)
+    assert all("192x208" in name for name in shown_rows(chromium, "kernels", 5))
+    assert shown_rows(chromium, "api", 0) == []
+    hits = chromium.run("document.getElementById('hits').textContent")
+    assert int(hits.split()[0]) > 3
+    counts = chromium.run(
+        "[...document.querySelectorAll('.found')].map((one) => [one.dataset.of, one.textContent])"
+    )
+    assert dict(counts)["kernels"] == "1"
+    chromium.press("Escape")
+    chromium.run("search('')")
+    assert len(shown_rows(chromium, "api", 0)) == 12
+
+
+@needs_chromium
+def test_names_columns_csv_and_theme(page: Path, chromium: Browser) -> None:
+    chromium.open(page)
+    told = nsightpy.kernels(str(TRAINING))
+    table = "document.querySelector('[data-table=kernels]')"
+    cell = f"{table}.querySelector('td.long')"
+    short = chromium.run(f"{cell}.textContent")
+    chromium.run(f"{cell}.dispatchEvent(new KeyboardEvent('keydown', {{key: 'Enter'}}))")
+    assert chromium.run(f"{cell}.textContent") in told.column("Name")
+    chromium.run(f"{cell}.click()")
+    assert chromium.run(f"{cell}.textContent") == short
+    hidden = f"{table}.querySelector('th.more').offsetParent === null"
+    assert chromium.run(hidden) is True
+    chromium.run(f"{table}.querySelector('.columns').click()")
+    assert chromium.run(hidden) is False
+    chromium.run(f"{table}.querySelector('.csv').click()")
+    chromium.run("new Promise((done) => setTimeout(done, 100))")
+    rows = list(csv.reader(io.StringIO(chromium.run("document.body.dataset.copied"))))
+    assert rows[0] == list(told.columns)
+    assert [row[-1] for row in rows[1:]] == told.column("Name")
+    dark = chromium.run("isDark()")
+    chromium.run("document.getElementById('theme').click()")
+    assert chromium.run("isDark()") is not dark
+
+
+@needs_chromium
+def test_hostile_names_do_nothing_in_a_browser(hostile: Path, chromium: Browser) -> None:
+    said = len(chromium.messages)
+    chromium.open(hostile)
+    chromium.run("document.querySelectorAll('td.long').forEach((cell) => cell.click())")
+    chromium.run("document.querySelectorAll('.csv').forEach((button) => button.click())")
+    assert "owned" not in chromium.run("document.title")
+    assert chromium.run("document.querySelectorAll('img').length") == 0
+    assert chromium.messages[said:] == []
+
+
+@needs_chromium
+def test_a_finding_leads_to_its_place_in_the_timeline(chromium: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    ask("report", TRAINING, "--timeline", "-o", path)
+    before, said = len(chromium.requests), len(chromium.messages)
+    chromium.open(path)
+    link = "document.querySelector('.to-timeline')"
+    low, high = (int(chromium.run(f"{link}.dataset.{name}")) for name in ("from", "to"))
+    chromium.run(f"{link}.click()")
+    inner = "document.querySelector('iframe').contentWindow"
+    shown = chromium.run(
+        "new Promise((done) => { const look = () => {"
+        f" const facts = {inner}.document.body?.dataset.facts;"
+        " facts ? done(JSON.parse(facts)) : setTimeout(look, 20); }; look(); })"
+    )
+    assert shown["events"] == 14_468
+    assert shown["view"] == pytest.approx([low, high], abs=2)
+    assert chromium.messages[said:] == []
+    assert fetched(chromium, before) == [path.resolve().as_uri()]
+
+
+def test_the_command_wants_a_page(tmp_path: Path) -> None:
+    without = ask("report", TRAINING, expect=2)
+    other = ask("report", TRAINING, "-o", tmp_path / "r.pdf", expect=2)
+    assert without.stderr.startswith("nsightpy: give -o FILE.html")
+    assert "the name ends with .html" in other.stderr
+
+
+STEPS = st.tuples(st.integers(-9999, 9999), st.integers(-9999, 9999))
+
+
+@given(st.lists(st.tuples(st.lists(STEPS, min_size=2, max_size=9), st.booleans()), min_size=1))
+def test_short_paths_lead_through_the_same_points(
+    parts: list[tuple[list[tuple[int, int]], bool]],
+) -> None:
+    path = ""
+    for points, closed in parts:
+        first, *others = [f"{x / 10:g} {y / 10:g}" for x, y in points]
+        path += f"M {first} \n" + "".join(f"L {one} \n" for one in others) + "z \n" * closed
+    assert list(map(_without_repeats, _walked(short_path(path)))) == [
+        _without_repeats(points) for points, _ in parts
+    ]
+
+
+def _without_repeats(points: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    return [one for place, one in enumerate(points) if place == 0 or points[place - 1] != one]
+
+
+def _walked(path: str) -> list[list[tuple[int, int]]]:
+    """The points of a path of M, l, h, v and z, in tenths."""
+    found: list[list[tuple[int, int]]] = []
+    for command, text in re.findall(r"([Mlhvz])([^Mlhvz]*)", path):
+        numbers = [round(10 * float(one)) for one in re.findall(r"-?\d*\.?\d+", text)]
+        if command == "M":
+            found.append([(numbers[0], numbers[1])])
+        elif command != "z":
+            x, y = found[-1][-1]
+            step = {"l": numbers, "h": [*numbers, 0], "v": [0, *numbers]}[command]
+            found[-1].append((x + step[0], y + step[1]))
+    return found
+
+
+def test_columns_have_units_in_their_headings() -> None:
+    fields = (
+        Field("rank", "id"),
+        Field("busy_ns", "ns"),
+        Field("idle_share", "ratio", 4),
+        Field("peak_bytes", "bytes"),
+        Field("wide_ns", "ns"),
+        Field("Name", "text"),
+    )
+    long = "void ns::kernel<(int)4, " + "x" * 100 + ">(float *)"
+    rows = ((0, 1_500_000, 0.25, 4, 3, long), (None, None, None, 2_000_000, 5_000_000_000, "k"))
+    shown = columns_of(PageTable("t", Table("t", fields, rows), main=("Name", "rank")))
+    texts = {one.heading: [cell.text for cell in one.cells] for one in shown}
+    assert texts["busy (ms)"] == ["1.50", ""]
+    assert texts["idle (%)"] == ["25.0", ""]
+    assert texts["peak"] == ["4 B", "2.00 MB"]
+    assert texts["wide"] == ["3.00 ns", "5.00 s"]
+    assert [one.more for one in shown] == [False, False, True, True, True, True]
+    name = shown[0].cells[0]
+    assert name.full
+    assert len(name.text) <= 64
+    assert shown[0].cells[1].text == "k"
