@@ -7,8 +7,7 @@ import random
 SYSTEM = (
     *("summarize", "info", "kernels", "api", "memory", "memory-usage", "launches"),
     *("launch-queues", "sync-waits", "breakdown", "findings", "ranks", "collectives", "imbalance"),
-    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select", "compare"),
-    *("utilization", "histogram"),
+    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select", "trace", "gaps", "operators"),
 )
 COMMANDS = {
     "nsys": SYSTEM,
@@ -39,11 +38,22 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--rank-regex": (r"(\d+)", "(a+)+$", "(", r"(\d{1000000000})", "x" * 10_000),
     "--jobs": ("1", "2"),
     "--top": ("1", "0", "9" * 25),
-    "--name": ("short", "mangled", "none"),
+    "--name": ("base", "mangled", "none"),
+    "--iteration": ("steady", "0", "2-5", "-1", "9" * 30, "0-99999999999"),
+    "--communication": ("nccl", "(a+)+$", "("),
 }
 
 
-def request(kind: str, rng: random.Random) -> tuple[list[str], str]:
+MORE: dict[str, tuple[tuple[str, ...], ...]] = {
+    "kernels": (("--by", "rank,device,process,stream,grid"), ("--by", "stream")),
+    "trace": (("--api",), ("--nvtx-ranges",), ("--launches",), ("--top", "5")),
+    "select": (("--script", "slurm"), ("--coverage", "1"), ("--outlier",), ("--lines",)),
+    "operators": (("--by", "shape,thread,rank,module"), ("--by", "module")),
+    "roofline": (("--by", "variant"), ("--clock", "max"), ("--clock", "9" * 30)),
+}
+
+
+def request(kind: str, rng: random.Random, ceilings: str = "") -> tuple[list[str], str]:
     """A command with options, and the suffix of the file it writes ("" for none)."""
     command = rng.choice(COMMANDS[kind])
     words, suffix = [command], ""
@@ -53,6 +63,10 @@ def request(kind: str, rng: random.Random) -> tuple[list[str], str]:
     elif command != "timeline" and rng.random() < 0.5:
         words += ["--format", rng.choice(("csv", "json", "markdown", "parquet"))]
         suffix = ".out" if words[-1] == "parquet" or rng.random() < 0.2 else ""
+    if command in MORE and rng.random() < 0.3:
+        words += rng.choice(MORE[command])
+    if command == "roofline" and ceilings:
+        words += ["--ceilings", ceilings]
     for _ in range(rng.choice((0, 0, 0, 1, 2))):
         option = rng.choice(list(OPTIONS))
         words += [option, rng.choice(OPTIONS[option])]
