@@ -107,7 +107,10 @@ def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int
         )
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show(sys.stderr)
+        try:
+            error.show(sys.stderr)
+        except OSError:
+            give_up(sys.stderr)
         return error.exit_code
     except click.exceptions.Abort:
         return _said("interrupted", 130)

@@ -14,7 +14,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -27,9 +26,10 @@ from sqlalchemy.pool import StaticPool
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
-from nsightpy.readers.arrow import BATCH_ROWS, Columns, batches
+from nsightpy.readers.arrow import BATCH_ROWS, Columns, NotIntegersError, batches
 from nsightpy.readers.limits import STEPS_BETWEEN, QueryWatch, query_seconds
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
+from nsightpy.readers.tools.time_limit import in_threads
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 SmallQuery: TypeAlias = "Query | sa.CompoundSelect[*tuple[Any, ...]]"
@@ -42,6 +42,8 @@ LOCK_WAIT_S = 1.0
 WAL_FORMAT = 2
 # A text or blob of one row may be so long.
 LONGEST_VALUE = 256 * 2**20
+# How the driver says that a value fits none of the types that the first ones had.
+_MISMATCH = "Type mismatch in column"
 ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 # The columns of every table; a view, or what is no table that SQLite itself knows, is left out.
 _VIEWS = "SELECT name, sql FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
@@ -126,7 +128,8 @@ class SqliteFile:
         """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
 
         With `split`, the row ranges of that table are read side by side; the order stays that
-        of the table. Results must not be NULL: the query says what stands for NULL.
+        of the table. Raises NotIntegersError where a column of integers holds anything else, or
+        NULL: the query says what stands for NULL.
         """
         queries, most_rows = self._split(query, split)
         selected = list(query.selected_columns)
@@ -140,14 +143,16 @@ class SqliteFile:
                 columns.fill(part, self._bounded(found, stop))
 
         with self._errors():
-            if len(queries) == 1:
-                read(0)
-            else:
-                with ThreadPoolExecutor(len(queries)) as pool:
-                    try:
-                        list(pool.map(read, range(len(queries))))
-                    finally:
-                        stop.set()
+            try:
+                in_threads(read, len(queries), self._seconds)
+            except TimeoutError:
+                raise _too_much(self.path, f"took longer than {self._seconds:,.0f} s") from None
+            except OSError as error:
+                if _MISMATCH in str(error):
+                    raise NotIntegersError from None
+                raise
+            finally:
+                stop.set()
         return columns.result()
 
     def _bounded(self, found: Iterable[Any], stop: threading.Event) -> Iterator[Any]:

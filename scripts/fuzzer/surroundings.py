@@ -11,8 +11,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-NOBODY = 65534
-
 
 def _nothing(_place: Place) -> None:
     pass
@@ -70,23 +68,21 @@ def _broken_pipe(_place: Place) -> None:
     os.close(reader)
 
 
-def _as_nobody(_place: Place) -> None:
+def _without_privileges(_place: Place) -> None:
+    """Permissions hold for root, too (Linux: no capabilities)."""
     if os.getuid() == 0:
-        os.setgroups([])
-        os.setgid(NOBODY)
-        os.setuid(NOBODY)
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        libc.syscall(_CAPSET, (ctypes.c_uint32 * 2)(_VERSION_3, 0), (ctypes.c_uint32 * 6)())
 
 
-def _open_to_nobody(place: Place) -> None:
-    """Everything may be read by others, and nothing be written by them."""
-    place.folder.parent.chmod(0o755)
-    place.cache.chmod(0o777)
-    for each in place.cache.rglob("*"):
-        each.chmod(0o777)
+# The number of capset on x86-64, and the version of its header: linux/capability.h.
+_CAPSET = 126
+_VERSION_3 = 0x20080522
 
 
 def _unreadable(place: Place) -> None:
-    _open_to_nobody(place)
     for each in [place.target, *sorted(place.target.glob("*"))][:2]:
         each.chmod(0)
 
@@ -96,7 +92,6 @@ def _cache_is_file(place: Place) -> None:
 
 
 def _cache_of_others(place: Place) -> None:
-    _open_to_nobody(place)
     (place.cache / "cache").mkdir(exist_ok=True)
     (place.cache / "cache").chmod(0o555)
 
@@ -184,10 +179,12 @@ def some(rng: random.Random) -> Around:
         encoding = rng.choice(("ascii", "latin-1", "cp1252", "utf-16"))
         return Around(encoding, encoding=encoding)
     if kind == 8:
-        return Around("unreadable", before=_unreadable, inside=_as_nobody, changes_files=True)
+        return Around(
+            "unreadable", before=_unreadable, inside=_without_privileges, changes_files=True
+        )
     if kind == 9:
         if rng.random() < 0.5:
-            return Around("cache of others", before=_cache_of_others, inside=_as_nobody)
+            return Around("cache of others", before=_cache_of_others, inside=_without_privileges)
         return Around("cache is a file", before=_cache_is_file)
     if kind == 10:
         act = rng.choice((_removed, _shortened))
@@ -210,7 +207,8 @@ def prepare_text(around: Around) -> None:
     for name, descriptor in (("stdout", 1), ("stderr", 2)):
         try:
             os.fstat(descriptor)
-            stream = open(descriptor, "w", encoding=around.encoding, closefd=False)  # noqa: SIM115
+            buffering = 1 if name == "stderr" else -1
+            stream = open(descriptor, "w", buffering, around.encoding, closefd=False)  # noqa: SIM115
         except OSError:
             stream = None
         setattr(sys, name, stream)

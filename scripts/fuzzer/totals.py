@@ -67,9 +67,9 @@ def _of_export(path: Path) -> tuple[int, int] | None:
         if not {"start", "end", "deviceId", "streamId"} <= columns:
             return None
         count = total = 0
-        for row in connection.execute(f'SELECT start, "end", deviceId, streamId FROM {TABLE}'):
-            start, end, device, stream = map(integer, row)
-            if start is None or end is None or device is None or stream is None:
+        for row in connection.execute(f'SELECT start, "end" FROM {TABLE}'):
+            start, end = map(integer, row)
+            if start is None or end is None:
                 continue
             if max(abs(start), abs(end)) <= FAR and end >= start:
                 count, total = count + 1, total + end - start
