@@ -243,6 +243,17 @@ def distinct(ids: Ints) -> tuple[Ints, NDArray[np.int32]]:
     return unique + low, place[shifted]
 
 
+def distinct_pairs(first: Ints, second: Ints) -> tuple[list[tuple[int, int]], NDArray[np.int32]]:
+    """The sorted distinct pairs of two columns and, for each row, the place of its pair."""
+    firsts, high = distinct(first)
+    seconds, low = distinct(second)
+    if len(seconds) <= 1:
+        return [(value, int(seconds[0])) for value in firsts.tolist()], high
+    keys, codes = distinct(high.astype(np.int64) * len(seconds) + low)
+    pairs = zip(firsts[keys // len(seconds)], seconds[keys % len(seconds)], strict=True)
+    return [(int(one), int(other)) for one, other in pairs], codes
+
+
 def _categorical(labels: Labels) -> pd.Categorical:
     import pandas as pd
 

@@ -253,7 +253,12 @@ class SqliteFile:
                     raise self._watch.was_interrupted from None
                 raise _too_much(self.path, self._watch.exceeded) from None
             raise _explained(self.path, error) from error
+        except UnicodeDecodeError as error:
+            # what SQLite says of a damaged schema quotes it
+            raise _damaged(self.path) from error
         except OSError as error:
+            if error.errno is None:  # of the driver, which says what SQLite says
+                raise _explained(self.path, error) from error
             raise ReportError(self.path, error.strerror or str(error)) from error
 
 
@@ -336,11 +341,15 @@ def _explained(path: Path, error: Exception) -> ReportError:
             "wait until nsys has finished writing it, or copy the file and read the copy.",
         )
     if "malformed" in text or "not a database" in text or "encrypted" in text:
-        return ReportError(path, "is damaged (SQLite cannot read it)", "copy or export it again.")
+        return _damaged(path)
     if "unable to open" in text:
         return ReportError(path, "cannot be opened", "check that it exists and may be read.")
     first_line = text.splitlines()[0] if text else type(error).__name__
     return ReportError(path, f"SQLite says: {first_line}")
+
+
+def _damaged(path: Path) -> ReportError:
+    return ReportError(path, "is damaged (SQLite cannot read it)", "copy or export it again.")
 
 
 def _text(raw: bytes | str) -> str:

@@ -83,7 +83,13 @@ def run(words: list[str], place: Place, around: Around = PLAIN, *, new: bool = F
     seconds = time.monotonic() - began
     _end_group(pid)
     code = os.waitstatus_to_exitcode(status)
-    said = [path.read_bytes().decode(around.encoding, "replace") for path in (out, err)]
+    # a signal may have come before there were files
+    said = [
+        path.read_bytes().decode(around.encoding, "replace") if path.exists() else ""
+        for path in (out, err)
+    ]
+    out.unlink(missing_ok=True)
+    err.unlink(missing_ok=True)
     return Ran(code, seconds, usage.ru_maxrss * 1024, said[0], said[1], timed_out)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.nvtx.projection import launched, project, thread_key
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.frames import Frame, Ints, Labels, distinct, distinct_pairs
 
 Place = tuple[int, int]  # process, device
 WILD = "*"
@@ -99,10 +99,10 @@ def belongs(frame: Frame, keys: Ints) -> NDArray[np.bool_]:
 def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans]:
     """For each device the union of the ranges' projected intervals on it, in ns."""
     found: dict[Place, Spans] = {}
-    places, code = distinct((operations.ints("pid") << 16) | operations.ints("device"))
-    for number, place in enumerate(places.tolist()):
+    places, code = distinct_pairs(operations.ints("pid"), operations.ints("device"))
+    for number, place in enumerate(places):
         done = project(ranges, launched(operations.take(code == number), calls))
         some = done.found
         if some.any():
-            found[divmod(place, 1 << 16)] = union(done.start[some], done.end[some])
+            found[place] = union(done.start[some], done.end[some])
     return found

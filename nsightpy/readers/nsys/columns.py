@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import sqlalchemy as sa
@@ -80,6 +80,12 @@ def stored(
         return _literal(null).label(name)
     made = visitors.replacement_traverse(found, {}, _whole_number if careful else _as_stored)
     return sa.func.coalesce(made, _literal(null)).label(name)
+
+
+def whole(table: sa.TableClause, name: str, *, careful: bool) -> sa.ColumnElement[Any]:
+    """A column as the table stores it, or `careful` the integers that its values are, or NULL."""
+    made = sa.cast(table.c[name], sa.Integer)
+    return cast("sa.ColumnElement[Any]", (_whole_number if careful else _as_stored)(made))
 
 
 def _literal(value: int) -> sa.ColumnElement[Any]:

@@ -275,7 +275,7 @@ def read(
     if not export.has(source.table):
         return Frame.empty(schema, wanted)
     table = export.file.tables[source.table]
-    if _lacks_times(export, source, table):
+    if lacks_times(export, source, table):
         return Frame.empty(schema, wanted)
     plain = source.where is None and not export.is_small(source.table)
     guessed = export.guessed_steady(source.table) if plain else None
@@ -385,7 +385,7 @@ def countable_columns(
     return found if kept.all() else found.take(kept)
 
 
-def _lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:
+def lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:
     """Whether a table's rows cannot be placed in time: said in a note, of kernels an error."""
     times = [name for name in ("start_ns", "end_ns") if name in source.numbers]
     if all(source.numbers[name](table) is not None for name in times):
