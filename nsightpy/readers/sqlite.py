@@ -27,7 +27,7 @@ from sqlalchemy.pool import StaticPool
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
 from nsightpy.readers.arrow import BATCH_ROWS, Columns, NotIntegersError, batches
-from nsightpy.readers.limits import STEPS_BETWEEN, QueryWatch, query_seconds
+from nsightpy.readers.limits import ROWS, STEPS_BETWEEN, QueryWatch, most, query_seconds
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 from nsightpy.readers.tools.time_limit import in_threads
 
@@ -74,6 +74,7 @@ class SqliteFile:
         self._alone = threading.Lock()
         self._bytes = file_size(path)
         self._seconds = query_seconds(self._bytes)
+        self._most_rows = most(ROWS, self._bytes)
         self._watch = QueryWatch(self._bytes)
         check_file(path)
         with self._errors():
@@ -156,13 +157,16 @@ class SqliteFile:
         return columns.result()
 
     def _bounded(self, found: Iterable[Any], stop: threading.Event) -> Iterator[Any]:
-        """The batches of a query until somebody stops; no file has more rows than bytes."""
+        """The batches of a query until somebody stops, or there are too many rows."""
         end, rows = time.monotonic() + self._seconds, 0
         for batch in found:
             rows += batch.num_rows
             if stop.is_set():
                 return
-            if rows > self._bytes or time.monotonic() > end:
+            if rows > self._most_rows:
+                problem = f"a query gave more than {self._most_rows:,} rows"
+                raise ReportError(self.path, problem, f"{ROWS} allows more.")
+            if time.monotonic() > end:
                 raise _too_much(self.path, f"took longer than {self._seconds:,.0f} s")
             yield batch
 

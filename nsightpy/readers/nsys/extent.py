@@ -11,7 +11,8 @@ from nsightpy.readers.nsys.columns import column, number, process_of
 from nsightpy.readers.nsys.countable import GREATEST_TIME
 from nsightpy.readers.nsys.events import KERNEL, RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX, STYLES
-from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
+from nsightpy.readers.nsys.table_names import GPU_TABLES
+from nsightpy.readers.nsys.tables import NsysExport
 
 HOST_TABLES = (RUNTIME, NVTX)
 

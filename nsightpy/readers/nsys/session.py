@@ -20,7 +20,8 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.readers.nsys.columns import column, number, process_of
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX
-from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
+from nsightpy.readers.nsys.table_names import GPU_TABLES
+from nsightpy.readers.nsys.tables import NsysExport
 
 NO_UUID = re.compile(r"^[0\-]*$")
 SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}

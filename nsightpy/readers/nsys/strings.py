@@ -8,6 +8,7 @@ from functools import cached_property
 import sqlalchemy as sa
 
 from nsightpy.frames import Ints, Labels, distinct
+from nsightpy.readers.limits import NAMES, check_count
 from nsightpy.readers.sqlite import SqliteFile
 
 _CHUNK = 500
@@ -25,6 +26,7 @@ class Strings:
     def labels(self, ids: Ints) -> Labels:
         """The names of a column of ids, as Labels; id 0 without an entry is the empty name."""
         unique, codes = distinct(ids)
+        check_count(self._file.path, NAMES, len(unique))
         self._fetch([int(i) for i in unique if int(i) not in self._known])
         return Labels(codes, tuple(self._known[int(i)] for i in unique))
 

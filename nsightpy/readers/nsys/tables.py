@@ -18,26 +18,14 @@ from numpy.typing import NDArray
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, elementwise
 from nsightpy.readers.arrow import NotIntegersError
+from nsightpy.readers.limits import check_places
 from nsightpy.readers.nsys.columns import NO_END, Expression, column, process_of, stored
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
 from nsightpy.readers.nsys.strings import Strings
+from nsightpy.readers.nsys.table_names import EVENT_TABLES, EXPORT_TABLES, GPU_TABLES
 from nsightpy.readers.sqlite import Query, SqliteFile, row_number
 
 _NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
-# How the tables of an export begin; `nsys export --tables` may leave any of them out.
-EXPORT_TABLES = (
-    *("StringIds", "META_DATA_", "EXPORT_META_DATA", "TARGET_INFO_", "ANALYSIS_", "ENUM_"),
-    *("CUPTI_ACTIVITY_", "CUDA_", "CUDNN_", "CUBLAS_", "NVTX_", "MPI_", "UCX_", "NVSHMEM_"),
-    *("OSRT_", "SCHED_EVENTS", "COMPOSITE_EVENTS", "GENERIC_EVENT", "GPU_", "DIAGNOSTIC_EVENT"),
-    *("ThreadNames", "ProcessStreams", "PROFILER_OVERHEAD", "NET_", "NIC_"),
-)
-# The tables of events, in the order in which commands need them.
-EVENT_TABLES = (
-    *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "GRAPH_TRACE", "MEMCPY", "MEMSET")),
-    *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("RUNTIME", "SYNCHRONIZATION", "CUDA_EVENT")),
-    *("NVTX_EVENTS", "CUDA_GPU_MEMORY_USAGE_EVENTS", "OSRT_API", "GPU_METRICS", "StringIds"),
-)
-GPU_TABLES = EVENT_TABLES[:4]
 # What GPU work names, as notes call it, and the value of what a row does not name.
 _PLACES = {"pid": "process: they count as process 0", "device": "device", "stream": "stream"}
 UNKNOWN = -1
@@ -301,6 +289,8 @@ def read(
     raw |= {name: constant(value, rows) for name, value in fixed.items()}
     raw |= {name: Labels.constant(label, rows) for name, label in source.same.items()}
     found = Frame(raw)
+    if source.table in GPU_TABLES:
+        check_places(export.file.path, found)
     for name in wanted:
         if isinstance(raw[name], Labels):
             continue
