@@ -12,9 +12,10 @@ import threading
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.frames import Frame, distinct_pairs
+from nsightpy.frames import Frame, Ints, distinct_pairs
 
 QUERY_SECONDS = "NSIGHTPY_QUERY_SECONDS"
 ROWS = "NSIGHTPY_MOST_ROWS"
@@ -29,6 +30,10 @@ LEAST_STEPS = 100_000_000
 STEPS_PER_BYTE = 200
 # SQLite asks this often (in steps of its machine) whether to go on.
 STEPS_BETWEEN = 50_000
+# What is further away is no time: 73 years in ns, so that differences fit int64 (and no size).
+GREATEST_TIME = 2**61
+# Lengths and sizes of one table add up to less, so that sums of many reports fit int64.
+GREATEST_SUM = 2**58
 # What is counted per report: devices of processes, their streams, names in one column.
 MOST = {DEVICES: 1_000, STREAMS: 50_000, NAMES: 2_000_000}
 _WORDS = {DEVICES: "devices of processes", STREAMS: "streams", NAMES: "names in one column"}
@@ -66,6 +71,20 @@ def check_count(path: object, variable: str, count: int) -> None:
         problem = f"has {count:,} {_WORDS[variable]}, and {limit:,} are the most that is looked at"
         advice = f"{variable}={count} takes them all; it may need much time and memory."
         raise ReportError(path, problem, advice)
+
+
+def summable(values: Ints) -> NDArray[np.bool_] | None:
+    """Mask of the lengths or sizes (none below 0) that no sum can overflow by; None for all.
+
+    Where all together are beyond GREATEST_SUM, no single one can be more than its share of it.
+    """
+    rows = len(values)
+    if rows == 0 or rows * int(values.max()) <= GREATEST_SUM:
+        return None
+    if float(values.sum(dtype=np.float64)) <= GREATEST_SUM:
+        return None
+    fine: NDArray[np.bool_] = values <= GREATEST_SUM // rows
+    return fine
 
 
 def check_places(path: object, frame: Frame) -> None:

@@ -30,6 +30,8 @@ from fuzzer.surroundings import PLAIN, Place, some
 # An ending that names what nobody foresaw is a message all the same; --strict counts it.
 TOLERATED = "unforeseen"
 REQUESTS = 3
+# So often it says how far it is.
+PROGRESS = 250
 
 
 @dataclass(frozen=True)
@@ -121,6 +123,8 @@ def main() -> int:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         number += 1
+        if number % PROGRESS == 0:
+            print(f"{number} cases, {sum(kinds.values())} complaints", file=sys.stderr, flush=True)
         if asked.case:
             break
     print(f"{number} cases, {number * REQUESTS} commands; {sum(kinds.values())} complaints")

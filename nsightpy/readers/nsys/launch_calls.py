@@ -9,8 +9,8 @@ import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, ColumnData, Frame, constant, elementwise
 from nsightpy.readers.host_calls import LAUNCHING
+from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import NO_END, SPAN, column, process_of, stored
-from nsightpy.readers.nsys.countable import GREATEST_TIME
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
 from nsightpy.readers.nsys.tables import NsysExport, countable_columns
 from nsightpy.readers.sqlite import Query

@@ -14,8 +14,8 @@ import sqlalchemy as sa
 from nsightpy.frames import API_CALLS, KERNELS, MEMORY_OPERATIONS, Frame, Labels
 from nsightpy.frames.columns import Column
 from nsightpy.readers.arrow import NotIntegersError
+from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import column, stored, whole
-from nsightpy.readers.nsys.countable import GREATEST_TIME
 from nsightpy.readers.nsys.events import TABLES
 from nsightpy.readers.nsys.tables import NsysExport, Source, lacks_times
 from nsightpy.readers.sqlite import row_number

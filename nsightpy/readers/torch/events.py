@@ -72,7 +72,7 @@ class Event(msgspec.Struct, gc=False):
     pid: Scalar = None
     tid: Scalar = None
     ts: int | float | str | None = None
-    dur: int | float | str | None = 0
+    dur: int | float | str | None = None
     id: Scalar = None
     args: Arguments | None = None
 
