@@ -93,7 +93,6 @@ def main(arguments: list[str] | None = None) -> None:
         code = run(arguments, own_process=True)
     try:
         sys.stdout.flush()
-        sys.stderr.flush()
     except (OSError, ValueError):
         code = code or 1
     give_up(sys.stdout, sys.stderr)

@@ -164,7 +164,7 @@ class SqliteFile:
             if stop.is_set():
                 return
             if rows > self._most_rows:
-                problem = f"a query gave more than {self._most_rows:,} rows"
+                problem = f"is damaged: a query gave more than {self._most_rows:,} rows"
                 raise ReportError(self.path, problem, f"{ROWS} allows more.")
             if time.monotonic() > end:
                 raise _too_much(self.path, f"took longer than {self._seconds:,.0f} s")

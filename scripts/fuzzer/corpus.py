@@ -20,7 +20,7 @@ from fuzzer import (
 )
 
 ROOT = Path(__file__).parents[2]
-LARGEST = 2_800_000
+LARGEST = 1_200_000
 KINDS = {
     ".sqlite": "nsys",
     ".json": "torch",
