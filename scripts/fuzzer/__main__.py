@@ -21,7 +21,7 @@ from pathlib import Path
 
 from fuzzer import totals
 from fuzzer.child import run, warm_up
-from fuzzer.corpus import Whole, build, corpus
+from fuzzer.corpus import ROOT, Whole, build, corpus
 from fuzzer.judge import complaints, state_of
 from fuzzer.page_text_damage import CEILINGS
 from fuzzer.requests import request
@@ -30,6 +30,9 @@ from fuzzer.surroundings import PLAIN, Place, some
 # An ending that names what nobody foresaw is a message all the same; --strict counts it.
 TOLERATED = "unforeseen"
 REQUESTS = 3
+# What goes with a damaged file where a command wants two kinds.
+SYSTEM_REPORT = ROOT / "sample_reports/training_4rank/train_rank0.sqlite"
+NCU = ROOT / "sample_reports/kernels_h100.ncu.csv"
 # So often it says how far it is.
 PROGRESS = 250
 
@@ -62,7 +65,7 @@ def case(name: str, wholes: list[Whole], folder: Path, way: Way) -> list[tuple[s
         around = some(rng) if odd else PLAIN
         if odd and around.changes_files and number < REQUESTS - 1:
             around = PLAIN
-        line = _line(words, target, files, output)
+        line = _line(kind, words, target, files, output)
         ran = run(line, place, around, new=way.new)
         wrong = list(complaints(ran, line, place, before, output, around))
         if way.shows:
@@ -79,15 +82,22 @@ def case(name: str, wholes: list[Whole], folder: Path, way: Way) -> list[tuple[s
     return found
 
 
-def _line(words: list[str], target: Path, files: Path, output: str) -> list[str]:
+def _line(kind: str, words: list[str], target: Path, files: Path, output: str) -> list[str]:
     # "--" would hide the options behind it
     asked = f"./{target.relative_to(files)}" if target != files else "."
-    return [*words, asked, *(["-o", output] if output else [])]
+    given = [asked]
+    if words[0] == "headroom":
+        given = (
+            [str(SYSTEM_REPORT), "--ncu", asked] if kind == "ncu" else [asked, "--ncu", str(NCU)]
+        )
+    elif words[0] == "compare":
+        given = [asked, str(SYSTEM_REPORT)]
+    return [*words, *given, *(["-o", output] if output else [])]
 
 
 def _totals(place: Place, way: Way) -> Iterator[str]:
     """What is wrong with the sums of `kernels`."""
-    ran = run(_line(["kernels", "--format", "json"], place.target, place.folder, ""), place)
+    ran = run(_line("", ["kernels", "--format", "json"], place.target, place.folder, ""), place)
     if ran.code == 0:
         yield from totals.check(ran.out, place.target)
     if way.shows:

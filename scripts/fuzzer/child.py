@@ -42,7 +42,13 @@ def warm_up() -> None:
             "matplotlib.backends.backend_agg",
             "matplotlib.backends.backend_svg",
         ),
-        *("adbc_driver_sqlite", "adbc_driver_manager", "nsightpy.cli.main", "nsightpy.figures"),
+        *(
+            "adbc_driver_sqlite",
+            "adbc_driver_manager",
+            "nsightpy.__main__",
+            "nsightpy.cli.main",
+            "nsightpy.figures",
+        ),
     )
     for module in modules:
         importlib.import_module(module)
@@ -123,10 +129,11 @@ def _become(
         faulthandler.dump_traceback_later(SECONDS, file=os.fdopen(os.dup(2), "w"))
         around.inside(place)
         prepare_text(around)
-        from nsightpy.cli.main import main
+        from nsightpy.__main__ import main
 
+        sys.argv = ["nsightpy", *words]
         signal.signal(signal.SIGINT, signal.default_int_handler)
-        main(words)
+        main()
     except SystemExit as left:
         code = left.code if isinstance(left.code, int) else 1
     except BaseException:  # noqa: BLE001 - the judge is to see it

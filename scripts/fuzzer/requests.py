@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import random
 
-SYSTEM = (
-    *("summarize", "info", "kernels", "api", "memory", "memory-usage", "launches"),
-    *("launch-queues", "sync-waits", "breakdown", "findings", "ranks", "collectives", "imbalance"),
-    *("timeline", "iterations", "nvtx", "nvtx-metrics", "select", "trace", "gaps", "operators"),
-)
+from nsightpy.command_table import COMMANDS as ALL
+
+# Not about one report of a system: they are asked in ways of their own, or not at all.
+OTHERS = ("cache", "export", "roofline", "headroom")
+SYSTEM = (*(name for name in ALL if name not in OTHERS), "headroom")
 COMMANDS = {
     "nsys": SYSTEM,
     "torch": SYSTEM,
@@ -26,8 +26,9 @@ PICTURES = {
     "iterations": (".svg",),
     "roofline": (".svg", ".png"),
     "headroom": (".svg",),
-    "compare": (".svg", ".xml", ".md"),
+    "report": (".html",),
 }
+ALWAYS_FILES = ("timeline", "report")
 NUMBERS = ("0", "-1", "1", "1s", "0.001ms", "1e400", "9" * 30, "nan", "1e18", "", "1s2")
 OPTIONS: dict[str, tuple[str, ...]] = {
     "--from": NUMBERS,
@@ -58,9 +59,9 @@ def request(kind: str, rng: random.Random, ceilings: str = "") -> tuple[list[str
     command = rng.choice(COMMANDS[kind])
     words, suffix = [command], ""
     pictures = PICTURES.get(command, ())
-    if pictures and (command == "timeline" or rng.random() < 0.4):
+    if pictures and (command in ALWAYS_FILES or rng.random() < 0.4):
         suffix = rng.choice(pictures)
-    elif command != "timeline" and rng.random() < 0.5:
+    elif command not in ALWAYS_FILES and rng.random() < 0.5:
         words += ["--format", rng.choice(("csv", "json", "markdown", "parquet"))]
         suffix = ".out" if words[-1] == "parquet" or rng.random() < 0.2 else ""
     if command in MORE and rng.random() < 0.3:
