@@ -93,6 +93,8 @@ def belongs(frame: Frame, keys: Ints) -> NDArray[np.bool_]:
     own = launch_key(frame)
     place = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
     hits: NDArray[np.bool_] = keys[place] == own
+    if "tid" not in frame:  # nothing launched what has no correlation id
+        hits &= frame.ints("correlation_id") > 0
     return hits
 
 
