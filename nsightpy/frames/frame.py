@@ -64,6 +64,13 @@ class Labels:
         table = np.asarray([seen.setdefault(v, len(seen)) for v in self.values], dtype=np.int32)
         return Labels(table[self.codes], tuple(seen))
 
+    def used(self) -> Labels:
+        """The same rows without values that none of them has, where those are the most."""
+        if len(self.values) <= len(self.codes):
+            return self
+        kept, codes = np.unique(self.codes, return_inverse=True)
+        return Labels(codes.astype(np.int32), tuple(self.values[code] for code in kept.tolist()))
+
 
 ColumnData: TypeAlias = Ints | Floats | Labels
 
