@@ -12,6 +12,7 @@ import pytest
 import sqlalchemy as sa
 from simulator import Export
 
+from nsightpy.analysis.iterations import choice, sequences
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers import limits
 from nsightpy.readers.nsys import tables
@@ -196,3 +197,16 @@ def test_devices_of_any_number_stay_apart(tmp_path: Path) -> None:
     rows = ask("breakdown", path, "--format", "json").json["rows"]
     assert sorted(row["device"] for row in rows) == [-7, 0, 65_536, 2**40]
     assert json.loads(NsysReport(path).kernels["device"].to_json(orient="values"))
+
+
+def test_a_search_in_a_part_of_the_launches_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    for at in range(300):
+        export.kernel(at * 100 + 50, at * 100 + 90, f"k{at}", launch=(at * 100, at * 100 + 10))
+    path = export.write()
+    for module in (choice, sequences):
+        monkeypatch.setattr(module, "LOOKED_AT", 150)
+    notes = str(ask("iterations", path, "--format", "json").json["notes"])
+    assert "looked for in the middle 150 of 300 launches" in notes
