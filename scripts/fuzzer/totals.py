@@ -89,7 +89,7 @@ def _of_trace(path: Path) -> tuple[int, int] | None:
     data = path.read_bytes()
     if data[:2] == b"\x1f\x8b":
         with gzip.open(path) as file:
-            data = file.read(200_000_000)
+            data = file.read(20_000_000)
             if file.read(1):
                 return None
     content = json.loads(data)
