@@ -210,3 +210,13 @@ def test_a_search_in_a_part_of_the_launches_is_said(
         monkeypatch.setattr(module, "LOOKED_AT", 150)
     notes = str(ask("iterations", path, "--format", "json").json["notes"])
     assert "looked for in the middle 150 of 300 launches" in notes
+
+
+@pytest.mark.parametrize(("pid", "device"), [(3, 3), (41_234, -1)])
+def test_a_device_that_a_trace_does_not_name(tmp_path: Path, pid: int, device: int) -> None:
+    event = '{"ph": "X", "cat": "kernel", "name": "k", "pid": %d, "tid": 7, "ts": 5, "dur": 2}'
+    path = tmp_path / "t.json"
+    path.write_text('{"traceEvents": [' + event % pid + "]}")
+    found = ask("kernels", "--by", "device", path, "--format", "json").json
+    assert [row["device"] for row in found["rows"]] == [device]
+    assert ("1 rows of kernels name no device." in found["notes"]) == (device == -1)

@@ -22,7 +22,7 @@ class Arguments(msgspec.Struct, gc=False):
 
     correlation: Scalar = 0
     external_id: Scalar = _named("External id", 0)
-    device: Scalar = 0
+    device: Scalar = None
     context: Scalar = 0
     stream: Scalar = None
     grid: Any = None

@@ -108,8 +108,8 @@ def _text(value: object) -> str:
 # What is read of the arguments of each kind: column -> (field, value where it is absent);
 # None for texts.
 _LAUNCHED: dict[str, tuple[str, int | None]] = {
-    **{name: (name, 0) for name in ("device", "context", "correlation")},
-    "stream": ("stream", -1),
+    **{name: (name, 0) for name in ("context", "correlation")},
+    **{name: (name, -1) for name in ("device", "stream")},
 }
 _COLUMNS: dict[str, dict[str, tuple[str, int | None]]] = {
     KERNEL: {
@@ -142,6 +142,7 @@ _COLUMNS: dict[str, dict[str, tuple[str, int | None]]] = {
     },
     RECORD: {
         **_LAUNCHED,
+        "device": ("device", 0),
         "event": ("sync_event", -1),
     },
     MEMORY: {

@@ -139,6 +139,8 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
     }
     for name in ("kernels", "memory_operations"):
         check_places(path, found[name])
+        if unplaced := int(np.count_nonzero(found[name].ints("device") == -1)):
+            notes.append(f"{unplaced:,} rows of {name} name no device.")
     whole = {name: _complete(name, frame) for name, frame in found.items()}
     found = {n: f.ordered() if "start_ns" in f else f for n, f in whole.items()}
     used = _values([found["kernels"].ints("device"), found["memory_operations"].ints("device")])
