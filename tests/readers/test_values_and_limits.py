@@ -220,3 +220,13 @@ def test_a_device_that_a_trace_does_not_name(tmp_path: Path, pid: int, device: i
     found = ask("kernels", "--by", "device", path, "--format", "json").json
     assert [row["device"] for row in found["rows"]] == [device]
     assert ("1 rows of kernels name no device." in found["notes"]) == (device == -1)
+
+
+def test_kernels_without_a_name_or_a_grid_are_said_to_have_none(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    update = f"UPDATE {KERNEL} SET demangledName = NULL, gridX = NULL WHERE rowid <= 2"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
+    found = ask("kernels", "--by", "grid", path, "--format", "json").json
+    nameless = [row for row in found["rows"] if row["Name"] == "[no name]"]
+    assert sum(row["Instances"] for row in nameless) == 2
+    assert f"2 sizes of grids and blocks are missing in {KERNEL}: they are 0." in found["notes"]

@@ -14,6 +14,8 @@ from nsightpy.readers.sqlite import SqliteFile
 _CHUNK = 500
 _FEW = 10_000
 _NO_NAME = 0
+# Stands for the name of what must have one and has none.
+NAMELESS = -(2**62)
 
 
 class Strings:
@@ -21,7 +23,7 @@ class Strings:
 
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
-        self._known: dict[int, str] = {}
+        self._known: dict[int, str] = {NAMELESS: "[no name]"}
 
     def labels(self, ids: Ints) -> Labels:
         """The names of a column of ids, as Labels; id 0 without an entry is the empty name."""

@@ -21,7 +21,7 @@ from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import check_places
 from nsightpy.readers.nsys.columns import NO_END, Expression, column, process_of, stored
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
-from nsightpy.readers.nsys.strings import Strings
+from nsightpy.readers.nsys.strings import NAMELESS, Strings
 from nsightpy.readers.nsys.table_names import EVENT_TABLES, EXPORT_TABLES, GPU_TABLES
 from nsightpy.readers.sqlite import Query, SqliteFile, row_number
 
@@ -29,6 +29,7 @@ _NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
 # What GPU work names, as notes call it, and the value of what a row does not name.
 _PLACES = {"pid": "process: they count as process 0", "device": "device", "stream": "stream"}
 UNKNOWN = -1
+_SHAPE = tuple(f"{shape}_{axis}" for shape in ("grid", "block") for axis in "xyz")
 # A table of so many rows is read outright: what is asked about it first costs more.
 FEW_ROWS = 10_000
 # So many events are read as a whole and chosen from: several questions share them.
@@ -323,6 +324,8 @@ def _selected(
             null = NO_END
         elif name in _PLACES and source.table in GPU_TABLES:
             null = UNKNOWN
+    elif name == "name":
+        null = NAMELESS
     return stored(table, name, expression, null, careful=careful)
 
 
@@ -336,6 +339,10 @@ def _unplaced(
             continue
         if count := int(np.count_nonzero(values == UNKNOWN)):
             export.notes[f"{count:,} rows of {source.table} name no {words}."] = None
+    shapes = [raw[name] for name in _SHAPE if name in raw]
+    if lost := sum(int(np.count_nonzero(values == 0)) for values in shapes):
+        note = f"{lost:,} sizes of grids and blocks are missing in {source.table}: they are 0."
+        export.notes[note] = None
     if "pid" not in raw:
         return {}
     return {"pid": elementwise(lambda own: np.maximum(own, 0), Frame(raw).ints("pid"))}
