@@ -13,7 +13,6 @@ from nsightpy.readers.nsys.table_names import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.results import Abstention
 
-
 NO_WORK = Abstention(
     "The capture holds no GPU work: no kernel, copy or graph tables.",
     "Profile with `-t cuda`, and check that the program ran on a GPU during the capture.",
