@@ -51,8 +51,9 @@ def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
             done.put(error)
 
     end = time.monotonic() + seconds
-    for part in range(parts):
-        threading.Thread(target=one, args=(part,), daemon=True).start()
+    threads = [threading.Thread(target=one, args=(part,), daemon=True) for part in range(parts)]
+    for thread in threads:
+        thread.start()
     for _ in range(parts):
         try:
             failed = done.get(timeout=max(0.0, end - time.monotonic()))
@@ -60,3 +61,5 @@ def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
             raise TimeoutError(f"took longer than {seconds} s") from None
         if failed is not None:
             raise failed
+    for thread in threads:  # a process with threads cannot be copied
+        thread.join()
