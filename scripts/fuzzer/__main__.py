@@ -91,7 +91,7 @@ def _line(kind: str, words: list[str], target: Path, files: Path, output: str) -
             [str(SYSTEM_REPORT), "--ncu", asked] if kind == "ncu" else [asked, "--ncu", str(NCU)]
         )
     elif words[0] == "compare":
-        given = [asked, str(SYSTEM_REPORT)]
+        given = [asked, asked]
     return [*words, *given, *(["-o", output] if output else [])]
 
 
