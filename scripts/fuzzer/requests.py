@@ -26,6 +26,7 @@ PICTURES = {
     "iterations": (".svg",),
     "roofline": (".svg", ".png"),
     "headroom": (".svg",),
+    "compare": (".svg", ".xml", ".md"),
     "report": (".html",),
 }
 ALWAYS_FILES = ("timeline", "report")
