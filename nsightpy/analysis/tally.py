@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nsightpy.frames import Ints
 
 _VALUE_BITS = 44
+AT_ONCE = 4
 
 Key: TypeAlias = tuple[int | str | None, ...]
 
@@ -105,6 +106,10 @@ def merge(tallies: Sequence[Tally]) -> Tally:
     """One tally of all values of several; groups with equal keys become one."""
     if len(tallies) == 1 and len(set(tallies[0].keys)) == len(tallies[0].keys):
         return tallies[0]
+    if len(tallies) > AT_ONCE:
+        # a few at a time, so that what many have in common is never held for each of them
+        parts = range(0, len(tallies), AT_ONCE)
+        return merge([merge(tallies[part : part + AT_ONCE]) for part in parts])
     places: dict[Key, int] = {}
     codes = [
         np.repeat(

@@ -23,7 +23,7 @@ from nsightpy.analysis.intervals import (
     union,
     union_of,
 )
-from nsightpy.frames import Frame, distinct, is_constant
+from nsightpy.frames import Frame, distinct_pairs, is_constant
 from nsightpy.units import percent
 
 
@@ -235,8 +235,7 @@ def places_of(frame: Frame) -> list[tuple[int, int]]:
     pid, device = frame.ints("pid"), frame.ints("device")
     if is_constant(pid) and is_constant(device):
         return [(int(pid[0]), int(device[0]))]
-    packed, _ = distinct((pid << 16) | device)
-    return [divmod(place, 1 << 16) for place in packed.tolist()]
+    return distinct_pairs(pid, device)[0]
 
 
 def _mask(frame: Frame, pid: int, device: int, *, alone: bool) -> NDArray[np.bool_] | None:

@@ -20,6 +20,7 @@ from nsightpy.workers.outcomes import LOG
 # Columns are written once and read a few times: clearing huge pages for them takes numpy longer
 # than it saves, most of all in virtual machines (13 % of the time of `nvtx`).
 _SMALL_PAGES = ("NUMPY_MADVISE_HUGEPAGE", "0")
+_MOST_MEMORY = "NSIGHTPY_MOST_MEMORY"
 
 
 class Commands(click.Group):
@@ -92,7 +93,6 @@ def main(arguments: list[str] | None = None) -> None:
         code = run(arguments, own_process=True)
     try:
         sys.stdout.flush()
-        sys.stderr.flush()
     except (OSError, ValueError):
         code = code or 1
     give_up(sys.stdout, sys.stderr)
@@ -102,12 +102,19 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int:
     """Run the command line; returns the exit code. `own_process`: nothing else runs in this one."""
     try:
+        if own_process and _MOST_MEMORY in os.environ:
+            from nsightpy.readers.limits import limit_memory
+
+            limit_memory()
         result: Any = cli.main(
             args=arguments, prog_name="nsightpy", standalone_mode=False, obj=own_process
         )
         sys.stdout.flush()
     except click.ClickException as error:
-        error.show(sys.stderr)
+        try:
+            error.show(sys.stderr)
+        except OSError:
+            give_up(sys.stderr)
         return error.exit_code
     except click.exceptions.Abort:
         return _said("interrupted", 130)
@@ -117,7 +124,9 @@ def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int
         return _said(str(error), 1)
     except MemoryError:
         return _said(
-            "out of memory; narrow the question with --from and --to, or use fewer --jobs", 1
+            "out of memory; narrow the question with --from and --to, or use fewer --jobs"
+            + (f" ({_MOST_MEMORY} is set)" if _MOST_MEMORY in os.environ else ""),
+            1,
         )
     except BrokenPipeError:
         return _reader_left()

@@ -38,6 +38,8 @@ FIELDS = (
 LONGEST_AT = [field.name for field in FIELDS].index("queue_max_at_ns")
 # What a picture can show of a curve.
 PARTS = 1_000
+# More streams of a report nobody can draw.
+MOST_SERIES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,13 +116,14 @@ def _row(report: SystemReport, queue: StreamQueue) -> tuple[Value, ...]:
 def _series(
     report: SystemReport, work: GpuWork, queues: list[StreamQueue]
 ) -> list[tuple[int, QueueSeries]]:
-    """Every stream's queue over the time of the report, its longest in each of many parts."""
+    """The busiest streams' queues over the time of the report, their longest in many parts."""
     if not queues:
         return []
     launched = work.launch[work.launch != NO_TIME]
     low, high = int(launched.min()), int(work.end.max())
     made = []
-    for queue in queues:
+    busiest = sorted(queues, key=lambda queue: -queue.operations)[:MOST_SERIES]
+    for queue in busiest:
         pid, device = queue.place
         begins, longest = longest_in(queue.length, low, high, PARTS)
         place = (report.rank_of(pid)[0], device, queue.stream[-1], queue.operations)

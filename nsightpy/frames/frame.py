@@ -64,6 +64,13 @@ class Labels:
         table = np.asarray([seen.setdefault(v, len(seen)) for v in self.values], dtype=np.int32)
         return Labels(table[self.codes], tuple(seen))
 
+    def used(self) -> Labels:
+        """The same rows without values that none of them has, where those are the most."""
+        if len(self.values) <= len(self.codes):
+            return self
+        kept, codes = np.unique(self.codes, return_inverse=True)
+        return Labels(codes.astype(np.int32), tuple(self.values[code] for code in kept.tolist()))
+
 
 ColumnData: TypeAlias = Ints | Floats | Labels
 
@@ -241,6 +248,17 @@ def distinct(ids: Ints) -> tuple[Ints, NDArray[np.int32]]:
     place = np.zeros(high - low + 1, dtype=np.int32)
     place[unique] = np.arange(len(unique), dtype=np.int32)
     return unique + low, place[shifted]
+
+
+def distinct_pairs(first: Ints, second: Ints) -> tuple[list[tuple[int, int]], NDArray[np.int32]]:
+    """The sorted distinct pairs of two columns and, for each row, the place of its pair."""
+    firsts, high = distinct(first)
+    seconds, low = distinct(second)
+    if len(seconds) <= 1:
+        return [(value, int(seconds[0])) for value in firsts.tolist()], high
+    keys, codes = distinct(high.astype(np.int64) * len(seconds) + low)
+    pairs = zip(firsts[keys // len(seconds)], seconds[keys % len(seconds)], strict=True)
+    return [(int(one), int(other)) for one, other in pairs], codes
 
 
 def _categorical(labels: Labels) -> pd.Categorical:

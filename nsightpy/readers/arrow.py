@@ -35,6 +35,10 @@ def batches(uri: str, sql: str) -> Iterator[Iterable[Any]]:
         yield pa.RecordBatchReader._import_from_c(stream.address)
 
 
+class NotIntegersError(Exception):
+    """A column of whole numbers holds something else: texts, fractions, blobs or NULL."""
+
+
 class Columns:
     """The columns of one query, read as parts with space for so many rows each, in their order.
 
@@ -130,5 +134,12 @@ def _labels(array: Any) -> Labels:
 
 
 def _int64(array: Any) -> Ints:
-    """The values of an Arrow int64 array without NULLs, not copied (to_numpy imports pandas)."""
+    """The values of an Arrow int64 array, not copied (to_numpy imports pandas).
+
+    Raises NotIntegersError for any other array, and where values are NULL.
+    """
+    if array.null_count or str(array.type) != "int64":
+        if len(array) == 0:
+            return np.empty(0, dtype=np.int64)
+        raise NotIntegersError
     return np.frombuffer(array.buffers()[1], np.int64, len(array), 8 * array.offset)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-import numpy as np
-
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, distinct_pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +22,9 @@ def extent_of_frames(kernels: int, frames: Iterable[Frame]) -> Extent:
     """The extent of frames that are loaded anyway (columns pid, device, start_ns, end_ns)."""
     filled = [frame for frame in frames if frame.rows]
     places = {
-        divmod(int(place), 1 << 16)
+        place
         for frame in filled
-        for place in np.unique((frame.ints("pid") << 16) | frame.ints("device"))
+        for place in distinct_pairs(frame.ints("pid"), frame.ints("device"))[0]
     }
     return Extent(
         tuple(sorted(places)),

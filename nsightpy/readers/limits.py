@@ -1,23 +1,43 @@
-"""How long one question to a file may take, and how much work it may be: docs/limits.md.
+"""How much a report may ask of this machine, and the variables that say otherwise: docs/limits.md.
 
-The defaults grow with the file, so that no whole report of any size meets them.
+Time and steps of a query grow with the file, so that no whole report of any size meets them. The
+other limits are far beyond what programs do.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import threading
 import time
 
-from nsightpy.errors import UsageError
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.frames import Frame, Ints, distinct_pairs
 
 QUERY_SECONDS = "NSIGHTPY_QUERY_SECONDS"
+ROWS = "NSIGHTPY_MOST_ROWS"
+DEVICES = "NSIGHTPY_MOST_DEVICES"
+STREAMS = "NSIGHTPY_MOST_STREAMS"
+NAMES = "NSIGHTPY_MOST_NAMES"
+MEMORY = "NSIGHTPY_MOST_MEMORY"
+
 LEAST_SECONDS = 10.0
 BYTES_PER_SECOND = 2_000_000
 LEAST_STEPS = 100_000_000
 STEPS_PER_BYTE = 200
 # SQLite asks this often (in steps of its machine) whether to go on.
 STEPS_BETWEEN = 50_000
+# What is further away is no time: 73 years in ns, so that differences fit int64 (and no size).
+GREATEST_TIME = 2**61
+# Lengths and sizes of one table add up to less, so that sums of many reports fit int64.
+GREATEST_SUM = 2**58
+# What is counted per report: devices of processes, their streams, names in one column.
+MOST = {DEVICES: 1_000, STREAMS: 50_000, NAMES: 2_000_000}
+_WORDS = {DEVICES: "devices of processes", STREAMS: "streams", NAMES: "names in one column"}
+_SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)
 
 
 def query_seconds(file_bytes: int) -> float:
@@ -32,6 +52,79 @@ def query_seconds(file_bytes: int) -> float:
     if not 0 < seconds < 1e9:
         raise UsageError(f"{QUERY_SECONDS} is {text[:40]!r}: give seconds, such as 300")
     return seconds
+
+
+def most(variable: str, otherwise: int) -> int:
+    """A limit that counts: what its variable says. Raises UsageError where that is no number."""
+    text = os.environ.get(variable, "")
+    if not text:
+        return otherwise
+    if not (text.isascii() and text.isdigit() and len(text) <= 15 and int(text)):
+        raise UsageError(f"{variable} is {text[:40]!r}: give a whole number above 0")
+    return int(text)
+
+
+def check_count(path: object, variable: str, count: int) -> None:
+    """Raise ReportError where a report has more of something than there may be."""
+    limit = most(variable, MOST[variable])
+    if count > limit:
+        problem = f"has {count:,} {_WORDS[variable]}, and {limit:,} are the most that is looked at"
+        advice = f"{variable}={count} takes them all; it may need much time and memory."
+        raise ReportError(path, problem, advice)
+
+
+def summable(values: Ints) -> NDArray[np.bool_] | None:
+    """Mask of the lengths or sizes (none below 0) that no sum can overflow by; None for all.
+
+    Where all together are beyond GREATEST_SUM, no single one can be more than its share of it.
+    """
+    rows = len(values)
+    if rows == 0 or rows * int(values.max()) <= GREATEST_SUM:
+        return None
+    if float(values.sum(dtype=np.float64)) <= GREATEST_SUM:
+        return None
+    fine: NDArray[np.bool_] = values <= GREATEST_SUM // rows
+    return fine
+
+
+def check_places(path: object, frame: Frame) -> None:
+    """Raise ReportError where GPU work is of more devices or streams than there may be."""
+    if not {"pid", "device"} <= set(frame):
+        return
+    places, codes = distinct_pairs(frame.ints("pid"), frame.ints("device"))
+    check_count(path, DEVICES, len(places))
+    if "stream" in frame:
+        streams, _ = distinct_pairs(codes.astype(np.int64), frame.ints("stream"))
+        check_count(path, STREAMS, len(streams))
+
+
+def most_memory() -> int | None:
+    """Bytes that this process may take: NSIGHTPY_MOST_MEMORY (`8G`, powers of 1024); None: any.
+
+    Raises UsageError when the variable is no size.
+    """
+    text = os.environ.get(MEMORY, "")
+    if not text:
+        return None
+    match = _SIZE.fullmatch(text)
+    if match is None or not float(match[1]):
+        raise UsageError(f"{MEMORY} is {text[:40]!r}: give a size such as 8G or 800M")
+    return int(min(float(match[1]) * 1024 ** " KMGT".index(match[2].upper() or " "), 2.0**62))
+
+
+def limit_memory() -> None:
+    """Hold this process and those that it starts to NSIGHTPY_MOST_MEMORY, where the system can."""
+    size = most_memory()
+    if size is None:
+        return
+    try:
+        import resource
+
+        _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+        allowed = size if hard == resource.RLIM_INFINITY else min(size, hard)
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
+    except (ImportError, AttributeError, ValueError, OSError):
+        return
 
 
 class QueryWatch:

@@ -14,7 +14,6 @@ import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -27,9 +26,10 @@ from sqlalchemy.pool import StaticPool
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
-from nsightpy.readers.arrow import BATCH_ROWS, Columns, batches
-from nsightpy.readers.limits import STEPS_BETWEEN, QueryWatch, query_seconds
+from nsightpy.readers.arrow import BATCH_ROWS, Columns, NotIntegersError, batches
+from nsightpy.readers.limits import ROWS, STEPS_BETWEEN, QueryWatch, most, query_seconds
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
+from nsightpy.readers.tools.time_limit import in_threads
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 SmallQuery: TypeAlias = "Query | sa.CompoundSelect[*tuple[Any, ...]]"
@@ -42,6 +42,8 @@ LOCK_WAIT_S = 1.0
 WAL_FORMAT = 2
 # A text or blob of one row may be so long.
 LONGEST_VALUE = 256 * 2**20
+# How the driver says that a value fits none of the types that the first ones had.
+_MISMATCH = "Type mismatch in column"
 ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 # The columns of every table; a view, or what is no table that SQLite itself knows, is left out.
 _VIEWS = "SELECT name, sql FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
@@ -72,6 +74,7 @@ class SqliteFile:
         self._alone = threading.Lock()
         self._bytes = file_size(path)
         self._seconds = query_seconds(self._bytes)
+        self._most_rows = most(ROWS, self._bytes)
         self._watch = QueryWatch(self._bytes)
         check_file(path)
         with self._errors():
@@ -126,7 +129,8 @@ class SqliteFile:
         """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
 
         With `split`, the row ranges of that table are read side by side; the order stays that
-        of the table. Results must not be NULL: the query says what stands for NULL.
+        of the table. Raises NotIntegersError where a column of integers holds anything else, or
+        NULL: the query says what stands for NULL.
         """
         queries, most_rows = self._split(query, split)
         selected = list(query.selected_columns)
@@ -140,24 +144,29 @@ class SqliteFile:
                 columns.fill(part, self._bounded(found, stop))
 
         with self._errors():
-            if len(queries) == 1:
-                read(0)
-            else:
-                with ThreadPoolExecutor(len(queries)) as pool:
-                    try:
-                        list(pool.map(read, range(len(queries))))
-                    finally:
-                        stop.set()
+            try:
+                in_threads(read, len(queries), self._seconds)
+            except TimeoutError:
+                raise _too_much(self.path, f"took longer than {self._seconds:,.0f} s") from None
+            except OSError as error:
+                if _MISMATCH in str(error):
+                    raise NotIntegersError from None
+                raise
+            finally:
+                stop.set()
         return columns.result()
 
     def _bounded(self, found: Iterable[Any], stop: threading.Event) -> Iterator[Any]:
-        """The batches of a query until somebody stops; no file has more rows than bytes."""
+        """The batches of a query until somebody stops, or there are too many rows."""
         end, rows = time.monotonic() + self._seconds, 0
         for batch in found:
             rows += batch.num_rows
             if stop.is_set():
                 return
-            if rows > self._bytes or time.monotonic() > end:
+            if rows > self._most_rows:
+                problem = f"is damaged: a query gave more than {self._most_rows:,} rows"
+                raise ReportError(self.path, problem, f"{ROWS} allows more.")
+            if time.monotonic() > end:
                 raise _too_much(self.path, f"took longer than {self._seconds:,.0f} s")
             yield batch
 
@@ -248,7 +257,12 @@ class SqliteFile:
                     raise self._watch.was_interrupted from None
                 raise _too_much(self.path, self._watch.exceeded) from None
             raise _explained(self.path, error) from error
+        except UnicodeDecodeError as error:
+            # what SQLite says of a damaged schema quotes it
+            raise _damaged(self.path) from error
         except OSError as error:
+            if error.errno is None:  # of the driver, which says what SQLite says
+                raise _explained(self.path, error) from error
             raise ReportError(self.path, error.strerror or str(error)) from error
 
 
@@ -331,11 +345,15 @@ def _explained(path: Path, error: Exception) -> ReportError:
             "wait until nsys has finished writing it, or copy the file and read the copy.",
         )
     if "malformed" in text or "not a database" in text or "encrypted" in text:
-        return ReportError(path, "is damaged (SQLite cannot read it)", "copy or export it again.")
+        return _damaged(path)
     if "unable to open" in text:
         return ReportError(path, "cannot be opened", "check that it exists and may be read.")
     first_line = text.splitlines()[0] if text else type(error).__name__
     return ReportError(path, f"SQLite says: {first_line}")
+
+
+def _damaged(path: Path) -> ReportError:
+    return ReportError(path, "is damaged (SQLite cannot read it)", "copy or export it again.")
 
 
 def _text(raw: bytes | str) -> str:

@@ -31,7 +31,6 @@ from nsightpy.readers.nsys.extent import HOST_TABLES, bounds, extent_of
 from nsightpy.readers.nsys.host_calls import NsysCalls
 from nsightpy.readers.nsys.identity import Evidence, evidence
 from nsightpy.readers.nsys.session import (
-    GPU_TABLES,
     Session,
     active_pids,
     capture_version,
@@ -41,6 +40,7 @@ from nsightpy.readers.nsys.session import (
     program_of,
     session,
 )
+from nsightpy.readers.nsys.table_names import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.nsys.threads import ThreadNames, thread_names
 from nsightpy.readers.tools.file_check import file_size

@@ -105,6 +105,9 @@ def attempt_elsewhere(
         return Done(outcome.value, facts.value) if isinstance(facts, Done) else facts
     finally:
         report.close()
+        # a worker is done with it: the schema of an export alone is half a megabyte
+        for name in ("calls", "export"):
+            vars(report).pop(name, None)
 
 
 def _facts(report: Report) -> Any:

@@ -15,42 +15,94 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from fuzzer import totals
 from fuzzer.child import run, warm_up
-from fuzzer.corpus import Whole, build, corpus
+from fuzzer.corpus import ROOT, Whole, build, corpus
 from fuzzer.judge import complaints, state_of
+from fuzzer.page_text_damage import CEILINGS
 from fuzzer.requests import request
+from fuzzer.surroundings import PLAIN, Place, some
 
 # An ending that names what nobody foresaw is a message all the same; --strict counts it.
 TOLERATED = "unforeseen"
 REQUESTS = 3
+# What goes with a damaged file where a command wants two kinds.
+SYSTEM_REPORT = ROOT / "sample_reports/training_4rank/train_rank0.sqlite"
+NCU = ROOT / "sample_reports/kernels_h100.ncu.csv"
+# So often it says how far it is.
+PROGRESS = 250
 
 
-def case(name: str, wholes: list[Whole], folder: Path, *, shows: bool) -> list[tuple[str, str]]:
+@dataclass(frozen=True)
+class Way:
+    """How cases are run: the share in odd surroundings, in new processes or in copies."""
+
+    surroundings: float
+    new: bool
+    shows: bool
+
+
+def case(name: str, wholes: list[Whole], folder: Path, way: Way) -> list[tuple[str, str]]:
     """The complaints about one case, each with the command line that it is about."""
     rng = random.Random(name)
     files, cache = folder / "files", folder / "private"
     files.mkdir()
     cache.mkdir()
     kind, target, done = build(files, wholes, rng)
-    before, found = state_of(files), []
+    ceilings = files / "ceilings"
+    if kind == "ncu" and rng.random() < 0.2:
+        ceilings.write_bytes(rng.choice(CEILINGS).encode("utf-8", "surrogatepass"))
+    given = "./ceilings" if ceilings.exists() else ""
+    place, before, found = Place(files, target, cache), state_of(files), []
     for number in range(REQUESTS):
-        words, suffix = request(kind, rng)
+        words, suffix = request(kind, rng, given)
         output = f"made{number}{suffix}" if suffix else ""
-        # "--" would hide the options behind it
-        asked = f"./{target.relative_to(files)}" if target != files else "."
-        reports = [asked] * 2 if words[0] == "compare" else [asked]
-        line = [*words, *reports, *(["-o", output] if output else [])]
-        ran = run(line, files, cache)
-        wrong = list(complaints(ran, line, files, before, output, cache))
-        if shows:
-            print(f"{done}\n$ nsightpy {line}\n{ran.out[-4000:]}{ran.err[-6000:]}")
+        odd = rng.random() < way.surroundings
+        around = some(rng) if odd else PLAIN
+        if odd and around.changes_files and number < REQUESTS - 1:
+            around = PLAIN
+        line = _line(kind, words, target, files, output)
+        ran = run(line, place, around, new=way.new)
+        wrong = list(complaints(ran, line, place, before, output, around))
+        if way.shows:
+            print(f"{done} | {around.name}\n$ nsightpy {line}\n{ran.out[-4000:]}{ran.err[-6000:]}")
             print(f"exit code {ran.code}, {ran.seconds:.1f} s, {ran.peak_bytes / 1e6:.0f} MB")
-        found += [(each, f"{done} | {' '.join(line)[:300]!r}") for each in wrong]
+        words_of_case = f"{done} | {around.name} | {' '.join(line)[:300]!r}"
+        found += [(each, words_of_case) for each in wrong]
         if output:
             (files / output).unlink(missing_ok=True)
+        if around.changes_files:
+            return found
+    if kind in ("nsys", "torch") and target.is_file():
+        found += [(each, done) for each in _totals(place, way)]
     return found
+
+
+def _line(kind: str, words: list[str], target: Path, files: Path, output: str) -> list[str]:
+    # "--" would hide the options behind it
+    asked = f"./{target.relative_to(files)}" if target != files else "."
+    given = [asked]
+    if words[0] == "headroom":
+        given = (
+            [str(SYSTEM_REPORT), "--ncu", asked] if kind == "ncu" else [asked, "--ncu", str(NCU)]
+        )
+    elif words[0] == "compare":
+        given = [asked, asked]
+    return [*words, *given, *(["-o", output] if output else [])]
+
+
+def _totals(place: Place, way: Way) -> Iterator[str]:
+    """What is wrong with the sums of `kernels`."""
+    ran = run(_line("", ["kernels", "--format", "json"], place.target, place.folder, ""), place)
+    if ran.code == 0:
+        yield from totals.check(ran.out, place.target)
+    if way.shows:
+        print(f"kernels: {ran.out[:1500]}\n{ran.err[:2000]}")
+        print(f"expected: {totals.expected(place.target)}")
 
 
 def main() -> int:
@@ -59,9 +111,14 @@ def main() -> int:
     parser.add_argument("--cases", type=int, default=sys.maxsize, help="this many at most")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--case", metavar="SEED:N", help="only this case, and show what it says")
+    parser.add_argument(
+        "--surroundings", type=float, default=0.1, metavar="SHARE", help="in odd surroundings [0.1]"
+    )
+    parser.add_argument("--new", action="store_true", help="each in a new Python, not in a copy")
     parser.add_argument("--strict", action="store_true", help="what nobody foresaw fails, too")
     asked = parser.parse_args()
     warm_up()
+    way = Way(asked.surroundings, asked.new, bool(asked.case))
     wholes, end = corpus(), time.monotonic() + asked.seconds
     kinds: Counter[str] = Counter()
     number = 0
@@ -69,13 +126,15 @@ def main() -> int:
         name = asked.case or f"{asked.seed}:{number}"
         folder = Path(tempfile.mkdtemp(prefix="nsightpy-fuzz-"))
         try:
-            for complaint, line in case(name, wholes, folder, shows=bool(asked.case)):
+            for complaint, line in case(name, wholes, folder, way):
                 kinds[complaint] += 1
                 if kinds[complaint] <= 2:
                     print(f"{name}: {complaint}\n    {line}", flush=True)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         number += 1
+        if number % PROGRESS == 0:
+            print(f"{number} cases, {sum(kinds.values())} complaints", file=sys.stderr, flush=True)
         if asked.case:
             break
     print(f"{number} cases, {number * REQUESTS} commands; {sum(kinds.values())} complaints")

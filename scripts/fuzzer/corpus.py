@@ -8,10 +8,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzzer import bytes_damage, sqlite_damage, text_damage
+from fuzzer import (
+    bytes_damage,
+    json_damage,
+    page_damage,
+    page_text_damage,
+    pickle_damage,
+    schema_damage,
+    sqlite_damage,
+    text_damage,
+)
 
 ROOT = Path(__file__).parents[2]
-LARGEST = 1_000_000
+LARGEST = 1_200_000
 KINDS = {
     ".sqlite": "nsys",
     ".json": "torch",
@@ -76,18 +85,33 @@ def build(folder: Path, wholes: list[Whole], rng: random.Random) -> tuple[str, P
 
 
 def _damage(path: Path, whole: Whole, rng: random.Random) -> str:
-    structural: dict[str, Callable[[bytes, random.Random], bytes]] = {
+    """Damage a file in place, in its structure or only its bytes; says what was done."""
+    chance = rng.random()
+    if whole.kind == "nsys" and chance < 0.75:
+        acts = sqlite_damage.DAMAGES if chance < 0.3 else schema_damage.DAMAGES
+        return ", ".join(sqlite_damage.damage(path, rng, acts))
+    data = path.read_bytes()
+    changed, how = _changed(data, whole, rng, chance)
+    path.write_bytes(changed)
+    return how
+
+
+def _changed(data: bytes, whole: Whole, rng: random.Random, chance: float) -> tuple[bytes, str]:
+    simple: dict[str, Callable[[bytes, random.Random], bytes]] = {
         "torch": text_damage.trace,
         "snapshot": text_damage.snapshot,
         "ncu": text_damage.page,
     }
-    if whole.kind == "nsys" and rng.random() < 0.75:
-        return ", ".join(sqlite_damage.damage(path, rng))
-    data = path.read_bytes()
-    if whole.kind in structural and whole.suffix != ".ncu-rep" and rng.random() < 0.75:
-        changed = structural[whole.kind](data, rng)
-        how = structural[whole.kind].__name__
-    else:
-        changed, how = bytes_damage.damaged(data, rng), "bytes"
-    path.write_bytes(changed)
-    return how
+    strange: dict[str, Callable[[bytes, random.Random], tuple[bytes, str]]] = {
+        "torch": json_damage.trace_text,
+        "snapshot": pickle_damage.damaged,
+        "ncu": page_text_damage.page,
+    }
+    if whole.suffix != ".ncu-rep":
+        if whole.kind == "nsys" and chance < 0.92:
+            return page_damage.damaged(data, rng)
+        if whole.kind in simple and chance < 0.35:
+            return simple[whole.kind](data, rng), simple[whole.kind].__name__
+        if whole.kind in simple and chance < 0.85:
+            return strange[whole.kind](data, rng)
+    return bytes_damage.damaged(data, rng), "bytes"

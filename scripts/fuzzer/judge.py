@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fuzzer.child import MOST_BYTES, SECONDS, Ran
+from fuzzer.surroundings import PLAIN, Around, Place
 from fuzzer.values import SCRIPT, SECRET
 
 # Control characters but line ends and tabs, and those that reorder text.
@@ -28,45 +29,48 @@ def state_of(folder: Path) -> State:
 
 
 def complaints(
-    ran: Ran, words: list[str], folder: Path, before: State, output: str, cache: Path
+    ran: Ran, words: list[str], place: Place, before: State, output: str, around: Around = PLAIN
 ) -> Iterator[str]:
     """Everything that is wrong, each beginning with its kind."""
-    yield from _ending(ran)
-    after = state_of(folder)
+    yield from _ending(ran, around)
+    after = state_of(place.folder)
     for name, held in before.items():
-        if after.get(name) != held:
+        if after.get(name) != held and not around.changes_files:
             yield f"input changed: {name!r}"
     for name in after.keys() - before.keys() - {output}:
         yield f"litter: {name!r}"
     if output and ran.code == 0 and not after.get(output, (b"", 0))[0]:
         yield "output: is empty or absent, and the exit code is 0"
-    if output and ran.code != 0 and output in after:
+    if output and ran.code in (1, 2) and output in after:
         yield "output: is there, and the exit code is not 0"
     data = after.get(output, (b"", 0))[0]
-    form = words[words.index("--format") + 1] if "--format" in words else "table"
-    yield from _texts(ran, output, data, form)
+    if around.encoding == "utf-8" and not around.during:
+        form = words[words.index("--format") + 1] if "--format" in words else "table"
+        yield from _texts(ran, output, data, form, reads=around is PLAIN)
     if SECRET in ran.out + ran.err or SECRET.encode() in data:
         yield "secret: of the environment, in the output"
-    for path in cache.rglob("*.columns"):
+    for path in place.cache.rglob("*.columns"):
         if SECRET.encode() in path.read_bytes():
             yield "secret: in the cache"
 
 
-def _ending(ran: Ran) -> Iterator[str]:
+def _ending(ran: Ran, around: Around) -> Iterator[str]:
     if ran.timed_out or ran.seconds > SECONDS:
         yield f"hang: {ran.seconds:.0f} s at {_place(ran.err)}"
-    elif ran.code not in (0, 1, 2, 3):
+    elif ran.code not in (0, 1, 2, 3, *around.codes):
         yield f"exit code: {ran.code}"
     if "Traceback (most recent call last)" in ran.err and not ran.timed_out:
         lines = ran.err.strip().splitlines()
         yield f"traceback: {lines[-1][:120]} at {_place(ran.err)}"
-    if "Exception ignored" in ran.err:
-        yield "traceback: exception ignored"
+    for word in ("Exception ignored", "Warning: ", "Fatal Python error"):
+        if re.search(rf"^\S*\s*{word}|^{word}", ran.err, re.MULTILINE):
+            yield f"traceback: {word}"
     if ran.peak_bytes > MOST_BYTES:
         yield f"memory: {ran.peak_bytes / 1e9:.1f} GB"
     if "more memory than there is" in ran.err or "out of memory" in ran.err:
         yield "memory: refused by the system"
-    if ran.code in (1, 2) and not re.search(r"^(nsightpy: |Error: )", ran.err, re.MULTILINE):
+    has_message = re.search(r"^(nsightpy: |Error: )", ran.err, re.MULTILINE)
+    if ran.code in (1, 2) and not has_message and not around.silent:
         yield f"message: none, exit code {ran.code}"
     if found := UNFORESEEN.search(ran.err):
         yield f"unforeseen: {found[1]}"
@@ -81,7 +85,7 @@ def _place(err: str) -> str:
     return ":".join(place)
 
 
-def _texts(ran: Ran, output: str, data: bytes, form: str) -> Iterator[str]:
+def _texts(ran: Ran, output: str, data: bytes, form: str, *, reads: bool) -> Iterator[str]:
     shown = output.endswith((".html", ".svg", ".json"))
     texts = [ran.err, ran.out]
     if shown or (output and form != "parquet" and not output.endswith(".png")):
@@ -92,13 +96,13 @@ def _texts(ran: Ran, output: str, data: bytes, form: str) -> Iterator[str]:
     is_page = (shown and not output.endswith(".json")) or form == "markdown"
     if is_page and SCRIPT in texts[-1]:
         yield "markup: a script of a report is in the page"
-    if form == "csv" and ran.code == 0:
+    if form == "csv" and ran.code == 0 and reads:
         for row in csv.reader(io.StringIO(texts[-1] if output else ran.out)):
             for cell in row:
                 if cell[:1] in ("=", "@") or (cell[:1] in ("+", "-") and not _is_number(cell)):
                     yield f"formula: {cell[:40]!r}"
                     return
-    if form == "json" and ran.code == 0 and not shown:
+    if form == "json" and ran.code == 0 and not shown and reads:
         try:
             json.loads(texts[-1] if output else ran.out, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:

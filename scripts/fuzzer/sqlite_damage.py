@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import random
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -193,15 +193,17 @@ def _open(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
-def damage(path: Path, rng: random.Random) -> list[str]:
+def damage(
+    path: Path, rng: random.Random, acts: Sequence[Callable[[Export], None]] = DAMAGES
+) -> list[str]:
     """Damage an export in place; returns what was done. What SQLite refuses is not done."""
     done = []
     with _open(path) as connection:
         hide_secret(connection)
         export = Export(connection, rng)
         for _ in range(rng.choice((1, 1, 1, 2, 3))):
-            act = rng.choice(DAMAGES)
-            with contextlib.suppress(sqlite3.Error, IndexError, TypeError):
+            act = rng.choice(acts)
+            with contextlib.suppress(sqlite3.Error, IndexError, TypeError, ValueError):
                 act(export)
                 done.append(act.__name__)
     return done

@@ -54,6 +54,23 @@ def test_errors_that_nobody_can_read_change_no_exit_code() -> None:
     assert shell("$nsightpy kernels /nowhere 2>/dev/full").returncode == 1
     for closed in ("2>&-", "2>/dev/full"):
         assert shell(f"$nsightpy kernels $report {closed}").returncode == 0
+        assert shell(f"$nsightpy imbalance $report {closed}").returncode == 0
+    assert shell("$nsightpy headroom $report 2>/dev/full").returncode == 2
+
+
+@LINUX
+@pytest.mark.parametrize("delay", [0.25, 0.4, 0.7])
+def test_ctrl_c_while_modules_load_is_one_line(delay: float) -> None:
+    command = [sys.executable, "-m", "nsightpy", "summarize", str(SAMPLE)]
+    with subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as process:
+        time.sleep(delay)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=20)
+    # earlier than nsightpy itself: Python's own
+    assert process.returncode in (0, 130) or "nsightpy/cli" not in said
+    assert process.returncode != 130 or said.strip() == "nsightpy: interrupted"
 
 
 def test_links_that_form_a_loop_and_long_names_are_named(tmp_path: Path) -> None:

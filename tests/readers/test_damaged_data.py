@@ -189,7 +189,9 @@ FIRST = f"rowid = (SELECT min(rowid) FROM {KERNEL})"
         ('"end" = start - 1', "1 rows of {} have an end before their start and are left out."),
         ("start = 4611686018427387904", "1 rows of {} have no possible start and are left out."),
         ('"end" = 9223372036854775807', "1 rows of {} have no possible end and are left out."),
-        ("start = 1e300", "1 rows of {} have no possible start and are left out."),
+        ("start = 1e300", "1 rows of {} have no start and are left out."),
+        ("start = start + 0.5", "1 rows of {} have no start and are left out."),
+        ("start = start || 'abc'", "1 rows of {} have no start and are left out."),
     ],
 )
 def test_a_row_that_cannot_be_counted_is_noted(tmp_path: Path, update: str, note: str) -> None:

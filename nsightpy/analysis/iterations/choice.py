@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Other
 from nsightpy.analysis.iterations.ranges import ProgramRanges, few_engine_steps, from_nvtx
+from nsightpy.analysis.iterations.repetition import LOOKED_AT
 from nsightpy.analysis.iterations.sequences import from_sequences
 from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.units import format_time
@@ -18,6 +19,7 @@ from nsightpy.units import format_time
 AGREES = 0.1
 FULLER = 0.1
 OTHERS = 6
+SEARCHED = " (looked for in the middle {:,} of {:,} launches)"
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,8 @@ def choose_iterations(
     if sequence is not None:
         return _chosen(sequence, [], None, [*rejected, *levels])
     others = tuple([*rejected, *levels][:OTHERS])
-    return IterationChoice(None, others, why=_reason(others))
+    searched = SEARCHED.format(LOOKED_AT, len(alone)) if len(alone) > LOOKED_AT else ""
+    return IterationChoice(None, others, why=f"{_reason(others)}{searched}")
 
 
 def _chosen(

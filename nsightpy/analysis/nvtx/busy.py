@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.grouping import Groups
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.nvtx.projection import Launched, Projection
-from nsightpy.frames import Frame, Ints, distinct, is_constant
+from nsightpy.frames import Frame, Ints, distinct_pairs, is_constant
 
 # Groups are laid one after another on the axis of time, as many at once as int64 holds.
 _AXIS_BITS = 62
@@ -55,7 +55,7 @@ def _on_one_axis(operations: Frame) -> tuple[Ints, Ints]:
     starts, ends = operations.ints("start_ns"), operations.ints("end_ns")
     pids, devices = operations.ints("pid"), operations.ints("device")
     if not (is_constant(pids) and is_constant(devices)):
-        place = distinct((pids << 16) | devices)[1]
+        place = distinct_pairs(pids, devices)[1]
         base = int(starts.min())
         shift = place.astype(np.int64) * (int(ends.max()) - base + 1) - base
         return starts + shift, ends + shift

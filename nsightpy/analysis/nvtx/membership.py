@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.analysis.nvtx.projection import launched, project, thread_key
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.frames import Frame, Ints, Labels, distinct, distinct_pairs
 
 Place = tuple[int, int]  # process, device
 WILD = "*"
@@ -93,16 +93,18 @@ def belongs(frame: Frame, keys: Ints) -> NDArray[np.bool_]:
     own = launch_key(frame)
     place = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
     hits: NDArray[np.bool_] = keys[place] == own
+    if "tid" not in frame:  # nothing launched what has no correlation id
+        hits &= frame.ints("correlation_id") > 0
     return hits
 
 
 def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans]:
     """For each device the union of the ranges' projected intervals on it, in ns."""
     found: dict[Place, Spans] = {}
-    places, code = distinct((operations.ints("pid") << 16) | operations.ints("device"))
-    for number, place in enumerate(places.tolist()):
+    places, code = distinct_pairs(operations.ints("pid"), operations.ints("device"))
+    for number, place in enumerate(places):
         done = project(ranges, launched(operations.take(code == number), calls))
         some = done.found
         if some.any():
-            found[divmod(place, 1 << 16)] = union(done.start[some], done.end[some])
+            found[place] = union(done.start[some], done.end[some])
     return found

@@ -205,7 +205,7 @@ def _lane(part: Frame, kind: str, label: str, number: int) -> Lane:
     starts, ends = part.ints("start_ns"), part.ints("end_ns")
     ends = np.maximum(starts, ends)
     levels = levels_of(starts, ends)
-    details = part.labels("details") if "details" in part else None
+    details = part.labels("details").used() if "details" in part else None
     if details is not None and not any(details.values):
         details = None
     return Lane(
@@ -214,7 +214,7 @@ def _lane(part: Frame, kind: str, label: str, number: int) -> Lane:
         number=number,
         starts=starts,
         ends=ends,
-        names=part.labels("name"),
+        names=part.labels("name").used(),
         levels=levels,
         categories=part.ints("category").astype(np.uint8),
         nested=kind != STREAM and is_nested(starts, ends, levels),

@@ -25,9 +25,18 @@ from nsightpy.readers.nccl.names import (
     serves,
 )
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, Payload
-from nsightpy.readers.nsys.columns import NO_END, SPAN, column, number, process_of, thread_of
+from nsightpy.readers.nsys.columns import (
+    NO_END,
+    SPAN,
+    column,
+    number,
+    process_of,
+    stored,
+    thread_of,
+)
 from nsightpy.readers.nsys.events import KERNEL, PLACE, RUNTIME
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import NsysExport, countable_columns
+from nsightpy.readers.sqlite import Query
 
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
 LAUNCH_CLASSES = (0, 1)
@@ -97,10 +106,14 @@ def _kernels(
         raw: Mapping[str, ColumnData] = mine.select(_PLACE)
     else:
         chosen = table.c[_NAME]
-        expressions = {**SPAN, **PLACE}
-        selected = [number(table, name, made, 0) for name, made in expressions.items()]
-        selected.append(number(table, "name", column(_NAME), 0))
-        raw = export.file.arrays(sa.select(*selected).where(chosen.in_(names)), split=table)
+        ids = {**PLACE, "name": column(_NAME)}
+
+        def query(*, careful: bool) -> Query:
+            spans = [stored(table, n, made, NO_END, careful=careful) for n, made in SPAN.items()]
+            more = [stored(table, n, made, 0, careful=careful) for n, made in ids.items()]
+            return sa.select(*spans, *more).where(chosen.in_(names))
+
+        raw = countable_columns(export, table, query)
         parsed = [names[name] for name in Frame(raw).ints("name").tolist()]
     found = [
         _Kernel(start, end, pid, device, context, stream, correlation, *said)

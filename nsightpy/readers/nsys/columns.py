@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import sqlalchemy as sa
+from sqlalchemy.sql import visitors
 
 from nsightpy.frames import Ints, Labels
 
@@ -63,8 +64,65 @@ def number(
     if found is None:
         return sa.literal_column(str(absent)).label(name)
     null = NO_END if name == "end_ns" else 0
-    literal: sa.ColumnElement[Any] = sa.literal_column(NO_END_SQL if null else "0")
-    return sa.func.coalesce(found, literal).label(name)
+    return sa.func.coalesce(found, _literal(null)).label(name)
+
+
+def stored(
+    table: sa.TableClause, name: str, expression: Expression, null: int, *, careful: bool
+) -> sa.ColumnElement[Any]:
+    """A column as the table stores it; `null` stands for NULL.
+
+    SqliteFile.arrays raises NotIntegersError where it holds anything but integers. A `careful`
+    query never does: whole numbers written as texts or fractions count, `null` stands for others.
+    """
+    found = expression(table)
+    if found is None:
+        return _literal(null).label(name)
+    made = visitors.replacement_traverse(found, {}, _whole_number if careful else _as_stored)
+    return sa.func.coalesce(made, _literal(null)).label(name)
+
+
+def whole(table: sa.TableClause, name: str, *, careful: bool) -> sa.ColumnElement[Any]:
+    """A column as the table stores it, or `careful` the integers that its values are, or NULL."""
+    made = sa.cast(table.c[name], sa.Integer)
+    return cast("sa.ColumnElement[Any]", (_whole_number if careful else _as_stored)(made))
+
+
+def _literal(value: int) -> sa.ColumnElement[Any]:
+    return sa.literal_column(NO_END_SQL if value == NO_END else str(value))
+
+
+def _as_stored(element: Any, **_more: object) -> Any:
+    return element.clause if isinstance(element, sa.Cast) else None
+
+
+def _whole_number(element: Any, **_more: object) -> Any:
+    """In place of a cast: the integer that a value is; NULL for what is none.
+
+    SQLite casts "12abc" to 12 and any other text, infinity and blobs to a number, too.
+    """
+    if not isinstance(element, sa.Cast):
+        return None
+    value: sa.ColumnElement[Any] = element.clause
+    kind, digits = sa.func.typeof(value), sa.func.trim(value, " ")
+    is_whole = sa.and_(
+        kind == "real", value.between(-_LARGEST, _LARGEST), value == sa.cast(value, sa.Integer)
+    )
+    is_digits = sa.and_(
+        kind == "text",
+        sa.func.length(digits).between(1, _MOST_DIGITS),
+        sa.func.substr(digits, 1, 1).op("GLOB")("[-+0-9]"),
+        sa.func.substr(digits, 2).op("NOT GLOB")("*[^0-9]*"),
+        digits.not_in(("-", "+")),
+    )
+    return sa.case(
+        (kind == "integer", value), (sa.or_(is_whole, is_digits), sa.cast(value, sa.Integer))
+    )
+
+
+# Digits of a text that is an int64 for certain, and a number just below 2**63.
+_MOST_DIGITS = 18
+_LARGEST = 9_223_372_036_854_774_784
 
 
 def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:

@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, Ints
+from nsightpy.readers.limits import GREATEST_TIME, summable
 from nsightpy.readers.nsys.columns import NO_END
 
-# What is further away is no time: 73 years in ns, so that differences fit int64 (and no size).
-GREATEST_TIME = 2**61
 CHECKED = ("start_ns", "end_ns", "bytes")
 
 
@@ -34,6 +33,13 @@ def countable_rows(frame: Frame) -> tuple[NDArray[np.bool_], str]:
         if count := int(np.count_nonzero(backwards)):
             reasons.append((count, "an end before their start"))
             kept &= ~backwards
+        reasons += _beyond(kept, given["end_ns"], given["start_ns"], "length")
+    if "bytes" in given:
+        negative = kept & (given["bytes"] < 0)
+        if count := int(np.count_nonzero(negative)):
+            reasons.append((count, "a size below 0"))
+            kept &= ~negative
+        reasons += _beyond(kept, given["bytes"], 0, "size")
     if not reasons:
         return kept, ""
     if len(reasons) == 1:
@@ -41,3 +47,16 @@ def countable_rows(frame: Frame) -> tuple[NDArray[np.bool_], str]:
     parts = ", ".join(f"{reason}: {count:,}" for count, reason in reasons)
     lost = frame.rows - int(np.count_nonzero(kept))
     return kept, f"{lost:,} rows of {{table}} cannot be counted ({parts}) and are"
+
+
+def _beyond(
+    kept: NDArray[np.bool_], high: Ints, low: Ints | int, what: str
+) -> list[tuple[int, str]]:
+    """Leave out the rows whose lengths are so great that sums would overflow, and say so."""
+    lengths = np.where(kept, high - low, 0)
+    fine = summable(lengths)
+    if fine is None:
+        return []
+    lost = int(np.count_nonzero(kept & ~fine))
+    kept &= fine
+    return [(lost, f"no possible {what}")] if lost else []

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 import sqlalchemy as sa
 
 from nsightpy.readers.extent import Extent
+from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import column, number, process_of
-from nsightpy.readers.nsys.countable import GREATEST_TIME
 from nsightpy.readers.nsys.events import KERNEL, RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX, STYLES
-from nsightpy.readers.nsys.session import GPU_TABLES
+from nsightpy.readers.nsys.table_names import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
 
 HOST_TABLES = (RUNTIME, NVTX)

@@ -9,9 +9,11 @@ import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, ColumnData, Frame, constant, elementwise
 from nsightpy.readers.host_calls import LAUNCHING
-from nsightpy.readers.nsys.columns import column, number, process_of
+from nsightpy.readers.limits import GREATEST_TIME
+from nsightpy.readers.nsys.columns import NO_END, SPAN, column, process_of, stored
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import NsysExport, countable_columns
+from nsightpy.readers.sqlite import Query
 
 LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
 LAST_LAUNCH_CLASS = 1
@@ -37,31 +39,27 @@ def launch_calls(
         more = (*(["end_ns"] * ends), *(["tid"] * threads))
         return Frame.empty(API_CALLS, (*LAUNCH_COLUMNS, *more))
     table = export.file.tables[RUNTIME]
-    wanted: list[sa.ColumnElement[Any]] = [
-        number(table, "start_ns", column("start"), 0),
-        number(table, "correlation_id", column("correlationId"), 0),
-    ]
-    if ends:
-        wanted.append(number(table, "end_ns", column("end"), 0))
     alone = alone if "globalTid" in table.c else None
+    ids = {"correlation_id": column("correlationId")}
     if threads:
-        wanted.append(number(table, "thread", column("globalTid"), 0))
+        ids["thread"] = column("globalTid")
     elif alone is None:
-        wanted.append(number(table, "pid", process_of("globalTid"), 0))
-    query = sa.select(*wanted)
-    if "nameId" in table.c:
-        prefixes = [f"{api}{kind}" for api in ("cuda", "cu") for kind in kinds]
-        ids = export.strings.matching(*prefixes)
-        query = query.where(_among(table.c.nameId, ids, others=others))
-    elif others:
-        query = query.where(sa.false())
-    if "end" in table.c:
-        query = query.where(table.c.end.is_not(None))
-    if alone is not None:
-        query = query.where(table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS)
-    if "eventClass" in table.c:
-        query = query.where(table.c.eventClass <= LAST_LAUNCH_CLASS)
-    raw = export.file.arrays(query, split=table)
+        ids["pid"] = process_of("globalTid")
+    conditions = _conditions(export, table, alone, kinds, others=others)
+
+    def query(*, careful: bool) -> Query:
+        # SQLite itself leaves out what ends nowhere or before it starts, where all are integers
+        names = SPAN if ends or careful else ("start_ns",)
+        spans = [stored(table, n, SPAN[n], NO_END, careful=careful) for n in names]
+        more = [stored(table, name, made, 0, careful=careful) for name, made in ids.items()]
+        possible = [] if careful or "end" not in table.c else [
+            table.c.end >= table.c.start, table.c.end <= GREATEST_TIME
+        ]  # fmt: skip
+        return sa.select(*spans, *more).where(*conditions, *possible)
+
+    raw = dict(countable_columns(export, table, query))
+    if not ends:
+        raw.pop("end_ns", None)
     if threads:
         raw |= _thread_columns(raw.pop("thread"), alone)
     found = Frame(raw)
@@ -69,6 +67,28 @@ def launch_calls(
         return found.ordered()
     pid = constant((alone >> 24) & (_THREADS - 1), found.rows)
     return Frame({**found, "pid": pid}).ordered()
+
+
+def _conditions(
+    export: NsysExport,
+    table: sa.TableClause,
+    alone: int | None,
+    kinds: Sequence[str],
+    *,
+    others: bool,
+) -> list[sa.ColumnElement[bool]]:
+    """Which rows are calls of these kinds, or all others, of one process or of all."""
+    found: list[sa.ColumnElement[bool]] = []
+    if "nameId" in table.c:
+        prefixes = [f"{api}{kind}" for api in ("cuda", "cu") for kind in kinds]
+        found.append(_among(table.c.nameId, export.strings.matching(*prefixes), others=others))
+    elif others:
+        found.append(sa.false())
+    if alone is not None:
+        found += [table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS]
+    if "eventClass" in table.c:
+        found.append(table.c.eventClass <= LAST_LAUNCH_CLASS)
+    return found
 
 
 def _thread_columns(thread: ColumnData, alone: int | None) -> dict[str, ColumnData]:

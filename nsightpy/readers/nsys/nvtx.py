@@ -9,8 +9,18 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct, elementwise
-from nsightpy.readers.nsys.columns import SPAN, coded, column, number, process_of, text
-from nsightpy.readers.nsys.tables import NsysExport, checked_number, needs_care
+from nsightpy.readers.nsys.columns import (
+    NO_END,
+    SPAN,
+    coded,
+    column,
+    number,
+    process_of,
+    stored,
+    text,
+)
+from nsightpy.readers.nsys.tables import NsysExport, stored_columns
+from nsightpy.readers.sqlite import Query
 
 NVTX = "NVTX_EVENTS"
 DEFAULT_DOMAIN = ""
@@ -70,18 +80,23 @@ def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> F
     asked = [] if export.is_small(NVTX) else [*needed.values(), *texts]
     fixed = export.one_valued(table, asked, _is_range(table)) if asked else {}
     times = [name for name in SPAN if name in wanted]
-    selected = [checked_number(export, table, name, SPAN[name]) for name in times]
-    for name, own in needed.items():
-        if own not in fixed:
-            selected.append(number(table, name, column(own), 0))
-    if texts and "text" in table.c and "text" not in fixed:
-        selected.append(text(table, "text"))
-    if not selected:
-        selected = [number(table, name, column(own), 0) for name, own in needed.items()]
+    reads_text = bool(texts) and "text" in table.c and "text" not in fixed
+    if not (
+        times or reads_text or needed.keys() - {n for n, own in needed.items() if own in fixed}
+    ):
         fixed = {}
-    raw = export.file.arrays(sa.select(*selected).where(_is_range(table)), split=table)
-    if needs_care(export, table, raw):
-        return _read(export, table, wanted)
+
+    def query(*, careful: bool) -> Query:
+        spans = [stored(table, name, SPAN[name], NO_END, careful=careful) for name in times]
+        ids = [
+            stored(table, name, column(own), 0, careful=careful)
+            for name, own in needed.items()
+            if own not in fixed
+        ]
+        said = [text(table, "text")] if reads_text else []
+        return sa.select(*spans, *ids, *said).where(_is_range(table))
+
+    raw = stored_columns(export, table, query)
     rows = len(next(iter(raw.values())))
     same = {name: fixed[own] for name, own in needed.items() if own in fixed}
     return Frame({**raw, **{name: constant(value or 0, rows) for name, value in same.items()}})

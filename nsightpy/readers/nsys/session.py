@@ -18,15 +18,15 @@ import sqlalchemy as sa
 from nsightpy import frames
 from nsightpy.frames import Frame, Labels
 from nsightpy.readers.nsys.columns import column, number, process_of
-from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
+from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX
+from nsightpy.readers.nsys.table_names import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
 
 NO_UUID = re.compile(r"^[0\-]*$")
 SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}
 DIAGNOSTIC_SOURCES = {1: "injection", 2: "daemon", 3: "analysis"}
 MOST_KILO = 2**53
-GPU_TABLES = (KERNEL, GRAPH_TRACE, MEMCPY, MEMSET)
 _PYTHON = re.compile(r"python[\d.]*|pt_main_thread")
 _EXPORT_TABLES = ("META_DATA_EXPORT", "EXPORT_META_DATA")
 _EXPORT_KEYS = (

@@ -8,11 +8,14 @@ from functools import cached_property
 import sqlalchemy as sa
 
 from nsightpy.frames import Ints, Labels, distinct
+from nsightpy.readers.limits import NAMES, check_count
 from nsightpy.readers.sqlite import SqliteFile
 
 _CHUNK = 500
 _FEW = 10_000
 _NO_NAME = 0
+# Stands for the name of what must have one and has none.
+NAMELESS = -(2**62)
 
 
 class Strings:
@@ -20,11 +23,12 @@ class Strings:
 
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
-        self._known: dict[int, str] = {}
+        self._known: dict[int, str] = {NAMELESS: "[no name]"}
 
     def labels(self, ids: Ints) -> Labels:
         """The names of a column of ids, as Labels; id 0 without an entry is the empty name."""
         unique, codes = distinct(ids)
+        check_count(self._file.path, NAMES, len(unique))
         self._fetch([int(i) for i in unique if int(i) not in self._known])
         return Labels(codes, tuple(self._known[int(i)] for i in unique))
 

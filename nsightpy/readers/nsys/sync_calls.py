@@ -9,12 +9,18 @@ import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.readers.host_calls import ALLOCATING, SYNCHRONISING
-from nsightpy.readers.nsys.columns import column, number, process_of, thread_of
+from nsightpy.readers.nsys.columns import NO_END, SPAN, column, process_of, stored, thread_of
 from nsightpy.readers.nsys.events import RUNTIME, without_version
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import NsysExport, countable_columns
+from nsightpy.readers.sqlite import Query
 
 # Rows of other classes repeat a call to carry its backtrace.
 CLASSES = (0, 1, 13)
+_IDS = {
+    "pid": process_of("globalTid"),
+    "tid": thread_of("globalTid"),
+    "name": column("nameId"),
+}
 COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 
 
@@ -59,14 +65,14 @@ def _calls(export: NsysExport, wanted: Callable[[sa.TableClause], sa.ColumnEleme
     condition = wanted(table)
     if "eventClass" in table.c:
         condition &= table.c.eventClass.in_(CLASSES)
-    query = sa.select(
-        number(table, "start_ns", column("start"), 0),
-        number(table, "end_ns", column("end"), 0),
-        number(table, "pid", process_of("globalTid"), 0),
-        number(table, "tid", thread_of("globalTid"), 0),
-        number(table, "name", column("nameId"), 0),
-    ).where(condition)
-    raw = export.file.arrays(query, split=table)
-    labels = export.strings.labels(Frame(raw).ints("name"))
+
+    def query(*, careful: bool) -> Query:
+        spans = [stored(table, n, made, NO_END, careful=careful) for n, made in SPAN.items()]
+        ids = [stored(table, name, made, 0, careful=careful) for name, made in _IDS.items()]
+        return sa.select(*spans, *ids).where(condition)
+
+    found = countable_columns(export, table, query)
+    raw = dict(found)
+    labels = export.strings.labels(found.ints("name"))
     raw["name"] = Labels(labels.codes, tuple(map(without_version, labels.values))).merged()
     return Frame(raw).ordered()

@@ -16,32 +16,20 @@ import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
-from nsightpy.readers.nsys.columns import (
-    NO_END_SQL,
-    Expression,
-    column,
-    number,
-    process_of,
-)
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, elementwise
+from nsightpy.readers.arrow import NotIntegersError
+from nsightpy.readers.limits import check_places
+from nsightpy.readers.nsys.columns import NO_END, Expression, column, process_of, stored
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
-from nsightpy.readers.nsys.strings import Strings
-from nsightpy.readers.sqlite import SqliteFile, row_number
+from nsightpy.readers.nsys.strings import NAMELESS, Strings
+from nsightpy.readers.nsys.table_names import EVENT_TABLES, EXPORT_TABLES, GPU_TABLES
+from nsightpy.readers.sqlite import Query, SqliteFile, row_number
 
 _NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
-# How the tables of an export begin; `nsys export --tables` may leave any of them out.
-EXPORT_TABLES = (
-    *("StringIds", "META_DATA_", "EXPORT_META_DATA", "TARGET_INFO_", "ANALYSIS_", "ENUM_"),
-    *("CUPTI_ACTIVITY_", "CUDA_", "CUDNN_", "CUBLAS_", "NVTX_", "MPI_", "UCX_", "NVSHMEM_"),
-    *("OSRT_", "SCHED_EVENTS", "COMPOSITE_EVENTS", "GENERIC_EVENT", "GPU_", "DIAGNOSTIC_EVENT"),
-    *("ThreadNames", "ProcessStreams", "PROFILER_OVERHEAD", "NET_", "NIC_"),
-)
-# The tables of events, in the order in which commands need them.
-EVENT_TABLES = (
-    *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "GRAPH_TRACE", "MEMCPY", "MEMSET")),
-    *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("RUNTIME", "SYNCHRONIZATION", "CUDA_EVENT")),
-    *("NVTX_EVENTS", "CUDA_GPU_MEMORY_USAGE_EVENTS", "OSRT_API", "GPU_METRICS", "StringIds"),
-)
+# What GPU work names, as notes call it, and the value of what a row does not name.
+_PLACES = {"pid": "process: they count as process 0", "device": "device", "stream": "stream"}
+UNKNOWN = -1
+_SHAPE = tuple(f"{shape}_{axis}" for shape in ("grid", "block") for axis in "xyz")
 # A table of so many rows is read outright: what is asked about it first costs more.
 FEW_ROWS = 10_000
 # So many events are read as a whole and chosen from: several questions share them.
@@ -63,7 +51,7 @@ class NsysExport:
         self._counts: dict[str, int] = {}
         self._found: dict[Callable[[NsysExport], Any], Any] = {}
         self._countable: dict[str, NDArray[np.bool_] | None] = {}
-        self.careful: set[str] = set()  # tables whose times are not all numbers
+        self.careful: set[str] = set()  # tables that hold more than integers in their columns
         if not any(name.startswith(EXPORT_TABLES) for name in self.file.tables):
             raise ReportError(
                 path,
@@ -276,28 +264,34 @@ def read(
     if not export.has(source.table):
         return Frame.empty(schema, wanted)
     table = export.file.tables[source.table]
-    if _lacks_times(export, source, table):
+    if lacks_times(export, source, table):
         return Frame.empty(schema, wanted)
     plain = source.where is None and not export.is_small(source.table)
     guessed = export.guessed_steady(source.table) if plain else None
     fixed = _fixed(export, source, wanted, guessed) if plain else {}
     names = [name for name in wanted if name not in fixed and name not in source.same]
-    selected = [_selected(export, schema, source, name) for name in names]
-    query = sa.select(*(selected or [_NOTHING])).select_from(table)
     condition = None if source.where is None else source.where(table)
     if fixed and guessed:
         # the rows of one value are nearly always all: no scan of its own has to tell
         condition = sa.not_(_differs(table, guessed))
-    raw = export.file.arrays(query if condition is None else query.where(condition), split=table)
+
+    def query(*, careful: bool) -> Query:
+        selected = [_selected(export, schema, source, name, careful=careful) for name in names]
+        made = sa.select(*(selected or [_NOTHING])).select_from(table)
+        return made if condition is None else made.where(condition)
+
+    raw = stored_columns(export, table, query)
     rows = len(next(iter(raw.values())))
     if fixed and guessed and not export.confirm(source.table, guessed, rows):
         export.steady(source.table)
         return read(export, schema, source, columns)
-    if needs_care(export, table, raw):
-        return read(export, schema, source, columns)
+    if source.table in GPU_TABLES:
+        raw |= _unplaced(export, source, raw)
     raw |= {name: constant(value, rows) for name, value in fixed.items()}
     raw |= {name: Labels.constant(label, rows) for name, label in source.same.items()}
     found = Frame(raw)
+    if source.table in GPU_TABLES:
+        check_places(export.file.path, found)
     for name in wanted:
         if isinstance(raw[name], Labels):
             continue
@@ -310,7 +304,7 @@ def read(
 
 
 def _selected(
-    export: NsysExport, schema: Schema, source: Source, name: str
+    export: NsysExport, schema: Schema, source: Source, name: str, *, careful: bool
 ) -> sa.ColumnElement[Any]:
     """A column of a frame as its table has it. Raises ReportError for one that must be there."""
     table = export.file.tables[source.table]
@@ -323,9 +317,35 @@ def _selected(
     if name in source.essential and expression(table) is None:
         problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
-    if name in CHECKED and name in source.numbers:
-        return checked_number(export, table, name, expression)
-    return number(table, name, expression, schema[name].missing)
+    absent = schema[name].missing
+    null = absent if isinstance(absent, int) else 0
+    if name in source.numbers:
+        if name in CHECKED and expression(table) is not None:
+            null = NO_END
+        elif name in _PLACES and source.table in GPU_TABLES:
+            null = UNKNOWN
+    elif name == "name":
+        null = NAMELESS
+    return stored(table, name, expression, null, careful=careful)
+
+
+def _unplaced(
+    export: NsysExport, source: Source, raw: Mapping[str, ColumnData]
+) -> dict[str, ColumnData]:
+    """A note on GPU work that names no process, device or stream; process 0 stands for none."""
+    for name, words in _PLACES.items():
+        values = raw.get(name)
+        if values is None or isinstance(values, Labels) or name not in source.numbers:
+            continue
+        if count := int(np.count_nonzero(values == UNKNOWN)):
+            export.notes[f"{count:,} rows of {source.table} name no {words}."] = None
+    shapes = [raw[name] for name in _SHAPE if name in raw]
+    if lost := sum(int(np.count_nonzero(values == 0)) for values in shapes):
+        note = f"{lost:,} sizes of grids and blocks are missing in {source.table}: they are 0."
+        export.notes[note] = None
+    if "pid" not in raw:
+        return {}
+    return {"pid": elementwise(lambda own: np.maximum(own, 0), Frame(raw).ints("pid"))}
 
 
 def _fixed(
@@ -341,37 +361,28 @@ def _fixed(
     return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in found.items()}
 
 
-def checked_number(
-    export: NsysExport, table: sa.TableClause, name: str, expression: Expression
-) -> sa.ColumnElement[Any]:
-    """A time or size; NO_END stands for NULL, and in careful tables for what is no number."""
-    found = expression(table)
-    if found is None:
-        return sa.literal_column("0").label(name)
-    if table.name in export.careful and isinstance(found, sa.Cast):
-        plain = found.clause
-        text = sa.func.trim(sa.cast(plain, sa.Text))
-        kind = sa.func.typeof(plain)
-        is_number = sa.or_(
-            kind.in_(("integer", "real")),
-            sa.and_(kind == "text", text.op("GLOB")("[-0-9]*"), text.op("NOT GLOB")("*[^-0-9.]*")),
-        )
-        found = sa.case((is_number, found), else_=None)
-    return sa.func.coalesce(found, sa.literal_column(NO_END_SQL)).label(name)
+def stored_columns(
+    export: NsysExport, table: sa.TableClause, query: Callable[..., Query]
+) -> dict[str, ColumnData]:
+    """What query(careful=False) gives; query(careful=True) where a table has not only integers."""
+    if table.name not in export.careful:
+        try:
+            return export.file.arrays(query(careful=False), split=table)
+        except NotIntegersError:
+            export.careful.add(table.name)
+    return export.file.arrays(query(careful=True), split=table)
 
 
-def needs_care(export: NsysExport, table: sa.TableClause, raw: Mapping[str, ColumnData]) -> bool:
-    """Whether zeros among the times may be texts, and nobody has looked yet: read once more."""
-    if table.name in export.careful:
-        return False
-    times = (raw[name] for name in ("start_ns", "end_ns") if name in raw)
-    if any(not isinstance(values, Labels) and bool((values == 0).any()) for values in times):
-        export.careful.add(table.name)
-        return True
-    return False
+def countable_columns(
+    export: NsysExport, table: sa.TableClause, query: Callable[..., Query]
+) -> Frame:
+    """The same as a frame, without the rows that cannot be counted; NO_END stands for no time."""
+    found = Frame(stored_columns(export, table, query))
+    kept, _ = countable_rows(found)
+    return found if kept.all() else found.take(kept)
 
 
-def _lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:
+def lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:
     """Whether a table's rows cannot be placed in time: said in a note, of kernels an error."""
     times = [name for name in ("start_ns", "end_ns") if name in source.numbers]
     if all(source.numbers[name](table) is not None for name in times):

@@ -13,12 +13,17 @@ import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, KERNELS, MEMORY_OPERATIONS, Frame, Labels
 from nsightpy.frames.columns import Column
-from nsightpy.readers.nsys.columns import column, number
+from nsightpy.readers.arrow import NotIntegersError
+from nsightpy.readers.limits import GREATEST_TIME
+from nsightpy.readers.nsys.columns import column, stored, whole
 from nsightpy.readers.nsys.events import TABLES
-from nsightpy.readers.nsys.tables import NsysExport, Source
+from nsightpy.readers.nsys.tables import NsysExport, Source, lacks_times
+from nsightpy.readers.sqlite import row_number
 
 # So many row numbers are one block, and so many rows about one window.
 BLOCK_ROWS = 1 << 16
+# Row numbers for each row, on average, of a table that is read in blocks.
+MOST_GAPS = 4
 _END = 2**63 - 1
 _GREEN = Column("green_context", "int", "", "green context; 0 = none")
 _GREEN_ID = "greenContextId"
@@ -52,23 +57,52 @@ def blocks(export: NsysExport, frame: str) -> list[Block]:
         block
         for source in TABLES[frame]
         if export.holds_rows(source.table)
+        and not lacks_times(export, source, export.file.tables[source.table])
         for block in _blocks(export, frame, source)
     ]
 
 
-def _blocks(export: NsysExport, frame: str, source: Source) -> Iterator[Block]:
-    bounds = export.file.row_bounds(source.table)
-    if bounds is None:  # a view has no row numbers: it is one block
-        yield Block(frame, source, None, 0, -_END, _END)
-        return
+def _blocks(export: NsysExport, frame: str, source: Source) -> list[Block]:
     table = export.file.tables[source.table]
-    start = _start(table)
+    bounds = export.file.row_bounds(source.table)
+    if bounds is None or bounds[1] - bounds[0] > MOST_GAPS * (
+        export.count(table.name) + BLOCK_ROWS
+    ):
+        # a view has no row numbers, and nobody goes through numbers that no rows have
+        return [Block(frame, source, None, 0, -_END, _END)]
+    found, lost = [], 0
     for low in range(bounds[0], bounds[1] + 1, BLOCK_ROWS):
-        among = _rows(low, low + BLOCK_ROWS)
-        query = sa.select(sa.func.min(start), sa.func.max(start)).select_from(table)
-        ((first, last),) = export.file.rows(query.where(*among))
-        if first is not None:
-            yield Block(frame, source, low, low + BLOCK_ROWS, int(first), int(last))
+        rows, counted, first, last, strange = _told(export, table, low)
+        if strange and table.name not in export.careful:
+            export.careful.add(table.name)
+            return _blocks(export, frame, source)
+        lost += rows - counted
+        if first is not None and last is not None:
+            found.append(Block(frame, source, low, low + BLOCK_ROWS, first, last))
+    if lost:
+        export.notes[f"{lost:,} rows of {table.name} have no time that can be: left out."] = None
+    return found
+
+
+def _told(
+    export: NsysExport, table: sa.TableClause, low: int
+) -> tuple[int, int, int | None, int | None, int]:
+    """Rows of a block, how many of them can be counted, the first and last start of those, and
+    how many have a time that is stored as something else than an integer."""
+    start, _ = _times(export, table)
+    kinds = [sa.func.typeof(table.c[name]).not_in(("integer", "null")) for name in ("start", "end")]
+    fine = sa.and_(*_countable(export, table))
+    query = sa.select(
+        sa.func.count(),
+        sa.func.coalesce(sa.func.sum(sa.case((fine, 1), else_=0)), 0),
+        sa.func.min(sa.case((fine, start), else_=None)),
+        sa.func.max(sa.case((fine, start), else_=None)),
+        sa.func.coalesce(sa.func.sum(sa.or_(*kinds)), 0),
+    ).select_from(table)
+    ((rows, counted, first, last, strange),) = export.file.rows(
+        query.where(*_rows(table, low, low + BLOCK_ROWS))
+    )
+    return rows, counted, first, last, strange
 
 
 def stretches(
@@ -97,19 +131,26 @@ def read_block(
     """The wanted columns of a block's rows that start in [begin, end), in the file's order."""
     schema, source = SCHEMAS[block.frame], block.source
     table = export.file.tables[source.table]
+    careful = table.name in export.careful
     selected = []
     for name in columns:
         if name not in source.same:
             code = source.names.get(name) or source.codes.get(name, ("",))[0]
             code = _GREEN_ID if name == _GREEN.name else code
             expression = source.numbers.get(name) or column(code)
-            selected.append(number(table, name, expression, schema[name].missing))
-    start = _start(table)
+            absent = schema[name].missing
+            null = absent if isinstance(absent, int) else 0
+            selected.append(stored(table, name, expression, null, careful=careful))
+    start, _ = _times(export, table)
     query = sa.select(*selected).select_from(table)
-    query = query.where(table.c["end"].is_not(None), start >= begin)
+    query = query.where(*_countable(export, table), start >= begin)
     query = query.where(start < end) if end < _END else query
-    query = query if block.low is None else query.where(*_rows(block.low, block.high))
-    raw = export.file.arrays(query)
+    query = query if block.low is None else query.where(*_rows(table, block.low, block.high))
+    try:
+        raw = export.file.arrays(query)
+    except NotIntegersError:
+        export.careful.add(table.name)
+        return read_block(export, block, begin, end, columns)
     found = Frame(raw)
     for name in columns:
         if name in source.same:
@@ -121,10 +162,24 @@ def read_block(
     return Frame({name: raw[name] for name in columns})
 
 
-def _start(table: sa.TableClause) -> sa.ColumnElement[int]:
-    return sa.func.coalesce(sa.cast(table.c["start"], sa.Integer), sa.literal_column("0"))
+def _times(
+    export: NsysExport, table: sa.TableClause
+) -> tuple[sa.ColumnElement[int], sa.ColumnElement[int]]:
+    """Start and end of the rows of a table."""
+    careful = table.name in export.careful
+    return whole(table, "start", careful=careful), whole(table, "end", careful=careful)
 
 
-def _rows(low: int, high: int) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
-    rowid: sa.ColumnElement[int] = sa.literal_column("rowid")
-    return rowid >= low, rowid < high
+def _countable(
+    export: NsysExport, table: sa.TableClause
+) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool], sa.ColumnElement[bool]]:
+    """Rows with times that can be: as countable_rows has it."""
+    start, end = _times(export, table)
+    return start >= -GREATEST_TIME, end <= GREATEST_TIME, end >= start
+
+
+def _rows(
+    table: sa.TableClause, low: int, high: int
+) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool]]:
+    number = row_number(table)
+    return number >= low, number < high

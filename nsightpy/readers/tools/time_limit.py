@@ -1,10 +1,12 @@
-"""A limit of time for what Python itself cannot bound: matching a user's regular expression."""
+"""Limits of time for what Python itself cannot bound: regular expressions, calls into drivers."""
 
 from __future__ import annotations
 
+import queue
 import signal
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 
@@ -31,3 +33,33 @@ def time_limit(seconds: float) -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
+    """Do all parts of some work side by side, and raise the first exception of any.
+
+    Raises TimeoutError where they take longer: nobody waits for the threads then, which end with
+    the process at the latest. Signals are handled meanwhile.
+    """
+    done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+
+    def one(part: int) -> None:
+        try:
+            work(part)
+            done.put(None)
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            done.put(error)
+
+    end = time.monotonic() + seconds
+    threads = [threading.Thread(target=one, args=(part,), daemon=True) for part in range(parts)]
+    for thread in threads:
+        thread.start()
+    for _ in range(parts):
+        try:
+            failed = done.get(timeout=max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            raise TimeoutError(f"took longer than {seconds} s") from None
+        if failed is not None:
+            raise failed
+    for thread in threads:  # a process with threads cannot be copied
+        thread.join()

@@ -22,7 +22,7 @@ class Arguments(msgspec.Struct, gc=False):
 
     correlation: Scalar = 0
     external_id: Scalar = _named("External id", 0)
-    device: Scalar = 0
+    device: Scalar = None
     context: Scalar = 0
     stream: Scalar = None
     grid: Any = None
@@ -72,7 +72,7 @@ class Event(msgspec.Struct, gc=False):
     pid: Scalar = None
     tid: Scalar = None
     ts: int | float | str | None = None
-    dur: int | float | str | None = 0
+    dur: int | float | str | None = None
     id: Scalar = None
     args: Arguments | None = None
 

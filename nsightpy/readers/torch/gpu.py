@@ -14,6 +14,8 @@ from nsightpy.readers.nccl.names import SEND_RECV, parse_kernel
 from nsightpy.readers.torch.header import Gpu
 from nsightpy.readers.torch.tables import integers
 
+# Greater numbers are processes, and no GPUs.
+MOST_NUMBERED = 256
 ARGUMENTS, BY_NAME = "arguments", "kernel name"
 MEMORY_KINDS = {"H": "Host", "D": "Device", "A": "Array", "P": "Peer"}
 _COPY = re.compile(
@@ -227,12 +229,14 @@ PLACED = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlati
 
 
 def _placed(table: Frame, pid: Ints) -> dict[str, ColumnData]:
-    stream = table.ints("stream")
+    stream, device, row_of = (table.ints(name) for name in ("stream", "device", "pid"))
+    # the profiler writes a GPU's events under its number, as if it were a process
+    numbered = (device == -1) & (row_of >= 0) & (row_of < MOST_NUMBERED)
     return {
         "start_ns": table["start"],
         "end_ns": table["end"],
         "pid": pid,
-        "device": table["device"],
+        "device": np.where(numbered, row_of, device) if numbered.any() else device,
         "context": table["context"],
         "stream": np.where(stream == -1, table.ints("tid"), stream),
         "correlation_id": table["correlation"],

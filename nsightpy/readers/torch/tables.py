@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, joined
+from nsightpy.readers.limits import GREATEST_TIME, summable
 from nsightpy.readers.torch.events import NO_ARGUMENTS, Event
 from nsightpy.readers.torch.times import NO_TIME, nanoseconds
 
@@ -50,14 +51,16 @@ _LAST_THREAD = 0xFFFFFF
 
 Reader: TypeAlias = Callable[[Sequence[Any]], ColumnData]
 
-_DIGITS = re.compile(r"-?\d{1,18}")
+# A number, or what is numbered: "stream 7".
+_NUMBERED = re.compile(r"[^\d-]*(-?\d{1,18})\s*")
 
 
 def whole(value: object, missing: int = 0) -> int:
-    """A value as an int64: the digits of texts ("stream 7"), the low 64 bits of what is larger."""
+    """A value as an int64: the number that ends a text ("stream 7"), the low 64 bits of what is
+    larger."""
     if isinstance(value, str):
-        match = _DIGITS.search(value)
-        return int(match[0]) if match else missing
+        match = _NUMBERED.fullmatch(value)
+        return int(match[1]) if match else missing
     if isinstance(value, float):
         return int(value) if abs(value) < _LARGEST else missing
     if not isinstance(value, int):
@@ -105,8 +108,8 @@ def _text(value: object) -> str:
 # What is read of the arguments of each kind: column -> (field, value where it is absent);
 # None for texts.
 _LAUNCHED: dict[str, tuple[str, int | None]] = {
-    **{name: (name, 0) for name in ("device", "context", "correlation")},
-    "stream": ("stream", -1),
+    **{name: (name, 0) for name in ("context", "correlation")},
+    **{name: (name, -1) for name in ("device", "stream")},
 }
 _COLUMNS: dict[str, dict[str, tuple[str, int | None]]] = {
     KERNEL: {
@@ -139,6 +142,7 @@ _COLUMNS: dict[str, dict[str, tuple[str, int | None]]] = {
     },
     RECORD: {
         **_LAUNCHED,
+        "device": ("device", 0),
         "event": ("sync_event", -1),
     },
     MEMORY: {
@@ -192,7 +196,7 @@ class TraceTables:
             elif (kind := find(category) or find(category.lower())) and event.ph in _SPANS:
                 kinds[kind].append(event)
         self._sort_out(kinds)
-        timed = {kind: (found, *_times(found)) for kind, found in kinds.items() if found}
+        timed = {kind: (found, *_times(kind, found)) for kind, found in kinds.items() if found}
         self.events += len(events)
         for kind, (found, start, end) in timed.items():
             good = start != NO_TIME
@@ -294,11 +298,20 @@ def _threads(tids: Ints) -> Ints:
     return np.where((tids < 0) | (tids > _LAST_THREAD), tids & _LAST_THREAD, tids)
 
 
-def _times(events: Sequence[Event]) -> tuple[Ints, Ints]:
-    """Start and end of events in ns; NO_TIME where an event has none."""
+def _times(kind: str, events: Sequence[Event]) -> tuple[Ints, Ints]:
+    """Start and end of events in ns; NO_TIME where an event has none that can be."""
     start = nanoseconds([event.ts for event in events])
-    duration = nanoseconds([event.dur for event in events])
-    return start, start + np.where(start == NO_TIME, 0, np.maximum(duration, 0))
+    if kind == MEMORY:  # a moment
+        lasted = np.zeros(len(start), dtype=np.int64)
+    else:
+        lasted = nanoseconds([event.dur for event in events])
+    good = (start >= -GREATEST_TIME) & (start <= GREATEST_TIME)
+    good &= (lasted >= 0) & (lasted <= GREATEST_TIME)
+    lasted = np.where(good, lasted, 0)
+    if (fine := summable(lasted)) is not None:
+        good &= fine
+    start = np.where(good, start, NO_TIME)
+    return start, start + lasted
 
 
 def _sizes(shape: str, values: Sequence[Any]) -> dict[str, ColumnData]:

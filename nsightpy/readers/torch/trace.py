@@ -14,6 +14,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints, constant, distinct
+from nsightpy.readers.limits import check_places
 from nsightpy.readers.torch import gpu, host
 from nsightpy.readers.torch.decode import Damage, EventDecoder
 from nsightpy.readers.torch.events import Event, ExactEvent
@@ -136,6 +137,10 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
         "operators": host.operators(raw[OPERATOR]),
         "python_functions": host.python_functions(raw[PYTHON]),
     }
+    for name in ("kernels", "memory_operations"):
+        check_places(path, found[name])
+        if unplaced := int(np.count_nonzero(found[name].ints("device") == -1)):
+            notes.append(f"{unplaced:,} rows of {name} name no device.")
     whole = {name: _complete(name, frame) for name, frame in found.items()}
     found = {n: f.ordered() if "start_ns" in f else f for n, f in whole.items()}
     used = _values([found["kernels"].ints("device"), found["memory_operations"].ints("device")])

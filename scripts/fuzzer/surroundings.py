@@ -1,0 +1,214 @@
+"""What lies around a command: closed or full outputs, other encodings, permissions, signals."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+
+def _nothing(_place: Place) -> None:
+    pass
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a command runs: its folder, the file or folder it is asked about, its own cache."""
+
+    folder: Path
+    target: Path
+    cache: Path
+
+
+@dataclass(frozen=True)
+class Around:
+    """Surroundings: what is done before, in the command's process, and while it runs.
+
+    `inside` runs in the child before the command; `after_s` later `during` is called with its pid.
+    `silent`: nobody can read what the command says. `codes`: exit codes that are fine here, too.
+    """
+
+    name: str = ""
+    before: Callable[[Place], None] = _nothing
+    inside: Callable[[Place], None] = _nothing
+    during: Callable[[Place, int], None] | None = None
+    after_s: float = 0.0
+    silent: bool = False
+    codes: tuple[int, ...] = ()
+    encoding: str = "utf-8"
+    changes_files: bool = False
+
+
+PLAIN = Around()
+
+
+def _is_full(descriptor: int) -> Callable[[Place], None]:
+    def inside(_place: Place) -> None:
+        os.dup2(os.open("/dev/full", os.O_WRONLY), descriptor)
+
+    return inside
+
+
+def _closed(descriptor: int) -> Callable[[Place], None]:
+    def inside(_place: Place) -> None:
+        os.close(descriptor)
+
+    return inside
+
+
+def _broken_pipe(_place: Place) -> None:
+    reader, writer = os.pipe()
+    os.dup2(writer, 1)
+    os.close(writer)
+    os.close(reader)
+
+
+def _without_privileges(_place: Place) -> None:
+    """Permissions hold for root, too (Linux: no capabilities)."""
+    if os.getuid() == 0:
+        import ctypes
+
+        libc = ctypes.CDLL(None)
+        libc.syscall(_CAPSET, (ctypes.c_uint32 * 2)(_VERSION_3, 0), (ctypes.c_uint32 * 6)())
+
+
+# The number of capset on x86-64, and the version of its header: linux/capability.h.
+_CAPSET = 126
+_VERSION_3 = 0x20080522
+
+
+def _unreadable(place: Place) -> None:
+    for each in [place.target, *sorted(place.target.glob("*"))][:2]:
+        each.chmod(0)
+
+
+def _cache_is_file(place: Place) -> None:
+    (place.cache / "cache").write_bytes(b"")
+
+
+def _cache_of_others(place: Place) -> None:
+    (place.cache / "cache").mkdir(exist_ok=True)
+    (place.cache / "cache").chmod(0o555)
+
+
+def _sent(number: int) -> Callable[[Place, int], None]:
+    def during(_place: Place, pid: int) -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+    return during
+
+
+def _removed(place: Place, _pid: int) -> None:
+    if place.target.is_file():
+        place.target.unlink()
+
+
+def _shortened(place: Place, _pid: int) -> None:
+    if place.target.is_file():
+        os.truncate(place.target, place.target.stat().st_size // 2)
+
+
+def _without_directory(place: Place) -> None:
+    gone = place.cache / "gone"
+    gone.mkdir()
+    os.chdir(gone)
+    gone.rmdir()
+
+
+def _is_odd(make: Callable[[Path], object]) -> Callable[[Place], None]:
+    def before(place: Place) -> None:
+        if place.target.is_file():
+            place.target.unlink()
+            make(place.target)
+
+    return before
+
+
+def _few_descriptors(_place: Place) -> None:
+    import resource
+
+    resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+
+
+def _small_files(_place: Place) -> None:
+    import resource
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+
+ODD: tuple[Callable[[Path], object], ...] = (
+    os.mkfifo,
+    lambda path: path.symlink_to("/dev/zero"),
+    lambda path: path.symlink_to("/dev/full"),
+    lambda path: path.symlink_to(path.name),
+    lambda path: path.symlink_to("nowhere"),
+    lambda path: path.mkdir(),
+    lambda path: path.write_bytes(b""),
+    lambda path: path.write_bytes(b"\0"),
+)
+SIGNALS = {signal.SIGINT: 130, signal.SIGTERM: 143, signal.SIGHUP: 129}
+
+
+def some(rng: random.Random) -> Around:
+    """Some surroundings."""
+    kind = rng.randrange(13)
+    if kind < 3:
+        number = rng.choice(list(SIGNALS))
+        after = rng.choice((0.0, 0.01, 0.05, 0.2, 0.6))
+        return Around(
+            f"{number.name} after {after} s", during=_sent(number), after_s=after,
+            codes=(SIGNALS[number], -number),
+        )  # fmt: skip
+    if kind == 3:
+        return Around("stdout is full", inside=_is_full(1))
+    if kind == 4:
+        return Around("stdout is a broken pipe", inside=_broken_pipe)
+    if kind == 5:
+        descriptor = rng.choice((0, 1, 2))
+        return Around(f"{descriptor} is closed", inside=_closed(descriptor), silent=descriptor == 2)
+    if kind == 6:
+        return Around("stderr is full", inside=_is_full(2), silent=True)
+    if kind == 7:
+        encoding = rng.choice(("ascii", "latin-1", "cp1252", "utf-16"))
+        return Around(encoding, encoding=encoding)
+    if kind == 8:
+        return Around(
+            "unreadable", before=_unreadable, inside=_without_privileges, changes_files=True
+        )
+    if kind == 9:
+        if rng.random() < 0.5:
+            return Around("cache of others", before=_cache_of_others, inside=_without_privileges)
+        return Around("cache is a file", before=_cache_is_file)
+    if kind == 10:
+        act = rng.choice((_removed, _shortened))
+        after = rng.choice((0.0, 0.01, 0.05, 0.2))
+        return Around(
+            f"{act.__name__} after {after} s", during=act, after_s=after, changes_files=True
+        )
+    if kind == 11:
+        odd = rng.randrange(len(ODD))
+        return Around(f"odd file {odd}", before=_is_odd(ODD[odd]), changes_files=True)
+    return rng.choice((
+        Around("no directory", inside=_without_directory, changes_files=True),
+        Around("16 descriptors", inside=_few_descriptors),
+        Around("files of 4096 bytes", inside=_small_files),
+    ))  # fmt: skip
+
+
+def prepare_text(around: Around) -> None:
+    """sys.stdout and sys.stderr of the child, in the encoding of its surroundings."""
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        try:
+            os.fstat(descriptor)
+            buffering = 1 if name == "stderr" else -1
+            stream = open(descriptor, "w", buffering, around.encoding, closefd=False)  # noqa: SIM115
+        except OSError:
+            stream = None
+        setattr(sys, name, stream)

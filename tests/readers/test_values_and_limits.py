@@ -1,0 +1,232 @@
+"""Values that are no numbers, sums that would overflow, and limits that end what has no end."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from simulator import Export
+
+from nsightpy.analysis.iterations import choice, sequences
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.readers import limits
+from nsightpy.readers.nsys import tables
+from nsightpy.readers.sqlite import SqliteFile
+from nsightpy.reports.nsys import NsysReport
+from tests.support.full_export import KERNELS, changed, full
+from tests.support.reports import ask
+
+KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
+COPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
+
+
+def untyped(table: str, *statements: str) -> list[str]:
+    """SQL: a table without declared types, so that its columns keep whatever they are given."""
+    return [
+        f"CREATE TABLE k AS SELECT * FROM {table}",
+        f"DROP TABLE {table}",
+        f"ALTER TABLE k RENAME TO {table}",
+        *statements,
+    ]
+
+
+@pytest.mark.parametrize("value", ["NULL", "'7th'", "x'07'", "9e999", "0.5"])
+@pytest.mark.parametrize("column", ["streamId", "deviceId"])
+def test_work_that_names_no_place_is_not_put_on_number_0(
+    tmp_path: Path, column: str, value: str
+) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    update = f"UPDATE {KERNEL} SET {column} = {value} WHERE rowid = 1"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
+    what = column.removesuffix("Id")
+    found = ask("kernels", "--by", what, path, "--format", "json").json
+    assert f"1 rows of {KERNEL} name no {what}." in found["notes"]
+    assert sum(row["Instances"] for row in found["rows"]) == KERNELS
+    assert sum(row["Instances"] for row in found["rows"] if row[what] == -1) == 1
+
+
+def test_work_without_a_process_is_said_to_have_none(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    update = f"UPDATE {KERNEL} SET globalPid = NULL WHERE rowid <= 2"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
+    notes = ask("breakdown", path, "--format", "json").json["notes"]
+    assert f"2 rows of {KERNEL} name no process: they count as process 0." in notes
+
+
+def test_what_has_no_correlation_is_in_no_range(tmp_path: Path) -> None:
+    export = Export(tmp_path / "full.sqlite")
+    export.kernel(500, 600, "k", launch=(100, 200))
+    export.nvtx_push_pop(0, 300, "range")
+    updates = (f"UPDATE {table} SET correlationId = NULL" for table in (KERNEL, RUNTIME))
+    statements = [*untyped(KERNEL), *untyped(RUNTIME), *updates]
+    path = changed(export.write(), tmp_path / "a.sqlite", statements)
+    assert ask("kernels", "--nvtx", "range", path, "--format", "json").json["rows"] == []
+
+
+@pytest.mark.parametrize("update", ["start = NULL", "start = 'soon'", '"end" = start - 1'])
+def test_calls_of_large_tables_are_checked_as_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, update: str
+) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    damage = f"UPDATE {RUNTIME} SET {update} WHERE rowid = (SELECT min(rowid) FROM {RUNTIME})"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(RUNTIME, damage))
+    commands = ("breakdown", "launch-queues", "sync-waits")
+    small = [ask(command, path, "--format", "json").json["rows"] for command in commands]
+    monkeypatch.setattr(tables, "FEW_CALLS", 0)
+    monkeypatch.setattr(tables, "FEW_ROWS", 0)
+    large = [ask(command, path, "--format", "json").json["rows"] for command in commands]
+    assert large == small
+
+
+@pytest.mark.parametrize("update", ["start = NULL", "start = '9x'", '"end" = start - 1'])
+def test_listings_leave_out_what_has_no_time(tmp_path: Path, update: str) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    damage = f"UPDATE {KERNEL} SET {update} WHERE rowid = 1"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, damage))
+    without = f"DELETE FROM {KERNEL} WHERE rowid = 1"
+    other = changed(whole, tmp_path / "b.sqlite", untyped(KERNEL, without))
+    found, expected = (ask("trace", each, "--format", "json").json for each in (path, other))
+    assert found["rows"] == expected["rows"]
+    note = f"1 rows of {KERNEL} have no time that can be: left out."
+    assert note in found["notes"]
+
+
+def test_listings_skip_row_numbers_that_no_row_has(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    update = f"UPDATE {KERNEL} SET rowid = {10**15} WHERE rowid = (SELECT max(rowid) FROM {KERNEL})"
+    path = changed(whole, tmp_path / "a.sqlite", [update])
+    began = time.monotonic()
+    rows = ask("trace", path, "--format", "json").json["rows"]
+    assert len(rows) == len(ask("trace", whole, "--format", "json").json["rows"])
+    assert time.monotonic() - began < 20
+
+
+@pytest.mark.parametrize("size", [2**61, 2**57, -1])
+def test_sizes_that_cannot_be_are_in_no_sum(tmp_path: Path, size: int) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    for at in range(100, 900, 100):
+        export.memcpy(at, at + 10, size)
+    export.memcpy(1_000, 1_010, 4_096)
+    found = ask("memory", export.write(), "--format", "json").json
+    assert [row["Total (MB)"] for row in found["rows"]] == [pytest.approx(4_096e-6, abs=1e-3)]
+    assert any(note.startswith(f"8 rows of {COPY}") for note in found["notes"])
+
+
+def test_lengths_that_cannot_be_are_in_no_sum(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    for at in range(4):
+        export.kernel(at, 2**60, "k")
+    export.kernel(5, 15, "k")
+    (row,) = ask("kernels", export.write(), "--format", "json").json["rows"]
+    assert (row["Instances"], row["Total Time (ns)"]) == (1, 10)
+
+
+@pytest.mark.parametrize("duration", ["-5", "null", '"5x"', "1e30", "{}"])
+def test_events_of_traces_without_a_length_are_left_out(tmp_path: Path, duration: str) -> None:
+    event = '{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": %s, "dur": %s}'
+    path = tmp_path / "t.json"
+    events = [event % ("5", "2"), event % ("9", duration), event.replace(', "dur": %s', "") % "20"]
+    path.write_text('{"traceEvents": [' + ", ".join(events) + "]}")
+    found = ask("kernels", path, "--format", "json").json
+    (row,) = found["rows"]
+    assert (row["Instances"], row["Total Time (ns)"]) == (1, 2_000)
+    assert "2 events without a time that can be are left out." in found["notes"]
+
+
+def test_a_query_without_rows_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(limits.QUERY_SECONDS, "0.3")
+    file = SqliteFile(full(tmp_path / "full.sqlite").write())
+    endless = "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)"
+    i: sa.ColumnClause[int] = sa.column("i")
+    began = time.monotonic()
+    with pytest.raises(ReportError, match="took longer than"):
+        file.arrays(sa.select(i).select_from(sa.text(endless)).where(i < 0))
+    assert time.monotonic() - began < 10
+
+
+def test_more_devices_streams_names_or_rows_than_there_may_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = full(tmp_path / "full.sqlite").write()
+    requests = {
+        limits.DEVICES: ("breakdown", "has 2 devices of processes, and 1 are"),
+        limits.STREAMS: ("launch-queues", "has 2 streams, and 1 are"),
+        limits.NAMES: ("kernels", "has 3 names in one column, and 1 are"),
+        limits.ROWS: ("kernels", "gave more than 1 rows"),
+    }
+    for variable, (command, words) in requests.items():
+        with monkeypatch.context() as patch:
+            patch.setenv(variable, "1")
+            said = ask(command, path, expect=1).stderr
+            assert words in said
+            assert variable in said
+            patch.setenv(variable, "1000000")
+            ask(command, path)
+            patch.setenv(variable, "-1")
+            assert variable in ask(command, path, expect=2).stderr
+
+
+def test_memory_may_be_limited(monkeypatch: pytest.MonkeyPatch) -> None:
+    for text, size in (("8G", 8 * 2**30), ("800M", 800 * 2**20), ("5", 5)):
+        monkeypatch.setenv(limits.MEMORY, text)
+        assert limits.most_memory() == size
+    monkeypatch.setenv(limits.MEMORY, "much")
+    with pytest.raises(UsageError, match="give a size"):
+        limits.most_memory()
+
+
+def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
+    path = full(tmp_path / "a.sqlite").write()
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        broken = "UPDATE sqlite_master SET sql = CAST(x'435245415445205441424C45A028' AS TEXT)"
+        connection.execute(f"{broken} WHERE name = '{KERNEL}'")
+    assert "is damaged" in ask("kernels", path, expect=1).stderr
+
+
+def test_devices_of_any_number_stay_apart(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    for device in (0, 65_536, 2**40, -7):
+        export.kernel(10, 20, "k", deviceId=device)
+    path = export.write()
+    rows = ask("breakdown", path, "--format", "json").json["rows"]
+    assert sorted(row["device"] for row in rows) == [-7, 0, 65_536, 2**40]
+    assert json.loads(NsysReport(path).kernels["device"].to_json(orient="values"))
+
+
+def test_a_search_in_a_part_of_the_launches_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    for at in range(300):
+        export.kernel(at * 100 + 50, at * 100 + 90, f"k{at}", launch=(at * 100, at * 100 + 10))
+    path = export.write()
+    for module in (choice, sequences):
+        monkeypatch.setattr(module, "LOOKED_AT", 150)
+    notes = str(ask("iterations", path, "--format", "json").json["notes"])
+    assert "looked for in the middle 150 of 300 launches" in notes
+
+
+@pytest.mark.parametrize(("pid", "device"), [(3, 3), (41_234, -1)])
+def test_a_device_that_a_trace_does_not_name(tmp_path: Path, pid: int, device: int) -> None:
+    event = '{"ph": "X", "cat": "kernel", "name": "k", "pid": %d, "tid": 7, "ts": 5, "dur": 2}'
+    path = tmp_path / "t.json"
+    path.write_text('{"traceEvents": [' + event % pid + "]}")
+    found = ask("kernels", "--by", "device", path, "--format", "json").json
+    assert [row["device"] for row in found["rows"]] == [device]
+    assert ("1 rows of kernels name no device." in found["notes"]) == (device == -1)
+
+
+def test_kernels_without_a_name_or_a_grid_are_said_to_have_none(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    update = f"UPDATE {KERNEL} SET demangledName = NULL, gridX = NULL WHERE rowid <= 2"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
+    found = ask("kernels", "--by", "grid", path, "--format", "json").json
+    nameless = [row for row in found["rows"] if row["Name"] == "[no name]"]
+    assert sum(row["Instances"] for row in nameless) == 2
+    assert f"2 sizes of grids and blocks are missing in {KERNEL}: they are 0." in found["notes"]
