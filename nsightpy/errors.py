@@ -43,6 +43,10 @@ def unforeseen(path: object, error: BaseException) -> ReportError:
         problem = "needs more memory than there is"
         return ReportError(path, problem, "ask for less: --from and --to, or use fewer --jobs.")
     text = " ".join(str(error).split())[:200]
+    if isinstance(error, ImportError):
+        return ReportError(
+            path, f"cannot be read here: {text}", "install nsightpy again, with what it needs."
+        )
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return ReportError(
         path,
