@@ -15,10 +15,12 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.timeline_clock import Clocks, clocks_of
+from nsightpy.query.timeline_counters import counters_of
+from nsightpy.query.timeline_marks import iteration_marks
 from nsightpy.rank_set import Paths
 from nsightpy.report_files import natural
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.tracks import Lane, Place, Timeline, Track
+from nsightpy.results.tracks import Counter, Lane, Place, Timeline, Track
 from nsightpy.units import listed
 
 _SPAN = ("start_ns", "end_ns")
@@ -47,6 +49,7 @@ class _Wanted:
     scope: Scope
     detail: bool
     calls: bool
+    counters: bool
     communication: tuple[str, ...]
     start_ns: int | None
     end_ns: int | None
@@ -58,6 +61,7 @@ def timeline(
     *,
     detail: bool = True,
     calls: bool = True,
+    counters: bool = True,
     communication: Iterable[str] = (),
     **common: Unpack[Common],
 ) -> Timeline:
@@ -65,7 +69,7 @@ def timeline(
 
     Times are those of the first report, ns; from_time and to_time are given in them, or the window
     is that of the `iteration`s, as nsightpy.iterations counts them. `detail` adds grids, sizes
-    and launches, `calls` the API calls. Raises MissingDataError when nothing happened.
+    and launches, `calls` the API calls, `counters` memory and GPU metrics. Raises MissingDataError when nothing happened.
     """
     request = Request.of(reports, on_common_clock=False, **common)
     chosen = request.scope.iteration
@@ -87,7 +91,7 @@ def timeline(
         from nsightpy.query.iteration_window import iteration_window
 
         window = iteration_window(request, clocks, places, chosen)
-    wanted = _Wanted(scope, detail, calls, tuple(communication), *window)
+    wanted = _Wanted(scope, detail, calls, counters, tuple(communication), *window)
     reports_by_path = {str(report.path): report for report, _ in mapped.results}
     ordered = [reports_by_path[path] for path in dict.fromkeys(place.report for place in places)]
     notes = list(
@@ -103,6 +107,8 @@ def timeline(
         earliest=partial(_earliest, ordered, clocks, places),
         inputs=request.ranks.inputs,
         notes=notes,
+        to_clock=clocks.move,
+        iterations=partial(iteration_marks, request, clocks, places, window),
     )
 
 
@@ -192,6 +198,7 @@ def _tracks(
         mine = [place for place in places if place.report == str(report.path)]
         try:
             streams, hosts = _lanes(report, wanted)
+            counters = counters_of(report, wanted.scope) if wanted.counters else []
         except ReportError as error:
             if notes is None:
                 raise
@@ -209,7 +216,16 @@ def _tracks(
             if place == next(one for one in mine if one.pid == place.pid):
                 lanes += [lane for pid, lane in hosts if pid == place.pid]
             moved = (lane.moved(move).within(wanted.start_ns, wanted.end_ns) for lane in lanes)
-            yield Track(place, tuple(lane for lane in moved if len(lane)))
+            own = (one.moved(move) for pid, device, one in counters if (pid, device) == _key(place))
+            yield Track(
+                place,
+                tuple(lane for lane in moved if len(lane)),
+                _filled(one.within(wanted.start_ns, wanted.end_ns) for one in own),
+            )
+
+
+def _filled(counters: Iterable[Counter]) -> tuple[Counter, ...]:
+    return tuple(one for one in counters if len(one.times))
 
 
 def _columns(*parts: tuple[str, ...]) -> tuple[str, ...]:
