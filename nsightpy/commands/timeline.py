@@ -107,7 +107,6 @@ def timeline(
         earliest=partial(_earliest, ordered, clocks, places),
         inputs=request.ranks.inputs,
         notes=notes,
-        to_clock=clocks.move,
         iterations=partial(iteration_marks, request, clocks, places, window),
     )
 

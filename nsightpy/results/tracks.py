@@ -159,10 +159,6 @@ ITERATION, FINDING = "iteration", "finding"
 Tracks: TypeAlias = Callable[[], Iterator[Track]]
 
 
-def _as_is(place: Place, times: Ints) -> Ints:
-    return times
-
-
 def _no_marks() -> tuple[Mark, ...]:
     return ()
 
@@ -172,9 +168,8 @@ class Timeline:
     """Tracks on one clock, read report by report whenever they are asked for.
 
     start_ns and end_ns are the window on the clock of the first place: that of its own report.
-    earliest() is not later than any event. `clock` says how the ranks were brought together, and
-    to_clock puts times of a place's own report on it. iterations() are found when asked for;
-    `findings` are there when somebody looked for them.
+    earliest() is not later than any event. `clock` says how the ranks were brought together.
+    iterations() are found when asked for; `findings` are there when somebody looked for them.
     """
 
     places: tuple[Place, ...]
@@ -185,7 +180,6 @@ class Timeline:
     earliest: Callable[[], int]
     inputs: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
-    to_clock: Callable[[Place, Ints], Ints] = _as_is
     iterations: Callable[[], tuple[Mark, ...]] = _no_marks
     findings: tuple[Mark, ...] = ()
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from nsightpy.results import Table, Value
 from nsightpy.results.tracks import FINDING, Mark, Place, Timeline
 from nsightpy.units import format_time
 
 
 def finding_marks(timeline: Timeline, findings: Table) -> tuple[Mark, ...]:
-    """The rows of the findings command, each at its worst place on the timeline's clock."""
+    """The rows of the findings command, each at its worst place.
+
+    Their times are on the common clock, as those of the timeline are.
+    """
     return tuple(_mark(timeline, record) for record in findings.records())
 
 
@@ -21,9 +22,7 @@ def _mark(timeline: Timeline, record: dict[str, Value]) -> Mark:
     start, length = record["start_ns"], record["duration_ns"]
     span: tuple[int | None, int | None] = (None, None)
     if place is not None and isinstance(start, int):
-        end = start + (length if isinstance(length, int) else 0)
-        moved = timeline.to_clock(place, np.asarray([start, end], dtype=np.int64))
-        span = (int(moved[0]), int(moved[1]))
+        span = (start, start + (length if isinstance(length, int) else 0))
     bound = record["recoverable_ns"]
     gain = f"; at most {format_time(bound)} to gain" if isinstance(bound, int) and bound else ""
     text = f"{record['evidence']}{gain}"
