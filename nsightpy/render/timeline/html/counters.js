@@ -89,17 +89,26 @@ function drawCounter(paint, counter, view, left, width, y, height) {
   const points = pointsIn(counter), context = paint.context, pixel = (view.end - view.start) / width;
   const top = counter.unit === "%" ? 100 : points.highest || 1, tall = height - 3, bottom = y + height - 2;
   const first = points.time[0], strong = paint.category[0], weak = mixed(paint.paper, strong, 0.35);
-  let before = sumUntil(points, view.start);
+  const area = new Path2D(), ridge = new Path2D();
+  let before = sumUntil(points, view.start), drawn = false;
+  area.moveTo(left, bottom);
   for (let x = 0; x < width; x++) {
     const start = view.start + x * pixel, until = sumUntil(points, start + pixel), mean = (until - before) / pixel;
     before = until;
+    area.lineTo(left + x, bottom - tall * mean / top);
+    area.lineTo(left + x + 1, bottom - tall * mean / top);
     if (start + pixel < first) continue;
-    const peak = highestIn(points, start, start + pixel);
-    context.fillStyle = weak;
-    context.fillRect(left + x, bottom - tall * mean / top, 1, tall * mean / top);
-    context.fillStyle = strong;
-    if (peak > 0) context.fillRect(left + x, bottom - tall * peak / top, 1, 1);
+    const high = bottom - tall * highestIn(points, start, start + pixel) / top;
+    if (drawn) ridge.lineTo(left + x, high); else ridge.moveTo(left + x, high);
+    ridge.lineTo(left + x + 1, high);
+    drawn = true;
   }
+  area.lineTo(left + width, bottom);
+  context.fillStyle = weak;
+  context.fill(area);
+  context.strokeStyle = strong;
+  context.lineWidth = 1;
+  context.stroke(ridge);
   context.fillStyle = paint.line;
   context.fillRect(left, bottom, width, 1);
 }
