@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
+from nsightpy.analysis.iterations.steady import Chosen
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.timeline.lanes import call_lanes, operator_lanes, range_lanes, stream_lanes
 from nsightpy.errors import MissingDataError, ReportError, UsageError
@@ -16,11 +17,10 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.timeline_clock import Clocks, clocks_of
 from nsightpy.query.timeline_counters import counters_of
-from nsightpy.query.timeline_marks import iteration_marks
 from nsightpy.rank_set import Paths
 from nsightpy.report_files import natural
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.tracks import Counter, Lane, Place, Timeline, Track
+from nsightpy.results.tracks import Counter, Lane, Mark, Place, Timeline, Track
 from nsightpy.units import listed
 
 _SPAN = ("start_ns", "end_ns")
@@ -69,7 +69,8 @@ def timeline(
 
     Times are those of the first report, ns; from_time and to_time are given in them, or the window
     is that of the `iteration`s, as nsightpy.iterations counts them. `detail` adds grids, sizes
-    and launches, `calls` the API calls, `counters` memory and GPU metrics. Raises MissingDataError when nothing happened.
+    and launches, `calls` the API calls, `counters` live memory and GPU metrics. Raises
+    MissingDataError when nothing happened.
     """
     request = Request.of(reports, on_common_clock=False, **common)
     chosen = request.scope.iteration
@@ -84,13 +85,7 @@ def timeline(
     places = tuple(place for place, _ in placed)
     clocks = clocks_of(request.ranks, places)
     bounds = [clocks.aligned(place, survey.start_ns, survey.end_ns) for place, survey in placed]
-    window = (scope.from_ns, scope.to_ns)
-    if chosen is not None:
-        if window != (None, None):
-            raise UsageError("--iteration already says from when to when: leave out --from, --to")
-        from nsightpy.query.iteration_window import iteration_window
-
-        window = iteration_window(request, clocks, places, chosen)
+    window = _window(request, clocks, places, chosen)
     wanted = _Wanted(scope, detail, calls, counters, tuple(communication), *window)
     reports_by_path = {str(report.path): report for report, _ in mapped.results}
     ordered = [reports_by_path[path] for path in dict.fromkeys(place.report for place in places)]
@@ -107,8 +102,39 @@ def timeline(
         earliest=partial(_earliest, ordered, clocks, places),
         inputs=request.ranks.inputs,
         notes=notes,
-        iterations=partial(iteration_marks, request, clocks, places, window),
+        iterations=partial(_iterations, request, clocks, places, window, notes),
     )
+
+
+def _window(
+    request: Request, clocks: Clocks, places: tuple[Place, ...], chosen: Chosen | None
+) -> tuple[int | None, int | None]:
+    """The stretch of time that is drawn, on the clock of the picture; None: to the end."""
+    window = (request.scope.from_ns, request.scope.to_ns)
+    if chosen is None:
+        return window
+    if window != (None, None):
+        raise UsageError("--iteration already says from when to when: leave out --from, --to")
+    from nsightpy.query.iteration_window import iteration_window
+
+    return iteration_window(request, clocks, places, chosen)
+
+
+def _iterations(
+    request: Request,
+    clocks: Clocks,
+    places: tuple[Place, ...],
+    window: tuple[int | None, int | None],
+    notes: list[str],
+) -> tuple[Mark, ...]:
+    """Iterations as marks; a report in which they cannot be looked for has none."""
+    from nsightpy.query.timeline_marks import iteration_marks
+
+    try:
+        return iteration_marks(request, clocks, places, window)
+    except ReportError as error:
+        notes.append(f"No iterations are marked: {error}")
+        return ()
 
 
 def _scope_notes(scope: Scope) -> list[str]:

@@ -70,6 +70,8 @@ def lanes_of(page: str) -> Iterator[tuple[str, dict[str, Any], dict[str, np.ndar
                 at += size
             columns["start"] = lane["base"] + np.cumsum(columns["start"])
             yield track["label"], lane, columns
+        counters = track["counters"]
+        at += sum(planes * one["rows"] for one in counters for _, planes in one["columns"])
         assert at == len(data)
 
 
