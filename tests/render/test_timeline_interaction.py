@@ -80,8 +80,9 @@ def test_a_stretch_has_the_exact_time_of_each_name_stream_and_rank(
                 events[lane.names[row]] += 1
     chromium.open(training, f"#stretch={START}-{END}")
     found = chromium.run(
-        f"(() => {{ const {{ time, count }} = totalsByName('stream', {{start: {START}, end: {END}}});"
-        " return head.names.map((name, k) => [name, time[k], count[k]]).filter((one) => one[2]); })()"
+        f"(() => {{ const all = totalsByName('stream', {{start: {START}, end: {END}}});"
+        " return head.names.map((name, k) => [name, all.time[k], all.count[k]])"
+        ".filter((one) => one[2]); })()"
     )
     assert {name: (ns, count) for name, ns, count in found} == {
         name: (clipped[name], events[name]) for name in events
@@ -89,7 +90,8 @@ def test_a_stretch_has_the_exact_time_of_each_name_stream_and_rank(
     most = chromium.run("$('totals').querySelector('tbody tr').cells[0].title")
     assert most == clipped.most_common(1)[0][0]
     chromium.run(
-        "[...$('totals').querySelectorAll('button')].find((b) => b.textContent === 'ranks').click()"
+        "[...$('totals').querySelectorAll('button')]"
+        ".find((one) => one.textContent === 'ranks').click()"
     )
     table = chromium.run("$('totals').innerText")
     assert "communication alone" in table
@@ -228,17 +230,21 @@ def test_iterations_and_findings_are_marks(training: Path, chromium: Browser) ->
     assert chromium.run("state.flag.start") > start
     chromium.run("(draw(), 0)")
     x, y = chromium.run(
-        "[xOf((state.flag.start + state.flag.end) / 2), $('canvas').getBoundingClientRect().top + 30]"
+        "[xOf((state.flag.start + state.flag.end) / 2),"
+        " $('canvas').getBoundingClientRect().top + 30]"
     )
+    label = chromium.run("state.flag.label")
+    chromium.run("(setStretch(null), state.flag = null)")
     drag(chromium, (x, y), (x, y))
-    assert chromium.run("state.stretch !== null || state.flag !== null")
+    assert chromium.run("state.flag.label") == label
 
 
 def test_pages_without_findings(tmp_path: Path, chromium: Browser) -> None:
     page = tmp_path / "page.html"
     ask("timeline", TRAINING, "--no-findings", "--iteration", "3", "-o", page)
     chromium.open(page)
-    assert chromium.run("head.marks.map((mark) => mark.label)") == ["iteration 3"]
+    labels = chromium.run("head.marks.map((mark) => mark.label)")
+    assert labels == ["iteration 2", "iteration 3", "iteration 4"]  # ranks differ by a little
 
 
 def test_a_tooltip_goes_away(training: Path, chromium: Browser) -> None:

@@ -163,10 +163,12 @@ function activity(track, categories) {
   return union(sets.length ? sets[0] : EMPTY, EMPTY);
 }
 
-/** The strips of a track that exclude each other: compute, communication in the open, copies alone. */
+/** The strips of a track that exclude each other and are all of its busy time together: compute,
+    communication in the open, copies alone, and communication beside copies. */
 function strips(track) {
   const work = activity(track, [0, 3]), talk = activity(track, [1]), copies = activity(track, [2]);
   const exposed = minus(talk, union(work, copies));
   const alone = minus(copies, union(work, talk));
-  return [{ category: 0, set: work }, { category: 1, set: exposed }, { category: 2, set: alone }];
+  const both = minus(minus(talk, work), exposed);
+  return [{ category: 0, set: work }, { category: 1, set: exposed }, { category: 2, set: alone }, { category: 1, set: both }];
 }

@@ -71,8 +71,8 @@ function rankTable({ start, end }) {
     const parts = track.strips.map(({ set }) => before(set, end) - before(set, start)), busy = parts.reduce((sum, part) => sum + part, 0);
     return { cells: [track.label, busy, busy / span, ...parts, span - busy], act: () => scrollTo(rowOf(track, null)) };
   });
-  const columns = [["rank"], ["busy", "time"], ["of the stretch", "share"], ["compute", "time"], ["communication alone", "time"], ["copies alone", "time"], ["idle", "time"]];
-  return table(columns, rows, 6);
+  const columns = [["rank"], ["busy", "time"], ["of the stretch", "share"], ["compute", "time"], ["communication alone", "time"], ["copies alone", "time"], ["communication beside copies", "time"], ["idle", "time"]];
+  return table(columns, rows, 7);
 }
 
 /** The totals of the stretch: by name, stream or rank, whichever was asked for last. */
