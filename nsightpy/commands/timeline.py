@@ -69,7 +69,7 @@ def timeline(
 
     Times are those of the first report, ns; from_time and to_time are given in them, or the window
     is that of the `iteration`s, as nsightpy.iterations counts them. `detail` adds grids, sizes
-    and launches, `calls` the API calls, `counters` live memory and GPU metrics. Raises
+    and launches, with it `calls` the API calls, `counters` live memory and GPU metrics. Raises
     MissingDataError when nothing happened.
     """
     request = Request.of(reports, on_common_clock=False, **common)
@@ -86,7 +86,7 @@ def timeline(
     clocks = clocks_of(request.ranks, places)
     bounds = [clocks.aligned(place, survey.start_ns, survey.end_ns) for place, survey in placed]
     window = _window(request, clocks, places, chosen)
-    wanted = _Wanted(scope, detail, calls, counters, tuple(communication), *window)
+    wanted = _Wanted(scope, detail, calls, counters and detail, tuple(communication), *window)
     reports_by_path = {str(report.path): report for report, _ in mapped.results}
     ordered = [reports_by_path[path] for path in dict.fromkeys(place.report for place in places)]
     notes = list(

@@ -229,10 +229,7 @@ def test_iterations_and_findings_are_marks(training: Path, chromium: Browser) ->
     chromium.press(".")
     assert chromium.run("state.flag.start") > start
     chromium.run("(draw(), 0)")
-    x, y = chromium.run(
-        "[xOf((state.flag.start + state.flag.end) / 2),"
-        " $('canvas').getBoundingClientRect().top + 30]"
-    )
+    x, y = chromium.run("[xOf(state.flag.start) + 1, $('canvas').getBoundingClientRect().top + 30]")
     label = chromium.run("state.flag.label")
     chromium.run("(setStretch(null), state.flag = null)")
     drag(chromium, (x, y), (x, y))
@@ -304,7 +301,7 @@ def test_counters_are_memory_metrics_and_the_queue(tmp_path: Path, chromium: Bro
     facts = chromium.open(page)
     memory, sm, dram, queue = range(4)
     assert facts["counters"] == [
-        ["Device memory, live", "SM Active", "DRAM Read Bandwidth", "launched, not begun"]
+        ["Device memory, live", "SM Active", "DRAM Read Bandwidth", "queue: launched, not begun"]
     ]
 
     def mean(counter: int, start: int, end: int) -> float:

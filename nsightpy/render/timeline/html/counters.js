@@ -78,7 +78,7 @@ function joinedSorted(parts) {
 /** The counters of a track; the queue's points are made when it is first drawn. */
 function countersOf(track, stored) {
   const own = [...stored];
-  if (track.lanes.some((lane) => lane.kind === "stream" && lane.queue)) own.push({ label: "launched, not begun", unit: "", track });
+  if (track.lanes.some((lane) => lane.kind === "stream" && lane.queue)) own.push({ label: "queue: launched, not begun", unit: "", track });
   return own;
 }
 

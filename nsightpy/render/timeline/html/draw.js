@@ -84,7 +84,7 @@ class Paint {
     if (wide > 26 && height > 10) {
       const space = Math.floor((wide - 6) / 6.1), text = this.names(lane.name[row]);
       context.fillStyle = search && !hit ? this.faint : "#ffffff";
-      context.fillText(text.length > space ? text.slice(0, space - 1) + "…" : text, left + x0 + 3, y + height / 2);
+      context.fillText(text.length > space ? text.slice(0, space - 1) + "…" : text, left + x0 + 3, y + height / 2, wide - 4);
     }
   }
 
