@@ -10,14 +10,6 @@ import numpy as np
 from nsightpy.analysis.intervals import Spans
 from nsightpy.frames import Frame, Ints
 
-_SHOWN = ("sm active", "sms active", "tensor active", "dram", "gpu active", "gr active")
-
-
-def is_shown(metric: str) -> bool:
-    """Whether a metric of this name belongs on a timeline: activity and DRAM bandwidth, in %."""
-    name = metric.casefold()
-    return "%" in name and any(part in name for part in _SHOWN)
-
 
 @dataclass(frozen=True, slots=True)
 class MetricSummary:

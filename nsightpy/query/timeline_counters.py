@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -9,8 +10,8 @@ import numpy as np
 
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.memory.allocations import usage
-from nsightpy.analysis.metric_samples import is_shown
 from nsightpy.frames import Frame, Ints
+from nsightpy.query.sampled_metrics import SHARES, gpus_of
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Counter
@@ -46,14 +47,14 @@ def _memory(report: SystemReport, scope: Scope) -> Iterator[tuple[int, int, Coun
 
 
 def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
-    """SM and tensor activity and DRAM bandwidth where they were sampled: each until the next."""
+    """The metrics of `utilization`, in % of their peak, each sample until the next."""
     samples = report.frame("gpu_metrics")
     if not samples.rows:
         return
     owners = _owners(report)
     names = samples.labels("metric").merged()
     for code, name in enumerate(names.values):
-        if not is_shown(name):
+        if not any(re.fullmatch(pattern, name) for pattern in SHARES.values()):
             continue
         for gpu in np.unique(samples.ints("gpu_id")[names.codes == code]).tolist():
             mine = np.flatnonzero((names.codes == code) & (samples.ints("gpu_id") == gpu))
@@ -64,22 +65,13 @@ def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
             pause = int(np.median(np.diff(times[order])))
             times = np.append(times[order], times[order[-1]] + pause)
             values = np.append(values[order], 0)
-            label = name.removesuffix(" [Throughput %]").removesuffix(" [%]")
+            label = name.removesuffix(" [Throughput %]")
             yield *owners[gpu], Counter(label, PER_CENT, *_changes(times, values))
 
 
 def _owners(report: SystemReport) -> dict[int, tuple[int, int]]:
     """The first process and CUDA device that used each GPU of the host."""
-    frame = report.frame("devices")
-    behind = {
-        (pid, device): gpu
-        for pid, device, gpu in zip(
-            frame.ints("pid").tolist(),
-            frame.ints("device").tolist(),
-            frame.ints("gpu_id").tolist(),
-            strict=True,
-        )
-    }
+    behind = gpus_of(report)
     owners: dict[int, tuple[int, int]] = {}
     for pid, device in sorted(report.extent.places):
         gpu = behind.get((pid, device), behind.get((0, device), device))
