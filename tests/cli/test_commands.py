@@ -38,8 +38,8 @@ NAMES_OF = {
     "compare": {"reports": "before"},
 }
 # What a program can say and a command line has no option for: the suffix of -o decides over
-# `detail` and `counters`, words after -- are the `application`, ncu itself says its `version`, and where the
-# files of export go is part of the question.
+# `detail` and `counters`, words after -- are the `application`, ncu itself says its `version`, and
+# where the files of export go is part of the question.
 LIBRARY_ONLY = {"progress"}
 LIBRARY_ONLY_OF = {
     "timeline": {"detail", "counters"},
