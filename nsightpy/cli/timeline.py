@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from nsightpy.results.tracks import Timeline
 
 PICTURES = (".png", ".svg", ".pdf")
+SOON_FOUND = 300_000_000
 SUFFIXES = (*PICTURES, ".html", ".json", ".json.gz", ".pftrace")
 
 
@@ -22,6 +24,12 @@ SUFFIXES = (*PICTURES, ".html", ".json", ".json.gz", ".pftrace")
 @picture_options
 @communication_option
 @click.option("--no-calls", is_flag=True, help="No CUDA API calls in pages and traces.")
+@click.option(
+    "--findings/--no-findings",
+    "marked",
+    default=None,
+    help="Mark findings in a page; without either, those of reports below 300 MB in all.",
+)
 def command(**options: Any) -> None:
     """Draw what every rank and device did, on one clock.
 
@@ -33,11 +41,46 @@ def command(**options: Any) -> None:
 
     write = _writer(options["output"])
     detailed = _suffix(options["output"]) not in PICTURES
-    made = asked(timeline, options, detail=detailed, calls=detailed and not options["no_calls"])
+    page = _suffix(options["output"]) == ".html"
+    made = asked(
+        timeline,
+        options,
+        detail=detailed,
+        calls=detailed and not options["no_calls"],
+        counters=page,
+    )
+    if page:
+        made = _with_findings(made, options)
     with output_of(options) as file:
         write(made, file)
     for note in made.notes:
         say(note, options)
+
+
+def _with_findings(made: Timeline, options: dict[str, Any]) -> Timeline:
+    """The timeline with its findings, where they are wanted or soon found."""
+    from nsightpy.analysis.timeline.marks import finding_marks
+    from nsightpy.commands.findings.command import findings
+    from nsightpy.errors import NsightpyError
+
+    wanted = options["marked"]
+    if wanted is None:
+        wanted = sum(_size(path) for path in made.inputs) < SOON_FOUND
+    if not wanted:
+        return made
+    try:
+        found = asked(findings, options)
+    except NsightpyError as error:
+        made.notes.append(f"No findings are marked: {error}")
+        return made
+    return replace(made, findings=finding_marks(made, found))
+
+
+def _size(path: str) -> int:
+    try:
+        return Path(path).stat().st_size
+    except OSError:
+        return 0
 
 
 def _suffix(output: str | None) -> str:

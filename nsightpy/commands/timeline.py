@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack
 
+from nsightpy.analysis.iterations.steady import Chosen
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.timeline.lanes import call_lanes, operator_lanes, range_lanes, stream_lanes
 from nsightpy.errors import MissingDataError, ReportError, UsageError
@@ -15,10 +16,11 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.timeline_clock import Clocks, clocks_of
+from nsightpy.query.timeline_counters import counters_of
 from nsightpy.rank_set import Paths
 from nsightpy.report_files import natural
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.tracks import Lane, Place, Timeline, Track
+from nsightpy.results.tracks import Counter, Lane, Mark, Place, Timeline, Track
 from nsightpy.units import listed
 
 _SPAN = ("start_ns", "end_ns")
@@ -47,6 +49,7 @@ class _Wanted:
     scope: Scope
     detail: bool
     calls: bool
+    counters: bool
     communication: tuple[str, ...]
     start_ns: int | None
     end_ns: int | None
@@ -58,6 +61,7 @@ def timeline(
     *,
     detail: bool = True,
     calls: bool = True,
+    counters: bool = True,
     communication: Iterable[str] = (),
     **common: Unpack[Common],
 ) -> Timeline:
@@ -65,7 +69,8 @@ def timeline(
 
     Times are those of the first report, ns; from_time and to_time are given in them, or the window
     is that of the `iteration`s, as nsightpy.iterations counts them. `detail` adds grids, sizes
-    and launches, `calls` the API calls. Raises MissingDataError when nothing happened.
+    and launches, with it `calls` the API calls, `counters` live memory and GPU metrics. Raises
+    MissingDataError when nothing happened.
     """
     request = Request.of(reports, on_common_clock=False, **common)
     chosen = request.scope.iteration
@@ -80,14 +85,8 @@ def timeline(
     places = tuple(place for place, _ in placed)
     clocks = clocks_of(request.ranks, places)
     bounds = [clocks.aligned(place, survey.start_ns, survey.end_ns) for place, survey in placed]
-    window = (scope.from_ns, scope.to_ns)
-    if chosen is not None:
-        if window != (None, None):
-            raise UsageError("--iteration already says from when to when: leave out --from, --to")
-        from nsightpy.query.iteration_window import iteration_window
-
-        window = iteration_window(request, clocks, places, chosen)
-    wanted = _Wanted(scope, detail, calls, tuple(communication), *window)
+    window = _window(request, clocks, places, chosen)
+    wanted = _Wanted(scope, detail, calls, counters and detail, tuple(communication), *window)
     reports_by_path = {str(report.path): report for report, _ in mapped.results}
     ordered = [reports_by_path[path] for path in dict.fromkeys(place.report for place in places)]
     notes = list(
@@ -103,7 +102,39 @@ def timeline(
         earliest=partial(_earliest, ordered, clocks, places),
         inputs=request.ranks.inputs,
         notes=notes,
+        iterations=partial(_iterations, request, clocks, places, window, notes),
     )
+
+
+def _window(
+    request: Request, clocks: Clocks, places: tuple[Place, ...], chosen: Chosen | None
+) -> tuple[int | None, int | None]:
+    """The stretch of time that is drawn, on the clock of the picture; None: to the end."""
+    window = (request.scope.from_ns, request.scope.to_ns)
+    if chosen is None:
+        return window
+    if window != (None, None):
+        raise UsageError("--iteration already says from when to when: leave out --from, --to")
+    from nsightpy.query.iteration_window import iteration_window
+
+    return iteration_window(request, clocks, places, chosen)
+
+
+def _iterations(
+    request: Request,
+    clocks: Clocks,
+    places: tuple[Place, ...],
+    window: tuple[int | None, int | None],
+    notes: list[str],
+) -> tuple[Mark, ...]:
+    """Iterations as marks; a report in which they cannot be looked for has none."""
+    from nsightpy.query.timeline_marks import iteration_marks
+
+    try:
+        return iteration_marks(request, clocks, places, window)
+    except ReportError as error:
+        notes.append(f"No iterations are marked: {error}")
+        return ()
 
 
 def _scope_notes(scope: Scope) -> list[str]:
@@ -192,6 +223,7 @@ def _tracks(
         mine = [place for place in places if place.report == str(report.path)]
         try:
             streams, hosts = _lanes(report, wanted)
+            counters = counters_of(report, wanted.scope) if wanted.counters else []
         except ReportError as error:
             if notes is None:
                 raise
@@ -209,7 +241,16 @@ def _tracks(
             if place == next(one for one in mine if one.pid == place.pid):
                 lanes += [lane for pid, lane in hosts if pid == place.pid]
             moved = (lane.moved(move).within(wanted.start_ns, wanted.end_ns) for lane in lanes)
-            yield Track(place, tuple(lane for lane in moved if len(lane)))
+            own = (one.moved(move) for pid, device, one in counters if (pid, device) == _key(place))
+            yield Track(
+                place,
+                tuple(lane for lane in moved if len(lane)),
+                _filled(one.within(wanted.start_ns, wanted.end_ns) for one in own),
+            )
+
+
+def _filled(counters: Iterable[Counter]) -> tuple[Counter, ...]:
+    return tuple(one for one in counters if len(one.times))
 
 
 def _columns(*parts: tuple[str, ...]) -> tuple[str, ...]:

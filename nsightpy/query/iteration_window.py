@@ -25,12 +25,7 @@ def iteration_window(
 
     Raises UsageError when the ranks have fewer iterations, MissingDataError when they have none.
     """
-    scope = replace(request.scope, from_ns=None, to_ns=None, iteration=None)
-    found = {
-        (str(report.path), pid): iterations
-        for report, by_pid in request.map(partial(_iterations_of, scope=scope)).results
-        for pid, iterations in by_pid.items()
-    }
+    found = iterations_by_process(request)
     most = max((len(iterations) for iterations in found.values()), default=0)
     if most == 0:
         why = " ".join(dict.fromkeys(note for one in found.values() for note in one.notes))
@@ -46,6 +41,16 @@ def iteration_window(
         named = STEADY if isinstance(chosen, str) else str(min(chosen))
         raise UsageError(f"there is no iteration {named}: they run from 0 to {most - 1}")
     return min(start for start, _ in windows), max(end for _, end in windows)
+
+
+def iterations_by_process(request: Request) -> dict[tuple[str, int], Iterations]:
+    """The iterations of each process (report, pid), in its own time, of the whole capture."""
+    scope = replace(request.scope, from_ns=None, to_ns=None, iteration=None)
+    return {
+        (str(report.path), pid): iterations
+        for report, by_pid in request.map(partial(_iterations_of, scope=scope)).results
+        for pid, iterations in by_pid.items()
+    }
 
 
 def _iterations_of(report: SystemReport, *, scope: Scope) -> dict[int, Iterations]:

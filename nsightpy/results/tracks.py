@@ -89,6 +89,29 @@ def _some(column: Ints | None, rows: NDArray[np.bool_] | Ints) -> Ints | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Counter:
+    """A quantity over time: `values[i]` from `times[i]` (ns) on. `unit` is bytes or %."""
+
+    label: str
+    unit: str
+    times: Ints
+    values: Ints
+
+    def moved(self, to_aligned: Callable[[Ints], Ints]) -> Counter:
+        """The counter on another clock."""
+        return replace(self, times=to_aligned(self.times))
+
+    def within(self, start_ns: int | None, end_ns: int | None) -> Counter:
+        """The counter in a stretch of time, with the value that it begins with."""
+        low, high = 0, len(self.times)
+        if start_ns is not None:
+            low = max(int(np.searchsorted(self.times, start_ns, side="right")) - 1, 0)
+        if end_ns is not None:
+            high = int(np.searchsorted(self.times, end_ns))
+        return replace(self, times=self.times[low:high], values=self.values[low:high])
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
     """Whose events a track holds: one device as one process used it; None for a host alone."""
 
@@ -110,12 +133,34 @@ class Track:
 
     place: Place
     lanes: tuple[Lane, ...]
+    counters: tuple[Counter, ...] = ()
 
     def lanes_of(self, kind: str) -> tuple[Lane, ...]:
         return tuple(lane for lane in self.lanes if lane.kind == kind)
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """Something to jump to: an iteration of all ranks, or a finding and its worst place.
+
+    Without a start it is about the whole of its place; without a place, about all of them.
+    """
+
+    kind: str
+    label: str
+    text: str
+    start_ns: int | None = None
+    end_ns: int | None = None
+    place: Place | None = None
+    severity: str = ""
+
+
+ITERATION, FINDING = "iteration", "finding"
 Tracks: TypeAlias = Callable[[], Iterator[Track]]
+
+
+def _no_marks() -> tuple[Mark, ...]:
+    return ()
 
 
 @dataclass(frozen=True)
@@ -124,6 +169,7 @@ class Timeline:
 
     start_ns and end_ns are the window on the clock of the first place: that of its own report.
     earliest() is not later than any event. `clock` says how the ranks were brought together.
+    iterations() are found when asked for; `findings` are there when somebody looked for them.
     """
 
     places: tuple[Place, ...]
@@ -134,6 +180,8 @@ class Timeline:
     earliest: Callable[[], int]
     inputs: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
+    iterations: Callable[[], tuple[Mark, ...]] = _no_marks
+    findings: tuple[Mark, ...] = ()
 
     def __iter__(self) -> Iterator[Track]:
         return self.tracks()

@@ -28,6 +28,7 @@ PRESENTATION = {"format_", "output", "force", "quiet", "verbose"}
 PRESENTATION_OF = {
     "select": {"lines", "script", "launcher", "run", "csv"},
     "compare": {"top"},
+    "timeline": {"marked"},
 }
 OLD_FLAGS = {"usage", "queue", "sync", "metrics"}
 # What is typed otherwise: an option that takes away, a name that -o or --force has already.
@@ -37,11 +38,11 @@ NAMES_OF = {
     "compare": {"reports": "before"},
 }
 # What a program can say and a command line has no option for: the suffix of -o decides over
-# `detail`, words after -- are the `application`, ncu itself says its `version`, and where the
-# files of export go is part of the question.
+# `detail` and `counters`, words after -- are the `application`, ncu itself says its `version`, and
+# where the files of export go is part of the question.
 LIBRARY_ONLY = {"progress"}
 LIBRARY_ONLY_OF = {
-    "timeline": {"detail"},
+    "timeline": {"detail", "counters"},
     "select": {"application", "version"},
     "export": {"output", "file_format", "force"},
     "compare": {"after", "overwrite"},

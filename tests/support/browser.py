@@ -91,7 +91,9 @@ class Browser:
     def open(self, page: Path, place: str = "") -> dict[str, Any]:
         """Open a page of ours, wait until it is drawn, and return what it says about itself."""
         self.call("Page.navigate", url="about:blank")  # another place on a page is no new page
-        self.call("Page.navigate", url=page.resolve().as_uri() + place)
+        answer = self.call("Page.navigate", url=page.resolve().as_uri() + place)
+        if "errorText" in answer:
+            raise FileNotFoundError(f"{page}: {answer['errorText']}")
         return dict(
             self.run(
                 "new Promise((done, fail) => { const look = () => document.body?.dataset.facts"

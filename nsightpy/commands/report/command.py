@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import Unpack
 
+from nsightpy.analysis.timeline.marks import finding_marks
 from nsightpy.commands.findings.command import typed_again
 from nsightpy.commands.info.command import info
 from nsightpy.commands.report import ncu_sections, overview
@@ -27,6 +29,7 @@ from nsightpy.query.request import Common, typed_options
 from nsightpy.query.signature import command_function
 from nsightpy.rank_set import RankSet
 from nsightpy.results import Summary, Table
+from nsightpy.results.findings import findings_table
 from nsightpy.results.page import Page, Section
 from nsightpy.results.rooflines import Roofline
 from nsightpy.results.tracks import Timeline
@@ -97,8 +100,13 @@ def _of_system(
         passed=passed_checks(summary),
         notes=shortened(general),
         header=dict(summary.header),
-        timeline=drawn[1],
+        timeline=None if drawn[1] is None else _marked(drawn[1], summary),
     )
+
+
+def _marked(timeline: Timeline, summary: Summary) -> Timeline:
+    """The timeline with the findings of the page as marks."""
+    return replace(timeline, findings=finding_marks(timeline, findings_table(summary.findings)))
 
 
 def _without_system(inputs: Inputs, measured: Roofline | None) -> Page:

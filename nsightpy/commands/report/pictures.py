@@ -33,7 +33,7 @@ def timeline_section(
     try:
         tracks = timeline(ranks, detail=False, calls=False, **context.common)
         drawn = picture(tracks, COLUMNS)
-        whole = timeline(ranks, **context.common) if embedded else None
+        whole = _whole(ranks, context) if embedded else None
     except ReportError as error:
         why = f"{error.problem[:1].upper()}{error.problem[1:]}."
         return Section("timeline", TITLE, missing=why), None
@@ -46,6 +46,13 @@ def timeline_section(
         command=context.command("timeline"),
     )
     return shown, whole
+
+
+def _whole(ranks: RankSet, context: Context) -> Timeline:
+    """The timeline to be embedded; its iterations are asked for together with everything else."""
+    whole = timeline(ranks, **context.common)
+    iterations = whole.iterations()
+    return replace(whole, iterations=lambda: iterations)
 
 
 def pace_of_longest(ranks: RankSet, **common: Unpack[Common]) -> Table:

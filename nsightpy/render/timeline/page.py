@@ -22,9 +22,22 @@ from nsightpy.frames import Labels
 from nsightpy.names import function_name
 from nsightpy.render.escape import printable
 from nsightpy.render.inline import policy_hash, script_json
-from nsightpy.results.tracks import NO_LAUNCH, RANGES, STREAM, Lane, Timeline, Track
+from nsightpy.results.tracks import (
+    NO_LAUNCH,
+    RANGES,
+    STREAM,
+    Counter,
+    Lane,
+    Mark,
+    Place,
+    Timeline,
+    Track,
+)
 
-_SCRIPTS = ("data.js", "draw.js", "app.js", "input.js")
+_SCRIPTS = (
+    *("data.js", "counters.js", "draw.js", "app.js", "links.js", "details.js", "panel.js"),
+    *("hits.js", "stretch.js", "marks.js", "address.js", "input.js"),
+)
 _ORDER = {RANGES: 0, STREAM: 1}
 _LEVEL = 3
 
@@ -69,6 +82,7 @@ def write_page(timeline: Timeline, file: BinaryIO) -> None:
     names, details = _Table(), _Table()
     before, after = _template()
     tracks: list[dict[str, Any] | None] = [None] * len(timeline.places)
+    processes: dict[tuple[str, int], int] = {}
     title = _title(timeline)
     file.write(before.replace("{{title}}", html.escape(title)).encode())
     for block, track in enumerate(timeline):
@@ -76,11 +90,20 @@ def write_page(timeline: Timeline, file: BinaryIO) -> None:
         planes = _Planes()
         lanes = sorted(track.lanes, key=_order)
         meta = [_lane(lane, planes, names, details) for lane in lanes]
-        tracks[place] = {**_who(track), "block": block, "lanes": meta}
-        if meta:
+        counters = [_counter(one, planes) for one in track.counters]
+        tracks[place] = {
+            **_who(track),
+            "process": processes.setdefault((track.place.report, track.place.pid), len(processes)),
+            "block": block,
+            "lanes": meta,
+            "counters": counters,
+        }
+        if meta or counters:
             file.write(f'<script type="text/plain" id="t{block}">'.encode())
             file.write(planes.encoded())
             file.write(b"</script>\n")
+    shown = [place for place, track in zip(timeline.places, tracks, strict=True) if track]
+    marks = [_mark(one, shown) for one in (*timeline.findings, *timeline.iterations())]
     head = {
         "caption": f"times in ms of the first report; {timeline.clock}",
         "window": [timeline.start_ns, timeline.end_ns],
@@ -89,6 +112,7 @@ def write_page(timeline: Timeline, file: BinaryIO) -> None:
         "names": names.texts,
         "short": _short(names),
         "details": details.texts,
+        "marks": marks,
     }
     file.write(after.replace("{{head}}", script_json(head)).encode())
 
@@ -109,9 +133,10 @@ def _lane(lane: Lane, planes: _Planes, names: _Table, details: _Table) -> dict[s
     if lane.details is not None:
         columns["detail"] = details.codes(lane.details)
     if lane.launch_ns is not None:
-        delay = starts - lane.launch_ns
-        zigzag = np.where(delay < 0, -2 * delay - 1, 2 * delay) + 1
-        columns["queue"] = np.where(lane.launch_ns == NO_LAUNCH, 0, zigzag)
+        delay = _zigzag(starts - lane.launch_ns) + 1
+        columns["queue"] = np.where(lane.launch_ns == NO_LAUNCH, 0, delay)
+    if lane.flows is not None and bool(np.any(lane.flows > 0)):
+        columns["flow"] = _steps(lane.flows)
     if lane.collectives is not None and bool(np.any(lane.collectives >= 0)):
         columns["collective"] = lane.collectives + 1
     return {
@@ -122,6 +147,49 @@ def _lane(lane: Lane, planes: _Planes, names: _Table, details: _Table) -> dict[s
         "base": int(starts[0]),
         "constant": None if mixed else int(lane.categories[0]),
         "columns": [[name, planes.add(values)] for name, values in columns.items()],
+    }
+
+
+def _zigzag(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Numbers of either sign as non-negative ones, small where they were small."""
+    return np.where(values < 0, -2 * values - 1, 2 * values)
+
+
+def _steps(flows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """0 where nothing is joined, else 1 + the step from the flow before, in zigzag.
+
+    Launches are numbered as they come: nearly all steps are small.
+    """
+    joined = np.flatnonzero(flows > 0)
+    steps = np.zeros(len(flows), dtype=np.int64)
+    steps[joined] = _zigzag(np.diff(flows[joined], prepend=0)) + 1
+    return steps
+
+
+def _counter(counter: Counter, planes: _Planes) -> dict[str, Any]:
+    """A counter's description, its columns added to the planes."""
+    columns = {
+        "time": np.diff(counter.times, prepend=counter.times[:1]),
+        "value": _zigzag(np.diff(counter.values, prepend=0)),
+    }
+    return {
+        "label": printable(counter.label),
+        "unit": counter.unit,
+        "rows": len(counter.times),
+        "base": int(counter.times[0]),
+        "columns": [[name, planes.add(values)] for name, values in columns.items()],
+    }
+
+
+def _mark(mark: Mark, shown: list[Place]) -> dict[str, Any]:
+    return {
+        "kind": mark.kind,
+        "label": printable(mark.label),
+        "text": printable(mark.text),
+        "start": mark.start_ns,
+        "end": mark.end_ns,
+        "track": shown.index(mark.place) if mark.place in shown else None,
+        "severity": mark.severity,
     }
 
 

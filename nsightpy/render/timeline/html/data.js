@@ -28,7 +28,7 @@ function column(source, at, rows, planes, out) {
 
 function laneOf(meta, source, place) {
   const lane = { ...meta };
-  const kinds = { start: Float64Array, duration: Float64Array, queue: Float64Array, level: Uint16Array, category: Uint8Array };
+  const kinds = { start: Float64Array, duration: Float64Array, queue: Float64Array, flow: Float64Array, level: Uint16Array, category: Uint8Array };
   for (const [name, planes] of meta.columns) {
     const kind = kinds[name] || Uint32Array;
     lane[name] = column(source, place.at, meta.rows, planes, new kind(meta.rows));
@@ -38,8 +38,14 @@ function laneOf(meta, source, place) {
   for (let i = 0, time = meta.base; i < meta.rows; i++) start[i] = time += start[i];
   const end = lane.end = duration;
   for (let i = 0; i < meta.rows; i++) end[i] += start[i];
+  if (lane.flow) joinSteps(lane.flow);
   lane.levels = levelsOf(lane);
   return lane;
+}
+
+/** Numbers of launches out of their steps; 0 where none is known. */
+function joinSteps(flow) {
+  for (let i = 0, last = 0; i < flow.length; i++) if (flow[i]) flow[i] = last += signed(flow[i] - 1);
 }
 
 /** The lane's levels: events that do not overlap, with running sums of time per category. */
@@ -157,10 +163,12 @@ function activity(track, categories) {
   return union(sets.length ? sets[0] : EMPTY, EMPTY);
 }
 
-/** The strips of a track that exclude each other: compute, communication in the open, copies alone. */
+/** The strips of a track that exclude each other and are all of its busy time together: compute,
+    communication in the open, copies alone, and communication beside copies. */
 function strips(track) {
   const work = activity(track, [0, 3]), talk = activity(track, [1]), copies = activity(track, [2]);
   const exposed = minus(talk, union(work, copies));
   const alone = minus(copies, union(work, talk));
-  return [{ category: 0, set: work }, { category: 1, set: exposed }, { category: 2, set: alone }];
+  const both = minus(minus(talk, work), exposed);
+  return [{ category: 0, set: work }, { category: 1, set: exposed }, { category: 2, set: alone }, { category: 1, set: both }];
 }

@@ -1,6 +1,6 @@
 // Drawing: every event that has a pixel's width on its own, the rest as exact shares of a pixel.
-const RULER = 22, GUTTER = 190, TRACK = 24, STREAM = 19, RANGE = 15, GAP = 6;
-const SHADES = 10, LEAST = 0.3, BOX = 1.5;
+const TICKS = 22, MARKS = 15, GUTTER = 190, TRACK = 24, STREAM = 19, RANGE = 15, COUNTER = 30, GAP = 6;
+const SHADES = 10, LEAST = 0.3, BOX = 1.5, FLAT = 4;
 
 class Paint {
   constructor(canvas, options) {
@@ -84,7 +84,7 @@ class Paint {
     if (wide > 26 && height > 10) {
       const space = Math.floor((wide - 6) / 6.1), text = this.names(lane.name[row]);
       context.fillStyle = search && !hit ? this.faint : "#ffffff";
-      context.fillText(text.length > space ? text.slice(0, space - 1) + "…" : text, left + x0 + 3, y + height / 2);
+      context.fillText(text.length > space ? text.slice(0, space - 1) + "…" : text, left + x0 + 3, y + height / 2, wide - 4);
     }
   }
 
@@ -100,6 +100,11 @@ class Paint {
       if (solid >= 0) next = Math.max(next, Math.floor((endOf(strips[solid].set, time) - view.start) / pixel));
       if (idle) next = Math.max(next, Math.floor((Math.min(...strips.map(({ set }) => startOf(set, time + pixel))) - view.start) / pixel));
       next = Math.min(next, width);
+      if (height < FLAT) {
+        this.flat(strips, shares, left + x, next - x, y, height);
+        x = next;
+        continue;
+      }
       let bottom = y + height;
       shares.forEach((share, k) => {
         if (share <= 0) return;
@@ -112,18 +117,27 @@ class Paint {
     }
   }
 
+  /** Too low for a stack: the largest share's color, as strong as all of them together. */
+  flat(strips, shares, x, width, y, height) {
+    const whole = shares.reduce((sum, share) => sum + share, 0);
+    if (!(whole > 0)) return;
+    const most = strips[shares.indexOf(Math.max(...shares))].category;
+    this.context.fillStyle = this.shades[most][Math.round(Math.min(whole, 1) * SHADES)];
+    this.context.fillRect(x, y, width, height);
+  }
+
   /** Ticks of time with their labels, over `height` pixels. */
   ruler(view, left, width, height) {
     const context = this.context, span = view.end - view.start, step = stepOf(span / Math.max(width / 110, 1));
     const [unit, scale] = unitOf(span), digits = Math.max(0, Math.ceil(Math.log10(scale / step)));
     context.fillStyle = this.strip;
-    context.fillRect(0, 0, left + width, RULER);
+    context.fillRect(0, 0, left + width, TICKS);
     for (let time = Math.ceil(view.start / step) * step; time <= view.end; time += step) {
       const x = left + (time - view.start) / span * width;
       context.fillStyle = this.line;
       context.fillRect(Math.round(x), 0, 1, height);
       context.fillStyle = this.faint;
-      context.fillText(`${(time / scale).toFixed(digits)} ${unit}`, x + 4, RULER / 2);
+      context.fillText(`${(time / scale).toFixed(digits)} ${unit}`, x + 4, TICKS / 2);
     }
   }
 }

@@ -1,0 +1,362 @@
+"""What people do on the page: totals of a stretch, launches, hits, counters, marks, addresses."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Tally
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from simulator.export import Export
+
+import nsightpy
+from nsightpy.frames import Labels
+from nsightpy.render.timeline.page import write_page
+from nsightpy.results.tracks import (
+    FINDING,
+    ITERATION,
+    STREAM,
+    Counter,
+    Lane,
+    Mark,
+    Place,
+    Timeline,
+    Track,
+)
+from tests.support.browser import Browser, browser, find_chromium
+from tests.support.reports import ROOT, ask
+
+TRAINING = ROOT / "sample_reports" / "training_4rank"
+HOSTILE = "</script><img src=x onerror=document.title='owned'>"
+START, END = 552_000_000, 566_000_000
+pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    page = tmp_path_factory.mktemp("page") / "training.html"
+    ask("timeline", TRAINING, "-o", page)
+    return page
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Browser]:
+    with browser() as found:
+        yield found
+
+
+def settled(page: Browser, condition: str) -> None:
+    """Wait until something holds in the page."""
+    end = time.monotonic() + 5
+    while not page.run(condition):
+        assert time.monotonic() < end, condition
+        time.sleep(0.02)
+
+
+def drag(page: Browser, start: tuple[float, float], end: tuple[float, float], **keys: int) -> None:
+    page.mouse("mousePressed", *start, button="left", clickCount=1, **keys)
+    page.mouse("mouseMoved", *end, button="left", buttons=1, **keys)
+    page.mouse("mouseReleased", *end, button="left", **keys)
+
+
+def top_of(page: Browser) -> float:
+    return float(page.run("$('canvas').getBoundingClientRect().top"))
+
+
+def test_a_stretch_has_the_exact_time_of_each_name_stream_and_rank(
+    training: Path, chromium: Browser
+) -> None:
+    clipped: Tally[str] = Tally()
+    events: Tally[str] = Tally()
+    tracks = nsightpy.timeline(str(TRAINING), calls=False)
+    for track in tracks:
+        for lane in track.lanes_of(STREAM):
+            inside = np.minimum(lane.ends, END) - np.maximum(lane.starts, START)
+            for row in np.flatnonzero((lane.ends > START) & (lane.starts < END)).tolist():
+                clipped[lane.names[row]] += int(inside[row])
+                events[lane.names[row]] += 1
+    chromium.open(training, f"#stretch={START}-{END}")
+    found = chromium.run(
+        f"(() => {{ const all = totalsByName('stream', {{start: {START}, end: {END}}});"
+        " return head.names.map((name, k) => [name, all.time[k], all.count[k]])"
+        ".filter((one) => one[2]); })()"
+    )
+    assert {name: (ns, count) for name, ns, count in found} == {
+        name: (clipped[name], events[name]) for name in events
+    }
+    most = chromium.run("$('totals').querySelector('tbody tr').cells[0].title")
+    assert most == clipped.most_common(1)[0][0]
+    chromium.run(
+        "[...$('totals').querySelectorAll('button')]"
+        ".find((one) => one.textContent === 'ranks').click()"
+    )
+    table = chromium.run("$('totals').innerText")
+    assert "communication alone" in table
+    assert "rank 2 · GPU 0" in table
+    budgets = nsightpy.breakdown(str(TRAINING), from_time=START, to_time=END).records()
+    busy = chromium.run(
+        "state.tracks.map((track) => track.strips.reduce((sum, { set }) => sum"
+        f" + before(set, {END}) - before(set, {START}), 0))"
+    )
+    assert busy == pytest.approx([row["busy_ns"] for row in budgets], abs=3)
+
+
+def test_dragging_on_the_ruler_chooses_a_stretch_and_esc_drops_it(
+    training: Path, chromium: Browser
+) -> None:
+    chromium.open(training)
+    ruler = top_of(chromium) + 8
+    view = chromium.run("[view.start, view.end]")
+    drag(chromium, (500, ruler), (700, ruler))
+    assert chromium.run("[view.start, view.end]") == view
+    chosen = chromium.run("[state.stretch.start, state.stretch.end]")
+    assert chosen == pytest.approx(chromium.run("[timeAt(500), timeAt(700)]"), abs=1)
+    assert chromium.run("paneOpen()") == "totals"
+    chromium.press("z")
+    assert chromium.run("[view.start, view.end]") == pytest.approx(chosen)
+    chromium.press("Escape")
+    assert chromium.run("[state.stretch, $('panel').hidden]") == [None, True]
+    drag(chromium, (500, ruler + 200), (600, ruler + 300), modifiers=8)
+    assert chromium.run("state.stretch.end > state.stretch.start")
+
+
+def test_from_a_kernel_to_its_launch_and_back(training: Path, chromium: Browser) -> None:
+    """The call whose correlation id the kernel has, as the report joins them."""
+    report = nsightpy.open_report(TRAINING / "train_rank0.sqlite")
+    kernels, calls = report.frame("kernels"), report.frame("api_calls")
+    started = dict(
+        zip(calls.ints("correlation_id").tolist(), calls.ints("start_ns").tolist(), strict=True)
+    )
+    chromium.open(training)
+    for row in (0, 500, kernels.rows - 1):
+        start, stream = kernels.ints("start_ns")[row], kernels.ints("stream")[row]
+        chromium.run(
+            "(() => { const track = state.tracks[0], lane = track.lanes.find((one) =>"
+            f" one.label === 'stream {stream}'); choose({{ track, lane,"
+            f" row: lane.start.indexOf({start}) }}); }})()"
+        )
+        chromium.press("l")
+        call = "state.chosen.lane.start[state.chosen.row]"
+        assert chromium.run("state.chosen.lane.kind") == "calls"
+        assert chromium.run(call) == started[int(kernels.ints("correlation_id")[row])]
+        chromium.press("l")
+        assert chromium.run(call) == start
+        assert chromium.run("state.chosen.lane.kind") == "stream"
+    chromium.press("b")
+    ends = chromium.run("[state.chosen, ...state.links].map(({ lane, row }) => lane.start[row])")
+    view = chromium.run("[view.start, view.end]")
+    assert view[0] < min(ends) < max(ends) < view[1]
+
+
+def test_hits_are_listed_and_numbered(training: Path, chromium: Browser) -> None:
+    chromium.open(training)
+    chromium.press("/")
+    for key in "reduce":
+        chromium.press(key)
+    hits = chromium.run("state.hits")
+    assert chromium.run("$('hits').textContent") == f"{hits:,} hits"
+    assert chromium.run("$('found').querySelectorAll('tbody tr').length") == 80
+    for number in range(1, 4):
+        chromium.press("Enter")
+        assert chromium.run("numberOf(state.cursor)") == number
+        assert chromium.run("$('hits').textContent") == f"{number} of {hits:,}"
+    assert chromium.run("$('found').querySelector('tr.here').cells[0].textContent") == "3"
+    chromium.press("ArrowDown")
+    chromium.press("ArrowUp")
+    assert chromium.run("numberOf(state.cursor)") == 3
+    shown = chromium.run(
+        "[...$('found').querySelectorAll('tbody tr')].map((r) => r.cells[1].textContent)"
+    )
+    assert len(shown) == 80
+    times = [float(text.removesuffix(" ms")) for text in shown]
+    assert times == sorted(times)
+    chromium.run("$('found').querySelectorAll('tbody tr')[60].click()")
+    assert chromium.run("numberOf(state.cursor)") == 61
+    for _ in range(30):  # beyond the list, which moves along
+        chromium.run("jump(true)")
+    assert chromium.run("$('found').querySelector('tr.here').cells[0].textContent") == "91"
+
+
+def test_the_address_restores_the_view(training: Path, chromium: Browser) -> None:
+    chromium.open(training)
+    chromium.run(
+        "(show(560000000, 570000000), setStretch({ start: 561000000, end: 562000000 }),"
+        " choose({ track: state.tracks[1], lane: state.tracks[1].lanes[2], row: 7 }))"
+    )
+    settled(chromium, "location.hash.includes('sel=1.2.7')")
+    place = chromium.run("location.hash")
+    facts = "[view.start, view.end, state.stretch, facts().chosen, state.chosen.row]"
+    before = chromium.run(facts)
+    chromium.open(training, place)
+    assert chromium.run(facts) == before
+    chromium.open(training, "#t=560000000-570000000")
+    assert chromium.run("[view.start, view.end]") == [560_000_000, 570_000_000]
+    # the address is written once the view rests, not at every step
+    chromium.run("(window.written = 0, history.replaceState = () => { window.written++; })")
+    chromium.run(
+        "new Promise((done) => { let n = 0; const step = () => { pan(0.01);"
+        " draw(); if (++n < 50) setTimeout(step, 5); else setTimeout(done, 600); }; step(); })"
+    )
+    assert chromium.run("window.written") == 1
+
+
+def test_iterations_and_findings_are_marks(training: Path, chromium: Browser) -> None:
+    chromium.open(training)
+    iterations = nsightpy.iterations(str(TRAINING)).records()
+    marks = chromium.run("head.marks.filter((mark) => mark.kind === 'iteration')")
+    assert len(marks) == 8
+    for number, mark in enumerate(marks):
+        own = [row for row in iterations if row["iteration"] == number]
+        assert mark["start"] == min(row["start_ns"] for row in own)
+        assert mark["end"] == max(row["start_ns"] + row["duration_ns"] for row in own)
+    findings = nsightpy.findings(str(TRAINING)).records()
+    flags = chromium.run("head.marks.filter((mark) => mark.kind === 'finding')")
+    assert [(f["label"], f["start"]) for f in flags] == [
+        (row["finding"], row["start_ns"]) for row in findings
+    ]
+    gap = next(k for k, row in enumerate(findings) if row["id"] == "host-gap")
+    chromium.run(f"($('marks-button').click(), $('marks').querySelectorAll('li')[{gap}].click())")
+    view = chromium.run("[view.start, view.end]")
+    start, length = int(findings[gap]["start_ns"]), int(findings[gap]["duration_ns"])  # type: ignore[arg-type]
+    assert view[0] < start < start + length < view[1]
+    busy = "before({set}, {end}) - before({set}, {start})".format(
+        set=f"state.tracks[{findings[gap]['rank']}].strips[0].set", start=start, end=start + length
+    )
+    assert chromium.run(busy) < 0.05 * length  # the gap is where it is said to be
+    chromium.press(".")
+    assert chromium.run("state.flag.start") > start
+    chromium.run("(draw(), 0)")
+    x, y = chromium.run("[xOf(state.flag.start) + 1, $('canvas').getBoundingClientRect().top + 30]")
+    label = chromium.run("state.flag.label")
+    chromium.run("(setStretch(null), state.flag = null)")
+    drag(chromium, (x, y), (x, y))
+    assert chromium.run("state.flag.label") == label
+
+
+def test_pages_without_findings(tmp_path: Path, chromium: Browser) -> None:
+    page = tmp_path / "page.html"
+    ask("timeline", TRAINING, "--no-findings", "--iteration", "3", "-o", page)
+    chromium.open(page)
+    labels = chromium.run("head.marks.map((mark) => mark.label)")
+    assert labels == ["iteration 2", "iteration 3", "iteration 4"]  # ranks differ by a little
+
+
+def test_a_tooltip_goes_away(training: Path, chromium: Browser) -> None:
+    chromium.open(training, "#from=577200000&to=578600000")
+    top = top_of(chromium)
+
+    def hover() -> None:
+        chromium.mouse("mouseMoved", 700, top + 70)
+        chromium.mouse("mouseMoved", 701, top + 70)
+        settled(chromium, "!$('tip').hidden")
+
+    for leave in (
+        lambda: chromium.press("Escape"),
+        lambda: chromium.mouse("mouseWheel", 701, top + 70, deltaX=0, deltaY=10),
+        lambda: chromium.mouse("mouseMoved", 700, 10),
+        lambda: chromium.call(
+            "Input.dispatchTouchEvent", type="touchStart", touchPoints=[{"x": 20, "y": 20}]
+        ),
+    ):
+        hover()
+        leave()
+        settled(chromium, "$('tip').hidden")
+    chromium.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+
+def test_a_chosen_collective_is_shown_on_all_its_ranks(training: Path, chromium: Browser) -> None:
+    chromium.open(training)
+    ranks = chromium.run(
+        "(() => { const parts = [...state.collectives.values()].find((one) => one.length === 2);"
+        " choose(parts[0]); return parts.map((part) => part.track.label); })()"
+    )
+    text = chromium.run("$('details').innerText")
+    assert all(rank in text for rank in ranks)
+    assert "waited for the last" in text
+    chromium.run("$('details').querySelectorAll('tbody tr')[1].click()")
+    assert chromium.run("state.chosen.track.label") in ranks
+
+
+def counted(folder: Path) -> Path:
+    export = Export(folder / "job.sqlite")
+    export.gpu(0)
+    for k in range(10):
+        export.gpu_metric(1_000 + 1_000 * k, "SM Active [Throughput %]", 10 * k)
+        export.gpu_metric(1_000 + 1_000 * k, "DRAM Read Bandwidth [Throughput %]", 5)
+        export.gpu_metric(1_000 + 1_000 * k, "PCIe RX Requests", 7)
+    export.kernel(2_000, 4_000, "first", launch=(500, 600))
+    export.kernel(4_500, 9_000, "second", launch=(700, 800))
+    export.memory_usage(900, 4_000_000, address=1)
+    export.memory_usage(3_000, 1_000_000, address=2)
+    export.memory_usage(5_000, 4_000_000, "free", address=1)
+    return export.write()
+
+
+def test_counters_are_memory_metrics_and_the_queue(tmp_path: Path, chromium: Browser) -> None:
+    page = tmp_path / "page.html"
+    ask("timeline", counted(tmp_path), "-o", page)
+    facts = chromium.open(page)
+    memory, sm, dram, queue = range(4)
+    assert facts["counters"] == [
+        ["Device memory, live", "SM Active", "DRAM Read Bandwidth", "queue: launched, not begun"]
+    ]
+
+    def mean(counter: int, start: int, end: int) -> float:
+        points = f"pointsIn(state.tracks[0].counters[{counter}])"
+        return float(
+            chromium.run(
+                f"(sumUntil({points}, {end}) - sumUntil({points}, {start})) / {end - start}"
+            )
+        )
+
+    assert mean(memory, 1_000, 3_000) == 4_000_000
+    assert mean(memory, 2_000, 4_000) == 4_500_000
+    assert mean(memory, 5_000, 9_000) == 1_000_000
+    assert [mean(sm, t, t + 1_000) for t in (1_000, 2_000, 10_000)] == [0, 10, 90]
+    assert mean(dram, 2_500, 3_500) == 5
+    # launched at 500 and 700, begun at 2000 and 4500
+    assert [
+        mean(queue, *span) for span in ((500, 700), (700, 2_000), (2_000, 4_500), (4_500, 9_000))
+    ] == [1, 2, 1, 0]
+    highest = "highestIn(pointsIn(state.tracks[0].counters[3]), 0, 9000)"
+    assert chromium.run(highest) == 2
+    assert chromium.messages == []
+
+
+def test_hostile_marks_and_counters_stay_text(tmp_path: Path, chromium: Browser) -> None:
+    place = Place("r.sqlite", "host", 1, None, 0)
+    times = np.arange(3, dtype=np.int64) * 1000
+    zeros = np.zeros(3, dtype=np.int16)
+    lane = Lane(
+        STREAM,
+        HOSTILE,
+        7,
+        times,
+        times + 900,
+        Labels.of([HOSTILE] * 3),
+        zeros,
+        zeros.astype(np.uint8),
+    )
+    track = Track(place, (lane,), (Counter(HOSTILE, "bytes", times, times),))
+    marks = tuple(
+        Mark(kind, HOSTILE, HOSTILE, 0, 900, place, HOSTILE) for kind in (FINDING, ITERATION)
+    )
+    made = Timeline(
+        (place,), 0, 3000, "clock", lambda: iter([track]), lambda: 0, ("r",), [], lambda: marks
+    )
+    page = tmp_path / "hostile.html"
+    with page.open("wb") as file:
+        write_page(made, file)
+    chromium.open(page, "#stretch=0-2500&find=script")
+    counts: Any = chromium.run(
+        "(openPane('marks'), document.querySelectorAll('img, li img').length)"
+    )
+    assert counts == 0
+    assert "<img" in chromium.run("$('marks').textContent")
+    assert "<img" in chromium.run("$('found').textContent")
+    chromium.run("setStretch({ start: 0, end: 2500 })")
+    assert "onerror" in chromium.run("$('totals').querySelector('td').title")
+    assert "owned" not in chromium.run("document.title")
