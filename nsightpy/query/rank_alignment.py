@@ -12,12 +12,12 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment, align
 from nsightpy.analysis.clock_alignment.clocks import Clock
 from nsightpy.analysis.clock_alignment.log_sample import LogSample, sample_of
-from nsightpy.analysis.clock_alignment.mpi_placement import no_calls
+from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls, mpi_calls_of, no_calls
 from nsightpy.analysis.collectives.log import CollectiveLog, log_of
 from nsightpy.analysis.mpi.functions import KNOWN, is_one_of
 from nsightpy.analysis.mpi.matching import CALL_COLUMNS
 from nsightpy.analysis.time_budget import device_budgets
-from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame
+from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame, Ints
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
@@ -116,6 +116,29 @@ def _by_rank(
     ]
     units.sort(key=lambda unit: (unit[0].rank is None, unit[0].rank or 0))
     return [clock for clock, _, _ in units], [log for _, log, _ in units], [u[2] for u in units]
+
+
+@dataclass(frozen=True)
+class AlignedCalls:
+    """The MPI calls of all clocks of an alignment in their own time, and when they were on the
+    common clock (ns)."""
+
+    found: MpiCalls
+    starts: Ints
+    ends: Ints
+
+
+def aligned_calls(
+    results: Iterable[tuple[SystemReport, RankPart]], alignment: Alignment
+) -> AlignedCalls:
+    """The MPI calls of the reports that were aligned; columns that their parts add stay."""
+    clocks, _, logs = _by_rank(results)
+    found = mpi_calls_of(clocks, logs, [0] * len(clocks))
+    starts, ends = (np.array(found.calls.ints(name)) for name in ("start_ns", "end_ns"))
+    for place, fit in enumerate(alignment.fits):
+        mine = found.clock == place
+        starts[mine], ends[mine] = fit.to_aligned(starts[mine]), fit.to_aligned(ends[mine])
+    return AlignedCalls(found, starts, ends)
 
 
 def alignment_of(rank_set: RankSet) -> Alignment:
