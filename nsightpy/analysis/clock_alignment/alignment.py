@@ -1,7 +1,7 @@
 """Putting the clocks of many reports on one time line.
 
 Level 0 is what the reports say themselves (clocks.py). Level 1 is what their collectives say:
-ranks ranks leave a synchronising collective together, so the ends show how far each clock is off. A fit
+ranks leave a synchronising collective together, so the ends show how far each clock is off. A fit
 carries its own error bar. Clocks that none ties are placed by MPI calls (mpi_placement.py).
 """
 

@@ -172,8 +172,9 @@ def violations_note(matched: Matched, starts: Ints, ends: Ints) -> list[str]:
     if not broken.any():
         return []
     worst = int((latest[broken] - earliest[broken]).max())
-    return [
+    note = (
         f"{int(np.count_nonzero(broken)):,} of {int(np.count_nonzero(asked)):,} MPI operations "
         "break the clock condition: on the common clock a rank leaves before another one that it "
         f"waits for has come, by up to {format_time(worst)}."
-    ]
+    )
+    return [note]

@@ -11,9 +11,12 @@ Mask = NDArray[np.bool_]
 
 # No rank leaves before all have entered.
 TO_ALL = frozenset(
-    "barrier allreduce allgather allgatherv alltoall alltoallv alltoallw reduce_scatter "
-    "reduce_scatter_block".split()
+    {
+        *("barrier", "allreduce", "allgather", "allgatherv", "alltoall", "alltoallv", "alltoallw"),
+        *("reduce_scatter", "reduce_scatter_block"),
+    }
 )
+BARRIERS = frozenset({"barrier"})
 # Nobody but the root leaves before the root has entered; the root not before all have.
 FROM_ROOT = frozenset({"bcast", "scatter", "scatterv"})
 TO_ROOT = frozenset({"reduce", "gather", "gatherv"})

@@ -76,11 +76,17 @@ class _Parts:
 
 
 def _joined(parts: Sequence[Matched], unmatched: Sequence[str]) -> Matched:
-    first = np.cumsum([0, *(part.count for part in parts)])
-    numbers = [part.instance + n for part, n in zip(parts, first.tolist(), strict=False)]
-    names = ("row", "posted", "enters", "exits", "kind", "strict")
-    joined = [np.concatenate([getattr(part, name) for part in parts]) for name in names]
-    return Matched(np.concatenate(numbers), *joined, tuple(unmatched))
+    first = np.cumsum([0, *(part.count for part in parts)]).tolist()
+    return Matched(
+        np.concatenate([part.instance + n for part, n in zip(parts, first, strict=False)]),
+        np.concatenate([part.row for part in parts]),
+        np.concatenate([part.posted for part in parts]),
+        np.concatenate([part.enters for part in parts]),
+        np.concatenate([part.exits for part in parts]),
+        np.concatenate([part.kind for part in parts]),
+        np.concatenate([part.strict for part in parts]),
+        tuple(unmatched),
+    )
 
 
 def _collectives(parts: _Parts) -> tuple[list[Matched], list[str]]:
@@ -135,7 +141,7 @@ def _collectives_of(parts: _Parts, rows: Ints, instance: Ints, *, known: bool) -
         is_one_of(names, group)
         for group in (functions.TO_ALL, functions.FROM_ROOT, functions.TO_ROOT)
     )
-    barrier, uneven = (is_one_of(names, group) for group in ({"barrier"}, functions.UNEVEN))
+    barrier, uneven = (is_one_of(names, group) for group in (functions.BARRIERS, functions.UNEVEN))
     peer = parts.calls.ints("peer")[rows]
     rooted = (peer != NONE) & (parts.own[rows] != NONE)
     root = rooted & (peer == parts.own[rows])

@@ -131,23 +131,14 @@ def wait_rows(
     cause = np.zeros(count, dtype=np.int64)
     cause[pairs[order] // clocks] = pairs[order] % clocks
     counts = np.bincount(code, minlength=count)
-    found = [
-        WaitRow(
-            int(key[0]),
-            str(key[1]),
-            str(key[2]),
-            str(key[3]),
-            int(counts[group]),
-            int(total[group]),
-            int(longest[group]),
-            int(cause[group]),
-            None if idle[int(key[0])] is None else int(idled[group]),
-        )
-        for group, key in enumerate(groups.keys)
-    ]
-    return sorted(
-        found, key=lambda one: (-one.wait_ns, one.clock, one.state, one.function, one.path)
-    )
+    found = []
+    for group, (place, state, function, path) in enumerate(groups.keys):
+        own = int(place or 0)
+        idle_ns = None if idle[own] is None else int(idled[group])
+        figures = (int(counts[group]), int(total[group]), int(longest[group]), int(cause[group]))
+        texts = (str(state), str(function), str(path))
+        found.append(WaitRow(own, *texts, *figures, idle_ns))
+    return sorted(found, key=lambda w: (-w.wait_ns, w.clock, w.state, w.function, w.path))
 
 
 def _idle_during(waits: Waits, clock: Ints, starts: Ints, idle: Sequence[Spans | None]) -> Ints:

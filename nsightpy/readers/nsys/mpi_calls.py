@@ -13,7 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
+from nsightpy.frames import ColumnData, Frame, Labels, distinct
 from nsightpy.readers.nsys.columns import (
     SPAN,
     Expression,
