@@ -43,7 +43,7 @@ REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     ("pace", TRAINING, "--of", "iteration"),
     ("compare", TRAINING / "train_rank0.sqlite", TRAINING / "train_rank2.sqlite"),
     *(("stats", SINGLE, "--report", name) for name in SUMMARIES),
-    *(("trace", SINGLE, f"--{kind}") for kind in ("api", "nvtx-ranges", "launches")),
+    *(("trace", SINGLE, f"--{kind}") for kind in ("api", "nvtx-ranges", "launches", "mpi")),
     ("trace", TRAINING, "--top", "9"),
     ("nvtx", TRAINING, "--tree"),
     ("info", NCU, SINGLE),
