@@ -128,6 +128,7 @@ def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
     for number in range(ROUNDS):
         windows = _windows(conditions.without_drift(drift), reference, most)
         low, high, least, largest = _lines(windows, most)
+        low[reference] = high[reference] = 0.0
         known = np.isfinite(low) & np.isfinite(high)
         if number and (found.known & ~known).any():
             break  # clocks that do not drift steadily: what was found before holds

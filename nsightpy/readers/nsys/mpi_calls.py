@@ -24,17 +24,12 @@ from nsightpy.readers.nsys.columns import (
     thread_of,
 )
 from nsightpy.readers.nsys.nvtx import domain_names
-from nsightpy.readers.nsys.tables import NsysExport, Source, read
+from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport, Source, read
 
 MPI_DOMAIN = "MPI"
 # What is read of NVTX ranges where they stand for MPI calls.
 MPI_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain")
-MPI_TABLES = {
-    "MPI_P2P_EVENTS": "point-to-point",
-    "MPI_COLLECTIVES_EVENTS": "collective",
-    "MPI_START_WAIT_EVENTS": "wait",
-    "MPI_OTHER_EVENTS": "other",
-}
+_KINDS = dict(zip(MPI_TABLES, ("point-to-point", "collective", "wait", "other"), strict=True))
 COMMUNICATORS, RANKS = "MPI_COMMUNICATORS", "MPI_RANKS"
 # What the table of communicators adds to a call, found by these columns of it.
 _ADDED = ("communicator_id", "communicator_size", "communicator_rank")
@@ -57,7 +52,7 @@ def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame
     added = [name for name in wanted if name in _ADDED]
     needed = tuple(dict.fromkeys((*wanted, *(_FOUND_BY if added else ()))))
     parts = []
-    for table, kind in MPI_TABLES.items():
+    for table, kind in _KINDS.items():
         source = Source(
             table,
             {
