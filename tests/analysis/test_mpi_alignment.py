@@ -93,7 +93,15 @@ def test_ranges_are_matched_only_where_all_ranks_made_the_same_calls(tmp_path: P
     run.calls.remove(cut)
     table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)])
     assert "MPI" not in {row[7] for row in table.rows}
-    assert any("1 communicator differ" in note for note in table.notes)
+    assert any("1 MPI communicator could not" in note for note in table.notes)
+
+
+def test_ranges_of_a_job_that_divides_its_ranks_are_not_matched(tmp_path: Path) -> None:
+    run = simulate_mpi(MpiSettings(seed=9, ranks=2, recorded="ranges", steps=5))
+    run.calls += [replace(call, name="MPI_Comm_split") for call in run.calls if "Init" in call.name]
+    table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)])
+    assert "MPI" not in {row[7] for row in table.rows}
+    assert any("tell communicators apart" in note for note in table.notes)
 
 
 def test_a_capture_that_ends_early_is_matched_up_to_there(tmp_path: Path) -> None:

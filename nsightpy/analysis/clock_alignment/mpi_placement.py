@@ -142,7 +142,7 @@ def _placing_notes(placement: MpiPlacement, contradictions: int, matched: Matche
         notes.append(
             f"{counted(int(np.count_nonzero(placed)), 'clock')} placed by MPI operations, which "
             f"nobody leaves before others have entered: to within {widest} at the middle of the "
-            "calls (residual_p05_ns, residual_p95_ns)."
+            "calls (residual_p05_ns, residual_p95_ns). `nsightpy mpi-waits` shows who waited."
         )
     if contradictions:
         notes.append(
@@ -151,8 +151,9 @@ def _placing_notes(placement: MpiPlacement, contradictions: int, matched: Matche
         )
     if matched.unmatched:
         notes.append(
-            f"The MPI calls of {counted(len(matched.unmatched), 'communicator')} differ between "
-            "its ranks, or not all ranks were captured from MPI_Init on: they are not matched."
+            f"The calls of {counted(len(matched.unmatched), 'MPI communicator')} could not be "
+            "matched: they differ between its ranks, which were not all captured from MPI_Init on, "
+            "or the export does not tell communicators apart."
         )
     return notes
 

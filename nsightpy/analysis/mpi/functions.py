@@ -32,7 +32,15 @@ PENDING_RECEIVES = frozenset({"irecv"})
 RECEIVES = PENDING_RECEIVES | EXCHANGES | {"recv"}
 WAITS = frozenset({"wait", "waitall"})
 STARTS = frozenset({"init", "init_thread"})
-KNOWN = COLLECTIVE | SENDS | RECEIVES | WAITS | STARTS
+# After these there are communicators of other members than the world's.
+DIVISIONS = frozenset(
+    {
+        *("comm_split", "comm_split_type", "comm_create", "comm_create_group", "cart_create"),
+        *("cart_sub", "graph_create", "dist_graph_create", "dist_graph_create_adjacent"),
+        *("intercomm_create", "intercomm_merge"),
+    }
+)
+KNOWN = DIVISIONS | COLLECTIVE | SENDS | RECEIVES | WAITS | STARTS
 
 
 def plain_name(name: str) -> str:

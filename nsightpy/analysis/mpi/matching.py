@@ -21,7 +21,7 @@ NONE = -1
 # Columns of the calls of all clocks: those of the frame mpi_calls, and whose they are.
 CALL_COLUMNS = (
     *("start_ns", "end_ns", "pid", "tid", "name", "bytes", "receive_bytes", "peer", "tag"),
-    *("request", "communicator_id", "communicator_size", "communicator_rank"),
+    *("request", "communicator", "communicator_id", "communicator_size", "communicator_rank"),
 )
 
 
@@ -54,21 +54,35 @@ def matched_calls(calls: Frame, clock: Ints, ranks: Sequence[int | None]) -> Mat
     world = np.asarray([NONE if rank is None else rank for rank in ranks], dtype=np.int64)
     own = calls.ints("communicator_rank")
     unnamed = calls.labels("communicator_id").equals([""])
-    own = np.where(unnamed & (own == NONE), world[clock] if len(world) else own, own)
+    divided = _divided(calls, clock, unnamed)
+    if len(world) and not divided:
+        own = np.where(unnamed & (own == NONE), world[clock], own)
     order = np.lexsort((calls.ints("start_ns"), clock))
-    parts = _Parts(calls, clock, own, order)
+    parts = _Parts(calls, clock, own, order, divided)
     collectives, unmatched = _collectives(parts)
     return _joined([*collectives, _messages(parts)], unmatched)
 
 
+def _divided(calls: Frame, clock: Ints, unnamed: Mask) -> bool:
+    """Whether calls of communicators without a name may be of several: then none can be matched."""
+    if is_one_of(calls.labels("name"), functions.DIVISIONS).any():
+        return True
+    handle = calls.ints("communicator")
+    mine = unnamed & (handle != 0)
+    pairs = np.unique(np.stack([clock[mine], handle[mine]]), axis=1)
+    return bool(np.bincount(pairs[0]).max(initial=0) > 1)
+
+
 @dataclass(frozen=True)
 class _Parts:
-    """The calls, whose they are, the own rank in the communicator, and their order in time."""
+    """The calls, whose they are, the own rank in the communicator, and their order in time;
+    `divided`: that those without a communicator's name may be of several."""
 
     calls: Frame
     clock: Ints
     own: Ints
     order: Ints
+    divided: bool
 
     def among(self, names: frozenset[str]) -> Ints:
         """The rows of some functions, by clock and then by time."""
@@ -102,7 +116,9 @@ def _collectives(parts: _Parts) -> tuple[list[Matched], list[str]]:
         if len(clocks) < 2:
             continue
         whole = bool(name) and bool(np.isin(clocks, initialised).all())
-        kept = _in_step(parts, mine, member.astype(np.int64), whole)
+        kept = None
+        if name or not parts.divided:
+            kept = _in_step(parts, mine, member.astype(np.int64), whole)
         size = int(parts.calls.ints("communicator_size")[mine].max(initial=0))
         if kept is None or (size and len(clocks) > size):
             lost.append(name or "of unknown members")
