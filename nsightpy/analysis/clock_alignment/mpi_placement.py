@@ -142,7 +142,7 @@ def _placing_notes(placement: MpiPlacement, contradictions: int, matched: Matche
         notes.append(
             f"{counted(int(np.count_nonzero(placed)), 'clock')} placed by MPI operations, which "
             f"nobody leaves before others have entered: to within {widest} at the middle of the "
-            "calls (residual_p05_ns, residual_p95_ns). `nsightpy mpi-waits` shows who waited."
+            "calls (residual_p05_ns, residual_p95_ns)."
         )
     if contradictions:
         notes.append(
