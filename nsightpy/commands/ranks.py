@@ -72,9 +72,9 @@ def ranks(
 
     offset_ns is how far the rank's clock was ahead of the first rank's when its session began,
     beyond what the report itself corrects; drift_ppm what it gains from then on, empty where the
-    capture is too short for one (offset_ns then is that of its middle). Where alignment is MPI,
-    the first and last residual are the ends of the interval that MPI calls leave. Processes of one session
-    share its clock. wait_ns the time in collectives before the last rank came.
+    capture is too short for one (offset_ns then is that of its middle). Where alignment is MPI, the
+    first and last residual are the ends of the interval that MPI calls leave. Processes of one
+    session share its clock. wait_ns the time in collectives before the last rank came.
     """
     request = Request.of(reports, **common)
     work = partial(rank_part, scope=request.scope, communication=tuple(communication), compute=True)

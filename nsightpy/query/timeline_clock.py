@@ -114,15 +114,16 @@ def _caption(fits: Sequence[ClockFit]) -> str:
     method = next((one for one in _WORST_FIRST if any(f.method == one for f in rest)), UNKNOWN)
     if not corrected and not by_mpi:
         return _UNCORRECTED[method]
-    parts = [
-        f"by {what.format(format_count(max(fit.instances for fit in some)))}, within {_within(some)}"
-        for what, some in (("the ends of {} collectives", corrected), ("{} MPI operations", by_mpi))
-        if some
-    ]
+    what = ("by the ends of {} collectives", corrected), ("by {} MPI operations", by_mpi)
+    parts = [f"{words.format(_most(some))}, within {_within(some)}" for words, some in what if some]
     text = f"aligned {' and '.join(parts)}"
     exact = (ONE_SESSION, SYSTEM_CLOCK) if by_mpi else (ONE_SESSION,)
     left = [fit for fit in rest if fit.method not in exact]
     return f"{text}; {len(left)} of {len(fits)} {_UNCORRECTED[method]}" if left else text
+
+
+def _most(fits: Sequence[ClockFit]) -> str:
+    return format_count(max(fit.instances for fit in fits))
 
 
 def _within(fits: Sequence[ClockFit]) -> str:
