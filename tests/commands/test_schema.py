@@ -46,6 +46,7 @@ REQUESTS: tuple[tuple[str | Path, ...], ...] = (
     *(("trace", SINGLE, f"--{kind}") for kind in ("api", "nvtx-ranges", "launches", "mpi")),
     ("trace", TRAINING, "--top", "9"),
     ("nvtx", TRAINING, "--tree"),
+    ("collectives", TRAINING, "--by", "node"),
     ("info", NCU, SINGLE),
     *(("roofline", NCU, "--by", by) for by in ("launch", "variant")),
     ("roofline", NCU, "--top", "1"),
