@@ -18,7 +18,7 @@ from nsightpy.analysis.mpi.functions import is_one_of
 from nsightpy.analysis.mpi.waits import WaitRow, Waits, wait_rows, waits_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.modules import range_calls
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, Labels
 from nsightpy.query.rank_alignment import (
     AlignedCalls,
     RankPart,
@@ -105,7 +105,8 @@ def _gathered(report: SystemReport, *, scope: Scope) -> _Part:
     part = rank_part(report, scope=everybody)
     calls = part.mpi
     if not calls.rows:
-        return _Part(part, {})
+        none = {"range": Labels.constant("", 0), "shown": np.empty(0, dtype=np.int64)}
+        return _Part(replace(part, mpi=Frame({**calls, **none})), {})
     numbered = Frame({**calls, "row": np.arange(calls.rows)})
     shown = np.zeros(calls.rows, dtype=np.int64)
     shown[everybody.narrow(report, numbered).ints("row")] = 1
@@ -134,8 +135,6 @@ def _rows(
     alignment: Alignment, aligned: AlignedCalls, idle: dict[tuple[str, int], Spans]
 ) -> list[WaitRow]:
     calls = aligned.found.calls
-    if "shown" not in calls:
-        return []
     waits = waits_of(aligned.found.matched, aligned.starts, aligned.ends, calls.labels("name"))
     kept = calls.ints("shown")[waits.row] == 1
     waits = Waits(*(getattr(waits, name)[kept] for name in ("state", "row", "cause", "lasted")))

@@ -95,6 +95,18 @@ def test_waits_without_gpu_work_say_nothing_of_the_gpu(tmp_path: Path) -> None:
     assert set(found["rank"][~known]) == {1}
 
 
+def test_a_report_without_mpi_calls_among_others_is_no_hindrance(tmp_path: Path) -> None:
+    run = simulate_mpi(MpiSettings(seed=18, ranks=3, steps=6))
+    run.calls = [call for call in run.calls if call.rank != 0]
+    run.calls = [call for call in run.calls if call.name not in ("MPI_Send", "MPI_Recv")]
+    found = nsightpy.mpi_waits([str(path) for path in write_mpi_reports(run, tmp_path)])
+    assert {row[0] for row in found.rows} == {1, 2}
+    run.calls = []
+    table = nsightpy.mpi_waits([str(path) for path in write_mpi_reports(run, tmp_path)])
+    assert table.rows == ()
+    assert any("nsys profile -t mpi" in note for note in table.notes)
+
+
 @needs_reports
 def test_one_rank_alone_is_answered() -> None:
     table = nsightpy.mpi_waits(str(SAXPY))
