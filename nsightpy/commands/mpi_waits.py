@@ -18,7 +18,7 @@ from nsightpy.analysis.mpi.functions import is_one_of
 from nsightpy.analysis.mpi.waits import WaitRow, Waits, wait_rows, waits_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.modules import range_calls
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import ColumnData, Frame, Labels
 from nsightpy.query.rank_alignment import (
     AlignedCalls,
     RankPart,
@@ -105,7 +105,8 @@ def _gathered(report: SystemReport, *, scope: Scope) -> _Part:
     part = rank_part(report, scope=everybody)
     calls = part.mpi
     if not calls.rows:
-        none = {"range": Labels.constant("", 0), "shown": np.empty(0, dtype=np.int64)}
+        nothing = np.empty(0, dtype=np.int64)
+        none: dict[str, ColumnData] = {"range": Labels.constant("", 0), "shown": nothing}
         return _Part(replace(part, mpi=Frame({**calls, **none})), {})
     numbered = Frame({**calls, "row": np.arange(calls.rows)})
     shown = np.zeros(calls.rows, dtype=np.int64)
