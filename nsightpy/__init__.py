@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.memory import memory as memory
     from nsightpy.commands.memory_usage.command import memory_usage as memory_usage
     from nsightpy.commands.modules import modules as modules
+    from nsightpy.commands.mpi_waits import mpi_waits as mpi_waits
     from nsightpy.commands.nvtx import nvtx as nvtx
     from nsightpy.commands.nvtx_metrics import nvtx_metrics as nvtx_metrics
     from nsightpy.commands.operators import operators as operators

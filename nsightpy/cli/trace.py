@@ -36,6 +36,7 @@ def _is_no_range(following: list[str]) -> bool:
     help="NVTX ranges on the GPU, as nvtx_gpu_proj_trace; --nvtx alone is the same.",
 )
 @click.option("--launches", is_flag=True, help="Call, queue and kernel, as cuda_kern_exec_trace.")
+@click.option("--mpi", is_flag=True, help="MPI calls, as mpi_event_trace.")
 @name_option
 @top_option
 def command(**options: Any) -> None:

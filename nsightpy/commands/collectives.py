@@ -12,6 +12,8 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.ranks.abnormal import Abnormal
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
+from nsightpy.analysis.ranks.collectives_by_node import UNKNOWN_PLACE, traffic_by_node
+from nsightpy.errors import require_choice
 from nsightpy.query.rank_alignment import UnitNames, align_parts, once, rank_part
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -36,34 +38,80 @@ FIELDS = (
     Field("abnormal"),
     Field("busbw_with_wait_gb_per_s", "GB/s", 3),
 )
+NODE_FIELDS = (
+    Field("place", "text", own=True),
+    Field("operation", "text"),
+    Field("groups"),
+    Field("nodes"),
+    Field("instances"),
+    Field("bytes", "bytes"),
+    Field("transfer_ns", "ns"),
+    Field("busbw_gb_per_s", "GB/s", 3),
+    Field("wait_ns", "ns"),
+    Field("wait_share", "ratio", 4),
+)
+LAYOUTS = (FIELDS, NODE_FIELDS)
+SPLITS = ("group", "node")
+NO_SHARED = (
+    "No collectives were found on two ranks: where groups are is known of several ranks only."
+)
+UNPLACED = (
+    "Of some groups not all ranks were captured, or the exports do not name their hosts: whether "
+    "they cross nodes is not known."
+)
 # The same operation and size in another group is called slower from this ratio on.
 SLOWER_GROUP = 3.0
 MOST_NOTES = 3
 
 
 @command_function
-def collectives(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Table:
+def collectives(
+    reports: Paths, *, by: str = "group", top: int | None = None, **common: Unpack[Common]
+) -> Table:
     """One row per operation, size and group of ranks, most time first.
 
     bytes is S, the size of the whole operation (AllGather, ReduceScatter, AllToAll: n times what
     one rank passes); transfer the shortest participant's duration, jitter what a rank waits beyond
     it; algbw = S / transfer, busbw as nccl-tests counts it, both in GB/s of 10^9 bytes.
-    busbw_with_wait is that of the whole duration; it is known for one rank alone, too.
+    busbw_with_wait is that of the whole duration; it is known for one rank alone, too. `by` node:
+    operations in groups within a node and across nodes, all sizes; transfer sums the shortest
+    participant of each instance, busbw is over that, wait adds all ranks, wait_share is its part
+    of their time in these operations. Raises UsageError.
     """
+    require_choice("split", by, SPLITS)
     request = Request.of(reports, **common)
     mapped = request.map(partial(rank_part, scope=request.scope), identified=True)
     results = once(request.ranks, mapped.results)
     alignment = align_parts(results)
+    if by == "node":
+        table, notes = _by_node(alignment, request.scope)
+        return request.finish(table.first(top), *notes, *alignment.notes)
     names = UnitNames.of(alignment)
     found = grouped_collectives(alignment, arrivals_of(alignment))
-    shown = [one for one in found if _wanted(request.scope, alignment, one)]
+    shown = [one for one in found if _wanted(request.scope, alignment, one.units)]
     rows = tuple(_row(one, names) for one in shown)
     notes = [*_notes(shown, alignment, names), *alignment.notes]
     return request.finish(Table("collectives", FIELDS, rows).first(top), *notes)
 
 
-def _wanted(scope: Scope, alignment: Alignment, one: GroupedCollective) -> bool:
-    units = [alignment.ledger.units[place] for place in one.units]
+def _by_node(alignment: Alignment, scope: Scope) -> tuple[Table, list[str]]:
+    """The table of groups within a node and across nodes."""
+    wanted = (n for n in range(len(alignment.ledger.units)) if _wanted(scope, alignment, (n,)))
+    found = traffic_by_node(alignment, arrivals_of(alignment), frozenset(wanted))
+    rows = tuple(
+        (
+            *(one.place, one.operation, one.groups, one.nodes, one.instances, one.bytes),
+            *(one.transfer_ns, one.busbw, one.wait_ns, one.wait_share),
+        )
+        for one in found
+    )
+    notes = [UNPLACED] if any(one.place == UNKNOWN_PLACE for one in found) else []
+    notes += [] if found else [NO_SHARED]
+    return Table("collectives", NODE_FIELDS, rows), notes
+
+
+def _wanted(scope: Scope, alignment: Alignment, places: Sequence[int]) -> bool:
+    units = [alignment.ledger.units[place] for place in places]
     ranks = {alignment.clocks[unit.clock].rank for unit in units}
     devices = {unit.device for unit in units}
     return (scope.ranks is None or bool(ranks & scope.ranks)) and (

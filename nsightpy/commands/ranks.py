@@ -7,7 +7,7 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.clock_alignment.clocks import ClockFit
+from nsightpy.analysis.clock_alignment.clocks import MPI, ClockFit
 from nsightpy.analysis.collectives.log import Participant
 from nsightpy.analysis.ranks.arrivals import Arrivals, UnitWaits, arrivals_of, unit_waits
 from nsightpy.analysis.ranks.peers import peer_rows
@@ -54,6 +54,10 @@ NO_COLLECTIVES = Abstention(
     "No collectives were found on two ranks: who waits for whom is not known.",
     "Profile every rank of the job over the same time and give all reports.",
 )
+BY_MPI = Abstention(
+    "No collectives of NCCL were found on two ranks: who waits for whom in them is not known.",
+    "`nsightpy mpi-waits` shows who waited for whom in MPI.",
+)
 
 
 @command_function
@@ -68,8 +72,9 @@ def ranks(
 
     offset_ns is how far the rank's clock was ahead of the first rank's when its session began,
     beyond what the report itself corrects; drift_ppm what it gains from then on, empty where the
-    capture is too short for one (offset_ns then is that of its middle). Processes of one session
-    share its clock. wait_ns the time in collectives before the last rank came.
+    capture is too short for one (offset_ns then is that of its middle). Where alignment is MPI, the
+    first and last residual are the ends of the interval that MPI calls leave. Processes of one
+    session share its clock. wait_ns the time in collectives before the last rank came.
     """
     request = Request.of(reports, **common)
     work = partial(rank_part, scope=request.scope, communication=tuple(communication), compute=True)
@@ -136,7 +141,7 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
     if len(alignment.clocks) < 2 and len(alignment.ledger.units) < 2:
         return []
     if len(arrivals.rows) == 0:
-        return [NO_COLLECTIVES]
+        return [BY_MPI if any(fit.method == MPI for fit in alignment.fits) else NO_COLLECTIVES]
     names = UnitNames.of(alignment).names
     notes = [
         f"Rank {names[once.unit]} came late {_times(once.times)} and the others waited "

@@ -173,6 +173,11 @@ class Frame(Mapping[str, ColumnData]):
         return cls({name: blank(schema[name], 0) for name in columns or schema.names})
 
     @classmethod
+    def blank(cls, schema: Schema, rows: int) -> Frame:
+        """So many rows of that schema of which nothing is known."""
+        return cls({column.name: blank(column, rows) for column in schema.columns})
+
+    @classmethod
     def concatenate(cls, frames: Sequence[Frame]) -> Frame:
         """The rows of frames with the same columns, one after the other."""
         if len(frames) == 1:

@@ -199,8 +199,14 @@ MPI_CALLS = Schema(
         _label("name", "function, MPI_Allreduce"),
         _label("kind", "point-to-point, collective, wait or other"),
         _int("bytes", "bytes", "bytes sent as the profiler estimates them; 0 = none or not known"),
-        _int("peer", "", "rank at the other end, or root of a collective; -1 = none", -1),
+        _int("peer", "", "rank (in the communicator) at the other end, or root; -1 = none", -1),
         _int("communicator", "", "handle of the communicator in this process; 0 = not known"),
+        _int("receive_bytes", "bytes", "bytes received in a collective; 0 = none or not known"),
+        _int("tag", "", "tag of a message; -1 = none or any", -1),
+        _int("request", "", "handle of the request in this process; 0 = none"),
+        _label("communicator_id", "the communicator by a name that all processes share"),
+        _int("communicator_size", "", "ranks in the communicator; 0 = not known"),
+        _int("communicator_rank", "", "own rank in the communicator; -1 = not known", -1),
     ),
 )
 LIBRARY_CALLS = Schema(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +12,12 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment, align
 from nsightpy.analysis.clock_alignment.clocks import Clock
 from nsightpy.analysis.clock_alignment.log_sample import LogSample, sample_of
+from nsightpy.analysis.clock_alignment.mpi_placement import MpiCalls, mpi_calls_of, no_calls
 from nsightpy.analysis.collectives.log import CollectiveLog, log_of
+from nsightpy.analysis.mpi.functions import KNOWN, is_one_of
+from nsightpy.analysis.mpi.matching import CALL_COLUMNS
 from nsightpy.analysis.time_budget import device_budgets
-from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame
+from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame, Ints
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
@@ -25,11 +28,13 @@ PLACED = ("start_ns", "end_ns", "pid", "device")
 
 @dataclass(frozen=True)
 class RankPart:
-    """What travels of one report: its clocks, its collectives, and (pid, device, compute ns)."""
+    """What travels of one report: its clocks, its collectives, (pid, device, compute ns), and its
+    MPI calls."""
 
     clocks: tuple[Clock, ...]
     log: CollectiveLog
     compute: tuple[tuple[int, int, int], ...] = ()
+    mpi: Frame = field(default_factory=no_calls)
 
 
 def rank_part(
@@ -67,7 +72,14 @@ def rank_part(
             end_ns=high,
         )
         found = tuple((one.pid, one.device, one.budget.compute_ns) for one in budgets)
-    return RankPart(tuple(clocks_in(report)), log_of(collectives, shown), found)
+    log = log_of(collectives, shown)
+    return RankPart(tuple(clocks_in(report)), log, found, mpi_log(report))
+
+
+def mpi_log(report: SystemReport) -> Frame:
+    """The MPI calls of a report that ranks can wait in, or that say what can be matched."""
+    calls = report.frame("mpi_calls", CALL_COLUMNS)
+    return calls.take(is_one_of(calls.labels("name"), KNOWN)) if calls.rows else calls
 
 
 def align_parts(results: Iterable[tuple[SystemReport, RankPart]]) -> Alignment:
@@ -75,34 +87,58 @@ def align_parts(results: Iterable[tuple[SystemReport, RankPart]]) -> Alignment:
 
     Its clocks rest on all collectives; its instances are those that the question is about.
     """
-    clocks, logs = _by_rank(results)
-    return _aligned(clocks, logs)
+    return _aligned(*_by_rank(results))
 
 
 def aligned_sample(
     results: Iterable[tuple[SystemReport, RankPart]], enough: int
 ) -> tuple[Alignment, LogSample]:
     """The alignment by about `enough` collectives of each report, and what was left out."""
-    clocks, logs = _by_rank(results)
+    clocks, logs, mpi = _by_rank(results)
     sample = sample_of(clocks, logs, enough)
-    return _aligned(clocks, sample.logs), sample
+    return _aligned(clocks, sample.logs, mpi), sample
 
 
-def _aligned(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
-    found = align(clocks, logs)
+def _aligned(
+    clocks: Sequence[Clock], logs: Sequence[CollectiveLog], mpi: Sequence[Frame]
+) -> Alignment:
+    found = align(clocks, logs, mpi)
     return replace(found, instances=found.instances.about(found.ledger.shown))
 
 
 def _by_rank(
     results: Iterable[tuple[SystemReport, RankPart]],
-) -> tuple[list[Clock], list[CollectiveLog]]:
+) -> tuple[list[Clock], list[CollectiveLog], list[Frame]]:
     units = [
-        (replace(clock, rank=report.rank_of(clock.pid)[0]), part.log)
+        (replace(clock, rank=report.rank_of(clock.pid)[0]), part.log, part.mpi)
         for report, part in results
         for clock in part.clocks
     ]
     units.sort(key=lambda unit: (unit[0].rank is None, unit[0].rank or 0))
-    return [clock for clock, _ in units], [log for _, log in units]
+    return [clock for clock, _, _ in units], [log for _, log, _ in units], [u[2] for u in units]
+
+
+@dataclass(frozen=True)
+class AlignedCalls:
+    """The MPI calls of all clocks of an alignment in their own time, and when they were on the
+    common clock (ns)."""
+
+    found: MpiCalls
+    starts: Ints
+    ends: Ints
+
+
+def aligned_calls(
+    results: Iterable[tuple[SystemReport, RankPart]], alignment: Alignment
+) -> AlignedCalls:
+    """The MPI calls of the reports that were aligned; columns that their parts add stay."""
+    clocks, _, logs = _by_rank(results)
+    found = mpi_calls_of(clocks, logs, [0] * len(clocks))
+    starts, ends = (np.array(found.calls.ints(name)) for name in ("start_ns", "end_ns"))
+    for place, fit in enumerate(alignment.fits):
+        mine = found.clock == place
+        starts[mine], ends[mine] = fit.to_aligned(starts[mine]), fit.to_aligned(ends[mine])
+    return AlignedCalls(found, starts, ends)
 
 
 def alignment_of(rank_set: RankSet) -> Alignment:

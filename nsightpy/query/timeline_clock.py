@@ -11,6 +11,7 @@ import numpy as np
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.clocks import (
     COLLECTIVES,
+    MPI,
     ONE_SESSION,
     SYSTEM_CLOCK,
     UNKNOWN,
@@ -108,13 +109,24 @@ def _instances(alignment: Alignment) -> dict[Stream, tuple[Ints, Ints]]:
 def _caption(fits: Sequence[ClockFit]) -> str:
     """How the ranks came together, in one sentence with its error bar."""
     corrected = [fit for fit in fits if fit.method == COLLECTIVES]
-    rest = [fit for fit in fits if fit.method != COLLECTIVES]
+    by_mpi = [fit for fit in fits if fit.method == MPI]
+    rest = [fit for fit in fits if fit.method not in (COLLECTIVES, MPI)]
     method = next((one for one in _WORST_FIRST if any(f.method == one for f in rest)), UNKNOWN)
-    if not corrected:
+    if not corrected and not by_mpi:
         return _UNCORRECTED[method]
-    worst = max(abs(fit.residual_p95_ns or 0) for fit in corrected)
-    low = max(abs(fit.residual_p05_ns or 0) for fit in corrected)
-    instances = format_count(max(fit.instances for fit in corrected))
-    text = f"aligned by the ends of {instances} collectives, within {format_time(max(worst, low))}"
-    left = [fit for fit in rest if fit.method != ONE_SESSION]
+    what = ("by the ends of {} collectives", corrected), ("by {} MPI operations", by_mpi)
+    parts = [f"{words.format(_most(some))}, within {_within(some)}" for words, some in what if some]
+    text = f"aligned {' and '.join(parts)}"
+    exact = (ONE_SESSION, SYSTEM_CLOCK) if by_mpi else (ONE_SESSION,)
+    left = [fit for fit in rest if fit.method not in exact]
     return f"{text}; {len(left)} of {len(fits)} {_UNCORRECTED[method]}" if left else text
+
+
+def _most(fits: Sequence[ClockFit]) -> str:
+    return format_count(max(fit.instances for fit in fits))
+
+
+def _within(fits: Sequence[ClockFit]) -> str:
+    """The largest residual."""
+    residuals = (one for fit in fits for one in (fit.residual_p05_ns, fit.residual_p95_ns))
+    return format_time(max(abs(one or 0) for one in residuals))

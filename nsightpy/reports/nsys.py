@@ -19,6 +19,7 @@ from nsightpy.readers.nsys import (
     graph_nodes,
     host_tables,
     memory_usage,
+    mpi_calls,
     nic_metrics,
     nvtx,
     page_faults,
@@ -62,7 +63,7 @@ _READERS: Mapping[str, tuple[_Reader, str | None]] = {
     "synchronizations": (streams.synchronizations, "start_ns"),
     "cuda_events": (streams.cuda_events, None),
     "memory_usage": (memory_usage.memory_usage, "start_ns"),
-    "mpi_calls": (host_tables.mpi_calls, "start_ns"),
+    "mpi_calls": (mpi_calls.mpi_calls, "start_ns"),
     "library_calls": (host_tables.library_calls, "start_ns"),
     "page_faults": (page_faults.page_faults, "start_ns"),
     "os_calls": (host_tables.os_calls, "start_ns"),
@@ -164,7 +165,7 @@ class NsysReport(SystemReport):
         if name == "processes" or name in _FACTS:
             whole = self.export.once(_FACTS[name]) if name in _FACTS else self._processes()
             return whole if columns is None else whole.select(columns)
-        if name == "mpi_calls" and not host_tables.has_mpi(self.export):
+        if name == "mpi_calls" and not mpi_calls.has_mpi(self.export):
             return self._owned.whole(name, self._mpi_ranges, columns)
         if name == "collectives":
             made = partial(collectives, self.export, self.frame)
@@ -189,8 +190,9 @@ class NsysReport(SystemReport):
         return thread_names(self.export)
 
     def _mpi_ranges(self) -> Frame:
-        ranges = self.frame("nvtx_ranges", host_tables.MPI_COLUMNS)
-        return host_tables.mpi_ranges(ranges)
+        if not mpi_calls.has_mpi_ranges(self.export):
+            return Frame.empty(frames.MPI_CALLS)
+        return mpi_calls.mpi_ranges(self.frame("nvtx_ranges", mpi_calls.MPI_COLUMNS))
 
     def _process_names(self) -> Mapping[int, str]:
         return self._names_of_processes

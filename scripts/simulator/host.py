@@ -141,19 +141,92 @@ class Host(Session):
         self.add("MPI_RANKS", {"globalTid": thread, "rank": rank})
         return rank
 
-    def mpi_collective(
-        self, start: int, end: int, name: Text, size: int, process: Process | None = None
-    ) -> None:
-        """An MPI collective on the host; size in bytes as the profiler estimates it."""
+    def mpi_communicator(
+        self,
+        rank: int,
+        handle: int,
+        members: tuple[int, ...],
+        *,
+        uid: int | None = None,
+        time: int = 0,
+    ) -> int:
+        """A communicator of world ranks as the process of one of them knows it; its handle."""
         row = {
+            "rank": rank,
+            "timestamp": time,
+            "commHandle": handle,
+            "localRank": members.index(rank),
+            "size": len(members),
+            "members": ",".join(map(str, members)),
+            "commUid": uid,
+        }
+        self.add("MPI_COMMUNICATORS", row)
+        return handle
+
+    def mpi_collective(
+        self,
+        start: int,
+        end: int,
+        name: Text,
+        size: int,
+        process: Process | None = None,
+        *,
+        communicator: int | None = None,
+        root: int | None = None,
+        received: int | None = None,
+    ) -> None:
+        """An MPI collective on the host; sizes in bytes as the profiler estimates them."""
+        row = {
+            **self._mpi(start, end, name, process),
+            "commHandle": communicator,
+            "rootRank": root,
+            "size": size,
+            "recvSize": size if received is None else received,
+        }
+        self.add("MPI_COLLECTIVES_EVENTS", row)
+
+    def mpi_message(
+        self,
+        start: int,
+        end: int,
+        name: Text,
+        size: int,
+        peer: int,
+        *,
+        tag: int = 0,
+        communicator: int | None = None,
+        request: int | None = None,
+        process: Process | None = None,
+    ) -> None:
+        """A send or a receive, to or from rank `peer` of the communicator."""
+        row = {
+            **self._mpi(start, end, name, process),
+            "commHandle": communicator,
+            "tag": tag,
+            "remoteRank": peer,
+            "size": size,
+            "requestHandle": request,
+        }
+        self.add("MPI_P2P_EVENTS", row)
+
+    def mpi_wait(
+        self, start: int, end: int, name: Text, request: int, process: Process | None = None
+    ) -> None:
+        """A wait for a request."""
+        row = {**self._mpi(start, end, name, process), "requestHandle": request}
+        self.add("MPI_START_WAIT_EVENTS", row)
+
+    def mpi_other(self, start: int, end: int, name: Text, process: Process | None = None) -> None:
+        """Another MPI call, such as MPI_Init."""
+        self.add("MPI_OTHER_EVENTS", self._mpi(start, end, name, process))
+
+    def _mpi(self, start: int, end: int, name: Text, process: Process | None) -> dict[str, object]:
+        return {
             "start": start,
             "end": end,
             "globalTid": self._process(process).thread(),
             "textId": self.string(name),
-            "size": size,
-            "recvSize": size,
         }
-        self.add("MPI_COLLECTIVES_EVENTS", row)
 
     def library(
         self, table: str, start: int, end: int, name: Text, process: Process | None = None

@@ -371,3 +371,29 @@ def test_real_point_to_point_without_payload() -> None:
     assert {row["operation"] for row in rows} == {"SendRecv"}
     assert sum(int(row["instances"] or 0) for row in rows) == 33
     assert {row["bytes"] for row in rows} == {None}
+
+
+def test_groups_within_a_node_and_across_nodes(tmp_path: Path) -> None:
+    """Tensor groups stay within a node, data groups cross; the network is six times slower."""
+    job = on_two_nodes(2, 2, 1, payload="json")
+    paths = simulate(job, tmp_path).paths
+    found = ask("collectives", *paths, "--by", "node", "--format", "json").json["rows"]
+    by_group = ask("collectives", *paths, "--format", "json").json["rows"]
+    places = {(row["place"], row["operation"]): row for row in found}
+    within = places["within a node", "AllReduce"]
+    across = places["across nodes", "AllReduce"]
+    assert (within["groups"], within["nodes"]) == (2, 2)
+    assert across["nodes"] == 2
+    reduces = [row for row in by_group if row["operation"] == "AllReduce"]
+    inside = [row for row in reduces if row["group"] in ("0-1", "2-3")]
+    assert within["instances"] == sum(row["instances"] for row in inside)
+    assert within["bytes"] == sum(row["instances"] * row["bytes"] for row in inside)
+    total = sum(row["instances"] for row in reduces)
+    assert within["instances"] + across["instances"] == total
+    assert within["busbw_gb_per_s"] == pytest.approx(job.bandwidth_in_node, rel=0.3)
+    assert across["busbw_gb_per_s"] == pytest.approx(job.bandwidth_between_nodes, rel=0.15)
+    assert all(0 <= row["wait_share"] < 1 for row in found)
+    half = ask("collectives", *paths[:2], "--by", "node", "--format", "json").json
+    assert {row["place"] for row in half["rows"]} == {"within a node", "not known"}
+    assert any("not all ranks were captured" in note for note in half["notes"])
+    assert ask("collectives", paths[0], "--by", "node", "--format", "json").json["rows"] == []

@@ -2,7 +2,7 @@
 
 Level 0 is what the reports say themselves (clocks.py). Level 1 is what their collectives say:
 ranks leave a synchronising collective together, so the ends show how far each clock is off. A fit
-carries its own error bar.
+carries its own error bar. Clocks that none ties are placed by MPI calls (mpi_placement.py).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from nsightpy.analysis.clock_alignment.clock_sets import Placed, placed_together
 from nsightpy.analysis.clock_alignment.clock_solve import solve
 from nsightpy.analysis.clock_alignment.clocks import (
     COLLECTIVES,
+    MPI,
     ONE_SESSION,
     SYSTEM_CLOCK,
     UNKNOWN,
@@ -33,10 +34,16 @@ from nsightpy.analysis.clock_alignment.clocks import (
     machines_of,
     sessions_of,
 )
+from nsightpy.analysis.clock_alignment.mpi_placement import (
+    MpiPlacement,
+    codes_of,
+    mpi_calls_of,
+    placed_by_mpi,
+)
 from nsightpy.analysis.collectives.groups import with_groups
 from nsightpy.analysis.collectives.log import Codes, CollectiveLog, Ledger, Mask, ledger_of
 from nsightpy.analysis.collectives.matching import Instances, instances_of
-from nsightpy.frames import Floats, Ints, distinct
+from nsightpy.frames import Floats, Frame, Ints, distinct
 
 # With fewer instances, or a larger error of the median end, level 0 stays.
 LEAST_INSTANCES = 4
@@ -66,11 +73,14 @@ class Alignment:
     notes: tuple[str, ...] = ()
 
 
-def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
-    """Put clocks on one time line by the collectives of their reports.
+def align(
+    clocks: Sequence[Clock], logs: Sequence[CollectiveLog], mpi: Sequence[Frame] = ()
+) -> Alignment:
+    """Put clocks on one time line by the collectives of their reports, or else their MPI calls.
 
     logs[i] holds the collectives of clocks[i]'s process (a report's log may stand there for all
-    its processes). The first clock is the reference: offset and drift 0.
+    its processes), mpi[i] likewise its MPI calls. The first clock is the reference: offset and
+    drift 0.
     """
     level0 = level_zero(clocks)
     base = min((fit.epoch_ns + fit.zero_ns for fit in level0), default=0)
@@ -87,8 +97,13 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
     if not all(detected) or len(np.unique(sessions)) < len(sessions):
         # else nothing moved but what is common to all
         evidence = _evidence(ledger, instances, models, ledger.clock)
+    by_mpi = None
+    if any(log.rows for log in mpi):
+        calls = mpi_calls_of(clocks, mpi, [fit.epoch_ns - base for fit in level0])
+        tied, together = np.asarray(detected, dtype=np.bool_), (sessions, codes_of(machines))
+        models, by_mpi = placed_by_mpi(calls, level0, models, tied, together)
     fits = tuple(
-        _fit_of(fit, base, models, clock, seen, detected=detected[clock])
+        _fit_of(fit, base, models, clock, seen, by_mpi, detected=detected[clock])
         for clock, (fit, seen) in enumerate(zip(level0, evidence, strict=True))
     )
     return Alignment(
@@ -100,7 +115,7 @@ def align(clocks: Sequence[Clock], logs: Sequence[CollectiveLog]) -> Alignment:
         models.aligned(ledger.clock, ledger.ends),
         base,
         tuple(hosts_of(clocks)),
-        tuple(_notes(clocks, fits, placed)),
+        tuple(_notes(clocks, fits, placed, by_mpi)),
     )
 
 
@@ -240,12 +255,21 @@ def _convincing(fit: ClockFit, seen: _Seen) -> bool:
 
 
 def _fit_of(
-    fit: ClockFit, base: int, models: ClockModels, clock: int, seen: _Seen, *, detected: bool
+    fit: ClockFit,
+    base: int,
+    models: ClockModels,
+    clock: int,
+    seen: _Seen,
+    by_mpi: MpiPlacement | None,
+    *,
+    detected: bool,
 ) -> ClockFit:
     """The published fit of one clock: its offset is taken back to the session's start."""
     start = fit.epoch_ns + fit.zero_ns - base - models.center_ns
     low, middle, high = seen.percentiles or (None, None, None)
     offset = float(models.offsets[clock] + models.drifts[clock] * start)
+    if by_mpi is not None and by_mpi.placed[clock] and not detected:
+        return by_mpi.fit_of(replace(fit, offset_ns=round(offset)), clock)
     return replace(
         fit,
         offset_ns=round(offset),
@@ -258,14 +282,19 @@ def _fit_of(
     )
 
 
-def _notes(clocks: Sequence[Clock], fits: Sequence[ClockFit], placed: Placed) -> list[str]:
+def _notes(
+    clocks: Sequence[Clock],
+    fits: Sequence[ClockFit],
+    placed: Placed,
+    by_mpi: MpiPlacement | None,
+) -> list[str]:
     """What a reader must know about the common clock."""
-    if len(clocks) < 2 or fits[0].method == ONE_SESSION:
-        return []
-    notes = []
-    left = [c.name for c, f in zip(clocks, fits, strict=True) if f.method != COLLECTIVES]
+    notes = [] if by_mpi is None else list(by_mpi.notes)
+    if len(clocks) < 2 or fits[0].method == ONE_SESSION or (by_mpi is not None and by_mpi.whole):
+        return notes
+    left = [c.name for c, f in zip(clocks, fits, strict=True) if f.method not in (COLLECTIVES, MPI)]
     if left:
-        methods = {fit.method for fit in fits} - {COLLECTIVES}
+        methods = {fit.method for fit in fits} - {COLLECTIVES, MPI}
         notes.append(
             f"{_few(left)}: fewer than {LEAST_INSTANCES} synchronising collectives with others, or "
             f"ends too far apart, so their clocks are not aligned by them ({_level(methods)} only)."

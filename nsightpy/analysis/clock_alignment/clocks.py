@@ -14,7 +14,7 @@ import numpy as np
 from nsightpy.analysis.collectives.log import Codes
 from nsightpy.frames import Ints
 
-COLLECTIVES = "collectives"
+COLLECTIVES, MPI = "collectives", "MPI"
 ONE_SESSION, SYSTEM_CLOCK, WALL_CLOCK, UNKNOWN = "one session", "system clock", "wall clock", "none"
 # A host's reports whose wall and system clocks disagree by more belong to different boots.
 SAME_BOOT_NS = 1_000_000_000
@@ -28,7 +28,9 @@ class ClockFit:
     what level 0 corrects (`epoch_ns`: the UTC of the report's time 0). `drift_ppm` adds to it from
     `zero_ns` on, the session's start in the report's own time; None where the capture is too short
     for it, and the offset then is that of its middle. `residual_*` are percentiles of own end -
-    median end over the `instances` collectives compared; None without any.
+    median end over the `instances` collectives compared; None without any. Of a clock placed by
+    MPI, `instances` counts operations, and the first and the last percentile are the ends of the
+    interval that they leave, about the offset (at the middle of the calls).
     """
 
     report: str

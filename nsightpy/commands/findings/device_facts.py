@@ -41,7 +41,7 @@ from nsightpy.query.device_gaps import (
 from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
 from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work
 from nsightpy.query.iteration_search import calls_of
-from nsightpy.query.rank_alignment import RankPart, clocks_in, rank_part
+from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
@@ -131,6 +131,8 @@ def gather(
     )
     devices = _devices(source, rows)
     part = RankPart(tuple(clocks_in(report)), NO_LOG)
+    if not alone:
+        part = replace(part, mpi=mpi_log(report))
     if communicates.any() and not (alone and _hidden(rows)):
         part = rank_part(report, scope=scope, communication=communication)
     return Gathered(

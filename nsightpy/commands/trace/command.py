@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from nsightpy.commands.kernels import NAMES
-from nsightpy.commands.trace import calls, executions, operations, projections
+from nsightpy.commands.trace import calls, executions, messages, operations, projections
 from nsightpy.commands.trace.cells import Place
 from nsightpy.errors import UsageError, require_choice
 from nsightpy.query.common_clock import CommonClock, common_clock
@@ -53,6 +53,7 @@ _KINDS = {
     "api": _Kind(calls.FIELDS, calls.listing, 0, ("api_calls",), identity=(_CALL,)),
     "nvtx": _Kind(projections.FIELDS, projections.listing, 1, (), "cuda,nvtx"),
     "launches": _Kind(executions.FIELDS, executions.listing, 0, identity=(_LAUNCHED,)),
+    "mpi": _Kind(messages.FIELDS, messages.listing, 0, (), "mpi"),
 }
 LAYOUTS = tuple(kind.fields for kind in _KINDS.values())
 MORE_FIELDS = (Field("rank", "id"), Field("report", "text"))
@@ -65,6 +66,7 @@ def trace(
     api: bool = False,
     nvtx_ranges: bool = False,
     launches: bool = False,
+    mpi: bool = False,
     name: str = "demangled",
     top: int | None = None,
     **common: Unpack[Common],
@@ -72,13 +74,13 @@ def trace(
     """Kernels, copies and memory sets in time order: columns of `nsys stats -r cuda_gpu_trace`.
 
     `api`: API calls instead (cuda_api_trace). `nvtx_ranges`: the ranges projected onto the GPU
-    (nvtx_gpu_proj_trace). `launches`: API call, queue and kernel (cuda_kern_exec_trace). Times in
-    ns, MB = 10^6 bytes. Of several reports, times are on the clock of all ranks, and rank and
-    report come behind the columns of nsys. Rows are read when they are looked at. Raises
-    UsageError.
+    (nvtx_gpu_proj_trace). `launches`: API call, queue and kernel (cuda_kern_exec_trace). `mpi`:
+    MPI calls (mpi_event_trace). Times in ns, MB = 10^6 bytes. Of several reports, times are on the
+    clock of all ranks, and rank and report come behind the columns of nsys. Rows are read when they
+    are looked at. Raises UsageError.
     """
     require_choice("name", name, NAMES)
-    kind = _KINDS[_asked(api=api, nvtx=nvtx_ranges, launches=launches)]
+    kind = _KINDS[_asked(api=api, nvtx=nvtx_ranges, launches=launches, mpi=mpi)]
     request = Request.of(reports, **common)
     label, scope = NAMES[name], request.scope
     found = request.map(partial(_count, kind=kind, scope=scope, name=label), ranked=True).results
@@ -97,7 +99,7 @@ def trace(
 def _asked(**flags: bool) -> str:
     asked = [name for name, wanted in flags.items() if wanted]
     if len(asked) > 1:
-        raise UsageError("--api, --nvtx-ranges and --launches are three listings: ask for one")
+        raise UsageError("--api, --nvtx-ranges, --launches, --mpi are listings: ask for one")
     return asked[0] if asked else "gpu"
 
 

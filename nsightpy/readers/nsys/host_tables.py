@@ -1,8 +1,8 @@
-"""Calls of the host beside CUDA's, as frames: MPI, cuBLAS, cuDNN, the operating system.
+"""Calls of the host beside CUDA's and MPI's, as frames: cuBLAS, cuDNN, the operating system.
 
 Made from the Nsight Systems User Guide, "SQLite schema reference". No public capture with rows in
-MPI_*, CUBLAS_EVENTS or CUDNN_EVENTS was at hand: those are tested on simulated exports only;
-OSRT_API and MPI as NVTX ranges on real ones.
+CUBLAS_EVENTS or CUDNN_EVENTS was at hand: those are tested on simulated exports only; OSRT_API on
+real ones.
 """
 
 from __future__ import annotations
@@ -10,25 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Labels
+from nsightpy.frames import Frame, Labels
 from nsightpy.readers.nsys.columns import SPAN, Expression, column, process_of, thread_of
 from nsightpy.readers.nsys.events import without_version
 from nsightpy.readers.nsys.tables import NsysExport, Source, read
 
 OSRT = "OSRT_API"
-MPI_DOMAIN = "MPI"
-# What is read of NVTX ranges where they stand for MPI calls.
-MPI_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain")
-MPI_TABLES = {
-    "MPI_P2P_EVENTS": "point-to-point",
-    "MPI_COLLECTIVES_EVENTS": "collective",
-    "MPI_START_WAIT_EVENTS": "wait",
-    "MPI_OTHER_EVENTS": "other",
-}
 _OPENMP = (
     *("THREAD", "PARALLEL", "SYNC_REGION_WAIT", "SYNC_REGION", "TASK", "MASTER", "REDUCTION"),
     *("TASK_CREATE", "TASK_SCHEDULE", "CANCEL", "MUTEX_WAIT", "CRITICAL_SECTION"),
@@ -79,66 +69,6 @@ def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> F
         for table, library in LIBRARY_TABLES.items()
     ]
     return _plain(Frame.concatenate(parts))
-
-
-def has_mpi(export: NsysExport) -> bool:
-    """Whether an export has the tables of MPI calls."""
-    return any(export.has(table) for table in MPI_TABLES)
-
-
-def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of MPI calls, from the MPI tables."""
-    parts = [
-        read(
-            export,
-            frames.MPI_CALLS,
-            Source(
-                table,
-                {
-                    **_THREAD,
-                    "bytes": column("size"),
-                    "peer": _peer,
-                    "communicator": column("commHandle"),
-                },
-                {"name": "textId"},
-                same={"kind": kind},
-            ),
-            columns,
-        )
-        for table, kind in MPI_TABLES.items()
-    ]
-    return Frame.concatenate(parts)
-
-
-def _peer(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-    name = next((name for name in ("remoteRank", "rootRank") if name in table.c), None)
-    found = None if name is None else column(name)(table)
-    return None if found is None else sa.func.coalesce(found, -1)
-
-
-def mpi_ranges(ranges: Frame) -> Frame:
-    """MPI calls of an export that has them as NVTX ranges of domain MPI only (2022 and before)."""
-    mine = ranges.take(ranges.labels("domain").equals([MPI_DOMAIN]))
-    kinds = tuple(_kind_of(name) for name in mine.labels("name").values)
-    made: dict[str, ColumnData] = {
-        **{name: mine[name] for name in MPI_COLUMNS if name != "domain"},
-        "kind": Labels(mine.labels("name").codes, kinds).merged(),
-        "bytes": np.zeros(mine.rows, dtype=np.int64),
-        "peer": np.full(mine.rows, -1, dtype=np.int64),
-        "communicator": np.zeros(mine.rows, dtype=np.int64),
-    }
-    return Frame({name: made[name] for name in frames.MPI_CALLS.names})
-
-
-def _kind_of(name: str) -> str:
-    """The kind of an MPI function, as the tables of later exports sort them."""
-    plain = name.removeprefix("MPI_").lower()
-    if plain.startswith(("wait", "test", "start")):
-        return "wait"
-    if plain.lstrip("i").startswith(("send", "recv", "bsend", "ssend", "rsend", "probe", "mrecv")):
-        return "point-to-point"
-    words = ("bcast", "reduce", "gather", "scatter", "alltoall", "barrier", "scan")
-    return "collective" if any(word in plain for word in words) else "other"
 
 
 def _plain(frame: Frame) -> Frame:

@@ -20,7 +20,7 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.readers.nsys.columns import column, number, process_of
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX
-from nsightpy.readers.nsys.table_names import GPU_TABLES
+from nsightpy.readers.nsys.table_names import GPU_TABLES, MPI_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
 
 NO_UUID = re.compile(r"^[0\-]*$")
@@ -108,8 +108,8 @@ def capture_version(diagnostics: Frame) -> str:
 
 
 def active_pids(export: NsysExport) -> list[int]:
-    """The processes with GPU work; without any, those with CUDA calls, then with NVTX events."""
-    for tables in (GPU_TABLES, (RUNTIME,), (NVTX,)):
+    """The processes with GPU work; without any, with CUDA calls, NVTX events, or MPI calls."""
+    for tables in (GPU_TABLES, (RUNTIME,), (NVTX,), MPI_TABLES):
         if found := export.pids_of(*tables) - {0}:
             return sorted(found)
     return []

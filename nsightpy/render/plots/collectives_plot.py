@@ -71,7 +71,7 @@ class _Point:
 
 def collectives_figure(table: Table) -> Figure:
     """Draw the table of `nsightpy.collectives`. Raises NsightpyError when no size is known."""
-    points = _points(table)
+    points = _points(table) if any(field.name == "group" for field in table.fields) else []
     if not points:
         raise NsightpyError(nothing_to_draw(table, "collectives of known size"))
     from matplotlib.figure import Figure

@@ -1,0 +1,228 @@
+"""How far clocks can be apart, by the MPI operations that their ranks took part in.
+
+Ends of MPI calls do not agree, as they poll; but nobody leaves a barrier before all have entered
+it, and no receive ends before its send began (the clock condition of Scalasca: Becker et al.,
+"Scalable timestamp synchronization for event traces of message-passing applications", 2009). Each
+operation bounds differences of clocks from both sides; what is left is an interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from nsightpy.analysis.grouping import connected
+from nsightpy.analysis.mpi.functions import Mask
+from nsightpy.analysis.mpi.matching import Matched
+from nsightpy.frames import Floats, Ints
+
+# Clocks of computers gain at most so much on each other; none is steadier than the least.
+MOST_DRIFT, LEAST_DRIFT = 50e-6, 0.5e-6
+# Times are taken in so many windows, each of so many operations at least, to find drifts.
+WINDOWS, WINDOW_OPERATIONS = 8, 16
+ROUNDS, STEPS = 3, 65
+# Of longer captures some operations, evenly spread.
+MOST_EVENTS = 500_000
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Events of operations: whose clock, when (ns since the middle), in which operation.
+
+    No event of `exits` is before one of `enters` of the same operation. `time` is about when the
+    operation was.
+    """
+
+    operation: Ints
+    owner: Ints
+    enter: Floats
+    leave: Floats
+    enters: Mask
+    exits: Mask
+    time: Floats
+    operations: int
+
+    def where(self, mask: Mask) -> Conditions:
+        names = ("operation", "owner", "enter", "leave", "enters", "exits", "time")
+        return replace(self, **{name: getattr(self, name)[mask] for name in names})
+
+    def without_drift(self, drift: Floats) -> Conditions:
+        moved = drift[self.owner] * self.time
+        return replace(self, enter=self.enter - moved, leave=self.leave - moved)
+
+
+@dataclass(frozen=True)
+class Intervals:
+    """Each clock is between low and high ns (at the middle) ahead of its set's first, and gains
+    `drift`; infinite where nothing bounds it. `operations` counts those that it took part in."""
+
+    low: Floats
+    high: Floats
+    drift: Floats
+    operations: Ints
+    contradictions: int = 0
+
+    @property
+    def known(self) -> Mask:
+        found: Mask = np.isfinite(self.low) & np.isfinite(self.high)
+        return found
+
+    @property
+    def middle(self) -> Floats:
+        return np.where(self.known, (self.low + self.high) / 2, 0.0)
+
+    @property
+    def error(self) -> Floats:
+        return np.where(self.known, (self.high - self.low) / 2, np.inf)
+
+
+def conditions_of(
+    matched: Matched, owner: Ints, starts: Ints, ends: Ints
+) -> tuple[Conditions, int]:
+    """The conditions between owners of rows, and the middle of their times (ns).
+
+    `owner`, `starts` and `ends` are by row of the calls; only operations of several owners count.
+    """
+    telling = matched.strict[matched.instance] & (matched.enters | matched.exits)
+    own = owner[matched.row]
+    low = np.full(matched.count, len(owner) + 1, dtype=np.int64)
+    high = np.full(matched.count, -1, dtype=np.int64)
+    np.minimum.at(low, matched.instance[telling], own[telling])
+    np.maximum.at(high, matched.instance[telling], own[telling])
+    several = high > low
+    share = int(np.count_nonzero(telling)) // MOST_EVENTS + 1
+    several &= np.cumsum(several) % share == 0
+    rows = np.flatnonzero(telling & several[matched.instance])
+    numbers, operation = np.unique(matched.instance[rows], return_inverse=True)
+    enter, leave = starts[matched.row[rows]], ends[matched.row[rows]]
+    if not len(rows):
+        none, no = np.empty(0), np.empty(0, dtype=np.bool_)
+        empty = np.empty(0, dtype=np.int64)
+        return Conditions(empty, empty, none, none, no, no, none, 0), 0
+    middle = (int(enter.min()) + int(leave.max())) // 2
+    first = np.full(len(numbers), np.iinfo(np.int64).max)
+    np.minimum.at(first, operation, enter)
+    return Conditions(
+        operation.astype(np.int64),
+        own[rows],
+        (enter - middle).astype(np.float64),
+        (leave - middle).astype(np.float64),
+        matched.enters[rows],
+        matched.exits[rows],
+        (first - middle).astype(np.float64)[operation],
+        len(numbers),
+    ), middle
+
+
+def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
+    """How far each owner is ahead of the first of its set, and which that is."""
+    first = connected(conditions.owner, conditions.operation, owners).astype(np.int64)
+    reference = first == np.arange(owners)
+    drift, most = np.zeros(owners), MOST_DRIFT
+    pairs = np.unique(conditions.operation * max(owners, 1) + conditions.owner)
+    counts = np.bincount(pairs % max(owners, 1), minlength=owners)
+    found = Intervals(
+        np.where(reference, 0.0, -np.inf), np.where(reference, 0.0, np.inf), drift, counts
+    )
+    for number in range(ROUNDS):
+        windows = _windows(conditions.without_drift(drift), reference, most)
+        low, high, least, largest = _lines(windows, most)
+        low[reference] = high[reference] = 0.0
+        known = np.isfinite(low) & np.isfinite(high)
+        if number and (found.known & ~known).any():
+            break  # clocks that do not drift steadily: what was found before holds
+        # no drift is taken where that is as good
+        steps = np.where((least <= -drift) & (-drift <= largest), -drift, (least + largest) / 2)
+        drift = drift + np.where(known, steps, -drift)
+        found = Intervals(low, high, drift, counts, windows.contradictions)
+        spread = float(np.max((largest - least)[known & ~reference], initial=0.0))
+        if len(windows.times) < 2 or spread >= most:
+            break
+        most = max(spread, LEAST_DRIFT)
+    return found, first
+
+
+@dataclass(frozen=True)
+class _Windows:
+    """Bounds by window (a row) and owner at the middle of each window (ns)."""
+
+    times: Floats
+    low: Floats
+    high: Floats
+    contradictions: int
+
+
+def _windows(conditions: Conditions, reference: Mask, most: float) -> _Windows:
+    """The bounds in each window of time, of clocks that drift by `most` at most."""
+    count = min(max(conditions.operations // WINDOW_OPERATIONS, 1), WINDOWS)
+    edges = np.linspace(
+        conditions.time.min(initial=0.0), conditions.time.max(initial=0.0), count + 1
+    )
+    window = np.clip(np.searchsorted(edges, conditions.time, side="right") - 1, 0, count - 1)
+    times = (edges[:-1] + edges[1:]) / 2
+    low = np.full((count, len(reference)), -np.inf)
+    high = np.full((count, len(reference)), np.inf)
+    contradictions = 0
+    for number in range(count):
+        mine = conditions.where(window == number)
+        away = np.where(reference[mine.owner], 0.0, np.abs(mine.time - times[number]))
+        found = _bounds(mine, reference, most * away)
+        if found is None:
+            contradictions += 1
+        else:
+            low[number], high[number] = found
+    return _Windows(times, low, high, contradictions)
+
+
+def _bounds(conditions: Conditions, reference: Mask, slack: Floats) -> tuple[Floats, Floats] | None:
+    """Bounds of every owner against the reference of its set, also through others; None where the
+    conditions contradict each other.
+
+    Each pass hands bounds on to whoever shares an operation: shortest paths after Bellman and Ford.
+    """
+    low = np.where(reference, 0.0, -np.inf)
+    high = np.where(reference, 0.0, np.inf)
+    enters, exits = conditions.enters, conditions.exits
+    entered, left = conditions.operation[enters], conditions.operation[exits]
+    came, went = conditions.owner[enters], conditions.owner[exits]
+    enter, leave = (conditions.enter - slack)[enters], (conditions.leave + slack)[exits]
+    for _ in range(len(reference) + 1):
+        earliest = np.full(conditions.operations, np.inf)
+        latest = np.full(conditions.operations, -np.inf)
+        np.minimum.at(earliest, left, leave - low[went])
+        np.maximum.at(latest, entered, enter - high[came])
+        lower, higher = low.copy(), high.copy()
+        np.maximum.at(lower, came, enter - earliest[entered])
+        np.minimum.at(higher, went, leave - latest[left])
+        if (lower > higher).any():
+            return None
+        with np.errstate(invalid="ignore"):
+            moved = np.nan_to_num(lower - low), np.nan_to_num(high - higher)
+        low, high = lower, higher
+        if max(part.max(initial=0.0) for part in moved) < 1.0:
+            break
+    return low, high
+
+
+def _lines(windows: _Windows, most: float) -> tuple[Floats, Floats, Floats, Floats]:
+    """Of the lines through all windows' intervals: lowest and highest at the middle of all times,
+    least and largest drift; infinite where no line is one."""
+    owners = windows.low.shape[1]
+    least, largest = np.full(owners, -most), np.full(owners, most)
+    for a, one in enumerate(windows.times):
+        for b, other in enumerate(windows.times[:a]):
+            with np.errstate(invalid="ignore"):
+                least = np.maximum(least, (windows.low[a] - windows.high[b]) / (one - other))
+                largest = np.minimum(largest, (windows.high[a] - windows.low[b]) / (one - other))
+    drifts = np.linspace(least, np.maximum(largest, least), STEPS)
+    moved = drifts[:, None, :] * windows.times[None, :, None]
+    low = np.max(windows.low[None] - moved, axis=1)
+    high = np.min(windows.high[None] - moved, axis=1)
+    possible = (low <= high) & (least <= largest)
+    lines = possible.any(axis=0)
+    found_low = np.where(lines, np.min(np.where(possible, low, np.inf), axis=0), -np.inf)
+    found_high = np.where(lines, np.max(np.where(possible, high, -np.inf), axis=0), np.inf)
+    least = np.where(lines, np.min(np.where(possible, drifts, np.inf), axis=0), -most)
+    largest = np.where(lines, np.max(np.where(possible, drifts, -np.inf), axis=0), most)
+    return found_low, found_high, least, largest

@@ -1,0 +1,1 @@
+"""MPI calls of many ranks side by side: which belong together, and who waited for whom."""

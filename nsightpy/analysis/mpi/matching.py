@@ -1,0 +1,243 @@
+"""Which MPI calls of several ranks are one operation: a collective, or a message.
+
+Collectives are matched by communicator, function and order, messages by communicator, ranks, tag
+and order: MPI demands that they agree. Where the calls of the ranks do not, as when a capture
+began in between, a communicator is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.mpi import functions
+from nsightpy.analysis.mpi.functions import Mask, is_one_of
+from nsightpy.frames import Frame, Ints, distinct
+
+BARRIER, TO_ALL, FROM_ROOT, TO_ROOT, MESSAGE = range(5)
+NONE = -1
+# Columns of the calls of all clocks: those of the frame mpi_calls, and whose they are.
+CALL_COLUMNS = (
+    *("start_ns", "end_ns", "pid", "tid", "name", "bytes", "receive_bytes", "peer", "tag"),
+    *("request", "communicator", "communicator_id", "communicator_size", "communicator_rank"),
+)
+
+
+@dataclass(frozen=True)
+class Matched:
+    """The calls of operations that several clocks took part in, one after the other.
+
+    `instance` numbers the operations, `row` is that of the call, `posted` that of the call that
+    began it (of a receive that a wait completes; else the same). `enters`: who must have come
+    before any that `exits` marks can leave. `kind` and `strict` are by instance: what it is, and
+    whether that holds whatever the program passed. `unmatched` names communicators left out.
+    """
+
+    instance: Ints
+    row: Ints
+    posted: Ints
+    enters: Mask
+    exits: Mask
+    kind: Ints
+    strict: Mask
+    unmatched: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int:
+        return len(self.kind)
+
+
+def matched_calls(calls: Frame, clock: Ints, ranks: Sequence[int | None]) -> Matched:
+    """The operations among the calls (CALL_COLUMNS) of some clocks, whose world ranks are given."""
+    world = np.asarray([NONE if rank is None else rank for rank in ranks], dtype=np.int64)
+    own = calls.ints("communicator_rank")
+    unnamed = calls.labels("communicator_id").equals([""])
+    divided = _divided(calls, clock, unnamed)
+    if len(world) and not divided:
+        own = np.where(unnamed & (own == NONE), world[clock], own)
+    order = np.lexsort((calls.ints("start_ns"), clock))
+    parts = _Parts(calls, clock, own, order, divided)
+    collectives, unmatched = _collectives(parts)
+    return _joined([*collectives, _messages(parts)], unmatched)
+
+
+def _divided(calls: Frame, clock: Ints, unnamed: Mask) -> bool:
+    """Whether calls of communicators without a name may be of several: then none can be matched."""
+    if is_one_of(calls.labels("name"), functions.DIVISIONS).any():
+        return True
+    handle = calls.ints("communicator")
+    mine = unnamed & (handle != 0)
+    pairs = np.unique(np.stack([clock[mine], handle[mine]]), axis=1)
+    return bool(np.bincount(pairs[0]).max(initial=0) > 1)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """The calls, whose they are, the own rank in the communicator, and their order in time;
+    `divided`: that those without a communicator's name may be of several."""
+
+    calls: Frame
+    clock: Ints
+    own: Ints
+    order: Ints
+    divided: bool
+
+    def among(self, names: frozenset[str]) -> Ints:
+        """The rows of some functions, by clock and then by time."""
+        return self.order[is_one_of(self.calls.labels("name"), names)[self.order]]
+
+
+def _joined(parts: Sequence[Matched], unmatched: Sequence[str]) -> Matched:
+    first = np.cumsum([0, *(part.count for part in parts)]).tolist()
+    return Matched(
+        np.concatenate([part.instance + n for part, n in zip(parts, first, strict=False)]),
+        np.concatenate([part.row for part in parts]),
+        np.concatenate([part.posted for part in parts]),
+        np.concatenate([part.enters for part in parts]),
+        np.concatenate([part.exits for part in parts]),
+        np.concatenate([part.kind for part in parts]),
+        np.concatenate([part.strict for part in parts]),
+        tuple(unmatched),
+    )
+
+
+def _collectives(parts: _Parts) -> tuple[list[Matched], list[str]]:
+    """The collectives of every communicator, and the names of those left out."""
+    rows = parts.among(functions.COLLECTIVE)
+    labels = parts.calls.labels("communicator_id").merged()
+    initialised = np.unique(parts.clock[parts.among(functions.STARTS)])
+    communicators = labels.codes[rows]
+    found, lost = [], []
+    for code in np.unique(communicators).tolist():
+        mine, name = rows[communicators == code], labels.values[code]
+        clocks, member = np.unique(parts.clock[mine], return_inverse=True)
+        if len(clocks) < 2:
+            continue
+        whole = bool(name) and bool(np.isin(clocks, initialised).all())
+        kept = None
+        if name or not parts.divided:
+            kept = _in_step(parts, mine, member.astype(np.int64), whole)
+        size = int(parts.calls.ints("communicator_size")[mine].max(initial=0))
+        if kept is None or (size and len(clocks) > size):
+            lost.append(name or "of unknown members")
+        else:
+            found.append(_collectives_of(parts, mine[kept[0]], kept[1], known=bool(name)))
+    return found, lost
+
+
+def _in_step(parts: _Parts, rows: Ints, member: Ints, whole: bool) -> tuple[Mask, Ints] | None:
+    """The calls that all members made in the same order, and the place of each of those.
+
+    Calls of different names, or more of them on one member, are in order only up to there, and
+    that only where the members were captured from their start on (`whole`).
+    """
+    begin = np.searchsorted(member, np.arange(member[-1] + 1))
+    place = np.arange(len(rows)) - begin[member]
+    counts = np.bincount(member)
+    shared = int(counts.min())
+    # equal names of different reports have one code
+    name = parts.calls.labels("name").merged().codes[rows]
+    first = name[begin[0] : begin[0] + shared]
+    common = place < shared
+    odd = np.flatnonzero(common)[name[common] != first[place[common]]]
+    agreed = int(place[odd].min()) if len(odd) else shared
+    if (agreed < shared or counts.max() > shared) and not whole:
+        return None
+    kept = place < agreed
+    return kept, place[kept]
+
+
+def _collectives_of(parts: _Parts, rows: Ints, instance: Ints, *, known: bool) -> Matched:
+    """The collectives of one communicator; place in the order is the number."""
+    count = int(instance.max(initial=-1)) + 1
+    names = parts.calls.labels("name").take(rows)
+    to_all, from_root, to_root = (
+        is_one_of(names, group)
+        for group in (functions.TO_ALL, functions.FROM_ROOT, functions.TO_ROOT)
+    )
+    barrier, uneven = (is_one_of(names, group) for group in (functions.BARRIERS, functions.UNEVEN))
+    peer = parts.calls.ints("peer")[rows]
+    rooted = (peer != NONE) & (parts.own[rows] != NONE)
+    root = rooted & (peer == parts.own[rows])
+    other = rooted & ~root
+    enters = to_all | (from_root & root) | (to_root & rooted)
+    exits = to_all | (from_root & other) | (to_root & root)
+    kind = np.full(count, NONE, dtype=np.int64)
+    for code, mask in ((TO_ALL, to_all), (BARRIER, barrier), (FROM_ROOT, from_root)):
+        kind[instance[mask]] = code
+    kind[instance[to_root]] = TO_ROOT
+    moved = parts.calls.ints("bytes")[rows] + parts.calls.ints("receive_bytes")[rows]
+    carried = np.zeros(count, dtype=np.int64)
+    np.maximum.at(carried, instance, moved)
+    strict = (carried > 0) | (kind == BARRIER) | (not known)
+    strict[instance[uneven]] = False
+    return Matched(instance, rows, rows, enters, exits, kind, strict)
+
+
+def _messages(parts: _Parts) -> Matched:
+    """Messages from one rank to another, each with its send and what completed its receive."""
+    sends, receives = parts.among(functions.SENDS), parts.among(functions.RECEIVES)
+    both = np.concatenate([sends, receives])
+    sent = np.arange(len(both)) < len(sends)
+    peer, own = parts.calls.ints("peer")[both], parts.own[both]
+    communicator = parts.calls.labels("communicator_id").merged().codes[both]
+    columns = (
+        communicator.astype(np.int64),
+        np.where(sent, own, peer),
+        np.where(sent, peer, own),
+        parts.calls.ints("tag")[both],
+    )
+    code = np.zeros(len(both), dtype=np.int64)
+    for column in columns:
+        values, places = distinct(column)
+        _, code = (part.astype(np.int64) for part in distinct(code * len(values) + places))
+    groups = int(code.max(initial=-1)) + 1
+    balanced = np.bincount(code[sent], minlength=groups) == np.bincount(
+        code[~sent], minlength=groups
+    )
+    usable = balanced[code] & (peer >= 0) & (own >= 0) & (peer != own)
+    chosen = np.flatnonzero(usable)
+    # by key, sends and receives apart, each in its order: the k-th of both is one message
+    order = chosen[np.lexsort((np.arange(len(chosen)), sent[chosen], code[chosen]))]
+    out, into = both[order[sent[order]]], both[order[~sent[order]]]
+    completed = _completions(parts, into)
+    seen = (completed != NONE) & (parts.clock[out] != parts.clock[into])
+    out, into, completed = out[seen], into[seen], completed[seen]
+    count = len(out)
+    first, second = np.ones(count, dtype=np.bool_), np.zeros(count, dtype=np.bool_)
+    return Matched(
+        np.tile(np.arange(count), 2),
+        np.concatenate([out, completed]),
+        np.concatenate([out, into]),
+        np.concatenate([first, second]),
+        np.concatenate([second, first]),
+        np.full(count, MESSAGE, dtype=np.int64),
+        np.ones(count, dtype=np.bool_),
+    )
+
+
+def _completions(parts: _Parts, receives: Ints) -> Ints:
+    """The call in which each receive ended: itself, or the wait for its request; NONE: unknown."""
+    pending = is_one_of(parts.calls.labels("name"), functions.PENDING_RECEIVES)[receives]
+    found = np.where(pending, NONE, receives)
+    waits, asked = parts.among(functions.WAITS), receives[pending]
+    request = parts.calls.ints("request")
+    waits = waits[request[waits] != 0]
+    both = np.concatenate([waits, asked])
+    if not len(waits) or not len(asked):
+        return found
+    start = parts.calls.ints("start_ns")[both]
+    order = np.lexsort((start, request[both], parts.clock[both]))
+    is_wait = order < len(waits)
+    places = np.where(is_wait, np.arange(len(order)), len(order))
+    following = np.minimum.accumulate(places[::-1])[::-1]
+    after = both[order[np.minimum(following, len(order) - 1)]]
+    own = both[order]
+    same = (parts.clock[after] == parts.clock[own]) & (request[after] == request[own])
+    same &= (following < len(order)) & (request[own] != 0)
+    completed = np.full(len(both), NONE, dtype=np.int64)
+    completed[order] = np.where(same, after, NONE)
+    found[pending] = completed[len(waits) :]
+    return found

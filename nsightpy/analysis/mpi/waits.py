@@ -1,0 +1,153 @@
+"""Wait states of MPI: for how long a rank was in a call before another one let it go on.
+
+The states are those of Scalasca (Wolf and Mohr, "Automatic performance analysis of hybrid
+MPI/OpenMP applications", 2003), all measured until the last of those came that were waited for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.intervals import Spans, measure_before
+from nsightpy.analysis.mpi import functions
+from nsightpy.analysis.mpi.functions import is_one_of
+from nsightpy.analysis.mpi.matching import BARRIER, FROM_ROOT, MESSAGE, TO_ALL, TO_ROOT, Matched
+from nsightpy.frames import Frame, Ints, Labels
+
+STATES = (
+    *("wait at barrier", "wait at n-to-n", "late broadcast", "early reduce"),
+    *("late sender", "late receiver"),
+)
+LATE_RECEIVER = STATES.index("late receiver")
+_STATE_OF = {BARRIER: 0, TO_ALL: 1, FROM_ROOT: 2, TO_ROOT: 3, MESSAGE: 4}
+
+
+@dataclass(frozen=True)
+class Waits:
+    """Waits one by one: which state, the row of the call that waited, whose call was waited for,
+    and for how long (ns) from the call's start on."""
+
+    state: Ints
+    row: Ints
+    cause: Ints
+    lasted: Ints
+
+
+def waits_of(matched: Matched, starts: Ints, ends: Ints, names: Labels) -> Waits:
+    """The waits in matched operations; times by row of the calls, on one clock."""
+    parts = (_until_entered(matched, starts, ends), _late_receivers(matched, starts, ends, names))
+    joined = [np.concatenate(columns) for columns in zip(*parts, strict=True)]
+    return Waits(*joined)
+
+
+def _until_entered(matched: Matched, starts: Ints, ends: Ints) -> tuple[Ints, Ints, Ints, Ints]:
+    """Until the last of those had entered whom a rank has to wait for."""
+    entered = np.flatnonzero(matched.enters)
+    order = entered[np.lexsort((starts[matched.row[entered]], matched.instance[entered]))]
+    last = np.full(matched.count, -1, dtype=np.int64)
+    last[matched.instance[order]] = matched.row[order]
+    waiting = np.flatnonzero(matched.exits & (last[matched.instance] >= 0))
+    row, cause = matched.row[waiting], last[matched.instance[waiting]]
+    # who leaves earlier did not wait for the last one: that may be so where ranks pass nothing
+    lasted = np.minimum(starts[cause], ends[row]) - starts[row]
+    state = np.asarray([_STATE_OF.get(k, 0) for k in range(MESSAGE + 1)])[
+        matched.kind[matched.instance[waiting]]
+    ]
+    positive = lasted > 0
+    return state[positive], row[positive], cause[positive], lasted[positive]
+
+
+def _late_receivers(
+    matched: Matched, starts: Ints, ends: Ints, names: Labels
+) -> tuple[Ints, Ints, Ints, Ints]:
+    """Until the receive had begun, where the send did not end before."""
+    posted = np.full(matched.count, -1, dtype=np.int64)
+    posted[matched.instance[matched.exits]] = matched.posted[matched.exits]
+    blocking = is_one_of(names, functions.BLOCKING_SENDS)[matched.row]
+    message = matched.kind[matched.instance] == MESSAGE
+    sends = np.flatnonzero(matched.enters & message & blocking)
+    row, cause = matched.row[sends], posted[matched.instance[sends]]
+    lasted = starts[cause] - starts[row]
+    held = (lasted > 0) & (ends[row] > starts[cause])
+    state = np.full(int(np.count_nonzero(held)), LATE_RECEIVER, dtype=np.int64)
+    return state, row[held], cause[held], lasted[held]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitRow:
+    """The waits of one clock in one state, function and range (ns); `cause` is the clock that it
+    waited for longest, `idle_ns` for how long its devices did nothing then (None: no device)."""
+
+    clock: int
+    state: str
+    function: str
+    path: str
+    waits: int
+    wait_ns: int
+    longest_ns: int
+    cause: int
+    idle_ns: int | None
+
+
+def wait_rows(
+    waits: Waits,
+    clock: Ints,
+    calls: Frame,
+    own_starts: Ints,
+    idle: Sequence[Spans | None],
+) -> list[WaitRow]:
+    """The waits summed up, most time first.
+
+    `calls` have name and range by row, `own_starts` are in each report's own time, as the idle
+    time of each clock's devices is.
+    """
+    if not len(waits.row):
+        return []
+    row = waits.row
+    keyed = Frame(
+        {
+            "clock": clock[row],
+            "state": Labels(waits.state.astype(np.int32), STATES),
+            **calls.select(("name", "range")).take(row),
+        }
+    )
+    groups = group_by(keyed, ("clock", "state", "name", "range"))
+    count, code = len(groups.keys), groups.codes
+    total, longest, idled = (np.zeros(count, dtype=np.int64) for _ in range(3))
+    np.add.at(total, code, waits.lasted)
+    np.maximum.at(longest, code, waits.lasted)
+    np.add.at(idled, code, _idle_during(waits, clock[row], own_starts[row], idle))
+    clocks = len(idle)
+    pairs, place = np.unique(
+        code.astype(np.int64) * clocks + clock[waits.cause], return_inverse=True
+    )
+    blamed = np.zeros(len(pairs), dtype=np.int64)
+    np.add.at(blamed, place, waits.lasted)
+    order = np.lexsort((-pairs, blamed, pairs // clocks))
+    cause = np.zeros(count, dtype=np.int64)
+    cause[pairs[order] // clocks] = pairs[order] % clocks
+    counts = np.bincount(code, minlength=count)
+    found = []
+    for group, (place, state, function, path) in enumerate(groups.keys):
+        own = int(place or 0)
+        idle_ns = None if idle[own] is None else int(idled[group])
+        figures = (int(counts[group]), int(total[group]), int(longest[group]), int(cause[group]))
+        texts = (str(state), str(function), str(path))
+        found.append(WaitRow(own, *texts, *figures, idle_ns))
+    return sorted(found, key=lambda w: (-w.wait_ns, w.clock, w.state, w.function, w.path))
+
+
+def _idle_during(waits: Waits, clock: Ints, starts: Ints, idle: Sequence[Spans | None]) -> Ints:
+    """Of each wait the time in which the clock's devices did nothing."""
+    found = np.zeros(len(starts), dtype=np.int64)
+    for place in np.unique(clock).tolist():
+        spans = idle[place]
+        if spans is not None:
+            mine = clock == place
+            low, high = starts[mine], starts[mine] + waits.lasted[mine]
+            found[mine] = measure_before(spans, high) - measure_before(spans, low)
+    return found

@@ -1,0 +1,188 @@
+"""MPI calls as a frame: from the MPI tables, or the NVTX ranges that stand for them.
+
+Made from the Nsight Systems User Guide, "SQLite schema reference". No public capture with rows in
+MPI_* was at hand: those are tested on simulated exports only; MPI as NVTX ranges on a real one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy import frames
+from nsightpy.frames import ColumnData, Frame, Labels, distinct
+from nsightpy.readers.nsys.columns import (
+    SPAN,
+    Expression,
+    column,
+    number,
+    process_of,
+    text,
+    thread_of,
+)
+from nsightpy.readers.nsys.nvtx import domain_names
+from nsightpy.readers.nsys.table_names import MPI_TABLES
+from nsightpy.readers.nsys.tables import NsysExport, Source, read
+
+MPI_DOMAIN = "MPI"
+# What is read of NVTX ranges where they stand for MPI calls.
+MPI_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain")
+_KINDS = dict(zip(MPI_TABLES, ("point-to-point", "collective", "wait", "other"), strict=True))
+COMMUNICATORS, RANKS = "MPI_COMMUNICATORS", "MPI_RANKS"
+# What the table of communicators adds to a call, found by these columns of it.
+_ADDED = ("communicator_id", "communicator_size", "communicator_rank")
+_FOUND_BY = ("start_ns", "pid", "communicator")
+
+
+def has_mpi(export: NsysExport) -> bool:
+    """Whether an export has the tables of MPI calls."""
+    return any(export.has(table) for table in MPI_TABLES)
+
+
+def has_mpi_ranges(export: NsysExport) -> bool:
+    """Whether NVTX ranges stand for MPI calls (2022 and before)."""
+    return MPI_DOMAIN in export.once(domain_names).values()
+
+
+def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of MPI calls, from the MPI tables."""
+    wanted = tuple(columns or frames.MPI_CALLS.names)
+    added = [name for name in wanted if name in _ADDED]
+    needed = tuple(dict.fromkeys((*wanted, *(_FOUND_BY if added else ()))))
+    parts = []
+    for table, kind in _KINDS.items():
+        source = Source(
+            table,
+            {
+                **SPAN,
+                "pid": process_of("globalTid"),
+                "tid": thread_of("globalTid"),
+                "bytes": column("size"),
+                "receive_bytes": column("recvSize"),
+                "peer": _or_none("remoteRank", "rootRank"),
+                "tag": _or_none("tag"),
+                "request": column("requestHandle"),
+                "communicator": column("commHandle"),
+                "communicator_size": _unknown,
+                "communicator_rank": _unknown,
+            },
+            {"name": "textId"},
+            same={"kind": kind, "communicator_id": ""},
+        )
+        parts.append(read(export, frames.MPI_CALLS, source, needed))
+    found = Frame.concatenate(parts)
+    if added:
+        found = Frame({**found, **_communicators_of(export, found)})
+    return found.select(wanted)
+
+
+def _or_none(*names: str) -> Expression:
+    """The first of the columns that a table has; NULL means -1."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        name = next((name for name in names if name in table.c), None)
+        found = None if name is None else column(name)(table)
+        return None if found is None else sa.func.coalesce(found, -1)
+
+    return expression
+
+
+def _unknown(_: sa.TableClause) -> sa.ColumnElement[Any] | None:
+    return None
+
+
+class _Communicator(NamedTuple):
+    """A communicator as one process knows it, from a moment on."""
+
+    since: int
+    name: str
+    size: int
+    rank: int
+
+
+def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]:
+    """Name, size and own rank of the communicator of each call."""
+    known = export.once(_communicators)
+    pids, pid = distinct(calls.ints("pid"))
+    handles, handle = distinct(calls.ints("communicator"))
+    keys, codes = distinct(pid.astype(np.int64) * max(len(handles), 1) + handle)
+    found = [_Communicator(0, "", 0, -1)]
+    place = np.zeros(calls.rows, dtype=np.int64)
+    for code, key in enumerate(keys.tolist()):
+        owner, own = divmod(key, len(handles))
+        if mine := known.get((int(pids[owner]), int(handles[own]))):
+            rows = np.flatnonzero(codes == code)
+            since = np.asarray([one.since for one in mine])
+            latest = np.searchsorted(since, calls.ints("start_ns")[rows], side="right") - 1
+            place[rows] = len(found) + np.maximum(latest, 0)
+            found += mine
+    names = Labels(place.astype(np.int32), tuple(one.name for one in found)).merged()
+    return {
+        "communicator_id": names,
+        "communicator_size": np.asarray([one.size for one in found], dtype=np.int64)[place],
+        "communicator_rank": np.asarray([one.rank for one in found], dtype=np.int64)[place],
+    }
+
+
+def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicator]]:
+    """The communicators of each process and handle, by time; handles are used again.
+
+    All processes know one by its global id, or else by its members.
+    """
+    table = export.file.tables.get(COMMUNICATORS)
+    if table is None:
+        return {}
+    columns = ("rank", "timestamp", "commHandle", "localRank", "size", "commUid")
+    query = sa.select(
+        *(number(table, name, _or_none(name), -1) for name in columns), text(table, "members")
+    )
+    raw = Frame(export.file.arrays(query))
+    members = raw.labels("members")
+    owners = _processes(export)
+    only = next(iter(owners.values())) if len(owners) == 1 else None
+    found: dict[tuple[int, int], list[_Communicator]] = {}
+    for row in np.argsort(raw.ints("timestamp"), kind="stable").tolist():
+        rank, since, handle, own, size, uid = (int(raw.ints(name)[row]) for name in columns)
+        pid = owners.get(rank, only)
+        if pid is None:
+            continue
+        name = f"uid {uid}" if uid not in (0, -1) else ""
+        name = name or (f"ranks {members[row]}" if members[row] else "")
+        one = _Communicator(since, name, max(size, 0), own)
+        found.setdefault((pid, handle), []).append(one)
+    return found
+
+
+def _processes(export: NsysExport) -> dict[int, int]:
+    """The process of each MPI rank."""
+    table = export.file.tables.get(RANKS)
+    if table is None or not {"globalTid", "rank"} <= set(table.c.keys()):
+        return {}
+    pid = number(table, "pid", process_of("globalTid"), 0)
+    return dict(export.file.rows(sa.select(number(table, "rank", column("rank"), 0), pid)))
+
+
+def mpi_ranges(ranges: Frame) -> Frame:
+    """MPI calls of an export that has them as NVTX ranges of domain MPI only (2022 and before)."""
+    mine = ranges.take(ranges.labels("domain").equals([MPI_DOMAIN]))
+    kinds = tuple(_kind_of(name) for name in mine.labels("name").values)
+    made: dict[str, ColumnData] = {
+        **Frame.blank(frames.MPI_CALLS, mine.rows),
+        **{name: mine[name] for name in MPI_COLUMNS if name != "domain"},
+        "kind": Labels(mine.labels("name").codes, kinds).merged(),
+    }
+    return Frame({name: made[name] for name in frames.MPI_CALLS.names})
+
+
+def _kind_of(name: str) -> str:
+    """The kind of an MPI function, as the tables of later exports sort them."""
+    plain = name.removeprefix("MPI_").lower()
+    if plain.startswith(("wait", "test", "start")):
+        return "wait"
+    if plain.lstrip("i").startswith(("send", "recv", "bsend", "ssend", "rsend", "probe", "mrecv")):
+        return "point-to-point"
+    words = ("bcast", "reduce", "gather", "scatter", "alltoall", "barrier", "scan")
+    return "collective" if any(word in plain for word in words) else "other"

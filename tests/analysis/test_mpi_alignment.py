@@ -1,0 +1,177 @@
+"""Clocks placed by MPI operations alone: simulated jobs whose offsets and drifts are known."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from simulator.mpi_job import START_NS, MpiRun, MpiSettings, simulate_mpi, write_mpi_reports
+
+import nsightpy
+from nsightpy.analysis.clock_alignment.mpi_intervals import conditions_of, intervals_of
+from nsightpy.analysis.mpi.matching import MESSAGE, matched_calls
+from nsightpy.frames import MPI_CALLS, Frame, Labels
+from nsightpy.results import Table
+
+# A long job with clocks that drift, in few operations.
+DRIFTING = MpiSettings(
+    ranks=3,
+    steps=60,
+    compute_ns=150_000_000,
+    jitter_ns=5_000_000,
+    drift_ppb=(0, 9_000, -14_000),
+)
+
+
+def placed(settings: MpiSettings, folder: Path) -> tuple[MpiRun, Table, pd.DataFrame]:
+    run = simulate_mpi(settings)
+    table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, folder)])
+    return run, table, table.to_pandas()
+
+
+def misplaced(run: MpiRun, row: object) -> float:
+    """How far the found offset is from the true one at the middle of the calls, ns."""
+    clock, first = run.clock(row.rank), run.clock(0)  # type: ignore[attr-defined]
+    starts = [call.start for call in run.calls]
+    middle = (min(starts) + max(call.end for call in run.calls)) // 2 - START_NS
+    true = run.offset_ns(row.rank) + (clock.drift_ppb - first.drift_ppb) * 1e-9 * middle  # type: ignore[attr-defined]
+    drift = 0.0 if pd.isna(row.drift_ppm) else row.drift_ppm  # type: ignore[attr-defined]
+    return abs(row.offset_ns + drift * 1e-6 * middle - true)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("settings", "error_ns"),
+    [
+        (MpiSettings(seed=1, ranks=2, recorded="members"), 3_000),
+        (MpiSettings(seed=2, ranks=5), 3_500),
+        (MpiSettings(seed=3, ranks=8, ranks_per_node=2, recorded="ranges"), 90_000),
+        (MpiSettings(seed=4, ranks=4, recorded="unknown"), 90_000),
+        (MpiSettings(seed=5, ranks=4, slow=2, slow_ns=200_000), 3_500),
+        (replace(DRIFTING, seed=6), 6_000),
+        (MpiSettings(seed=7, ranks=24, ranks_per_node=4, steps=10), 40_000),
+    ],
+    ids=lambda value: f"{value.ranks}-{value.recorded}" if hasattr(value, "ranks") else "",
+)
+def test_offsets_are_inside_their_error_bars(
+    settings: MpiSettings, error_ns: int, tmp_path: Path
+) -> None:
+    run, table, found = placed(settings, tmp_path)
+    away = found[found["rank"] >= settings.ranks_per_node]
+    assert set(away["alignment"]) == {"MPI"}
+    assert len(away) == settings.ranks - settings.ranks_per_node
+    for row in away.itertuples():
+        assert row.residual_p95_ns == -row.residual_p05_ns
+        assert misplaced(run, row) <= row.residual_p95_ns <= error_ns
+        if any(settings.drift_ppb):
+            true = (run.clock(row.rank).drift_ppb - run.clock(0).drift_ppb) / 1000
+            assert row.drift_ppm == pytest.approx(true, abs=0.1)
+        else:
+            assert pd.isna(row.drift_ppm)
+    assert any("placed by MPI operations" in note for note in table.notes)
+    assert not any("only the wall clock" in note or "clock condition" in note
+                   for note in table.notes)  # fmt: skip
+
+
+def test_reports_of_one_host_keep_its_clock_and_violations_are_counted(tmp_path: Path) -> None:
+    run = simulate_mpi(MpiSettings(seed=8, ranks=2, ranks_per_node=2, steps=10))
+    for call in run.calls:  # rank 1 is half a millisecond late in its own report
+        if call.rank == 1:
+            call.start += 500_000
+            call.end += 500_000
+    table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)])
+    assert {row[7] for row in table.rows} == {"system clock"}
+    (note,) = (note for note in table.notes if "clock condition" in note)
+    assert "of 40 MPI operations" in note
+
+
+def test_ranges_are_matched_only_where_all_ranks_made_the_same_calls(tmp_path: Path) -> None:
+    run = simulate_mpi(MpiSettings(seed=9, ranks=3, recorded="ranges", steps=5))
+    cut = next(call for call in run.calls if call.rank == 1 and call.name == "MPI_Bcast")
+    run.calls.remove(cut)
+    table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)])
+    assert "MPI" not in {row[7] for row in table.rows}
+    assert any("1 MPI communicator could not" in note for note in table.notes)
+
+
+def test_ranges_of_a_job_that_divides_its_ranks_are_not_matched(tmp_path: Path) -> None:
+    run = simulate_mpi(MpiSettings(seed=9, ranks=2, recorded="ranges", steps=5))
+    run.calls += [replace(call, name="MPI_Comm_split") for call in run.calls if "Init" in call.name]
+    table = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)])
+    assert "MPI" not in {row[7] for row in table.rows}
+    assert any("tell communicators apart" in note for note in table.notes)
+
+
+def test_a_capture_that_ends_early_is_matched_up_to_there(tmp_path: Path) -> None:
+    run = simulate_mpi(MpiSettings(seed=10, ranks=3, steps=20))
+    last = max(call.end for call in run.calls)
+    run.calls = [call for call in run.calls if call.rank != 2 or call.end < last - 2_000_000]
+    found = nsightpy.ranks([str(path) for path in write_mpi_reports(run, tmp_path)]).to_pandas()
+    assert set(found["alignment"][1:]) == {"MPI"}
+    for row in found[1:].itertuples():
+        assert misplaced(run, row) <= row.residual_p95_ns
+
+
+def calls_of(*rows: tuple[int, str, int, int, int, int]) -> tuple[Frame, np.ndarray]:
+    """Calls (clock, name, start, end, peer, request) of two ranks of one communicator."""
+    frame = dict(Frame.blank(MPI_CALLS, len(rows)))
+    clock = np.asarray([row[0] for row in rows])
+    frame["name"] = Labels.of(row[1] for row in rows)
+    for place, name in ((2, "start_ns"), (3, "end_ns"), (4, "peer"), (5, "request")):
+        frame[name] = np.asarray([row[place] for row in rows], dtype=np.int64)
+    frame |= {"communicator_rank": clock, "communicator_id": Labels.constant("uid 1", len(rows))}
+    frame["tag"] = np.zeros(len(rows), dtype=np.int64)
+    return Frame(frame), clock
+
+
+def test_a_receive_ends_with_the_wait_for_its_request() -> None:
+    calls, clock = calls_of(
+        (0, "MPI_Send", 100, 120, 1, 0),
+        (0, "MPI_Isend", 300, 310, 1, 0),
+        (1, "MPI_Irecv", 10, 12, 0, 7),
+        (1, "MPI_Wait", 50, 130, -1, 7),
+        (1, "MPI_Irecv", 140, 141, 0, 7),
+        (1, "MPI_Waitall", 150, 333, -1, 7),
+    )
+    matched = matched_calls(calls, clock, [0, 1])
+    assert set(matched.kind.tolist()) == {MESSAGE}
+    assert matched.row[matched.exits].tolist() == [3, 5]
+    assert matched.posted[matched.exits].tolist() == [2, 4]
+    assert matched.row[matched.enters].tolist() == [0, 1]
+
+
+def test_messages_that_do_not_balance_are_not_matched() -> None:
+    calls, clock = calls_of(
+        (0, "MPI_Send", 100, 120, 1, 0),
+        (0, "MPI_Send", 300, 310, 1, 0),
+        (1, "MPI_Recv", 10, 122, 0, 0),
+        (1, "MPI_Recv", 130, 312, -1, 0),  # from any rank
+    )
+    assert matched_calls(calls, clock, [0, 1]).count == 0
+
+
+def test_bounds_reach_a_clock_through_a_third() -> None:
+    """Ranks 0 and 2 never meet; 1 is 1,000 ahead of 0, and 2 500 ahead of 1."""
+    meetings = [(0, 1, 0), (1, 2, 0), (0, 1, 1), (1, 2, 1)]
+    ahead, lines = (0, 1_000, 1_500), []
+    for number, (first, second, late) in enumerate(meetings):
+        base = 100_000 * number
+        for place, clock in enumerate((first, second)):
+            entered = base + (500 if place == late else 0) + ahead[clock]
+            lines.append((clock, entered, base + 520 + ahead[clock], f"{first}{second}"))
+    frame = dict(Frame.blank(MPI_CALLS, len(lines)))
+    frame["name"] = Labels.constant("MPI_Barrier", len(lines))
+    frame["start_ns"], frame["end_ns"] = (np.asarray([li[k] for li in lines]) for k in (1, 2))
+    frame["communicator_id"] = Labels.of(line[3] for line in lines)
+    clock = np.asarray([line[0] for line in lines])
+    calls = Frame(frame)
+    matched = matched_calls(calls, clock, [0, 1, 2])
+    conditions, _ = conditions_of(matched, clock, calls.ints("start_ns"), calls.ints("end_ns"))
+    found, first = intervals_of(conditions, 3)
+    assert first.tolist() == [0, 0, 0]
+    assert np.abs(found.middle - ahead).max() < 5.0
+    # 20 ns each way, and what the clocks may drift in between
+    assert found.error.tolist() == pytest.approx([0.0, 20.0, 40.0], abs=45.0)
+    assert found.operations.tolist() == [2, 4, 2]
