@@ -15,6 +15,7 @@ from simulator import Export
 
 from nsightpy.frames import SCHEMAS
 from nsightpy.reports.opening import open_report
+from tests.support.documents import without_keys
 from tests.support.reports import NSYS, ask, exports, needs_reports, select
 
 STATS = sorted(NSYS.glob("*.nsys-stats.txt"))
@@ -163,7 +164,7 @@ def test_metrics_over_ranges_say_how_many_samples_they_rest_on(tmp_path: Path) -
         export.gpu_metric(time, "SM Active", 99, gpu=1)
     export.write()
     found = rows("nvtx", tmp_path / "job.sqlite", "--metrics")
-    whole, step = found
+    whole, step = without_keys(found)
     assert (whole["range"], whole["samples"]) == ("(whole capture)", 40)
     wanted = [5, 6, 7, 10, 11]
     assert step == {

@@ -99,9 +99,10 @@ def test_the_command_line_copies_itself(job: Path) -> None:
         "p._Noting.Process = noted; main(sys.argv[1:])"
     )
     argv = [sys.executable, "-c", code, "kernels", str(job), "--jobs", "2"]
+    argv += ["--format", "csv"]
     ran = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=True)
     assert ran.stderr.count("ForkProcess") == 2
-    assert "Total Time" in ran.stdout
+    assert "Time (%)" in ran.stdout
 
 
 def test_a_script_needs_no_guard(job: Path, tmp_path: Path) -> None:
