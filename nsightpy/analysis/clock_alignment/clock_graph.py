@@ -11,6 +11,8 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.clock_pairs import (
     KNOWN_GROUP,
+    SURE_SUPPORT,
+    SURE_TIE,
     Ends,
     Line,
     offset_between,
@@ -25,7 +27,6 @@ OTHER_STRIDES = 20
 FAILURES, DOUBTFUL = 8, 4
 # Ties this good are taken as they come, without a communicator with this support; of others the
 # best that are needed.
-SURE_TIE, SURE_SUPPORT = 0.8, 20.0
 # Ends agree within this many usual scatters.
 SCATTERS, LEAST_TOLERANCE_NS, MOST_TOLERANCE_NS = 6.0, 3_000, 50_000
 

@@ -39,10 +39,15 @@ BY_CHANCE, CERTAIN, SURE_OF_FEW = 0.3, 1.94, 0.75
 LEAST_SHARED = 4
 LEAST_SUPPORT = 4.2
 LEAST_FOR_DRIFT = 12
+# A guess that fits so many collectives is not looked for elsewhere; what fits as well beside it is
+# looked for so far away: collectives that follow each other evenly fit when shifted by one, too.
+SURE_TIE, SURE_SUPPORT, BESIDE_NS = 0.8, 20.0, 5_000_000
 # Lanes of one group are not so many times as long as each other.
 UNLIKE = 3
 MOST_DRIFT = 1e-4
-AMBIGUOUS = 0.85
+# Lines with nearly the score of the best, and not the same one, are rivals, unless what only one
+# of both explains speaks for the best by so many standard errors.
+AMBIGUOUS, SAME_NS, CLEAR = 0.85, 4 * TIGHT_NS, 3.0
 SURE = 0.6
 KNOWN_GROUP = -1
 _KEY_BITS = 62
@@ -94,7 +99,8 @@ class Line:
 def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line | None:
     """The line from clock a to clock b; None where the ends do not say, or not clearly.
 
-    A guess (ns) that fits beyond doubt is taken without a search.
+    A guess (ns) that fits beyond doubt is taken without a search; of lines that fit equally well
+    the one nearest to the last guess is taken, if it is by far.
     """
     shared = np.intersect1d(a.signatures, b.signatures)
     if len(shared) == 0:
@@ -112,11 +118,15 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
                 support = sum(_support(part, finder, line) for part in parts)
                 if best is None or support > best[0].support:
                     best = replace(line, support=support), own
-        if best is not None and best[0].support >= LEAST_SUPPORT:
+        if best is not None and _beyond_doubt(best[0]):
             break
     if best is None or (best[1].lanes[0] != KNOWN_GROUP and not _beyond_chance(*best)):
         return None
     return _grown(best[1], finder, best[0])
+
+
+def _beyond_doubt(line: Line) -> bool:
+    return line.score >= SURE_TIE and line.support >= SURE_SUPPORT
 
 
 def _lanes(ends: Ends) -> list[Ends]:
@@ -152,18 +162,24 @@ def _windows(a: Ends, b: Ends) -> list[int | None]:
 
 
 def _guessed_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
-    """The line of a guess that fits the ends of one lane beyond doubt."""
+    """The line of a guess that fits the ends of one lane, and better than what is beside it."""
     for window in _windows(a, b):
         block = _block(a, b, window)
-        if len(block) >= LEAST_SHARED:
-            found = _best_lines(block, finder, guesses, SURE)
-            if (
-                found
-                and found[0].score >= SURE
-                and found[0].score >= _least_score(a) + _background(block, finder)
-            ):
-                return found[0]
+        if len(block) < LEAST_SHARED:
+            continue
+        found = _best_lines(block, finder, guesses, SURE)
+        least = max(SURE, _least_score(a) + _background(block, finder))
+        if found and found[0].score >= least:
+            beside = _beside(block, b, found[0].offset_ns)
+            found = _best_lines(block, finder, [found[0].offset_ns, *beside], SURE)
+            return _clear_winner(found, least, _Evidence(block, finder, guesses[-1]))
     return None
+
+
+def _beside(block: Ends, b: Ends, offset: float) -> list[float]:
+    """Offsets near another one at which ends agree as well."""
+    moved = replace(block, times=block.times + round(offset))
+    return [offset + step for step in _candidates(moved, b, BESIDE_NS)]
 
 
 def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
@@ -176,7 +192,8 @@ def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -
         found = _best_lines(block, finder, offsets, _least_score(a))
         if not found or found[0].score < _least_score(a):
             continue
-        clear = _clear_winner(found, _least_score(a) + _background(block, finder))
+        least = _least_score(a) + _background(block, finder)
+        clear = _clear_winner(found, least, _Evidence(block, finder, guesses[-1]))
         if clear is not None:
             return clear
     return None
@@ -293,7 +310,13 @@ def _best_lines(
 
 def _agreement(distances: Floats, tight_ns: float = TIGHT_NS) -> Floats:
     """The share of distances that are small, as a weight: half at tight_ns."""
-    found: Floats = np.mean(1.0 / (1.0 + (distances / tight_ns) ** 2), axis=-1)
+    found: Floats = np.mean(_agreed(distances, tight_ns), axis=-1)
+    return found
+
+
+def _agreed(distances: Floats, tight_ns: float = TIGHT_NS) -> Floats:
+    """Whether each distance is small, as a weight: half at tight_ns."""
+    found: Floats = 1.0 / (1.0 + (distances / tight_ns) ** 2)
     return found
 
 
@@ -340,20 +363,44 @@ def _background(block: Ends, finder: _Nearest) -> float:
     return float(np.median(_agreement(finder.around(block, block.times + _PROBES_NS[:, None]))))
 
 
-def _clear_winner(found: Sequence[Line], threshold: float) -> Line | None:
-    """The best line, unless chance does as well; of equals the smallest, if by far the smallest."""
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The collectives that lines are compared by, and the offset (ns) that is likely."""
+
+    block: Ends
+    finder: _Nearest
+    likely_ns: float
+
+    def decides(self, best: Line, rival: Line) -> bool:
+        """Whether what only one of two lines explains speaks for the best of both.
+
+        A line shifted by one of many even intervals misses the last collective of each run alone.
+        """
+        agreed = [_agreed(self.finder.distances(self.block, line)) for line in (best, rival)]
+        steps = agreed[0] - agreed[1]
+        return float(steps.sum()) > CLEAR * float(np.sum(steps**2)) ** 0.5
+
+    def distance(self, line: Line) -> float:
+        """How far a line is from what is likely, ns."""
+        return abs(line.offset_ns - self.likely_ns)
+
+
+def _clear_winner(found: Sequence[Line], threshold: float, evidence: _Evidence) -> Line | None:
+    """The best line, unless chance does as well; of equals the likeliest, if by far."""
     best = found[0]
     if best.score < threshold:
         return None
     rivals = [
         line
         for line in found[1:]
-        if line.score > AMBIGUOUS * best.score and abs(line.offset_ns - best.offset_ns) > REACH_NS
+        if line.score > AMBIGUOUS * best.score
+        and abs(line.offset_ns - best.offset_ns) > SAME_NS
+        and not evidence.decides(best, line)
     ]
-    by_size = sorted([best, *rivals], key=lambda line: abs(line.offset_ns))
-    if rivals and abs(by_size[1].offset_ns) < 3 * abs(by_size[0].offset_ns):
+    nearest = sorted([best, *rivals], key=evidence.distance)
+    if rivals and evidence.distance(nearest[1]) < 3 * evidence.distance(nearest[0]):
         return None
-    return by_size[0]
+    return nearest[0]
 
 
 def _grown(a: Ends, finder: _Nearest, line: Line) -> Line:
