@@ -86,9 +86,9 @@ def iterations(
     unless the one before it is still running then. Sources: analysis.iterations. `nvtx` names the
     range whose instances are the iterations; where it has one instance only, iterations are
     looked for inside it. phase: warm-up, steady, or edge (cut off where the profiler began or
-    stopped). Iterations are those of the whole report by their numbers; from_time and
-    to_time leave those that are mostly between them, whole. Starts are moments on the clock that all ranks share. Notes say the spread and what
-    grew in slow iterations.
+    stopped). Iterations are those of the whole report, by their numbers; from_time and to_time
+    leave those that are mostly between them, whole. Starts are moments on the clock that all
+    ranks share. Notes say the spread and what grew in slow iterations.
     """
     request = Request.of(reports, **common)
     work = partial(_find, communication=tuple(communication), scope=request.scope)

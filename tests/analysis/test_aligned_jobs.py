@@ -14,7 +14,8 @@ from simulator.collective_logs import CollectiveJob, simulate_logs
 
 from nsightpy.analysis.clock_alignment import clock_graph
 from nsightpy.analysis.clock_alignment.alignment import align
-from nsightpy.analysis.clock_alignment.clock_pairs import Line, offset_between
+from nsightpy.analysis.clock_alignment.clock_ends import Line
+from nsightpy.analysis.clock_alignment.clock_pairs import offset_between
 from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES, SYSTEM_CLOCK, WALL_CLOCK
 from nsightpy.analysis.clock_alignment.log_sample import sample_of
 

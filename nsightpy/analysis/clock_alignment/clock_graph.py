@@ -9,12 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from nsightpy.analysis.clock_alignment.clock_ends import Ends, Line
 from nsightpy.analysis.clock_alignment.clock_pairs import (
     KNOWN_GROUP,
     SURE_SUPPORT,
     SURE_TIE,
-    Ends,
-    Line,
     offset_between,
 )
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask

@@ -14,14 +14,19 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsightpy.analysis.collectives.log import Codes
+from nsightpy.analysis.clock_alignment.clock_ends import (
+    TIGHT_NS,
+    Ends,
+    Line,
+    Nearest,
+    agreed,
+    agreement,
+)
 from nsightpy.frames import Floats, Ints
 
 WINDOWS_NS = (200_000_000, 10_000_000_000, None)
 BINS_NS = (16_000, 256_000)
-TIGHT_NS = 2_000.0
 REACH_NS = 60_000
 # A block is long enough to be unlike any other, and too short for drift to blur it.
 BLOCK, LEAST_BLOCK, BLOCK_NS = 400, 24, 2_000_000_000
@@ -50,50 +55,9 @@ MOST_DRIFT = 1e-4
 AMBIGUOUS, SAME_NS, CLEAR = 0.85, 4 * TIGHT_NS, 3.0
 SURE = 0.6
 KNOWN_GROUP = -1
-_KEY_BITS = 62
 _PROBES_NS = np.asarray(
     (-83_123_457.0, -31_415_927.0, -7_654_321.0, 5_555_557.0, 27_182_819.0, 71_234_567.0)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """The ends of one clock's synchronising collectives, ascending, and their signatures.
-
-    `signatures` are codes of communicator and operation, the same on all ranks; `lanes` distinguish
-    what may belong to different groups: -1 where the communicator is known, else streams of
-    the clock.
-    """
-
-    times: Ints
-    signatures: Codes
-    lanes: Codes
-
-    def take(self, rows: NDArray[np.bool_] | slice) -> Ends:
-        return Ends(self.times[rows], self.signatures[rows], self.lanes[rows])
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Clock b minus clock a: offset_ns at time center_ns of clock a, growing by drift (ns per ns).
-
-    `score` is the share of a's collectives that agree, as a weight from 0 to 1, `support` their
-    number over all lanes that agree, `scatter_ns` how far those that do are apart (median).
-    """
-
-    offset_ns: float
-    drift: float
-    center_ns: int
-    score: float = 0.0
-    support: float = 0.0
-    scatter_ns: float = 0.0
-
-    def at(self, times: Ints) -> Floats:
-        """The offset at times of clock a."""
-        return (self.offset_ns + self.drift * (times - self.center_ns)).astype(np.float64)
 
 
 def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line | None:
@@ -107,7 +71,7 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
         return None
     a, b = a.take(np.isin(a.signatures, shared)), b.take(np.isin(b.signatures, shared))
     parts = _lanes(a)
-    finder, alone = _Nearest(b), [(one, _Nearest(one)) for one in _lanes(b)]
+    finder, alone = Nearest(b), [(one, Nearest(one)) for one in _lanes(b)]
     best: tuple[Line, Ends] | None = None
     for search in (_guessed_offset, _lane_offset):
         for own, (other, near) in product(parts, alone):
@@ -144,7 +108,7 @@ def _beyond_chance(line: Line, lane: Ends) -> bool:
     return line.support >= LEAST_SUPPORT and line.score >= max(least, LEAST_SCORE_OF_STREAM)
 
 
-def _support(lane: Ends, finder: _Nearest, line: Line) -> float:
+def _support(lane: Ends, finder: Nearest, line: Line) -> float:
     """How many collectives of a lane a line explains, if it explains the lane at all."""
     score = _score(lane.take(slice(None, None, max(1, len(lane) // GROWN))), finder, line)
     return score * len(lane) if score >= LEAST_SCORE_OF_STREAM else 0.0
@@ -161,7 +125,7 @@ def _windows(a: Ends, b: Ends) -> list[int | None]:
     return [*shorter, None]
 
 
-def _guessed_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
+def _guessed_offset(a: Ends, b: Ends, finder: Nearest, guesses: Sequence[float]) -> Line | None:
     """The line of a guess that fits the ends of one lane, and better than what is beside it."""
     for window in _windows(a, b):
         block = _block(a, b, window)
@@ -182,7 +146,7 @@ def _beside(block: Ends, b: Ends, offset: float) -> list[float]:
     return [offset + step for step in _candidates(moved, b, BESIDE_NS)]
 
 
-def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
+def _lane_offset(a: Ends, b: Ends, finder: Nearest, guesses: Sequence[float]) -> Line | None:
     """The line through the ends of one lane."""
     for window in _windows(a, b):
         block = _block(a, b, window)
@@ -248,47 +212,8 @@ def _differences(block: Ends, b: Ends, window: int | None) -> Iterator[Ints]:
         yield theirs[place] - np.repeat(mine, counts)
 
 
-class _Nearest:
-    """Finds, for times of one signature, the nearest end of clock b of the same one.
-
-    All are searched at once: a key holds the signature's place above the bits of the time.
-    """
-
-    def __init__(self, b: Ends) -> None:
-        order = np.argsort(b.signatures, kind="stable")
-        self._signatures, first, counts = np.unique(
-            b.signatures[order], return_index=True, return_counts=True
-        )
-        self._first, self._last = first, first + counts - 1
-        self._ends = b.times[order]
-        self._low, self._high = int(b.times[0]), int(b.times[-1])
-        self._bits = (self._high - self._low).bit_length()
-        # of very long captures with very many signatures the last bits are not needed
-        self._spared = max(0, self._bits + len(first).bit_length() - _KEY_BITS)
-        self._keys = self._key(np.repeat(np.arange(len(first)), counts), self._ends)
-
-    def _key(self, code: Ints, times: Ints) -> Ints:
-        since = np.clip(times, self._low, self._high) - self._low
-        return (code << (self._bits - self._spared)) + (since >> self._spared)
-
-    def distances(self, a: Ends, line: Line) -> Floats:
-        """Nearest end minus where the line says it should be, in ns; infinite without any."""
-        return self.around(a, a.times + line.at(a.times))
-
-    def around(self, a: Ends, wanted: Floats) -> Floats:
-        """Nearest end minus wanted times; those of a's collectives along the last axis."""
-        code = np.minimum(
-            np.searchsorted(self._signatures, a.signatures), len(self._signatures) - 1
-        )
-        place = np.searchsorted(self._keys, self._key(code, np.ceil(wanted).astype(np.int64)))
-        after = self._ends[np.minimum(place, self._last[code])] - wanted
-        before = self._ends[np.maximum(place - 1, self._first[code])] - wanted
-        nearest = np.where(np.abs(before) < np.abs(after), before, after)
-        return np.where(self._signatures[code] == a.signatures, nearest, np.inf)
-
-
 def _best_lines(
-    block: Ends, finder: _Nearest, offsets: Sequence[float], least: float = 0.0
+    block: Ends, finder: Nearest, offsets: Sequence[float], least: float = 0.0
 ) -> list[Line]:
     """Lines through some offsets, the best of a block first; none that falls short of `least`.
 
@@ -301,26 +226,14 @@ def _best_lines(
     middle = ordered[np.arange(len(rough)), np.maximum(near.sum(axis=1) - 1, 0) // 2]
     middle = np.where(np.isfinite(middle), middle, 0.0)
     blur = USUAL_DRIFT * float(block.times[-1] - block.times[0]) / 2
-    scores = _agreement(distances - middle[:, None], TIGHT_NS + blur)
+    scores = agreement(distances - middle[:, None], TIGHT_NS + blur)
     best = np.argsort(-scores, kind="stable")[:FINALISTS]
     best = best[scores[best] >= FIRST_SIGHT * least]
     lines = [_judged(block, finder, offset) for offset in (rough + middle)[best].tolist()]
     return sorted(lines, key=lambda one: -one.score)
 
 
-def _agreement(distances: Floats, tight_ns: float = TIGHT_NS) -> Floats:
-    """The share of distances that are small, as a weight: half at tight_ns."""
-    found: Floats = np.mean(_agreed(distances, tight_ns), axis=-1)
-    return found
-
-
-def _agreed(distances: Floats, tight_ns: float = TIGHT_NS) -> Floats:
-    """Whether each distance is small, as a weight: half at tight_ns."""
-    found: Floats = 1.0 / (1.0 + (distances / tight_ns) ** 2)
-    return found
-
-
-def _judged(block: Ends, finder: _Nearest, offset: float) -> Line:
+def _judged(block: Ends, finder: Nearest, offset: float) -> Line:
     """How well an offset fits a block, after a small correction of offset and drift."""
     line = Line(offset, 0.0, int(block.times[len(block) // 2]))
     for _ in range(3):
@@ -332,9 +245,9 @@ def _judged(block: Ends, finder: _Nearest, offset: float) -> Line:
     return replace(line, score=_score(block, finder, line))
 
 
-def _score(block: Ends, finder: _Nearest, line: Line) -> float:
+def _score(block: Ends, finder: Nearest, line: Line) -> float:
     """The share of the block that fits the line."""
-    return float(_agreement(finder.distances(block, line)))
+    return float(agreement(finder.distances(block, line)))
 
 
 def _corrected(line: Line, times: Ints, distances: Floats) -> Line:
@@ -358,9 +271,9 @@ def _slope(times: Ints, distances: Floats) -> float:
     return rise / span if span > 0 and abs(rise) > 8.0 * scatter / third**0.5 else 0.0
 
 
-def _background(block: Ends, finder: _Nearest) -> float:
+def _background(block: Ends, finder: Nearest) -> float:
     """The score that any offset reaches by chance."""
-    return float(np.median(_agreement(finder.around(block, block.times + _PROBES_NS[:, None]))))
+    return float(np.median(agreement(finder.around(block, block.times + _PROBES_NS[:, None]))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +281,7 @@ class _Evidence:
     """The collectives that lines are compared by, and the offset (ns) that is likely."""
 
     block: Ends
-    finder: _Nearest
+    finder: Nearest
     likely_ns: float
 
     def decides(self, best: Line, rival: Line) -> bool:
@@ -376,9 +289,10 @@ class _Evidence:
 
         A line shifted by one of many even intervals misses the last collective of each run alone.
         """
-        agreed = [_agreed(self.finder.distances(self.block, line)) for line in (best, rival)]
-        steps = agreed[0] - agreed[1]
-        return float(steps.sum()) > CLEAR * float(np.sum(steps**2)) ** 0.5
+        distances = (self.finder.distances(self.block, line) for line in (best, rival))
+        agreed_best, agreed_rival = (agreed(one) for one in distances)
+        steps = agreed_best - agreed_rival
+        return bool(steps.sum() > CLEAR * np.sqrt(np.sum(steps**2)))
 
     def distance(self, line: Line) -> float:
         """How far a line is from what is likely, ns."""
@@ -403,7 +317,7 @@ def _clear_winner(found: Sequence[Line], threshold: float, evidence: _Evidence) 
     return nearest[0]
 
 
-def _grown(a: Ends, finder: _Nearest, line: Line) -> Line:
+def _grown(a: Ends, finder: Nearest, line: Line) -> Line:
     """The line carried from the block to the whole capture, in steps that drift cannot outrun."""
     center = int(np.searchsorted(a.times, line.center_ns))
     reach = BLOCK // 2
