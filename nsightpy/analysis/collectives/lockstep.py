@@ -22,12 +22,9 @@ from nsightpy.frames import Floats, Ints
 MOST_SHARED, LEAST_ENDS, PRESENT = 64, 24, 0.6
 # Ends that are so many times further apart than usual agree by chance.
 UNUSUAL = 4.0
-# Several groups must explain the ends better than one: the more so the fewer collectives there
-# are. The worst part does not count: who came last may not be captured.
+# Several groups must explain the ends better than one, or one better than several: the more so the
+# fewer collectives there are. The worst part does not count: who came last may not be captured.
 BEYOND_CHANCE, COUNTED = 0.7, 0.75
-# One group must explain them this much better than several before it is sure; that no other layout
-# is better shows it already, where so many are tried.
-SURELY_ONE = 0.3
 
 Labels = NDArray[np.int64]
 
@@ -107,15 +104,16 @@ def groups_among(
     usual = spread <= UNUSUAL * np.median(spread)
     starts, ends = starts[:, usual], ends[:, usual]
     rest = _unexplained(starts, ends, together)
-    as_one, chance = _misfit(rest), ends.shape[1] ** -0.5
+    as_one = _misfit(rest)
     best, least = together, math.inf
     for labels in _layouts(positions, world):
         misfit = _misfit_of(labels, starts, ends, rest)
         if misfit < least:
             best, least = labels, misfit
-    if least < (1.0 - BEYOND_CHANCE * chance) * as_one:
+    clearly = 1.0 - BEYOND_CHANCE * ends.shape[1] ** -0.5
+    if least < clearly * as_one:
         return Grouping(best)
-    return Grouping(together) if as_one < (1.0 - SURELY_ONE * chance) * least else undecided
+    return Grouping(together) if as_one < clearly * least else undecided
 
 
 def _misfit_of(labels: Labels, starts: Floats, ends: Floats, as_one: Floats) -> float:
