@@ -83,6 +83,24 @@ def test_few_collectives_tell_nothing() -> None:
     assert not found.sure
 
 
+def test_what_ends_do_not_decide_other_operations_do() -> None:
+    labels = np.asarray([0, 1, 0, 1])
+    starts, ends = _job(labels.tolist(), 2, 1)
+    found = groups_among(starts, ends, np.arange(4), 4, labels)
+    assert found.sure
+    assert _same(found.labels.tolist(), labels.tolist())
+
+
+def test_what_ends_decide_stays() -> None:
+    """Other operations on the streams have other groups."""
+    starts, ends = _job([0, 0, 1, 1], 40, 1)
+    found = groups_among(starts, ends, np.arange(4), 4, np.asarray([0, 1, 0, 1]))
+    assert found.labels.tolist() == [0, 0, 1, 1]
+    starts, ends = _job([0, 0, 0, 0], 40, 1)
+    found = groups_among(starts, ends, np.arange(4), 4, np.asarray([0, 1, 0, 1]))
+    assert (found.labels.tolist(), found.sure) == ([0, 0, 0, 0], True)
+
+
 def test_lanes_come_back_as_they_were_named() -> None:
     labels = [0, 1, 0, 1]
     starts, ends = _job(labels, 40, 2)
