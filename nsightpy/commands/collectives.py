@@ -96,7 +96,7 @@ def _notes(found: Sequence[GroupedCollective], alignment: Alignment, names: Unit
         *_slower_groups(found, names),
         *_size_notes(found),
         *_missing_notes(found, names),
-        *_doubtful_note(alignment, names),
+        *doubtful_note(alignment, names),
         *_unmatched_note(alignment),
     ]
 
@@ -178,7 +178,7 @@ def _missing_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list
     return [Abstention(reason, "Profile every rank of the job and give all reports.")]
 
 
-def _doubtful_note(alignment: Alignment, names: UnitNames) -> list[str]:
+def doubtful_note(alignment: Alignment, names: UnitNames) -> list[str]:
     """Which groups are not known."""
     ledger = alignment.ledger
     shown = np.unique(ledger.communicator[ledger.shown & alignment.instances.matched]).tolist()

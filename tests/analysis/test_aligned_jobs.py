@@ -18,6 +18,8 @@ from nsightpy.analysis.clock_alignment.clock_ends import Line
 from nsightpy.analysis.clock_alignment.clock_pairs import offset_between
 from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES, SYSTEM_CLOCK, WALL_CLOCK
 from nsightpy.analysis.clock_alignment.log_sample import sample_of
+from nsightpy.commands.collectives import doubtful_note
+from nsightpy.query.rank_alignment import UnitNames
 
 MOSTLY_DATA = {"layers": 1, "buckets": 1, "iterations": 15, "microbatches": 1, "sharded": 6}
 JOBS = {
@@ -83,6 +85,17 @@ def test_groups_that_nothing_tells_are_said_to_be_doubtful() -> None:
             assert all(one.doubtful for one in bad)
             wrong += len(bad)
     assert wrong
+
+
+def test_the_reader_is_told_which_groups_are_not_known() -> None:
+    job = CollectiveJob(tensor_sums=False, layers=1, buckets=1, data=8, payload=False, seed=1)
+    logs = simulate_logs(job)
+    alignment = align(logs.clocks, logs.logs)
+    names = UnitNames.of(alignment)
+    doubtful = {one.ranks for one in alignment.ledger.communicators if one.doubtful}
+    assert doubtful
+    (note,) = doubtful_note(alignment, names)
+    assert note.startswith("Groups are not known in " + "; ".join(map(names.group, doubtful)))
 
 
 def test_sends_alone_are_no_group() -> None:
