@@ -144,6 +144,7 @@ def _notes(found: Sequence[GroupedCollective], alignment: Alignment, names: Unit
         *_slower_groups(found, names),
         *_size_notes(found),
         *_missing_notes(found, names),
+        *doubtful_note(alignment, names),
         *_unmatched_note(alignment),
     ]
 
@@ -223,6 +224,22 @@ def _missing_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list
     )
     reason = f"Not all ranks of every group were captured ({shown}): their arrivals are unknown."
     return [Abstention(reason, "Profile every rank of the job and give all reports.")]
+
+
+def doubtful_note(alignment: Alignment, names: UnitNames) -> list[str]:
+    """Which groups are not known."""
+    ledger = alignment.ledger
+    shown = np.unique(ledger.communicator[ledger.shown & alignment.instances.matched]).tolist()
+    seen = [ledger.communicators[place] for place in shown]
+    several = list(dict.fromkeys(names.group(one.ranks, 0) for one in seen if one.doubtful))
+    if not several:
+        return []
+    listed = "; ".join(several[:MOST_NOTES])
+    reason = (
+        f"Groups are not known in {listed}: their collectives end as those of one group and of "
+        "several would, and are shown as one group's."
+    )
+    return [Abstention(reason, "NCCL's NVTX payload names the groups.")]
 
 
 def _unmatched_note(alignment: Alignment) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
@@ -86,8 +86,9 @@ def iterations(
     unless the one before it is still running then. Sources: analysis.iterations. `nvtx` names the
     range whose instances are the iterations; where it has one instance only, iterations are
     looked for inside it. phase: warm-up, steady, or edge (cut off where the profiler began or
-    stopped). Starts are moments on the clock that all ranks share. Notes say the spread and what
-    grew in slow iterations.
+    stopped). Iterations are those of the whole report, by their numbers; from_time and to_time
+    leave those that are mostly between them, whole. Starts are moments on the clock that all
+    ranks share. Notes say the spread and what grew in slow iterations.
     """
     request = Request.of(reports, **common)
     work = partial(_find, communication=tuple(communication), scope=request.scope)
@@ -107,14 +108,17 @@ def iterations(
 
 def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
     devices, why = [], []
-    for pid, one in find_in_report(report, scope).items():
-        found = one.iterations
+    whole = replace(scope, from_ns=None, to_ns=None)
+    for pid, one in find_in_report(report, whole).items():
         rank = report.rank_of(pid)[0]
-        if not len(found):
-            why += [(rank, note) for note in found.notes]
+        if not len(one.iterations):
+            why += [(rank, note) for note in one.iterations.notes]
             continue
-        chosen = scope.iteration
-        shown = np.arange(len(found)) if chosen is None else places_in(found, chosen)
+        found, shown = _between(one.iterations, *scope.bounds(report))
+        if not len(shown):
+            why.append((rank, f"none of its {len(found)} iterations is in the wanted time."))
+        if scope.iteration is not None:
+            shown = np.intersect1d(shown, places_in(found, scope.iteration))
         own = (one.kernels, one.operations, one.graphs)
         for _, device in sorted({place for frame in own for place in places_of(frame)}):
             kernels, copies, traces = (_on(frame, device) for frame in own)
@@ -123,6 +127,22 @@ def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope)
             slow = tuple(slow_iterations(found, budgets, kernels))
             devices.append(DeviceIterations(rank, pid, device, found, budgets, slow, shown))
     return _Part(devices, why)
+
+
+def _between(found: Iterations, low: int | None, high: int | None) -> tuple[Iterations, Ints]:
+    """The iterations of a stretch of time (ns; None: no bound), and their places.
+
+    They have half of their time in it, or it has half of its time in them: a printed moment is
+    rounded. The others keep their place, and have no phase: nothing counts them.
+    """
+    if low is None and high is None:
+        return found, np.arange(len(found))
+    first = int(found.start.min()) if low is None else low
+    last = int(found.end.max()) if high is None else high
+    shared = np.minimum(found.end, last) - np.maximum(found.start, first)
+    inside = (shared > 0) & (2 * shared >= np.minimum(found.duration, last - first))
+    phase = (one if there else "" for one, there in zip(found.phase, inside, strict=True))
+    return replace(found, phase=tuple(phase)), np.flatnonzero(inside)
 
 
 def _on(frame: Frame, device: int) -> Frame:

@@ -14,9 +14,12 @@ from simulator.collective_logs import CollectiveJob, simulate_logs
 
 from nsightpy.analysis.clock_alignment import clock_graph
 from nsightpy.analysis.clock_alignment.alignment import align
-from nsightpy.analysis.clock_alignment.clock_pairs import Line, offset_between
+from nsightpy.analysis.clock_alignment.clock_ends import Line
+from nsightpy.analysis.clock_alignment.clock_pairs import offset_between
 from nsightpy.analysis.clock_alignment.clocks import COLLECTIVES, SYSTEM_CLOCK, WALL_CLOCK
 from nsightpy.analysis.clock_alignment.log_sample import sample_of
+from nsightpy.commands.collectives import doubtful_note
+from nsightpy.query.rank_alignment import UnitNames
 
 MOSTLY_DATA = {"layers": 1, "buckets": 1, "iterations": 15, "microbatches": 1, "sharded": 6}
 JOBS = {
@@ -40,6 +43,67 @@ def test_what_a_job_joins_is_one_within_a_microsecond(name: str, payload: bool, 
     assert {fit.method for fit in alignment.fits} == {COLLECTIVES}
     assert not alignment.notes
     assert logs.worst_ns(alignment.fits) < 1_000
+
+
+@pytest.mark.parametrize(
+    ("job", "seed"),
+    [
+        (CollectiveJob(**MOSTLY_DATA), 10),
+        (CollectiveJob(**MOSTLY_DATA), 19),
+        (CollectiveJob(tensor=1, data=8, world_sums=True, iterations=8, ranks_per_host=2), 4),
+    ],
+    ids=["hosts 44 us apart, gathers each 59 us", "the same", "sums that follow others"],
+)
+def test_a_shift_by_one_collective_is_no_alignment(job: CollectiveJob, seed: int) -> None:
+    """Near the wall clock all but the last of each run agree as well, of two groups even all."""
+    logs = simulate_logs(replace(job, payload=False, seed=seed))
+    alignment = align(logs.clocks, logs.logs)
+    assert not alignment.notes
+    assert logs.worst_ns(alignment.fits) < 1_000
+
+
+@pytest.mark.parametrize("seed", [4, 7])
+def test_groups_that_ends_do_not_tell_are_those_of_their_streams(seed: int) -> None:
+    """A sum of both data groups ends as one would; the gathers beside it show them."""
+    logs = simulate_logs(replace(CollectiveJob(**MOSTLY_DATA), payload=False, seed=seed))
+    found = align(logs.clocks, logs.logs).ledger.communicators
+    assert {one.ranks for one in found} == logs.groups
+    assert not any(one.doubtful for one in found)
+
+
+def test_groups_that_nothing_tells_are_said_to_be_doubtful() -> None:
+    """Three layouts of sums alone, with few iterations: whatever is wrong is doubtful."""
+    wrong = 0
+    for pipeline, data in ((1, 8), (2, 2), (1, 4)):
+        job = CollectiveJob(
+            tensor_sums=False, layers=1, buckets=1, data=data, pipeline=pipeline, payload=False
+        )
+        for seed in range(1, 5):
+            logs = simulate_logs(replace(job, seed=seed))
+            found = align(logs.clocks, logs.logs).ledger.communicators
+            bad = [one for one in found if one.ranks not in logs.groups]
+            assert all(one.doubtful for one in bad)
+            wrong += len(bad)
+    assert wrong
+
+
+def test_the_reader_is_told_which_groups_are_not_known() -> None:
+    job = CollectiveJob(tensor_sums=False, layers=1, buckets=1, data=8, payload=False, seed=1)
+    logs = simulate_logs(job)
+    alignment = align(logs.clocks, logs.logs)
+    names = UnitNames.of(alignment)
+    doubtful = {one.ranks for one in alignment.ledger.communicators if one.doubtful}
+    assert doubtful
+    (note,) = doubtful_note(alignment, names)
+    assert note.startswith("Groups are not known in " + "; ".join(map(names.group, doubtful)))
+
+
+def test_sends_alone_are_no_group() -> None:
+    logs = simulate_logs(CollectiveJob(data=2, pipeline=2, iterations=8, payload=False))
+    ledger = align(logs.clocks, logs.logs).ledger
+    sends = [place for place, one in enumerate(ledger.signatures) if one.operation == "Send"]
+    assert len(sends) == 1
+    assert (ledger.communicator[ledger.signature == sends[0]] == -1).all()
 
 
 @pytest.mark.parametrize("payload", [True, False])

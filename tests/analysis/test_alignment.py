@@ -12,7 +12,8 @@ import pytest
 from simulator import PRESETS, TrainingJob
 
 from nsightpy.analysis.clock_alignment.alignment import align as align_logs
-from nsightpy.analysis.clock_alignment.clock_pairs import Ends, offset_between
+from nsightpy.analysis.clock_alignment.clock_ends import Ends
+from nsightpy.analysis.clock_alignment.clock_pairs import offset_between
 from nsightpy.analysis.clock_alignment.clocks import (
     COLLECTIVES,
     ONE_SESSION,

@@ -40,7 +40,8 @@ def test_groups_of_a_grid(name: str, seed: int) -> None:
     labels = GRIDS[name]
     starts, ends = _job(labels, 24, seed)
     found = groups_among(starts, ends, np.arange(len(labels)), len(labels))
-    assert _same(found.tolist(), labels)
+    assert _same(found.labels.tolist(), labels)
+    assert found.sure
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -48,13 +49,13 @@ def test_groups_of_a_grid(name: str, seed: int) -> None:
 @pytest.mark.parametrize("times", [4, 16])
 def test_one_group_stays_one(lanes: int, times: int, seed: int) -> None:
     starts, ends = _job([0] * lanes, times, seed)
-    assert not groups_among(starts, ends, np.arange(lanes), lanes).any()
+    assert not groups_among(starts, ends, np.arange(lanes), lanes).labels.any()
 
 
 def test_one_group_stays_one_where_nodes_leave_apart() -> None:
     starts, ends = _job([0] * 8, 32, 3)
     ends[4:] += np.random.default_rng(4).normal(0.0, 5_000.0, 32)
-    assert not groups_among(starts, ends, np.arange(8), 8).any()
+    assert not groups_among(starts, ends, np.arange(8), 8).labels.any()
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -63,7 +64,7 @@ def test_ranks_that_were_not_captured(seed: int) -> None:
     starts, ends = _job(labels, 48, seed)
     there = np.asarray([position for position in range(12) if position != 6])
     found = groups_among(starts[there], ends[there], there, 12)
-    assert _same(found.tolist(), [labels[position] for position in there])
+    assert _same(found.labels.tolist(), [labels[position] for position in there])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -72,12 +73,32 @@ def test_instances_that_are_missing(seed: int) -> None:
     starts, ends = _job(labels, 64, seed)
     lost = np.random.default_rng(seed).random(starts.shape) < 0.1
     starts[lost] = ends[lost] = np.nan
-    assert _same(groups_among(starts, ends, np.arange(6), 6).tolist(), labels)
+    assert _same(groups_among(starts, ends, np.arange(6), 6).labels.tolist(), labels)
 
 
 def test_few_collectives_tell_nothing() -> None:
     starts, ends = _job([0, 1, 0, 1], 2, 1)
-    assert not groups_among(starts, ends, np.arange(4), 4).any()
+    found = groups_among(starts, ends, np.arange(4), 4)
+    assert not found.labels.any()
+    assert not found.sure
+
+
+def test_what_ends_do_not_decide_other_operations_do() -> None:
+    labels = np.asarray([0, 1, 0, 1])
+    starts, ends = _job(labels.tolist(), 2, 1)
+    found = groups_among(starts, ends, np.arange(4), 4, labels)
+    assert found.sure
+    assert _same(found.labels.tolist(), labels.tolist())
+
+
+def test_what_ends_decide_stays() -> None:
+    """Other operations on the streams have other groups."""
+    starts, ends = _job([0, 0, 1, 1], 40, 1)
+    found = groups_among(starts, ends, np.arange(4), 4, np.asarray([0, 1, 0, 1]))
+    assert found.labels.tolist() == [0, 0, 1, 1]
+    starts, ends = _job([0, 0, 0, 0], 40, 1)
+    found = groups_among(starts, ends, np.arange(4), 4, np.asarray([0, 1, 0, 1]))
+    assert (found.labels.tolist(), found.sure) == ([0, 0, 0, 0], True)
 
 
 def test_lanes_come_back_as_they_were_named() -> None:
@@ -89,5 +110,5 @@ def test_lanes_come_back_as_they_were_named() -> None:
     begun, ended = ((times + period).ravel().astype(np.int64) for times in (starts, ends))
     order = np.argsort(ended)
     view = Lanes(begun[order], ended[order], lanes[order], positions, 4)
-    assert apart(view, [5, 7, 8, 9], 20_000) == [[7, 9], [5, 8]]
-    assert apart(view, [7, 9], 20_000) == [[7, 9]]
+    assert apart(view, [5, 7, 8, 9], 20_000) == ([[7, 9], [5, 8]], True)
+    assert apart(view, [7, 9], 20_000) == ([[7, 9]], True)

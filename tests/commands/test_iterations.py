@@ -392,6 +392,32 @@ def test_slow_iterations_are_named_with_what_grew() -> None:
     )
 
 
+def test_a_stretch_of_time_leaves_its_iterations_with_their_numbers() -> None:
+    """Moments as the table prints them, rounded."""
+    job = SAMPLES / "training_4rank"
+    every = {(row["rank"], row["iteration"]): row for row in rows("iterations", job)}
+    found = rows("iterations", job, "--from", "566.284ms", "--to", "592.006ms")
+    assert [(row["rank"], row["iteration"]) for row in found] == [
+        (rank, number) for rank in range(4) for number in (3, 4)
+    ]
+    assert all(row == every[row["rank"], row["iteration"]] for row in found)
+    table = iterations(job, from_time="566.284ms", to_time="592.006ms", rank=0)
+    assert table.notes[0].startswith("rank 0: 2 steady iterations by")
+    (within,) = rows("iterations", job, "--rank", "0", "--from", "595ms", "--to", "596ms")
+    assert within == every[0, 5]
+    assert rows("iterations", job, "--from", "598ms", "--iteration", "5-6", "--rank", "1") == [
+        every[1, 5],
+        every[1, 6],
+    ]
+
+
+def test_a_stretch_of_time_without_iterations_says_so() -> None:
+    table = iterations(SAMPLES / "training_4rank" / "train_rank0.sqlite", from_time="4s")
+    assert not table.rows
+    assert "none of its 8 iterations is in the wanted time." in table.notes
+    assert not any("steady iterations" in note for note in table.notes)
+
+
 def test_iterations_of_a_report_by_process() -> None:
     report = open_report(SAMPLES / "training_4rank" / "train_rank0.sqlite")
     (one,) = find_in_report(report).values()

@@ -9,10 +9,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from nsightpy.analysis.clock_alignment.clock_ends import Ends, Line
 from nsightpy.analysis.clock_alignment.clock_pairs import (
     KNOWN_GROUP,
-    Ends,
-    Line,
+    SURE_SUPPORT,
+    SURE_TIE,
     offset_between,
 )
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Ledger, Mask
@@ -25,7 +26,6 @@ OTHER_STRIDES = 20
 FAILURES, DOUBTFUL = 8, 4
 # Ties this good are taken as they come, without a communicator with this support; of others the
 # best that are needed.
-SURE_TIE, SURE_SUPPORT = 0.8, 20.0
 # Ends agree within this many usual scatters.
 SCATTERS, LEAST_TOLERANCE_NS, MOST_TOLERANCE_NS = 6.0, 3_000, 50_000
 

@@ -14,14 +14,19 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
-from nsightpy.analysis.collectives.log import Codes
+from nsightpy.analysis.clock_alignment.clock_ends import (
+    TIGHT_NS,
+    Ends,
+    Line,
+    Nearest,
+    agreed,
+    agreement,
+)
 from nsightpy.frames import Floats, Ints
 
 WINDOWS_NS = (200_000_000, 10_000_000_000, None)
 BINS_NS = (16_000, 256_000)
-TIGHT_NS = 2_000.0
 REACH_NS = 60_000
 # A block is long enough to be unlike any other, and too short for drift to blur it.
 BLOCK, LEAST_BLOCK, BLOCK_NS = 400, 24, 2_000_000_000
@@ -39,69 +44,34 @@ BY_CHANCE, CERTAIN, SURE_OF_FEW = 0.3, 1.94, 0.75
 LEAST_SHARED = 4
 LEAST_SUPPORT = 4.2
 LEAST_FOR_DRIFT = 12
+# A guess that fits so many collectives is not looked for elsewhere; what fits as well beside it is
+# looked for so far away: collectives that follow each other evenly fit when shifted by one, too.
+SURE_TIE, SURE_SUPPORT, BESIDE_NS = 0.8, 20.0, 5_000_000
 # Lanes of one group are not so many times as long as each other.
 UNLIKE = 3
 MOST_DRIFT = 1e-4
-AMBIGUOUS = 0.85
+# Lines with nearly the score of the best, and not the same one, are rivals, unless what only one
+# of both explains speaks for the best by so many standard errors.
+AMBIGUOUS, SAME_NS, CLEAR = 0.85, 4 * TIGHT_NS, 3.0
 SURE = 0.6
 KNOWN_GROUP = -1
-_KEY_BITS = 62
 _PROBES_NS = np.asarray(
     (-83_123_457.0, -31_415_927.0, -7_654_321.0, 5_555_557.0, 27_182_819.0, 71_234_567.0)
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Ends:
-    """The ends of one clock's synchronising collectives, ascending, and their signatures.
-
-    `signatures` are codes of communicator and operation, the same on all ranks; `lanes` distinguish
-    what may belong to different groups: -1 where the communicator is known, else streams of
-    the clock.
-    """
-
-    times: Ints
-    signatures: Codes
-    lanes: Codes
-
-    def take(self, rows: NDArray[np.bool_] | slice) -> Ends:
-        return Ends(self.times[rows], self.signatures[rows], self.lanes[rows])
-
-    def __len__(self) -> int:
-        return len(self.times)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """Clock b minus clock a: offset_ns at time center_ns of clock a, growing by drift (ns per ns).
-
-    `score` is the share of a's collectives that agree, as a weight from 0 to 1, `support` their
-    number over all lanes that agree, `scatter_ns` how far those that do are apart (median).
-    """
-
-    offset_ns: float
-    drift: float
-    center_ns: int
-    score: float = 0.0
-    support: float = 0.0
-    scatter_ns: float = 0.0
-
-    def at(self, times: Ints) -> Floats:
-        """The offset at times of clock a."""
-        return (self.offset_ns + self.drift * (times - self.center_ns)).astype(np.float64)
-
-
 def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line | None:
     """The line from clock a to clock b; None where the ends do not say, or not clearly.
 
-    A guess (ns) that fits beyond doubt is taken without a search.
+    A guess (ns) that fits beyond doubt is taken without a search; of lines that fit equally well
+    the one nearest to the last guess is taken, if it is by far.
     """
     shared = np.intersect1d(a.signatures, b.signatures)
     if len(shared) == 0:
         return None
     a, b = a.take(np.isin(a.signatures, shared)), b.take(np.isin(b.signatures, shared))
     parts = _lanes(a)
-    finder, alone = _Nearest(b), [(one, _Nearest(one)) for one in _lanes(b)]
+    finder, alone = Nearest(b), [(one, Nearest(one)) for one in _lanes(b)]
     best: tuple[Line, Ends] | None = None
     for search in (_guessed_offset, _lane_offset):
         for own, (other, near) in product(parts, alone):
@@ -112,11 +82,15 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
                 support = sum(_support(part, finder, line) for part in parts)
                 if best is None or support > best[0].support:
                     best = replace(line, support=support), own
-        if best is not None and best[0].support >= LEAST_SUPPORT:
+        if best is not None and _beyond_doubt(best[0]):
             break
     if best is None or (best[1].lanes[0] != KNOWN_GROUP and not _beyond_chance(*best)):
         return None
     return _grown(best[1], finder, best[0])
+
+
+def _beyond_doubt(line: Line) -> bool:
+    return line.score >= SURE_TIE and line.support >= SURE_SUPPORT
 
 
 def _lanes(ends: Ends) -> list[Ends]:
@@ -134,7 +108,7 @@ def _beyond_chance(line: Line, lane: Ends) -> bool:
     return line.support >= LEAST_SUPPORT and line.score >= max(least, LEAST_SCORE_OF_STREAM)
 
 
-def _support(lane: Ends, finder: _Nearest, line: Line) -> float:
+def _support(lane: Ends, finder: Nearest, line: Line) -> float:
     """How many collectives of a lane a line explains, if it explains the lane at all."""
     score = _score(lane.take(slice(None, None, max(1, len(lane) // GROWN))), finder, line)
     return score * len(lane) if score >= LEAST_SCORE_OF_STREAM else 0.0
@@ -151,22 +125,28 @@ def _windows(a: Ends, b: Ends) -> list[int | None]:
     return [*shorter, None]
 
 
-def _guessed_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
-    """The line of a guess that fits the ends of one lane beyond doubt."""
+def _guessed_offset(a: Ends, b: Ends, finder: Nearest, guesses: Sequence[float]) -> Line | None:
+    """The line of a guess that fits the ends of one lane, and better than what is beside it."""
     for window in _windows(a, b):
         block = _block(a, b, window)
-        if len(block) >= LEAST_SHARED:
-            found = _best_lines(block, finder, guesses, SURE)
-            if (
-                found
-                and found[0].score >= SURE
-                and found[0].score >= _least_score(a) + _background(block, finder)
-            ):
-                return found[0]
+        if len(block) < LEAST_SHARED:
+            continue
+        found = _best_lines(block, finder, guesses, SURE)
+        least = max(SURE, _least_score(a) + _background(block, finder))
+        if found and found[0].score >= least:
+            beside = _beside(block, b, found[0].offset_ns)
+            found = _best_lines(block, finder, [found[0].offset_ns, *beside], SURE)
+            return _clear_winner(found, least, _Evidence(block, finder, guesses[-1]))
     return None
 
 
-def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -> Line | None:
+def _beside(block: Ends, b: Ends, offset: float) -> list[float]:
+    """Offsets near another one at which ends agree as well."""
+    moved = replace(block, times=block.times + round(offset))
+    return [offset + step for step in _candidates(moved, b, BESIDE_NS)]
+
+
+def _lane_offset(a: Ends, b: Ends, finder: Nearest, guesses: Sequence[float]) -> Line | None:
     """The line through the ends of one lane."""
     for window in _windows(a, b):
         block = _block(a, b, window)
@@ -176,7 +156,8 @@ def _lane_offset(a: Ends, b: Ends, finder: _Nearest, guesses: Sequence[float]) -
         found = _best_lines(block, finder, offsets, _least_score(a))
         if not found or found[0].score < _least_score(a):
             continue
-        clear = _clear_winner(found, _least_score(a) + _background(block, finder))
+        least = _least_score(a) + _background(block, finder)
+        clear = _clear_winner(found, least, _Evidence(block, finder, guesses[-1]))
         if clear is not None:
             return clear
     return None
@@ -231,47 +212,8 @@ def _differences(block: Ends, b: Ends, window: int | None) -> Iterator[Ints]:
         yield theirs[place] - np.repeat(mine, counts)
 
 
-class _Nearest:
-    """Finds, for times of one signature, the nearest end of clock b of the same one.
-
-    All are searched at once: a key holds the signature's place above the bits of the time.
-    """
-
-    def __init__(self, b: Ends) -> None:
-        order = np.argsort(b.signatures, kind="stable")
-        self._signatures, first, counts = np.unique(
-            b.signatures[order], return_index=True, return_counts=True
-        )
-        self._first, self._last = first, first + counts - 1
-        self._ends = b.times[order]
-        self._low, self._high = int(b.times[0]), int(b.times[-1])
-        self._bits = (self._high - self._low).bit_length()
-        # of very long captures with very many signatures the last bits are not needed
-        self._spared = max(0, self._bits + len(first).bit_length() - _KEY_BITS)
-        self._keys = self._key(np.repeat(np.arange(len(first)), counts), self._ends)
-
-    def _key(self, code: Ints, times: Ints) -> Ints:
-        since = np.clip(times, self._low, self._high) - self._low
-        return (code << (self._bits - self._spared)) + (since >> self._spared)
-
-    def distances(self, a: Ends, line: Line) -> Floats:
-        """Nearest end minus where the line says it should be, in ns; infinite without any."""
-        return self.around(a, a.times + line.at(a.times))
-
-    def around(self, a: Ends, wanted: Floats) -> Floats:
-        """Nearest end minus wanted times; those of a's collectives along the last axis."""
-        code = np.minimum(
-            np.searchsorted(self._signatures, a.signatures), len(self._signatures) - 1
-        )
-        place = np.searchsorted(self._keys, self._key(code, np.ceil(wanted).astype(np.int64)))
-        after = self._ends[np.minimum(place, self._last[code])] - wanted
-        before = self._ends[np.maximum(place - 1, self._first[code])] - wanted
-        nearest = np.where(np.abs(before) < np.abs(after), before, after)
-        return np.where(self._signatures[code] == a.signatures, nearest, np.inf)
-
-
 def _best_lines(
-    block: Ends, finder: _Nearest, offsets: Sequence[float], least: float = 0.0
+    block: Ends, finder: Nearest, offsets: Sequence[float], least: float = 0.0
 ) -> list[Line]:
     """Lines through some offsets, the best of a block first; none that falls short of `least`.
 
@@ -284,20 +226,14 @@ def _best_lines(
     middle = ordered[np.arange(len(rough)), np.maximum(near.sum(axis=1) - 1, 0) // 2]
     middle = np.where(np.isfinite(middle), middle, 0.0)
     blur = USUAL_DRIFT * float(block.times[-1] - block.times[0]) / 2
-    scores = _agreement(distances - middle[:, None], TIGHT_NS + blur)
+    scores = agreement(distances - middle[:, None], TIGHT_NS + blur)
     best = np.argsort(-scores, kind="stable")[:FINALISTS]
     best = best[scores[best] >= FIRST_SIGHT * least]
     lines = [_judged(block, finder, offset) for offset in (rough + middle)[best].tolist()]
     return sorted(lines, key=lambda one: -one.score)
 
 
-def _agreement(distances: Floats, tight_ns: float = TIGHT_NS) -> Floats:
-    """The share of distances that are small, as a weight: half at tight_ns."""
-    found: Floats = np.mean(1.0 / (1.0 + (distances / tight_ns) ** 2), axis=-1)
-    return found
-
-
-def _judged(block: Ends, finder: _Nearest, offset: float) -> Line:
+def _judged(block: Ends, finder: Nearest, offset: float) -> Line:
     """How well an offset fits a block, after a small correction of offset and drift."""
     line = Line(offset, 0.0, int(block.times[len(block) // 2]))
     for _ in range(3):
@@ -309,9 +245,9 @@ def _judged(block: Ends, finder: _Nearest, offset: float) -> Line:
     return replace(line, score=_score(block, finder, line))
 
 
-def _score(block: Ends, finder: _Nearest, line: Line) -> float:
+def _score(block: Ends, finder: Nearest, line: Line) -> float:
     """The share of the block that fits the line."""
-    return float(_agreement(finder.distances(block, line)))
+    return float(agreement(finder.distances(block, line)))
 
 
 def _corrected(line: Line, times: Ints, distances: Floats) -> Line:
@@ -335,28 +271,53 @@ def _slope(times: Ints, distances: Floats) -> float:
     return rise / span if span > 0 and abs(rise) > 8.0 * scatter / third**0.5 else 0.0
 
 
-def _background(block: Ends, finder: _Nearest) -> float:
+def _background(block: Ends, finder: Nearest) -> float:
     """The score that any offset reaches by chance."""
-    return float(np.median(_agreement(finder.around(block, block.times + _PROBES_NS[:, None]))))
+    return float(np.median(agreement(finder.around(block, block.times + _PROBES_NS[:, None]))))
 
 
-def _clear_winner(found: Sequence[Line], threshold: float) -> Line | None:
-    """The best line, unless chance does as well; of equals the smallest, if by far the smallest."""
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The collectives that lines are compared by, and the offset (ns) that is likely."""
+
+    block: Ends
+    finder: Nearest
+    likely_ns: float
+
+    def decides(self, best: Line, rival: Line) -> bool:
+        """Whether what only one of two lines explains speaks for the best of both.
+
+        A line shifted by one of many even intervals misses the last collective of each run alone.
+        """
+        distances = (self.finder.distances(self.block, line) for line in (best, rival))
+        agreed_best, agreed_rival = (agreed(one) for one in distances)
+        steps = agreed_best - agreed_rival
+        return bool(steps.sum() > CLEAR * np.sqrt(np.sum(steps**2)))
+
+    def distance(self, line: Line) -> float:
+        """How far a line is from what is likely, ns."""
+        return abs(line.offset_ns - self.likely_ns)
+
+
+def _clear_winner(found: Sequence[Line], threshold: float, evidence: _Evidence) -> Line | None:
+    """The best line, unless chance does as well; of equals the likeliest, if by far."""
     best = found[0]
     if best.score < threshold:
         return None
     rivals = [
         line
         for line in found[1:]
-        if line.score > AMBIGUOUS * best.score and abs(line.offset_ns - best.offset_ns) > REACH_NS
+        if line.score > AMBIGUOUS * best.score
+        and abs(line.offset_ns - best.offset_ns) > SAME_NS
+        and not evidence.decides(best, line)
     ]
-    by_size = sorted([best, *rivals], key=lambda line: abs(line.offset_ns))
-    if rivals and abs(by_size[1].offset_ns) < 3 * abs(by_size[0].offset_ns):
+    nearest = sorted([best, *rivals], key=evidence.distance)
+    if rivals and evidence.distance(nearest[1]) < 3 * evidence.distance(nearest[0]):
         return None
-    return by_size[0]
+    return nearest[0]
 
 
-def _grown(a: Ends, finder: _Nearest, line: Line) -> Line:
+def _grown(a: Ends, finder: Nearest, line: Line) -> Line:
     """The line carried from the block to the whole capture, in steps that drift cannot outrun."""
     center = int(np.searchsorted(a.times, line.center_ns))
     reach = BLOCK // 2

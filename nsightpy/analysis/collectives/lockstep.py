@@ -2,7 +2,8 @@
 
 Groups whose members wait for each other elsewhere end almost together. A job's ranks form a grid
 (tensor, data, pipeline), and a group is a line along one of its axes: each such layout is tried,
-and the one taken whose ends follow the last arrivals of its groups best.
+and the one taken whose ends follow the last arrivals of its groups best. Where members come within
+the jitter of ends, these do not decide: what else the same streams carry does, or nothing.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from nsightpy.frames import Floats, Ints
 MOST_SHARED, LEAST_ENDS, PRESENT = 64, 24, 0.6
 # Ends that are so many times further apart than usual agree by chance.
 UNUSUAL = 4.0
-# Several groups must explain the ends better than one: the more so the fewer collectives there
-# are. The worst part does not count: who came last may not be captured.
+# Several groups must explain the ends better than one, or one better than several: the more so the
+# fewer collectives there are. The worst part does not count: who came last may not be captured.
 BEYOND_CHANCE, COUNTED = 0.7, 0.75
 
 Labels = NDArray[np.int64]
@@ -42,16 +43,32 @@ class Lanes:
     world: int
 
 
-def apart(view: Lanes, several: Sequence[int], tolerance_ns: int) -> list[list[int]]:
-    """The groups of two and more that some lanes with common ends are made of: often one."""
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The group of each lane; all 0 where they are one, or where nothing decides (not sure)."""
+
+    labels: Labels
+    sure: bool = True
+
+
+def apart(
+    view: Lanes, several: Sequence[int], tolerance_ns: int, likely: dict[int, int] | None = None
+) -> tuple[list[list[int]], bool]:
+    """The groups of two and more that some lanes with common ends are made of, and whether sure.
+
+    `likely` is the group of each lane as other operations show it.
+    """
     if len(several) < 3:
-        return [list(several)]
+        return [list(several)], True
     lanes = sorted(several, key=lambda lane: view.positions[lane])
     starts, ends = _shared(view, lanes, tolerance_ns)
     positions = np.asarray([view.positions[lane] for lane in lanes], dtype=np.int64)
-    labels = groups_among(starts, ends, positions, view.world)
-    groups = [np.flatnonzero(labels == label).tolist() for label in np.unique(labels)]
-    return [[lanes[place] for place in group] for group in groups if len(group) > 1]
+    elsewhere = None
+    if likely is not None:
+        elsewhere = np.asarray([likely[lane] for lane in lanes], dtype=np.int64)
+    found = groups_among(starts, ends, positions, view.world, elsewhere)
+    groups = [np.flatnonzero(found.labels == label).tolist() for label in np.unique(found.labels)]
+    return [[lanes[place] for place in group] for group in groups if len(group) > 1], found.sure
 
 
 def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Floats, Floats]:
@@ -71,27 +88,39 @@ def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Float
     return starts[:, whole], ends[:, whole]
 
 
-def groups_among(starts: Floats, ends: Floats, positions: Ints, world: int) -> Labels:
-    """The group of each lane; all 0 where the groups cannot be distinguished.
+def groups_among(
+    starts: Floats, ends: Floats, positions: Ints, world: int, likely: Labels | None = None
+) -> Grouping:
+    """The groups of lanes: as their ends show; where these do not decide, the likely ones.
 
     starts, ends: a row per lane, a column per collective that they seem to share, in ns from any
     moment of that column; NaN where a lane took no part. positions: the lanes' ranks, ascending.
     """
     together = np.zeros(len(positions), dtype=np.int64)
+    undecided = Grouping(together, sure=False) if likely is None else Grouping(likely)
     if np.count_nonzero(~np.isnan(ends)) < LEAST_ENDS:
-        return together
+        return undecided
     spread = np.nanmax(ends, axis=0) - np.nanmin(ends, axis=0)
     usual = spread <= UNUSUAL * np.median(spread)
     starts, ends = starts[:, usual], ends[:, usual]
-    as_one = _unexplained(starts, ends, together)
-    best, least = together, (1.0 - BEYOND_CHANCE / ends.shape[1] ** 0.5) * _misfit(as_one)
+    rest = _unexplained(starts, ends, together)
+    as_one = _misfit(rest)
+    best, least = together, math.inf
     for labels in _layouts(positions, world):
-        rest, several = as_one.copy(), np.bincount(labels)[labels] > 1
-        rest[several] = _unexplained(starts[several], ends[several], labels[several])
-        misfit = _misfit(rest)
+        misfit = _misfit_of(labels, starts, ends, rest)
         if misfit < least:
             best, least = labels, misfit
-    return best
+    clearly = 1.0 - BEYOND_CHANCE * ends.shape[1] ** -0.5
+    if least < clearly * as_one:
+        return Grouping(best)
+    return Grouping(together) if as_one < clearly * least else undecided
+
+
+def _misfit_of(labels: Labels, starts: Floats, ends: Floats, as_one: Floats) -> float:
+    """The misfit of some groups; lanes that are alone count as if all were one."""
+    rest, several = as_one.copy(), np.bincount(labels)[labels] > 1
+    rest[several] = _unexplained(starts[several], ends[several], labels[several])
+    return _misfit(rest)
 
 
 def _layouts(positions: Ints, world: int) -> Iterator[Labels]:

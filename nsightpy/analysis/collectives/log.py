@@ -110,10 +110,15 @@ class Signature(NamedTuple):
 
 
 class Communicator(NamedTuple):
-    """A communicator by the name of its payload; point to point between two of many is its own."""
+    """A communicator by the name of its payload; point to point between two of many is its own.
+
+    Without a payload `ranks` are the units that seem to share it; it is `doubtful` where several
+    groups of them would explain what is seen as well.
+    """
 
     name: str
     ranks: tuple[int, ...] = ()
+    doubtful: bool = False
 
 
 @dataclass(frozen=True)
