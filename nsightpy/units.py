@@ -99,6 +99,14 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{value:.{max(digits - 1 - exponent, 0)}f}"
 
 
+def share_text(part: float, whole: float) -> str:
+    """A part of a whole in per cent."""
+    value = 100 * part / whole if whole else 0.0
+    if 0 < value < 0.1:
+        return f"{significant(value, 1)} %"
+    return f"{value:.0f} %" if value >= 9.5 or not value else f"{value:.1f} %"
+
+
 def percent(part: float | None, whole: float | None) -> float | None:
     """100 x part / whole; None when either is missing or the whole is zero."""
     if part is None or not whole:

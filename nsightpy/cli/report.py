@@ -25,7 +25,7 @@ def command(**options: Any) -> None:
 
     output = options["output"]
     if output is None or Path(output).suffix.lower() not in (".html", ".htm"):
-        what = "give -o FILE.html" if output is None else f"{output}: the name ends with .html"
+        what = "give -o FILE.html" if output is None else f"{output}: the name must end with .html"
         raise UsageError(what)
     made = asked(report, options)
     with output_of(options) as file:

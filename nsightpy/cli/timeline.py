@@ -94,8 +94,8 @@ def _writer(output: str | None) -> Callable[[Timeline, BinaryIO], None]:
 
     suffix = _suffix(output)
     if not suffix:
-        what = "give -o FILE" if output is None else f"{output}: says no format"
-        raise UsageError(f"{what}; the name ends with one of {', '.join(SUFFIXES)}")
+        what = "give -o FILE" if output is None else f"{output}: is of no known format"
+        raise UsageError(f"{what}; the name must end with one of {', '.join(SUFFIXES)}")
     return {".html": _page, ".json": _json, ".json.gz": _gzip, ".pftrace": _perfetto}.get(
         suffix, _picture(suffix)
     )

@@ -131,7 +131,7 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
 
 
 def _advice(text: str, ranges: Frame) -> str:
-    names = list(dict.fromkeys(folded(ranges.labels("name")).values))
+    names = [name for name in dict.fromkeys(folded(ranges.labels("name")).values) if name]
     if not ranges.rows:
         return "the capture holds no NVTX ranges; profile with `-t cuda,nvtx`."
     lower = {name.lower(): name for name in reversed(names)}

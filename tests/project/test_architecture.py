@@ -20,7 +20,7 @@ MAY_IMPORT = {
     "units": {"errors"},
     "names": set(),
     "frames": set(),
-    "results": {"frames", "names"},
+    "results": {"frames", "names", "units"},
     "readers": DATA,
     "analysis": DATA,
     "render": DATA,

@@ -329,7 +329,7 @@ def test_the_command_wants_a_page(tmp_path: Path) -> None:
     without = ask("report", TRAINING, expect=2)
     other = ask("report", TRAINING, "-o", tmp_path / "r.pdf", expect=2)
     assert without.stderr.startswith("nsightpy: give -o FILE.html")
-    assert "the name ends with .html" in other.stderr
+    assert "the name must end with .html" in other.stderr
 
 
 STEPS = st.tuples(st.integers(-9999, 9999), st.integers(-9999, 9999))

@@ -92,9 +92,9 @@ def fp32_gemm(facts: Facts) -> list[Finding]:
         share = percent_text(part.work_ns / one.kernels.work_ns) if one.kernels else ""
         precision = "TF32 or BF16" if one.gpu.compute_major >= 8 else "FP16"
         return (
-            f"matrix products ran in FP32 without tensor cores ({brief_kernel(part.name)}, "
-            f"{share} of the kernels' time): {{time}}, {{share}} of {{place}}; {precision} would "
-            "use them, where its precision is enough"
+            f"matrix products ran in FP32 without tensor cores (most in {brief_kernel(part.name)}; "
+            f"all of them {share} of the kernels' time): {{time}}, {{share}} of {{place}}; "
+            f"{precision} would use them, where its precision is enough"
         )
 
     return _of_kernels(facts, "fp32-gemm", "FP32 matrix products", "fp32_gemm", text)

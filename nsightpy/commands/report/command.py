@@ -33,6 +33,7 @@ from nsightpy.results.findings import findings_table
 from nsightpy.results.page import Page, Section
 from nsightpy.results.rooflines import Roofline
 from nsightpy.results.tracks import Timeline
+from nsightpy.results.verdict import verdict_of
 
 
 @command_function
@@ -88,7 +89,7 @@ def _of_system(
     return Page(
         title=title_of(together.inputs),
         inputs=(*together.inputs, *_other_inputs(inputs, measured)),
-        verdict=overview.verdict_of(summary),
+        verdict=verdict_of(summary),
         facts=tuple(overview.facts_of(summary)),
         cards=overview.cards_of(summary),
         sections=(

@@ -9,13 +9,13 @@ from nsightpy.commands.headroom.gains import Headroom
 from nsightpy.commands.report.inputs import Inputs
 from nsightpy.commands.report.one_pass import OnePass
 from nsightpy.commands.report.questions import Context, Question, section_of
-from nsightpy.commands.report.sentences import called, number, share
+from nsightpy.commands.report.sentences import called, number
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.query.request import Common
 from nsightpy.results import Table
 from nsightpy.results.page import Section
 from nsightpy.results.rooflines import Roofline
-from nsightpy.units import format_time
+from nsightpy.units import format_time, share_text
 
 NO_MEASUREMENTS = (
     "No report of Nsight Compute is among the inputs. `{select}` says which kernels are worth "
@@ -111,7 +111,7 @@ def _roofline_says(table: Table) -> str:
         return f"{called(first['kernel'])} takes longest, {time}; its limits were not measured."
     busiest = max(number(first["sol_compute_pct"]), number(first["sol_memory_pct"]))
     of_roof = (
-        f"{share(number(near), 1)} of its roof"
+        f"{share_text(number(near), 1)} of its roof"
         if near is not None
         else f"{busiest:.0f} % of the speed of light"
     )
@@ -126,8 +126,9 @@ def _headroom_says(table: Table) -> str:
     if gain is None:
         return "None of the measured kernels has a roof."
     most = (
-        f"Together at most {share(together, 1)} of the step is to be gained; " if together else ""
+        f"Together at most {share_text(together, 1)} of the step is to be gained; "
+        if together
+        else ""
     )
-    return (
-        f"{most}{called(first['name'])} has the most: at most {share(number(gain), 1)} of the step."
-    )
+    own = share_text(number(gain), 1)
+    return f"{most}{called(first['name'])} has the most: at most {own} of the step."

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from nsightpy.commands.report.questions import Context, table_of
-from nsightpy.commands.report.sentences import number, share
-from nsightpy.results import Field, Finding, Summary, Table, Value
+from nsightpy.commands.report.sentences import number
+from nsightpy.results import Field, Finding, Summary, Table
 from nsightpy.results.page import Card, PagePicture, Section
-from nsightpy.units import counted, format_time
+from nsightpy.results.verdict import bound_of
+from nsightpy.units import counted, format_time, share_text
 
-# Smaller parts of a window are not named.
-LEAST_SHARE = 0.001
-# The parts that a window divides into, as the verdict names them.
-PARTS = (
-    ("compute_ns", "compute"),
-    ("exposed_communication_ns", "communicate alone"),
-    ("copy_only_ns", "copy alone"),
-    ("idle_ns", "are idle"),
-)
 _SHARES = (
     ("busy_share", "busy_ns"),
     ("compute_share", "compute_ns"),
@@ -71,54 +62,6 @@ SECTIONS = {
 }
 
 
-def verdict_of(summary: Summary) -> str:
-    """How the devices spent their time, and the first finding, in two sentences."""
-    records = summary.sections["breakdown"].records()
-    whole = sum(number(one["window_ns"]) for one in records)
-    first = next(iter(summary.findings), None)
-    if not whole:
-        return (
-            f"{first.text[:1].upper()}{first.text[1:]}." if first else "No GPU work was recorded."
-        )
-    parts = [
-        f"{word} {share(number_sum(records, name), whole)}"
-        for name, word in PARTS
-        if number_sum(records, name) >= LEAST_SHARE * whole
-    ]
-    who = f"The {len(records)} devices" if len(records) > 1 else "The device"
-    if len(records) == 1:
-        words = {"compute": "computes", "communicate alone": "communicates alone"}
-        words |= {"copy alone": "copies alone", "are idle": "is idle"}
-        parts = [_replaced(part, words) for part in parts]
-    steady = summary.header.get("steady")
-    when = " of the steady state" if steady else " of the time"
-    text = f"{who} {listed(parts)}{when}."
-    if first is not None:
-        text += f" {_first(first)}"
-    elif summary.findings == ():
-        text += " Nothing stands out: no check finds 1 % of a device's window."
-    return text
-
-
-def _first(one: Finding) -> str:
-    bound = bound_of(one)
-    return f"First of all: {one.name}{f', {bound}' if bound else ''}."
-
-
-def _replaced(text: str, words: Mapping[str, str]) -> str:
-    word = next(word for word in words if text.startswith(word))
-    return words[word] + text[len(word) :]
-
-
-def number_sum(records: list[dict[str, Value]], name: str) -> float:
-    return sum(number(one[name]) for one in records)
-
-
-def listed(parts: list[str]) -> str:
-    """a, b and c."""
-    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
 def facts_of(summary: Summary) -> list[tuple[str, str]]:
     """The lines of the header: which GPUs, who ran, the capture, what the figures are about."""
     head = summary.header
@@ -152,17 +95,6 @@ def cards_of(summary: Summary) -> tuple[Card, ...]:
         Card(one, bound_of(one), where_of(one), SECTIONS.get(one.id, "capture"))
         for one in summary.findings
     )
-
-
-def bound_of(one: Finding) -> str:
-    """What could be gained at most; empty where no bound is known."""
-    if one.recoverable_ns is None:
-        return ""
-    each = " per iteration" if one.window == "steady" else ""
-    time = f"{format_time(one.recoverable_ns)}{each}"
-    if one.recoverable_share is None:
-        return f"at most {time}"
-    return f"at most {share(one.recoverable_share, 1)} ({time})"
 
 
 def where_of(one: Finding) -> str:
@@ -219,10 +151,10 @@ def _least_busy(table: Table) -> str:
     records = table.records()
     shares = [number(one["idle_share"]) for one in records]
     if len(records) == 1:
-        return f"The device is idle {share(shares[0], 1)} of its window."
+        return f"The device is idle {share_text(shares[0], 1)} of its window."
     worst = records[shares.index(max(shares))]
     where = f"device {worst['device']}" if worst["rank"] is None else f"rank {worst['rank']}"
-    low, high = share(min(shares), 1), share(max(shares), 1)
+    low, high = share_text(min(shares), 1), share_text(max(shares), 1)
     if low == high:
         return f"All devices are idle {high} of their window."
     return f"Devices are idle between {low} and {high} of their window, {where} the most."

@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from nsightpy.names import function_name
 from nsightpy.results import Histogram, Table, Value
-from nsightpy.units import counted, format_bytes, format_time, significant
+from nsightpy.units import counted, format_bytes, format_time, share_text, significant
 
 Record: TypeAlias = dict[str, Value]
 LONGEST_NAME = 60
@@ -37,7 +37,7 @@ def operators(table: Table) -> str:
         host = format_time(number(first["host_self_ns"]))
         return f"{called(first['operator'])} takes the most host time itself: {host}."
     return (
-        f"{called(first['operator'])} launched {share(own, whole)} of the device time that "
+        f"{called(first['operator'])} launched {share_text(own, whole)} of the device time that "
         f"operators launched: {format_time(own)} in {counted(int(number(first['calls'])), 'call')}."
     )
 
@@ -48,12 +48,12 @@ def modules(table: Table) -> str:
     inside = [
         one for one in table.records() if str(one["module"]).startswith(f"{first['module']}/")
     ]
-    part = share(number(first["share_of_device_time"]), 1)
+    part = share_text(number(first["share_of_device_time"]), 1)
     text = f"{called(first['module'])} launched {part} of the device time"
     if not inside:
         return f"{text}."
     most = max(inside, key=lambda one: number(one["device_self_ns"]))
-    own = share(number(most["device_self_ns"]), number(first["device_total_ns"]))
+    own = share_text(number(most["device_self_ns"]), number(first["device_total_ns"]))
     return f"{text}; {called(most['module'])} has the most of its own, {own}."
 
 
@@ -104,7 +104,7 @@ def utilization(table: Table) -> str:
         return "Every device was busy for more than half of each moment."
     worst = max(quiet, key=lambda at: quiet[at])
     where = place({"rank": worst[0], "device": worst[1]}).capitalize()
-    return f"{where} is less than half busy in {share(quiet[worst], 1)} of the moments."
+    return f"{where} is less than half busy in {share_text(quiet[worst], 1)} of the moments."
 
 
 def histogram(table: Table) -> str:
@@ -114,7 +114,7 @@ def histogram(table: Table) -> str:
         return "Each of the kernels with the most time gathers around one duration."
     first = several[0]
     parts = [
-        f"{format_time(median)} ({share(count, first.instances)})"
+        f"{format_time(median)} ({share_text(count, first.instances)})"
         for median, count in zip(first.medians_ns, first.counts, strict=True)
     ]
     return f"{called(first.name)} gathers around {', '.join(parts)}."
@@ -160,7 +160,7 @@ def iterations(table: Table) -> str:
     word = "steady iteration" if steady[0]["phase"] == "steady" else "iteration"
     spread = f" ({format_time(times[0])} to {format_time(times[-1])})" if len(times) > 1 else ""
     idle = sum(number(one["idle_ns"]) for one in steady)
-    part = share(idle, sum(times))
+    part = share_text(idle, sum(times))
     return f"{counted(count, word)} of {format_time(middle)}{spread}; idle {part} of that."
 
 
@@ -172,7 +172,7 @@ def ranges(table: Table) -> str:
     part = first["share_of_busy"]
     busy = f", {100 * number(part):.0f} % of the busy time" if part else ""
     return (
-        f"{called(first['range'])} has the most GPU time: {format_time(gpu)}{busy}, in "
+        f"{called(first['range'])} spans the most GPU time: {format_time(gpu)}{busy}, in "
         f"{format_time(host)} on the host."
     )
 
@@ -180,7 +180,7 @@ def ranges(table: Table) -> str:
 def gaps(table: Table) -> str:
     first = table.records()[0]
     where = place(first)
-    part = f"{share(number(first['share_of_window']), 1)} of its window"
+    part = f"{share_text(number(first['share_of_window']), 1)} of its window"
     cause = f", {first['cause']}" if first["cause"] not in (None, "") else ""
     length = format_time(number(first["duration_ns"]))
     return f"The longest idle interval: {length} on {where}, {part}{cause}."
@@ -217,7 +217,7 @@ def queues(table: Table) -> str:
     if not number(first["launch_bound_ns"]):
         return "No stream waited for its launches: work was queued ahead."
     lost = format_time(number(first["launch_bound_ns"]))
-    part = share(number(first["launch_bound_ns"]), number(first["window_ns"]))
+    part = share_text(number(first["launch_bound_ns"]), number(first["window_ns"]))
     return f"Stream {first['stream']} of {place(first)} waited {lost} for launches, {part}."
 
 
@@ -256,14 +256,6 @@ def called(name: Value, width: int = LONGEST_NAME) -> str:
     text = str(name)
     short = function_name(text) if "(" in text or "<" in text else text
     return short if len(short) <= width else f"{short[: width - 1]}…"
-
-
-def share(part: float, whole: float) -> str:
-    """A part of a whole in per cent."""
-    value = 100 * part / whole if whole else 0.0
-    if 0 < value < 0.1:
-        return f"{significant(value, 1)} %"
-    return f"{value:.0f} %" if value >= 9.5 or not value else f"{value:.1f} %"
 
 
 def number(value: Value) -> float:

@@ -20,6 +20,7 @@ from nsightpy.render.text.summary_bars import (
     report_names,
 )
 from nsightpy.results import Summary, Table, Value
+from nsightpy.results.verdict import verdict_of
 from nsightpy.units import (
     format_bytes,
     format_count,
@@ -126,7 +127,12 @@ def _header(summary: Summary, width: int) -> list[object]:
         ),
         ("Kernels", format_count(kernels if isinstance(kernels, int) else None)),
     ]
-    return [f"  {label:<9}{shorten(printable(str(value)), width - 11)}" for label, value in parts]
+    facts: list[object] = [
+        f"  {label:<9}{shorten(printable(str(value)), width - 11)}" for label, value in parts
+    ]
+    if not summary.sections["breakdown"].rows:  # what stands out says so
+        return facts
+    return [*_wrapped(printable(verdict_of(summary)), width, "  ", "  "), *facts]
 
 
 def _tool(version: str) -> str:

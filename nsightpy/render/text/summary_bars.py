@@ -58,6 +58,8 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     if not guessed or len(guessed) < len(records):
         return {}
     names = [PurePath(str(one["report"])).name for one in guessed]
+    if len(set(names)) < len(names):  # several processes of one report
+        return {}
     short = short_names([printable(_SUFFIX.sub("", name)) for name in names], WIDEST_NAME)
     return {one["rank"]: name for one, name in zip(guessed, short, strict=True)}
 

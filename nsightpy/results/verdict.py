@@ -1,0 +1,85 @@
+"""A summary in two sentences: how the devices spent their time, and what to look at first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from nsightpy.results.findings import Finding
+from nsightpy.results.listing import Value
+from nsightpy.results.summary import Summary
+from nsightpy.units import format_time, share_text
+
+HEALTHY = "healthy"
+# Smaller parts of a window are not named.
+LEAST_SHARE = 0.001
+# The parts that a window divides into, as the verdict names them.
+PARTS = (
+    ("compute_ns", "compute"),
+    ("exposed_communication_ns", "communicate alone"),
+    ("copy_only_ns", "copy alone"),
+    ("idle_ns", "are idle"),
+)
+
+
+def verdict_of(summary: Summary) -> str:
+    """How the devices spent their time, and the first finding, in two sentences."""
+    records = summary.sections["breakdown"].records()
+    whole = sum(_number(one["window_ns"]) for one in records)
+    first = next(iter(summary.findings), None)
+    if not whole:
+        return (
+            f"{first.text[:1].upper()}{first.text[1:]}." if first else "No GPU work was recorded."
+        )
+    parts = [
+        f"{word} {share_text(_sum(records, name), whole)}"
+        for name, word in PARTS
+        if _sum(records, name) >= LEAST_SHARE * whole
+    ]
+    who = f"The {len(records)} devices" if len(records) > 1 else "The device"
+    if len(records) == 1:
+        words = {"compute": "computes", "communicate alone": "communicates alone"}
+        words |= {"copy alone": "copies alone", "are idle": "is idle"}
+        parts = [_replaced(part, words) for part in parts]
+    steady = summary.header.get("steady")
+    when = " of the steady state" if steady else " of the time"
+    text = f"{who} {_listed(parts)}{when}."
+    if first is not None:
+        text += f" {_first(first)}"
+    elif summary.findings == ():
+        text += " Nothing stands out: no check finds 1 % of a device's window."
+    return text
+
+
+def _first(one: Finding) -> str:
+    bound = bound_of(one)
+    return f"First of all: {one.name}{f', {bound}' if bound else ''}."
+
+
+def _replaced(text: str, words: Mapping[str, str]) -> str:
+    word = next(word for word in words if text.startswith(word))
+    return words[word] + text[len(word) :]
+
+
+def _sum(records: list[dict[str, Value]], name: str) -> float:
+    return sum(_number(one[name]) for one in records)
+
+
+def _listed(parts: list[str]) -> str:
+    """a, b and c."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def bound_of(one: Finding) -> str:
+    """What could be gained at most; empty where no bound is known."""
+    if one.recoverable_ns is None:
+        return ""
+    each = " per iteration" if one.window == "steady" else ""
+    time = f"{format_time(one.recoverable_ns)}{each}"
+    if one.recoverable_share is None:
+        return f"at most {time}"
+    return f"at most {share_text(one.recoverable_share, 1)} ({time})"
+
+
+def _number(value: Value) -> float:
+    """A figure of a table; 0 where it is absent."""
+    return float(value) if isinstance(value, int | float) else 0.0
