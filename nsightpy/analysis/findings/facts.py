@@ -15,6 +15,15 @@ UNUSED = 0.01
 SHORT_SHARE = 0.2
 
 
+# Commands whose figures are those of a finding where they are asked about its window.
+WINDOWED = frozenset(
+    (
+        *("api", "breakdown", "collectives", "gaps", "imbalance", "kernels", "launches"),
+        *("launch-queues", "memory", "nvtx", "ranks", "sync-waits"),
+    )
+)
+
+
 @dataclass(frozen=True, slots=True)
 class SlowCollectives:
     """Abnormal collectives of one rank: its time beyond their medians, and the worst of them.
@@ -189,7 +198,14 @@ class Facts:
     def command(self, command: str, one: DeviceFacts | None = None, *, more: str = "") -> str:
         """The command line of a command about these reports, or about one device of several."""
         parts = ["nsightpy", command, self.report, more, self.options, self._only(one)]
+        parts += self._steady(command)
         return " ".join(part for part in parts if part)
+
+    def _steady(self, command: str) -> list[str]:
+        """What narrows a command to the window that findings speak of."""
+        steady = bool(self.used) and all(one.window == "steady" for one in self.used)
+        narrowed = steady and command in WINDOWED and "--iteration" not in self.options
+        return ["--iteration steady"] if narrowed else []
 
     def _only(self, one: DeviceFacts | None) -> str:
         if one is None or len(self.devices) < 2:
