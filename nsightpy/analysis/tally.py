@@ -6,7 +6,7 @@ coarsely, and lossless, so that medians over thousands of reports stay exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -74,6 +74,12 @@ class Statistics:
     maximum: Ints
     deviation: NDArray[np.float64]
 
+    def by_total(self) -> list[int]:
+        """The groups by total, largest first, then by key."""
+        return sorted(
+            range(len(self.keys)), key=lambda group: (-int(self.total[group]), self.keys[group])
+        )
+
     @classmethod
     def none(cls) -> Statistics:
         no, none = np.empty(0, dtype=np.int64), np.empty(0)
@@ -100,6 +106,16 @@ def tally(codes: NDArray[np.int32], values: Ints, keys: Sequence[Key]) -> Tally:
             distinct >> _VALUE_BITS, distinct & ((1 << _VALUE_BITS) - 1), counts, keys
         )
     return _counted(codes.astype(np.int64), values, np.ones(len(values), dtype=np.int64), keys)
+
+
+def summed(parts: Iterable[Mapping[Key, Sequence[int]]]) -> dict[Key, list[int]]:
+    """Figures by key, those under one key added up place by place."""
+    sums: dict[Key, list[int]] = {}
+    for part in parts:
+        for key, figures in part.items():
+            known = sums.setdefault(key, [0] * len(figures))
+            sums[key] = [a + b for a, b in zip(known, figures, strict=True)]
+    return sums
 
 
 def merge(tallies: Sequence[Tally]) -> Tally:

@@ -89,9 +89,7 @@ def histogram(
         first = request.ranks.inputs[0]
         raise NsightpyError(f"{first}: no {kind} is called {of!r}; * stands for anything.{advice}")
     figures = every.statistics()
-    order = sorted(
-        range(len(every.keys)), key=lambda group: (-int(figures.total[group]), every.keys[group])
-    )[: top or TOP]
+    order = figures.by_total()[: top or TOP]
     rows: list[tuple[Value, ...]] = []
     modes = []
     for group in order:

@@ -9,7 +9,7 @@ from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, R
 from nsightpy.analysis.operators import inference
 from nsightpy.analysis.operators.inference import Step, step_lines
 from nsightpy.errors import MissingDataError
-from nsightpy.frames import Frame
+from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -32,7 +32,6 @@ FIELDS = (
     Field("operations"),
     Field("tokens_per_s", "per s", 1),
 )
-GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 NO_STEPS = (
     "they are known by the annotations of vLLM (execute_..._context_..._generation_...) and "
     "SGLang (step[DECODE bs=...])."

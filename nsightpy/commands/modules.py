@@ -24,10 +24,10 @@ from nsightpy.analysis.operators.device_time import (
 )
 from nsightpy.analysis.operators.module_tree import SUMS, backward_times, module_sums
 from nsightpy.analysis.operators.modules import module_calls, range_calls
-from nsightpy.analysis.tally import Key
+from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.nvtx import NO_CALLS, launching_calls
 from nsightpy.errors import MissingDataError
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import GPU_FRAMES, Frame, Ints
 from nsightpy.frames.frame import constant
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
@@ -48,7 +48,6 @@ FIELDS = (
     Field("share_of_device_time", "ratio", 4),
     Field("domain", "text"),
 )
-GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 _FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
 _BACKWARD = ("sequence", "direction")
 NO_MODULES = (
@@ -84,7 +83,7 @@ def modules(
     if not any(part.rows for part in parts):
         raise MissingDataError(request.ranks.inputs[0], "holds no modules", NO_MODULES)
     whole = sum(part.device_ns for part in parts)
-    rows = _rows(_merged(parts), whole, depth)
+    rows = _rows(summed(part.rows for part in parts), whole, depth)
     return request.finish(Table("modules", FIELDS, tuple(rows)).first(top), *_notes(parts))
 
 
@@ -158,15 +157,6 @@ def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTime
         host_self[rows], total[rows] = times.host_self, times.device_total
         own[rows] = times.device_self
     return OperatorTimes(host, host_self, total, own)
-
-
-def _merged(parts: Sequence[_Part]) -> dict[Key, list[int]]:
-    merged: dict[Key, list[int]] = {}
-    for part in parts:
-        for key, figures in part.rows.items():
-            known = merged.setdefault(key, [0] * len(figures))
-            merged[key] = [a + b for a, b in zip(known, figures, strict=True)]
-    return merged
 
 
 def _rows(sums: dict[Key, list[int]], whole_ns: int, depth: int | None) -> list[Row]:

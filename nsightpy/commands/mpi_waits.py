@@ -18,7 +18,7 @@ from nsightpy.analysis.mpi.functions import is_one_of
 from nsightpy.analysis.mpi.waits import WaitRow, Waits, wait_rows, waits_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.modules import range_calls
-from nsightpy.frames import ColumnData, Frame, Labels
+from nsightpy.frames import GPU_FRAMES, ColumnData, Frame, Labels
 from nsightpy.query.rank_alignment import (
     AlignedCalls,
     RankPart,
@@ -46,7 +46,6 @@ FIELDS = (
     Field("caused_by", "id"),
     Field("gpu_idle_ns", "ns"),
 )
-GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 MPI_DOMAIN = "MPI"
 NO_CALLS = "The capture holds no MPI calls: `nsys profile -t mpi` records them."
 NO_PAIRS = (

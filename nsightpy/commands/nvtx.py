@@ -19,7 +19,7 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
 from nsightpy.analysis.tally import Key
-from nsightpy.frames import API_CALLS, Frame
+from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -46,7 +46,6 @@ NOT_RECORDED = Abstention(
     "No CUDA API calls were recorded: what a range launched is not known.",
     "`nsys profile -t cuda` records them.",
 )
-GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 
 
 @command_function

@@ -21,8 +21,8 @@ from nsightpy.analysis.nvtx.projection import (
 )
 from nsightpy.analysis.nvtx.ranges import BY, folded
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.commands.nvtx import GPU_FRAMES, launching_calls
-from nsightpy.frames import Frame
+from nsightpy.commands.nvtx import launching_calls
+from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.sampled_metrics import gpus_of
 from nsightpy.query.scope import Scope

@@ -29,7 +29,7 @@ from nsightpy.analysis.operators.inference import (
 )
 from nsightpy.analysis.operators.modules import module_paths
 from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
-from nsightpy.analysis.tally import Key
+from nsightpy.analysis.tally import Key, summed
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Floats, Frame, Labels
 from nsightpy.query.request import Common, Request, without_launch_call
@@ -203,12 +203,9 @@ def _peaks(frame: Frame, gpu: str) -> Floats:
 
 
 def _rows(parts: Sequence[_Part]) -> list[tuple[Value, ...]]:
-    sums: dict[Key, list[int]] = {}
+    sums = summed(part.rows for part in parts)
     flops: dict[Key, list[float]] = {}
     for part in parts:
-        for key, figures in part.rows.items():
-            known = sums.setdefault(key, [0] * len(figures))
-            sums[key] = [a + b for a, b in zip(known, figures, strict=True)]
         for key, figure in part.flop.items():
             before = flops.setdefault(key, [0.0, 0.0])
             flops[key] = [a + b for a, b in zip(before, figure, strict=True)]

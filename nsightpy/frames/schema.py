@@ -319,6 +319,8 @@ PYTHON_FUNCTIONS = Schema(
         _int("module_id", "", "number of the nn.Module among those of its class; -1 = none", -1),
     ),
 )
+# The frames of work on the GPU.
+GPU_FRAMES = (KERNELS.name, MEMORY_OPERATIONS.name, GRAPH_LAUNCHES.name)
 SCHEMAS = {
     schema.name: schema
     for schema in (

@@ -23,11 +23,10 @@ from nsightpy.analysis.nvtx.membership import (
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.errors import MissingDataError
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import GPU_FRAMES, Frame, Ints
 from nsightpy.query.capture_advice import for_kind
 from nsightpy.reports.system import SystemReport
 
-GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 CLOSE_NAMES = 5
 
 

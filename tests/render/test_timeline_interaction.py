@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import Counter as Tally
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,26 +25,13 @@ from nsightpy.results.tracks import (
     Timeline,
     Track,
 )
-from tests.support.browser import Browser, browser, find_chromium
+from tests.support.browser import Browser, find_chromium
 from tests.support.reports import ROOT, ask
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 HOSTILE = "</script><img src=x onerror=document.title='owned'>"
 START, END = 552_000_000, 566_000_000
 pytestmark = pytest.mark.skipif(find_chromium() is None, reason="no Chromium here")
-
-
-@pytest.fixture(scope="module")
-def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    page = tmp_path_factory.mktemp("page") / "training.html"
-    ask("timeline", TRAINING, "-o", page)
-    return page
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as found:
-        yield found
 
 
 def settled(page: Browser, condition: str) -> None:

@@ -20,7 +20,7 @@ import nsightpy
 from nsightpy.frames import Labels
 from nsightpy.render.timeline.page import write_page
 from nsightpy.results.tracks import STREAM, Lane, Place, Timeline, Track
-from tests.support.browser import Browser, browser, find_chromium
+from tests.support.browser import Browser, find_chromium
 from tests.support.reports import ROOT, ask
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
@@ -33,19 +33,6 @@ HOSTILE = (
     "\x1b]0;owned\x07\u202etxt",
     "naïve 汉字 🚀 \ud800",
 )
-
-
-@pytest.fixture(scope="module")
-def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    page = tmp_path_factory.mktemp("page") / "training.html"
-    ask("timeline", TRAINING, "-o", page)
-    return page
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Browser]:
-    with browser() as found:
-        yield found
 
 
 def head_of(page: str) -> dict[str, Any]:

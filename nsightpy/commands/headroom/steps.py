@@ -12,12 +12,11 @@ from nsightpy.analysis.selection.headroom import StepParts, nearest_roof, step_p
 from nsightpy.analysis.selection.headroom_join import LOOSE, MeasuredKernel, match
 from nsightpy.analysis.selection.launch_places import COLUMNS, Variant
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.frames import Frame
+from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import is_steady, steady_states
 from nsightpy.reports.system import SystemReport
 
-GPU_FRAMES = ("kernels", "memory_operations", "graph_launches")
 PLACED = ("start_ns", "end_ns", "pid", "device")
 
 

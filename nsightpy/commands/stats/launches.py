@@ -52,9 +52,7 @@ def _phases(report: SystemReport, scope: Scope) -> Tallies:
 def _shown(parts: Sequence[Statistics]) -> Shown:
     api, queue, kernel, whole = parts
     place = {key: group for group, key in enumerate(queue.keys)}
-    order = sorted(
-        range(len(whole.keys)), key=lambda group: (-int(whole.total[group]), whole.keys[group])
-    )
+    order = whole.by_total()
     rows: list[Row] = []
     for group in order:
         pid, tid, device, function, name = whole.keys[group]

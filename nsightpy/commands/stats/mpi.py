@@ -41,9 +41,7 @@ def _messages(report: SystemReport, scope: Scope) -> Tallies:
 
 def _sizes(parts: Sequence[Statistics]) -> Shown:
     (found,) = parts
-    groups = sorted(
-        range(len(found.keys)), key=lambda group: (-int(found.total[group]), found.keys[group])
-    )
+    groups = found.by_total()
     fields = (
         Field("Total Message Volume (bytes)", "bytes"),
         Field("Instances"),

@@ -88,10 +88,7 @@ def _by_kernel(report: SystemReport, scope: Scope) -> Tallies:
 def _kernels_shown(parts: Sequence[Statistics]) -> Shown:
     durations, instances = parts
     made = dict(zip(instances.keys, instances.instances.tolist(), strict=True))
-    order = sorted(
-        range(len(durations.keys)),
-        key=lambda group: (-int(durations.total[group]), durations.keys[group]),
-    )
+    order = durations.by_total()
     rows: list[Row] = []
     for group in order:
         name, style, pid, tid, kernel = durations.keys[group]
@@ -143,10 +140,7 @@ def _projected(report: SystemReport, scope: Scope) -> Tallies:
 
 def _projected_shown(parts: Sequence[Statistics]) -> Shown:
     projected, lasted, operations, level, children = parts
-    order = sorted(
-        range(len(projected.keys)),
-        key=lambda group: (-int(projected.total[group]), projected.keys[group]),
-    )
+    order = projected.by_total()
     rows: list[Row] = [
         (
             *projected.keys[g],

@@ -43,9 +43,7 @@ def times(*labels: str, count: str = "Instances") -> Callable[[Sequence[Statisti
     def shown(parts: Sequence[Statistics]) -> Shown:
         (found,) = parts
         whole = int(found.total.sum())
-        groups = sorted(
-            range(len(found.keys)), key=lambda group: (-int(found.total[group]), found.keys[group])
-        )
+        groups = found.by_total()
         rows: list[Row] = [
             (*time_values(found, group, whole), *found.keys[group]) for group in groups
         ]
