@@ -12,9 +12,10 @@ import click
 
 from nsightpy import __version__
 from nsightpy.cli.options import REPORTS
-from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries, signals_raise
+from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries
 from nsightpy.command_table import COMMANDS
 from nsightpy.errors import NsightpyError, UsageError, unforeseen
+from nsightpy.readers.tools.signals import signals_raise
 from nsightpy.workers.outcomes import LOG
 
 # Columns are written once and read a few times: clearing huge pages for them takes numpy longer

@@ -1,4 +1,4 @@
-"""The program's text streams and signals: what goes wrong there is said once, and never twice."""
+"""The program's text streams: what goes wrong there is said once, and never twice."""
 
 from __future__ import annotations
 
@@ -7,10 +7,7 @@ import contextlib
 import errno
 import io
 import os
-import signal
 import sys
-import threading
-from collections.abc import Iterator
 from typing import IO, Any
 
 # Signs that reports for people are drawn with, for encodings that lack them.
@@ -61,36 +58,6 @@ def give_up(*streams: IO[str]) -> None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
-
-
-@contextlib.contextmanager
-def signals_raise() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise SystemExit(128 + signal) in this process, not in forked ones.
-
-    So half-written files go. Only in the main thread, and where the program left these signals
-    at their default; a second signal ends the process at once.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    owner = os.getpid()
-
-    def leave(number: int, _frame: object) -> None:
-        signal.signal(number, signal.SIG_DFL)
-        if os.getpid() != owner:
-            os.kill(os.getpid(), number)
-            return
-        raise SystemExit(128 + number)
-
-    wanted = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    taken = [each for each in wanted if each and signal.getsignal(each) is signal.SIG_DFL]
-    for each in taken:
-        signal.signal(each, leave)
-    try:
-        yield
-    finally:
-        for each in taken:
-            signal.signal(each, signal.SIG_DFL)
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

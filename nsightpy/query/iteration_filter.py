@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,18 +44,12 @@ class ChosenIterations:
         return kept
 
 
-_KNOWN: WeakKeyDictionary[SystemReport, dict[Chosen, ChosenIterations]] = WeakKeyDictionary()
-
-
 def chosen_iterations(report: SystemReport, chosen: Chosen) -> ChosenIterations:
     """The iterations of a report that a user chose; found once.
 
     Raises MissingDataError where no process has any of them.
     """
-    known = _KNOWN.setdefault(report, {})
-    if chosen not in known:
-        known[chosen] = _find(report, chosen)
-    return known[chosen]
+    return report.derived(("iterations", chosen), lambda: _find(report, chosen))
 
 
 def places_in(found: Iterations, chosen: Chosen) -> Ints:

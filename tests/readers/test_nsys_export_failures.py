@@ -13,7 +13,7 @@ import pytest
 
 from nsightpy.errors import ReportError, ToolFailedError, UsageError
 from nsightpy.readers.export.nsys_export import export_fault, sqlite_of
-from nsightpy.readers.tools import file_lock, tool_run
+from nsightpy.readers.tools import file_lock, signals
 from tests.support.nsys_stand_in import Bench, set_up
 
 
@@ -199,7 +199,7 @@ def test_signal_handlers_of_the_program_stay(monkeypatch: pytest.MonkeyPatch) ->
     got: list[int] = []
     before = signal.signal(signal.SIGTERM, lambda number, frame: got.append(number))
     try:
-        with tool_run.termination_raises():
+        with signals.signals_raise():
             os.kill(os.getpid(), signal.SIGTERM)
             assert got == [signal.SIGTERM]
     finally:

@@ -14,7 +14,8 @@ from nsightpy.ncu_command import Options, Run, argv
 from nsightpy.readers.ncu.run import NcuOutcome, available, failure, remedy, run_ncu
 from nsightpy.readers.nsys.rank_keys import RANK_KEYS
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
-from nsightpy.readers.tools.tool_run import run_tool, termination_raises
+from nsightpy.readers.tools.signals import signals_raise
+from nsightpy.readers.tools.tool_run import run_tool
 from nsightpy.results import Field, Table, Value
 from nsightpy.units import counted
 
@@ -57,7 +58,7 @@ def run_plan(
     rows: list[tuple[Value, ...]] = []
     reports: list[Path] = []
     notes: list[str] = []
-    with termination_raises():
+    with signals_raise():
         for place, planned in enumerate(plan.runs, start=1):
             if rank is not None and planned.run.ranks and rank not in planned.run.ranks:
                 _untouched(options.application)

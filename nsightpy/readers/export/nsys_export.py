@@ -28,7 +28,7 @@ from nsightpy.readers.export.export_cache import (
 from nsightpy.readers.export.nsys_run import OPTIONS, run_export
 from nsightpy.readers.tools.file_check import size_of_regular
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
-from nsightpy.readers.tools.tool_run import termination_raises
+from nsightpy.readers.tools.signals import signals_raise
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 _SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -158,7 +158,7 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
     def waiting() -> None:
         tell(None, f"waiting for another process that is exporting {report.name}")
 
-    with termination_raises(), building(entry, waiting) as part:
+    with signals_raise(), building(entry, waiting) as part:
         if export_fault(entry) is None:
             return
         tell(None, doing)

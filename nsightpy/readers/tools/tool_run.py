@@ -8,8 +8,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -103,29 +103,3 @@ def _kill_group(process: subprocess.Popen[bytes]) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-
-
-@contextmanager
-def termination_raises() -> Iterator[None]:
-    """Meanwhile SIGTERM and SIGHUP raise SystemExit(128 + signal), so that `finally` blocks run.
-
-    Only in the main thread, and only where the program left these signals at their default.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def leave(number: int, _frame: object) -> None:
-        for each in taken:
-            signal.signal(each, signal.SIG_IGN)
-        raise SystemExit(128 + number)
-
-    wanted = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
-    taken = [each for each in wanted if each and signal.getsignal(each) is signal.SIG_DFL]
-    for each in taken:
-        signal.signal(each, leave)
-    try:
-        yield
-    finally:
-        for each in taken:
-            signal.signal(each, signal.SIG_DFL)

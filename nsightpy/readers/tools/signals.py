@@ -1,0 +1,39 @@
+"""A termination signal as an exception, so that what is half done is cleaned up."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+
+
+@contextlib.contextmanager
+def signals_raise() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise SystemExit(128 + signal) in this process, not in forked ones.
+
+    So half-written files go. Only in the main thread, and where the program left these signals
+    at their default; a second signal ends the process at once.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    owner = os.getpid()
+
+    def leave(number: int, _frame: object) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        if os.getpid() != owner:
+            os.kill(os.getpid(), number)
+            return
+        raise SystemExit(128 + number)
+
+    wanted = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
+    taken = [each for each in wanted if each and signal.getsignal(each) is signal.SIG_DFL]
+    for each in taken:
+        signal.signal(each, leave)
+    try:
+        yield
+    finally:
+        for each in taken:
+            signal.signal(each, signal.SIG_DFL)
