@@ -112,6 +112,7 @@ def _load(module: Any, path: Path) -> list[Any]:
         raise ReportError(path, f"cannot be loaded: {error}", _newer()) from error
 
 
+# The library never frees what it loaded: the same report again would take its memory again.
 @functools.lru_cache(maxsize=64)
 def _loaded(module: Any, path: str, _time: int, _size: int) -> list[Any]:
     context = module.load_report(path)
