@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,8 +53,7 @@ def draw_heat_map(
         norm=LogNorm(low, high) if log else Normalize(low, high),
         extent=(*across, len(names) - 0.5, -0.5),
     )
-    figure = axes.get_figure(root=True)
-    assert figure is not None
+    figure: Any = axes.figure
     width, height = figure.get_size_inches()
     box = axes.get_position()
     step = -(-len(names) // MOST_LABELS)
