@@ -15,13 +15,11 @@ from nsightpy.readers.nsys.identity import GUESS, decide_ranks, evidence_for, ra
 from nsightpy.readers.tools.file_check import resolved
 from nsightpy.report_files import first_hand, natural, reports_behind
 from nsightpy.report_set import FailureHandling, Mapped, Progress, ReportSet
-from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
 from nsightpy.reports.opening import open_report
 from nsightpy.reports.system import SystemReport
 from nsightpy.reports.system_frames import SystemFrames
-from nsightpy.reports.torch import TorchTrace
 from nsightpy.results.abstention import reworded
 from nsightpy.units import format_span, listed
 from nsightpy.workers.outcomes import Run, here
@@ -235,12 +233,11 @@ def open_ranks(
         if isinstance(report, NcuReport):
             problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
             raise ReportError(path, problem, f"`nsightpy roofline {quote(str(path))}` reads it.")
-        if isinstance(report, MemorySnapshot):
+        if not isinstance(report, SystemReport):
             problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
             advice = f"`nsightpy memory-usage {quote(str(path))}` reads it."
             raise ReportError(path, problem, advice)
-        if isinstance(report, TorchTrace):
-            report.earlier_cycles = files[path]
+        report.earlier_cycles = files[path]
         opened.append(report)
     reports: dict[Path, SystemReport] = {}
     for one in opened:
@@ -255,8 +252,8 @@ def open_ranks(
 def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
     """Raise ReportError for a rank set of both tools: their clocks and names have little in
     common."""
-    traces = [report for report in reports if report.kind == TorchTrace.kind]
-    others = [report for report in reports if report.kind != TorchTrace.kind]
+    traces = [report for report in reports if report.kind != NsysReport.kind]
+    others = [report for report in reports if report.kind == NsysReport.kind]
     if traces and others:
         problem = f"is a PyTorch trace, and {others[0].path} is a report of Nsight Systems"
         advice = "one rank set holds reports of one tool: give the files of one of them."

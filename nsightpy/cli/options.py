@@ -155,7 +155,7 @@ def common_of(options: dict[str, Any]) -> Common:
     if context is not None and (reports := options["reports"]):
         context.meta[REPORTS] = reports[0] + (", ..." if len(reports) > 1 else "")
     if context is not None and context.obj is True and options["jobs"] != 1:
-        from nsightpy.workers.processes import choose_fork
+        from nsightpy.workers.resources import choose_fork
 
         choose_fork()
     given: Any = {

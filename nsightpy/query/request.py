@@ -10,7 +10,6 @@ from typing import Any, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import for_kind, nothing_recorded
-from nsightpy.query.common_clock import common_clock
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import Paths, RankSet, notes_by_report, open_ranks
 from nsightpy.report_set import Mapped, Progress
@@ -160,6 +159,8 @@ class Request:
 
 def _in_own_times(scope: Scope, ranks: RankSet) -> Scope:
     """The scope with its stretch of time in the own time of each of several reports."""
+    from nsightpy.query.common_clock import common_clock
+
     clock = common_clock(ranks)
     low, high = (0 if ns is None else ns for ns in (scope.from_ns, scope.to_ns))
     paths = dict.fromkeys(path for path, _ in clock.fits)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nsightpy.analysis.intervals import Spans, clip
-from nsightpy.analysis.iterations.steady import STEADY, Chosen
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import parse_time_ns
+
+if TYPE_CHECKING:
+    from nsightpy.analysis.iterations.steady import Chosen
 
 _PART = re.compile(r"\s*(\d{1,9})\s*(?:-\s*(\d{1,9})\s*)?", re.ASCII)
 MOST_NUMBERS = 1_000_000
@@ -57,7 +60,7 @@ class Scope:
             _time(from_time),
             _time(to_time),
             nvtx,
-            STEADY if iteration == STEADY else numbers(iteration, "iteration"),
+            _chosen(iteration),
         )
         if scope.from_ns is not None and scope.to_ns is not None and scope.to_ns <= scope.from_ns:
             raise UsageError("--to must be later than --from")
@@ -208,6 +211,14 @@ def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:
             )
         found.update(range(first, last + 1))
     return frozenset(found)
+
+
+def _chosen(iteration: str | int | None) -> Chosen | None:
+    if iteration is None:
+        return None
+    from nsightpy.analysis.iterations.steady import STEADY
+
+    return STEADY if iteration == STEADY else numbers(iteration, "iteration")
 
 
 def _time(value: str | int | None) -> int | None:

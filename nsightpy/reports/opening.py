@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.readers.torch.sniff import is_perfetto_trace, is_torch_trace
-from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
 from nsightpy.reports.system import Progress
-from nsightpy.reports.torch import TorchTrace
+
+if TYPE_CHECKING:
+    from nsightpy.reports.memory_snapshot import MemorySnapshot
+    from nsightpy.reports.torch import TorchTrace
 
 
 def open_report(
@@ -38,9 +41,13 @@ def open_report(
     if is_ncu_file(path):
         return NcuReport(path)
     if is_snapshot_file(path):
+        from nsightpy.reports.memory_snapshot import MemorySnapshot
+
         return MemorySnapshot(path)
     if path.suffix not in NSYS_SUFFIXES:
         if is_torch_trace(path):
+            from nsightpy.reports.torch import TorchTrace
+
             return TorchTrace(path, use_cache=use_cache, rank_regex=rank_regex, progress=progress)
         if is_perfetto_trace(path):
             problem = "is a Perfetto trace, which nsightpy does not read yet"

@@ -46,6 +46,7 @@ class SystemReport(SystemFrames):
     """
 
     kind: ClassVar[str]  # nsys or torch
+    earlier_cycles = 0  # traces of the same process that were left out
 
     def __init__(
         self,

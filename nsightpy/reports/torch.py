@@ -43,7 +43,6 @@ class TorchTrace(SystemReport):
 
     kind = "torch"
 
-    earlier_cycles = 0  # of the same process, whose traces were left out
     _cache_problem = ""
 
     def __getstate__(self) -> dict[str, object]:

@@ -32,12 +32,6 @@ AHEAD = 1
 ORPHAN_CHECK_S = 1.0
 
 
-def choose_fork() -> None:
-    """Say that this program may be forked: for a program that opens no devices, as nsightpy."""
-    if sys.platform == "linux" and multiprocessing.get_start_method(allow_none=True) is None:
-        multiprocessing.set_start_method("fork")
-
-
 def may_fork() -> bool:
     """Whether this program chose to be forked, and a copy would lack no thread."""
     chosen = multiprocessing.get_start_method(allow_none=True)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import multiprocessing
 import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +15,12 @@ from nsightpy.workers.outcomes import Report
 # Below this much memory for what is to be read, starting workers costs more than they save.
 PAYS_BYTES = 128_000_000
 WORKER_BYTES = 200_000_000
+
+
+def choose_fork() -> None:
+    """Say that this program may be forked: for a program that opens no devices, as nsightpy."""
+    if sys.platform == "linux" and multiprocessing.get_start_method(allow_none=True) is None:
+        multiprocessing.set_start_method("fork")
 
 
 def default_jobs(reports: Sequence[Report]) -> int:

@@ -29,6 +29,7 @@ HERE = Path(__file__).parent
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux only")
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals")
 COPIES = pytest.param("ForkProcess", marks=LINUX)
+FORKED = "from nsightpy.workers.resources import choose_fork; choose_fork(); "
 
 
 @pytest.fixture
@@ -222,7 +223,7 @@ def test_readers_share_the_processors(
     assert open_ranks(job).map(threads_of).values == [None, None, None]
 
 
-@pytest.fixture(params=["", pytest.param("processes.choose_fork(); ", marks=LINUX)])
+@pytest.fixture(params=["", pytest.param(FORKED, marks=LINUX)])
 def reading(
     job: Path, request: pytest.FixtureRequest
 ) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:

@@ -6,14 +6,14 @@ the GroupEnd (`-t nccl`, nsys 2025.6 on: inside the API Group that holds them).
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, Ints, Labels, distinct, distinct_pairs
 from nsightpy.readers.nccl.names import (
     API_GROUP,
     CALLS,
@@ -38,123 +38,175 @@ from nsightpy.readers.nsys.nvtx import domain_names, events
 from nsightpy.readers.nsys.tables import NsysExport
 
 NCCL_DOMAIN = "NCCL"
+NONE = -1
 _PUSH_POP = (59, 70)
 _MARK = 34
 _FOREVER = 2**62
+_INIT = "CommInit"
 
 
-@dataclass(slots=True)
-class Range:
-    """One NCCL range on one thread; times in ns. `parent` and `calls` are places on the thread."""
-
-    start: int
-    end: int
-    name: str
-    payload: Payload
-    parent: int = -1
-    calls: tuple[int, ...] = ()
-
-
-class Served(NamedTuple):
-    """The calls that one launch served; `place` differs between ranges."""
-
-    place: int
-    calls: tuple[Range, ...]
-    grouped: bool
-
-
-class CallingThread:
-    """The NCCL ranges of one thread, by start."""
-
-    def __init__(self, ranges: Sequence[Range]) -> None:
-        self.ranges = sorted(ranges, key=lambda one: (one.start, -one.end))
-        self._starts = [one.start for one in self.ranges]
-        self._nest()
-        self._group()
-
-    def served(self, moment: int) -> Served | None:
-        """What a launch at that moment was for; None where no range says."""
-        place = bisect_right(self._starts, moment) - 1
-        while place >= 0 and self.ranges[place].end < moment:
-            place = self.ranges[place].parent
-        top = place
-        while place >= 0:
-            one = self.ranges[place]
-            if one.name in CALLS:
-                return Served(place, (one,), grouped=False)
-            if one.calls:
-                calls = tuple(self.ranges[call] for call in one.calls)
-                return Served(top, calls, grouped=len(calls) > 1 or one.name == GROUP_END)
-            place = one.parent
-        return None
-
-    def _nest(self) -> None:
-        """Give every range the innermost one that it lies in."""
-        open_: list[int] = []
-        for place, one in enumerate(self.ranges):
-            while open_ and self.ranges[open_[-1]].end < one.end:
-                open_.pop()
-            one.parent = open_[-1] if open_ else -1
-            open_.append(place)
-
-    def _group(self) -> None:
-        """Give every outermost GroupEnd the calls since its GroupStart, and API Groups theirs."""
-        depth, waiting = 0, list[int]()
-        for place, one in enumerate(self.ranges):
-            if one.name == GROUP_START:
-                depth += 1
-                waiting = waiting if depth > 1 else []
-            elif one.name == GROUP_END:
-                depth -= 1
-                if depth <= 0:
-                    one.calls, waiting, depth = tuple(waiting), [], 0
-            elif one.name in CALLS:
-                if depth:
-                    waiting.append(place)
-                self._tell_group(place)
-
-    def _tell_group(self, call: int) -> None:
-        parent = self.ranges[call].parent
-        while parent >= 0:
-            if self.ranges[parent].name == API_GROUP:
-                self.ranges[parent].calls += (call,)
-                return
-            parent = self.ranges[parent].parent
-
-
-@dataclass(frozen=True)
 class Calls:
-    """NCCL's calls by (pid, tid), and what the creation of each (pid, communicator) was given."""
+    """NCCL's ranges of all threads, by thread and start, and the calls that each stands for.
 
-    threads: dict[tuple[int, int], CallingThread]
-    communicators: dict[tuple[int, str], Payload]
+    `ranges`: start_ns, end_ns, pid, tid, name, and payload, a place in `payloads`. Range i stands
+    for the ranges members[first[i]:first[i + 1]]: a call for itself, a group for its calls.
+    `communicators`: what the creation of each (pid, communicator) was given.
+    """
+
+    def __init__(
+        self,
+        ranges: Frame,
+        payloads: tuple[Payload, ...],
+        communicators: dict[tuple[int, str], Payload],
+    ) -> None:
+        place = (ranges.ints("tid"), ranges.ints("pid"))
+        order = np.lexsort((~ranges.ints("end_ns"), ranges.ints("start_ns"), *place))
+        self.ranges = ranges.take(order)
+        self.payloads = payloads
+        self.communicators = communicators
+        self._parent = _parents(self.ranges)
+        self.members, self.first = _members(self.ranges, self._parent)
+        self._stands = self.first[1:] > self.first[:-1]
+
+    def __len__(self) -> int:
+        return self.ranges.rows
+
+    @property
+    def counts(self) -> Ints:
+        """For how many calls each range stands."""
+        return np.diff(self.first)
+
+    def served(self, pid: Ints, tid: Ints, moment: Ints) -> tuple[Ints, Ints]:
+        """The range whose calls a launch of a thread at a moment served; NONE where none says.
+
+        And what launches of one operation have in common: that range if it is a call, else the
+        innermost one that was open.
+        """
+        end = self.ranges.ints("end_ns")
+        inner = self._last_begun(pid, tid, moment)
+        late = np.flatnonzero(inner != NONE)
+        while len(late := late[end[inner[late]] < moment[late]]):
+            inner[late] = self._parent[inner[late]]
+            late = late[inner[late] != NONE]
+        around = _nearest(self._parent, self._stands)
+        serving = np.where(inner == NONE, NONE, around[inner])
+        is_call = self.ranges.labels("name").equals(tuple(CALLS))
+        return serving, np.where(is_call[serving], serving, inner)
+
+    def _last_begun(self, pid: Ints, tid: Ints, moment: Ints) -> Ints:
+        """The last range that began on a thread until a moment; NONE without any."""
+        ranges = self.ranges
+        processes, threads = (
+            np.concatenate([ranges.ints(n), own]) for n, own in (("pid", pid), ("tid", tid))
+        )
+        _, thread = distinct_pairs(processes, threads)
+        is_launch = np.arange(len(thread)) >= len(self)
+        order = np.lexsort((is_launch, np.concatenate([ranges.ints("start_ns"), moment]), thread))
+        last = np.empty(len(thread), dtype=np.int64)
+        last[order] = np.cumsum(~is_launch[order]) - 1
+        mine = last[len(self) :]
+        here = (mine != NONE) & (thread[mine] == thread[len(self) :])
+        return np.where(here, mine, NONE)
+
+
+def _parents(ranges: Frame) -> Ints:
+    """The innermost range that each lies in: the last before it on its thread that ends no sooner.
+
+    What lies between a range and one that it may lie in ends sooner, so all look on at once.
+    """
+    end = ranges.ints("end_ns")
+    parent = np.arange(-1, ranges.rows - 1)
+    parent[~_same_thread(ranges)] = NONE
+    looking = np.flatnonzero(parent != NONE)
+    while len(looking := looking[end[parent[looking]] < end[looking]]):
+        parent[looking] = parent[parent[looking]]
+        looking = looking[parent[looking] != NONE]
+    return parent
+
+
+def _same_thread(ranges: Frame) -> NDArray[np.bool_]:
+    """Which ranges are on the thread of the one before."""
+    pid, tid = ranges.ints("pid"), ranges.ints("tid")
+    same = np.zeros(ranges.rows, dtype=np.bool_)
+    same[1:] = (pid[1:] == pid[:-1]) & (tid[1:] == tid[:-1])
+    return same
+
+
+def _nearest(parent: Ints, wanted: NDArray[np.bool_]) -> Ints:
+    """For each range it or the first wanted one around it, NONE without any."""
+    found = np.where(wanted, np.arange(len(parent)), parent)
+    looking = np.flatnonzero(found != NONE)
+    while len(looking := looking[~wanted[found[looking]]]):
+        found[looking] = found[found[looking]]
+        looking = looking[found[looking] != NONE]
+    return found
+
+
+def _members(ranges: Frame, parent: Ints) -> tuple[Ints, Ints]:
+    """The calls that each range stands for: members, and where those of each begin.
+
+    An outermost GroupEnd stands for the calls since its GroupStart, an API Group for those in it.
+    """
+    names = ranges.labels("name")
+    begins, ends = names.equals([GROUP_START]), names.equals([GROUP_END])
+    calls = np.flatnonzero(names.equals(tuple(CALLS)))
+    thread = np.cumsum(~_same_thread(ranges)) - 1
+    # each thread's depth lies below the one before, so that no minimum runs into the next
+    begun = np.cumsum(begins.astype(np.int64) - ends)
+    begun -= (np.concatenate([[0], begun[:-1]])[~_same_thread(ranges)])[thread]
+    below = thread * (ranges.rows + 1)
+    depth = begun - below - np.minimum.accumulate(np.minimum(begun, 0) - below)
+    closing = np.flatnonzero(ends & (depth == 0))
+    grouped = calls[depth[calls] > 0]
+    after = np.searchsorted(closing, grouped)
+    grouped, after = grouped[after < len(closing)], after[after < len(closing)]
+    group = closing[after]
+    same = thread[group] == thread[grouped]
+    api = _nearest(parent, names.equals([API_GROUP]))[calls]
+    owner = np.concatenate([calls, group[same], api[api != NONE]])
+    member = np.concatenate([calls, grouped[same], calls[api != NONE]])
+    order = np.lexsort((member, owner))
+    return member[order], np.searchsorted(owner[order], np.arange(ranges.rows + 1))
 
 
 def nccl_calls(export: NsysExport) -> Calls:
     """All NCCL ranges of an export; nothing where it has none."""
-    ranges: dict[tuple[int, int], list[Range]] = {}
-    communicators: dict[tuple[int, str], Payload] = {}
-    for pid, tid, one in _ranges(export):
-        if one.name.startswith("CommInit"):
-            if one.payload.communicator and one.payload.ranks != UNKNOWN:
-                communicators[pid, one.payload.communicator] = one.payload
-        else:
-            ranges.setdefault((pid, tid), []).append(one)
-    return Calls({place: CallingThread(own) for place, own in ranges.items()}, communicators)
+    registered = _registered(export)
+    raw = _read(export, registered)
+    if raw is None or not raw.rows:
+        empty = np.empty(0, dtype=np.int64)
+        blank = dict.fromkeys(("start_ns", "end_ns", "pid", "tid", "payload"), empty)
+        return Calls(Frame(blank | {"name": Labels.of(())}), (), {})
+    names, (code, payloads) = _names(export, raw, registered), _payloads(export, raw)
+    creates = names.equals([name for name in names.values if name.startswith(_INIT)])
+    on_host = np.asarray([one is not None for one in payloads], dtype=np.bool_)[code]
+    kept = ~names.equals([""]) & (creates | (raw.ints("kind") != _MARK))
+    kept &= on_host | names.equals(tuple(LAUNCHES))
+    communicators = {}
+    made = np.flatnonzero(kept & creates)
+    for pid, place in zip(raw.ints("pid")[made].tolist(), code[made].tolist(), strict=True):
+        payload = payloads[place] or NO_PAYLOAD
+        if payload.communicator and payload.ranks != UNKNOWN:
+            communicators[pid, payload.communicator] = payload
+    end = np.where(raw.ints("end_ns") == NO_END, _FOREVER, raw.ints("end_ns"))
+    columns = raw.select(("start_ns", "pid", "tid"))
+    ranges = Frame({**columns, "end_ns": end, "name": names, "payload": code})
+    known = tuple(one or NO_PAYLOAD for one in payloads)
+    return Calls(ranges.take(kept & ~creates), known, communicators)
 
 
-def _ranges(export: NsysExport) -> Iterator[tuple[int, int, Range]]:
+def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
+    """What NVTX has of NCCL; None where no column can name it."""
     table = events(export)
     if table is None:
-        return
-    registered = _registered(export)
+        return None
     named: list[sa.ColumnElement[bool]] = []
     if "textId" in table.c:
         named.append(table.c.textId.in_(registered))
     if "text" in table.c:
         named += [table.c.text.in_(RANGE_TEXTS), table.c.text.startswith("ncclComm")]
     if not named:
-        return
+        return None
     query = sa.select(
         *(number(table, name, SPAN[name], 0) for name in SPAN),
         number(table, "pid", process_of("globalTid"), 0),
@@ -166,24 +218,7 @@ def _ranges(export: NsysExport) -> Iterator[tuple[int, int, Range]]:
         text(table, "jsonText"),
         _hexadecimal(table, "binaryData"),
     ).where(table.c.eventType.in_((*_PUSH_POP, _MARK)), sa.or_(*named))
-    names, payloads = _Names(export), _Payloads(export)
-    raw = Frame(export.file.arrays(query, split=table))
-    texts, jsons, blobs = (raw.labels(name) for name in ("text", "jsonText", "binaryData"))
-    numbers = (
-        raw.ints(name).tolist() for name in (*SPAN, "pid", "tid", "text_id", "domain", "kind")
-    )
-    codes = zip(texts.codes.tolist(), jsons.codes.tolist(), blobs.codes.tolist(), strict=True)
-    for start, end, pid, tid, text_id, domain, kind, (said, json, blob) in zip(
-        *numbers, codes, strict=True
-    ):
-        name = names.of(texts.values[said] or registered.get(text_id, ""), (pid, domain))
-        if name is None or (kind == _MARK and not name.startswith("CommInit")):
-            continue
-        payload = payloads.of(jsons.values[json], blobs.values[blob])
-        if payload is None and name not in LAUNCHES:
-            continue
-        last = _FOREVER if end == NO_END else end
-        yield pid, tid, Range(start, last, name, payload or NO_PAYLOAD)
+    return Frame(export.file.arrays(query, split=table))
 
 
 def _hexadecimal(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
@@ -194,42 +229,46 @@ def _hexadecimal(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
     return sa.cast(digits, sa.LargeBinary).label(name)
 
 
-class _Names:
-    """Which call a range names, asked once for each text and domain."""
-
-    def __init__(self, export: NsysExport) -> None:
-        self._domains = export.once(domain_names)
-        self._known: dict[tuple[str, tuple[int, int]], str | None] = {}
-
-    def of(self, text: str, domain: tuple[int, int]) -> str | None:
-        """The call; a domain without a name of its own may be NCCL's."""
-        if (text, domain) not in self._known:
-            name = self._domains.get(domain, NCCL_DOMAIN if domain[1] else "")
-            self._known[text, domain] = call_of(text, in_domain=name == NCCL_DOMAIN)
-        return self._known[text, domain]
-
-
 def _registered(export: NsysExport) -> dict[int, str]:
     """The registered strings that name NCCL ranges, by id."""
     wanted = {*RANGE_TEXTS, "CommInit", "CommInitRank", "CommInitRankConfig"}
     return export.strings.starting("ncclComm") | export.strings.named(wanted)
 
 
-class _Payloads:
-    """Payloads decoded once each: captures repeat a few of them thousands of times."""
+def _names(export: NsysExport, raw: Frame, registered: Mapping[int, str]) -> Labels:
+    """Which call each range names, empty for none; asked once for each text and domain."""
+    texts, domains = raw.labels("text"), export.once(domain_names)
+    ids, id_codes = distinct(raw.ints("text_id"))
+    known = [registered.get(one, "") for one in ids.tolist()]
+    said, codes = distinct(texts.codes * np.int64(len(known)) + id_codes)
+    owners, owner = distinct_pairs(raw.ints("pid"), raw.ints("domain"))
+    pairs, codes = distinct(codes * np.int64(len(owners)) + owner)
+    values = []
+    for pair in pairs.tolist():
+        own_text, own_id = divmod(int(said[pair // len(owners)]), len(known))
+        domain = owners[pair % len(owners)]
+        # a domain without a name of its own may be NCCL's
+        name = domains.get(domain, NCCL_DOMAIN if domain[1] else "")
+        said_text = texts.values[own_text] or known[own_id]
+        values.append(call_of(said_text, in_domain=name == NCCL_DOMAIN))
+    return Labels(codes, tuple(value or "" for value in values)).merged()
 
-    def __init__(self, export: NsysExport) -> None:
-        self._export = export
-        self._layouts: BlobLayouts | None = None
-        self._known: dict[tuple[str, str], Payload | None] = {}
 
-    def of(self, json: str, blob: str) -> Payload | None:
-        """The payload; None when it is of an operation on the GPU, not of a call on the host."""
-        if (json, blob) not in self._known:
-            fields = json_fields(json)
-            if not fields and blob:
-                self._layouts = self._layouts or BlobLayouts(self._export)
-                fields = self._layouts.fields(bytes.fromhex(blob))
-            on_gpu = "operationId" in fields or "channelId" in fields
-            self._known[json, blob] = None if on_gpu else Payload.of(fields)
-        return self._known[json, blob]
+def _payloads(export: NsysExport, raw: Frame) -> tuple[Ints, list[Payload | None]]:
+    """The payload of each range, decoded once each: captures repeat a few thousands of times.
+
+    None is that of an operation on the GPU, not of a call on the host.
+    """
+    jsons, blobs = raw.labels("jsonText"), raw.labels("binaryData")
+    pairs, codes = distinct(jsons.codes * np.int64(len(blobs.values)) + blobs.codes)
+    layouts: BlobLayouts | None = None
+    found = []
+    for pair in pairs.tolist():
+        blob = blobs.values[pair % len(blobs.values)]
+        fields = json_fields(jsons.values[pair // len(blobs.values)])
+        if not fields and blob:
+            layouts = layouts or BlobLayouts(export)
+            fields = layouts.fields(bytes.fromhex(blob))
+        on_gpu = "operationId" in fields or "channelId" in fields
+        found.append(None if on_gpu else Payload.of(fields))
+    return codes.astype(np.int64), found
