@@ -134,12 +134,15 @@ def _settled(
         starts = models.aligned(unknown.clock, unknown.starts)
         ledger = with_groups(unknown, starts, ends, tolerance, positions)
         instances = instances_of(ledger, ends)
-        models = replace(models, components=tied_clocks(ledger, instances, sessions))
+        components = tied_clocks(ledger, instances, sessions)
+        same = before is not None and np.array_equal(before, instances.number)
+        if same and np.array_equal(components, models.components):
+            break  # the same ends give the same fit
+        models = replace(models, components=components)
         refined = _refined(ledger, instances, models, sessions, machines)
         moved = np.max(np.abs(refined.offsets - models.offsets), initial=0.0)
-        same = before is not None and np.array_equal(before, instances.number)
         tolerance, models, before = models.tolerance_ns, refined, instances.number
-        if moved < MOVED_NS and (same or ledger is unknown):
+        if moved < MOVED_NS and ledger is unknown:
             break
     return ledger, instances, models
 
@@ -165,8 +168,8 @@ def _refined(
     if len(rows) == 0:
         return models
     rows = rows[_enough(ledger, instances)[instances.number[rows]]]
-    clock = owner[rows]
-    _, instance = distinct(instances.number[rows])
+    clock = owner[rows].astype(np.int64)
+    instance = distinct(instances.number[rows])[1].astype(np.int64)
     # Drifts are found anew: what pairs of clocks seemed to show is not evidence enough.
     aligned = (ledger.ends[rows] - models.center_ns).astype(np.float64) - models.offsets[clock]
     first = np.full(int(instance.max()) + 1, np.inf)
@@ -230,7 +233,7 @@ def _evidence(
     if len(rows) == 0:
         return [_Seen()] * clocks
     clock = owner[rows]
-    _, instance = distinct(instances.number[rows])
+    instance = distinct(instances.number[rows])[1].astype(np.int64)
     ends = models.aligned(clock, ledger.ends[rows]).astype(np.float64)
     residuals = against_median(ends, instance)
     order = np.argsort(clock, kind="stable")
@@ -238,7 +241,7 @@ def _evidence(
     return [_seen(residuals[own], instance[own]) for own in np.split(order, edges[1:-1])]
 
 
-def _seen(residuals: Floats, instance: Codes) -> _Seen:
+def _seen(residuals: Floats, instance: Ints) -> _Seen:
     """What the residuals (ns) of one clock's rows show."""
     if len(residuals) == 0:
         return _Seen()

@@ -29,13 +29,14 @@ STEPS, CLOSE = 200, 1e-9
 class Observations:
     """Rows (clock, instance, time, end) of synchronising collectives; numbers from 0 on, ns.
 
+    Numbers are int64, as what sums by them needs them.
     `errors` are ends minus anything common to a whole instance, and `times` are common to it as
     well: an own time would carry the noise that is to be explained. Rows of one
     `length_class` scatter alike: ends of short collectives agree better than those of long ones.
     """
 
-    clock: Codes
-    instance: Codes
+    clock: Ints
+    instance: Ints
     times: Floats
     errors: Floats
     length_class: Codes
@@ -59,7 +60,7 @@ class Observations:
         return found
 
 
-def length_classes_of(durations: Ints, instance: Codes) -> Codes:
+def length_classes_of(durations: Ints, instance: Ints) -> Codes:
     """How long the shortest participant of each row's instance was inside, in powers of two."""
     shortest = np.full(int(instance.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(shortest, instance, np.maximum(durations, 1))
@@ -67,7 +68,7 @@ def length_classes_of(durations: Ints, instance: Codes) -> Codes:
     return found
 
 
-def against_median(values: Floats, instance: Codes) -> Floats:
+def against_median(values: Floats, instance: Ints) -> Floats:
     """Values minus the median of their instance."""
     order = np.lexsort((values, instance))
     counts = np.bincount(instance)
@@ -157,13 +158,22 @@ class Equations:
         found: Floats = np.diag(squares.astype(np.float64))
         heavy = np.bincount(self.seen.instance, weights)
         shares = weights * times / np.sqrt(heavy[self.seen.instance])
-        order = np.argsort(self.seen.instance, kind="stable")
-        edges = np.searchsorted(self.seen.instance[order], np.arange(0, len(heavy) + CHUNK, CHUNK))
+        # each instance and drifter once: most instances have few, or one, and need no table
+        cells, cell = np.unique(self.seen.instance * count + drifter, return_inverse=True)
+        shares = np.bincount(cell, shares)
+        instance, drifter = np.divmod(cells, count)
+        found.flat[:: count + 1] -= np.bincount(drifter, shares**2, minlength=count)
+        several = np.bincount(instance)[instance] > 1
+        shares, drifter = shares[several], drifter[several]
+        instance = np.unique(instance[several], return_inverse=True)[1]
+        edges = np.searchsorted(instance, np.arange(0, instance.max(initial=-1) + 1 + CHUNK, CHUNK))
         for first, last in pairwise(edges.tolist()):
-            rows = order[first:last]
-            cells = self.seen.instance[rows] % CHUNK * count + drifter[rows]
-            table = np.bincount(cells, shares[rows], minlength=CHUNK * count).reshape(CHUNK, count)
-            found -= table.T @ table
+            places = instance[first:last] % CHUNK * count + drifter[first:last]
+            table = np.bincount(places, shares[first:last], minlength=CHUNK * count)
+            table = table.reshape(CHUNK, count)
+            common = table.T @ table
+            np.fill_diagonal(common, 0.0)
+            found -= common
         found.flat[:: count + 1] += HELD * found.diagonal().max()
         return np.linalg.inv(found).astype(np.float64) / self.scale**2
 

@@ -9,7 +9,6 @@ Huber, Robust Estimation of a Location Parameter: https://doi.org/10.1214/aoms/1
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
@@ -83,16 +82,15 @@ class _Groups:
     """Rows that may scatter alike."""
 
     def __init__(self, codes: Codes) -> None:
-        self._order = np.argsort(codes, kind="stable")
         _, self._of = np.unique(codes, return_inverse=True)
-        self._edges = np.concatenate([[0], np.cumsum(np.bincount(self._of))])
+        counts = np.bincount(self._of)
+        first = np.cumsum(counts) - counts
+        self._low, self._high = first + (counts - 1) // 2, first + counts // 2
 
     def relative(self, sizes: Floats, weights: Floats) -> Floats:
         """The scatter of each row's group, of sizes whose scatter as a whole is about 1."""
-        ordered = sizes[self._order]
-        edges = self._edges.tolist()
-        middle = [float(np.median(ordered[a:b])) for a, b in pairwise(edges)]
-        rough = NORMAL * np.asarray(middle)
+        ordered = sizes[np.lexsort((sizes, self._of))]
+        rough = NORMAL * (ordered[self._low] + ordered[self._high]) / 2
         limit = USUAL * rough[self._of]
         squares = np.bincount(self._of, weights * np.minimum(sizes, limit) ** 2)
         counts = np.bincount(self._of, weights)

@@ -22,6 +22,7 @@ from nsightpy.analysis.clock_alignment.clock_ends import (
     Nearest,
     agreed,
     agreement,
+    median,
 )
 from nsightpy.frames import Floats, Ints
 
@@ -255,7 +256,7 @@ def _corrected(line: Line, times: Ints, distances: Floats) -> Line:
     drift = _slope(times, distances)
     if abs(line.drift + drift) > MOST_DRIFT:
         drift = 0.0
-    offset = float(np.median(distances - drift * (times - line.center_ns)))
+    offset = median(distances - drift * (times - line.center_ns))
     return replace(line, offset_ns=line.offset_ns + offset, drift=line.drift + drift)
 
 
@@ -265,15 +266,16 @@ def _slope(times: Ints, distances: Floats) -> float:
         return 0.0
     third = len(times) // 3
     early, late = slice(0, third), slice(len(times) - third, None)
-    span = float(np.median(times[late]) - np.median(times[early]))
-    rise = float(np.median(distances[late]) - np.median(distances[early]))
-    scatter = float(np.median(np.abs(distances[late] - np.median(distances[late]))))
+    span = median(times[late]) - median(times[early])
+    last = median(distances[late])
+    rise = last - median(distances[early])
+    scatter = median(np.abs(distances[late] - last))
     return rise / span if span > 0 and abs(rise) > 8.0 * scatter / third**0.5 else 0.0
 
 
 def _background(block: Ends, finder: Nearest) -> float:
     """The score that any offset reaches by chance."""
-    return float(np.median(agreement(finder.around(block, block.times + _PROBES_NS[:, None]))))
+    return median(agreement(finder.around(block, block.times + _PROBES_NS[:, None])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +330,6 @@ def _grown(a: Ends, finder: Nearest, line: Line) -> Line:
         if np.count_nonzero(near) >= LEAST_SHARED:
             line = _corrected(line, part.times[near], distances[near])
         if reach >= len(a):
-            scatter = float(np.median(np.abs(distances[near]))) if near.any() else 0.0
+            scatter = median(np.abs(distances[near])) if near.any() else 0.0
             return replace(line, scatter_ns=scatter)
         reach *= 2

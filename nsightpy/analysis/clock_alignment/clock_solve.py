@@ -14,7 +14,7 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.clock_equations import Observations
 from nsightpy.analysis.clock_alignment.clock_fit import Fit, fitted
-from nsightpy.analysis.collectives.log import Codes, Mask
+from nsightpy.analysis.collectives.log import Mask
 from nsightpy.frames import Floats, Ints
 
 # A drift counts when it is this many of its standard errors away from none: of bell-shaped jitter
@@ -48,11 +48,8 @@ def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, M
     first, names = int(present[0]), np.asarray(_names(hosts))
     drifter = np.unique(names, return_inverse=True)[1].astype(np.int64)
     if len(np.unique(names[present])) < len(present):
-        groups = [present]
-        if len(present) > MANY:
-            groups = [present[drifter[present] == host] for host in np.unique(drifter[present])]
-        for members in groups:
-            own = _alone(seen, members)
+        for members, rows in _looked_at_together(seen, present, drifter):
+            own = _alone(seen, members, rows)
             if own is None:
                 continue
             drifter = _without_odd(own, drifter, members)
@@ -73,11 +70,24 @@ def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, M
     return drifts, known
 
 
+def _looked_at_together(
+    seen: Observations, present: Ints, drifter: Ints
+) -> list[tuple[Ints, Ints]]:
+    """Clocks (ascending) and their rows: all at once, or of many clocks those of each host."""
+    if len(present) <= MANY:
+        return [(present, np.arange(len(seen.clock)))]
+    parts = []
+    for codes in (drifter[present], drifter[seen.clock]):
+        order = np.argsort(codes, kind="stable")
+        parts.append(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1))
+    return [(present[own], rows) for own, rows in zip(*parts, strict=True)]
+
+
 def _names(hosts: Sequence[str]) -> list[str]:
     return [host or f"clock {clock}" for clock, host in enumerate(hosts)]
 
 
-def _without_odd(own: Fit, drifter: Ints, members: Codes) -> Ints:
+def _without_odd(own: Fit, drifter: Ints, members: Ints) -> Ints:
     """What drifts as one: the clocks of a host, without those that drift differently.
 
     `own` is the fit of the members, by their places.
@@ -89,17 +99,16 @@ def _without_odd(own: Fit, drifter: Ints, members: Codes) -> Ints:
     return found
 
 
-def _alone(seen: Observations, members: Codes) -> Fit | None:
-    """The fit in which each of some clocks (ascending) drifts by itself, by what they shared."""
-    rows = np.flatnonzero(np.isin(seen.clock, members))
+def _alone(seen: Observations, members: Ints, rows: Ints) -> Fit | None:
+    """The fit in which each of some clocks drifts by itself, by what they shared of their rows."""
     if len(rows) < len(seen.clock):
         number = np.unique(seen.instance[rows], return_inverse=True)[1]
         rows = rows[np.bincount(number)[number] > 1]
     if len(members) < 2 or len(rows) < 4 * len(members):
         return None
     own = Observations(
-        np.searchsorted(members, seen.clock[rows]).astype(np.int32),
-        np.unique(seen.instance[rows], return_inverse=True)[1].astype(np.int32),
+        np.searchsorted(members, seen.clock[rows]),
+        np.unique(seen.instance[rows], return_inverse=True)[1],
         seen.times[rows],
         seen.errors[rows],
         seen.length_class[rows],
