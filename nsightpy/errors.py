@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from difflib import get_close_matches
 
 
 class NsightpyError(Exception):
@@ -16,7 +17,9 @@ class UsageError(NsightpyError):
 def require_choice(parameter: str, value: str, choices: Collection[str]) -> None:
     """Raise UsageError where a parameter is none of its choices."""
     if value not in choices:
-        raise UsageError(f"{parameter} must be one of {', '.join(choices)}, not {value!r}")
+        nearest = get_close_matches(str(value), choices, n=1)
+        hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
+        raise UsageError(f"{parameter} must be one of {', '.join(choices)}, not {value!r}{hint}")
 
 
 class ReportError(NsightpyError):

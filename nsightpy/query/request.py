@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypedDict, TypeVar, Unpack, cast
+from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import for_kind, nothing_recorded
@@ -15,9 +15,10 @@ from nsightpy.rank_set import Paths, RankSet, notes_by_report, open_ranks
 from nsightpy.report_set import Mapped, Progress
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, AnyTable, with_notes
-from nsightpy.units import listed
+from nsightpy.units import format_time, listed
 
 T = TypeVar("T")
+Span: TypeAlias = tuple[int, int]
 # The options that say which part of the reports a question is about, as they are typed.
 _TYPED = (
     ("rank", "--rank"),
@@ -110,13 +111,14 @@ class Request:
             self._check_ranks(self.scope.ranks)
         if self.scope.devices is not None:
             self._check_devices(self.scope.devices)
-        if self.scope.nvtx is None:
+        if not self.scope.is_part:
             return self.ranks.map(work, ranked=first, identified=identified)
         noted = partial(_noted, work=work, scope=self.scope)
         found = self.ranks.map(noted, ranked=first, identified=identified)
-        named = [(report.path.name, notes) for report, (_, notes) in found.results]
-        self.said += [note for note in notes_by_report(named) if note not in self.said]
-        return Mapped([(report, value) for report, (value, _) in found.results], found.failures)
+        named = [(report.path.name, notes) for report, (_, notes, _) in found.results]
+        notes = [*notes_by_report(named), *_missed([span for _, _, span in found.values])]
+        self.said += [note for note in notes if note not in self.said]
+        return Mapped([(report, value) for report, (value, *_) in found.results], found.failures)
 
     @property
     def notes(self) -> list[str]:
@@ -217,6 +219,16 @@ def _devices(report: SystemReport) -> set[int]:
 
 def _noted(
     report: SystemReport, *, work: Callable[[SystemReport], T], scope: Scope
-) -> tuple[T, tuple[str, ...]]:
-    """What the work gives, and what the scope found in the report that must be known."""
-    return work(report), scope.notes_on(report)
+) -> tuple[T, tuple[str, ...], Span | None]:
+    """What the work gives, what must be known of the report in scope, and what that missed."""
+    return work(report), scope.notes_on(report), scope.missed(report)
+
+
+def _missed(spans: list[Span | None]) -> list[str]:
+    """The note on a stretch of time that holds GPU work of no report."""
+    known = [span for span in spans if span is not None]
+    if not known or len(known) < len(spans):
+        return []
+    first, last = min(start for start, _ in known), max(end for _, end in known)
+    between = f"between {format_time(first)} and {format_time(last)}"
+    return [f"No GPU work is in the wanted stretch of time: all is {between}."]

@@ -168,6 +168,18 @@ class Scope:
 
         return tuple(named_ranges(report, self.nvtx).notes)
 
+    def missed(self, report: SystemReport) -> tuple[int, int] | None:
+        """From when to when the GPU work of a report is, if none is between --from and --to."""
+        low, high = self.bounds(report)
+        extent = report.extent if (low, high) != (None, None) else None
+        if extent is None or extent.start_ns is None or extent.end_ns is None:
+            return None
+        if (low is None or low < extent.end_ns) and (high is None or extent.start_ns < high):
+            return None
+        # on the clock of --from and --to
+        later = (self.from_ns or 0) - (low or 0) if high is None else (self.to_ns or 0) - high
+        return extent.start_ns + later, extent.end_ns + later
+
     @property
     def notes(self) -> list[str]:
         said = []

@@ -27,9 +27,9 @@ def verdict_of(summary: Summary) -> str:
     whole = sum(_number(one["window_ns"]) for one in records)
     first = next(iter(summary.findings), None)
     if not whole:
-        return (
-            f"{first.text[:1].upper()}{first.text[1:]}." if first else "No GPU work was recorded."
-        )
+        if first:
+            return f"{first.text[:1].upper()}{first.text[1:]}."
+        return "What was asked for holds no GPU time." if records else "No GPU work was recorded."
     parts = [
         f"{word} {share_text(_sum(records, name), whole)}"
         for name, word in PARTS

@@ -131,6 +131,7 @@ def page(data: bytes, rng: random.Random) -> tuple[bytes, str]:
     for _ in range(rng.choice((0, 1, 1, 2))):
         act = rng.choice(DAMAGES)
         act(rows, rng)
+        rows = [row for row in rows if row] or [[""]]
         done.append(act.__name__)
     text = quoting(rows, rng) if rng.random() < 0.3 else plain(rows)
     if rng.random() < 0.2:

@@ -68,3 +68,16 @@ def test_findings_and_gaps_lie_on_the_same_clock() -> None:
         again = nsightpy.gaps(TRAINING, rank=row["rank"], from_time=start, to_time=end).records()
         assert abs(again[0]["start_ns"] - start) <= 1
         assert abs(again[0]["duration_ns"] - row["duration_ns"]) <= 2
+
+
+@pytest.mark.parametrize(
+    ("bounds", "told"),
+    [(("5s", None), True), ((None, "1ms"), True), (("0", "5s"), False)],
+)
+def test_a_stretch_without_gpu_work_is_told_where_that_is(
+    bounds: tuple[str | None, str | None], told: bool
+) -> None:
+    for reports in (TRAINING, TRAINING / "train_rank1.sqlite"):
+        found = nsightpy.kernels(reports, from_time=bounds[0], to_time=bounds[1])
+        note = "No GPU work is in the wanted stretch of time: all is between "
+        assert any(one.startswith(note) for one in found.notes) == told

@@ -85,10 +85,19 @@ def test_empty_file(tmp_path: Path, name: str) -> None:
     named(tmp_path / name, "is empty", "export it again")
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "text.sqlite", "noname"])
-def test_text_file(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_text("SQLite format 4? No: plain text.\n" * 100, encoding="utf-8")
-    named(tmp_path / name, "is not an SQLite file", "nsys export --type sqlite")
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("notes.txt", "SQLite format 4? No: plain text.\n", "is no report of a kind that"),
+        ("noname", "x", "is no report of a kind that"),
+        ("text.sqlite", '{"a": 1}', "is not an SQLite file, whatever its name says"),
+        ("package.json", '\ufeff {"name": "x"}', "is JSON, but does not begin as a trace"),
+        ("list.json", "[1, 2]", "is JSON, but does not begin as a trace"),
+    ],
+)
+def test_file_of_another_kind(tmp_path: Path, name: str, text: str, problem: str) -> None:
+    (tmp_path / name).write_text(text * 100, encoding="utf-8")
+    named(tmp_path / name, problem, "nsys export --type sqlite")
 
 
 @pytest.mark.parametrize("share", [0.001, 0.01, 0.3, 0.5, 0.9, 0.999])

@@ -138,6 +138,20 @@ def test_events_of_traces_without_a_length_are_left_out(tmp_path: Path, duration
     assert "2 events without a time that can be are left out." in found["notes"]
 
 
+@pytest.mark.parametrize(
+    ("others", "wrong"),
+    [("5", str(-(2**63))), ("5", "9" * 16), ("1711964646123456.789", "9999999999999999")],
+)
+def test_moments_beyond_every_clock_are_none(tmp_path: Path, others: str, wrong: str) -> None:
+    event = '{"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": %s, "dur": 2}'
+    path = tmp_path / "t.json"
+    path.write_text('{"traceEvents": [' + ", ".join(event % ts for ts in (others, wrong)) + "]}")
+    found = ask("kernels", path, "--format", "json").json
+    (row,) = found["rows"]
+    assert (row["Instances"], row["Total Time (ns)"]) == (1, 2_000)
+    assert "1 events without a time that can be are left out." in found["notes"]
+
+
 def test_a_query_without_rows_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(limits.QUERY_SECONDS, "0.3")
     file = SqliteFile(full(tmp_path / "full.sqlite").write())

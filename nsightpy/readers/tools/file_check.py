@@ -16,6 +16,8 @@ KINDS = (
     "`ncu --csv` prints"
 )
 MAGIC = b"SQLite format 3\x00"
+SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
+UTF8_MARK = b"\xef\xbb\xbf"
 
 
 def check_file(path: Path) -> None:
@@ -29,11 +31,7 @@ def check_file(path: Path) -> None:
     if size == 0:
         raise ReportError(path, "is empty", "the export may have failed: export it again.")
     if not header.startswith(MAGIC):
-        raise ReportError(
-            path,
-            "is not an SQLite file",
-            f"{KINDS}.",
-        )
+        raise ReportError(path, _other_kind(path, header), f"{KINDS}.")
     if len(header) < 100 or size < _declared_size(header):
         raise ReportError(
             path,
@@ -42,6 +40,15 @@ def check_file(path: Path) -> None:
             else "is truncated",
             "copy or export it again; the disk may have been full.",
         )
+
+
+def _other_kind(path: Path, header: bytes) -> str:
+    """What is wrong with a file that is none of the kinds that are read."""
+    if path.suffix.lower() in SQLITE_SUFFIXES:
+        return "is not an SQLite file, whatever its name says"
+    if header.removeprefix(UTF8_MARK).lstrip()[:1] in (b"{", b"["):
+        return "is JSON, but does not begin as a trace of PyTorch's profiler"
+    return "is no report of a kind that nsightpy reads"
 
 
 @contextmanager

@@ -57,7 +57,8 @@ def _from_floats(numbers: Floats) -> Ints:
 
 
 def _highest(numbers: np.ndarray) -> float:
-    return float(np.abs(numbers).max())
+    # not the largest of np.abs: that of -2**63 is below 0
+    return max(float(numbers.max()), -float(numbers.min()))
 
 
 def _from_texts(texts: Iterable[bytes]) -> Ints:
@@ -68,7 +69,8 @@ def _exact(text: bytes) -> int:
     """The ns of one decimal text in microseconds, halves rounded to even."""
     whole, _, decimals = text.partition(b".")
     if len(whole) < 17 and len(decimals) <= 3 and whole.isdigit() and (decimals or b"0").isdigit():
-        return int(whole) * 1000 + int(decimals.ljust(3, b"0"))
+        us = int(whole)
+        return us * 1000 + int(decimals.ljust(3, b"0")) if us < _LATEST_US else NO_TIME
     try:
         found = Decimal(text.decode("ascii").strip('" '))
         return int((found * 1000).to_integral_value()) if abs(found) < _LATEST_US else NO_TIME
