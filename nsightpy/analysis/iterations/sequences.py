@@ -244,12 +244,16 @@ def _in_each(units: Units, mask: NDArray[np.bool_]) -> bool:
 
 
 def _repeats_inside(work: LaunchedWork, low: int, high: int) -> bool:
-    """Whether a sequence of some kernels comes three times or more within one unit."""
+    """Whether a sequence of some kernels comes three times or more within one unit, and more.
+
+    A unit of whole turns and nothing else is no step, but some layers that differ a little.
+    """
     if high - low < REPEATS * REPEATS:
         return False
     inside = work.take(np.arange(low, high))
     for cycle in find_cycles(inside.name.codes):
-        if not REPEATS <= cycle.period <= NESTED * (high - low):
+        whole = (high - low) % cycle.period == 0
+        if whole or not REPEATS <= cycle.period <= NESTED * (high - low):
             continue
         places = cuts(cycle, inside)
         if places is not None and len(places) >= REPEATS:
