@@ -23,17 +23,18 @@ COPIES_SHARE = 0.05
 # From this part of a window on idle time must be explained.
 LEAST_UNEXPLAINED = 0.03
 NO_WORK = "holds no GPU work"
-# What a capture says that makes figures wrong: not stock warnings about drivers and versions.
+# What a capture says that makes figures wrong: not stock warnings about drivers and versions, and
+# not what is said of CPU samples, of the OS or of other counters, which no figure comes from.
 _LOSS = re.compile(
-    r"^nsys error|^nsys warning.*\b(?:lost|dropped|overflow|truncated)|No CUDA API calls"
-    r"|left out: |repeats? the capture|is claimed|cannot be one job|one job ran both"
-    r"|ranks without a report"
+    r"^nsys (?!.*(?:sampl|backtrace|context switch|OS runtime|ftrace|\bperf\b|metrics))"
+    r"(?:error.*(?:CUDA|CUPTI)|(?:error|warning).*\b(?:lost|dropped|overflow|truncated))"
+    r"|No CUDA API calls|left out: |repeats? the capture|is claimed|cannot be one job"
+    r"|one job ran both|ranks without a report",
+    re.IGNORECASE,
 )
 _AGREES_WITH_HEALTH = {
     "dominating-kernel",
     "fp32-gemm",
-    "tiny-blocks",
-    "small-grid",
     "unfused-elementwise",
     "opaque-graphs",
     "startup-dominates",
@@ -117,6 +118,11 @@ def startup_dominates(facts: Facts) -> list[Finding]:
 def _startup(one: DeviceFacts) -> str:
     """Why most of a device's capture is no steady work; empty where it is."""
     repetition, window = one.repetition, one.budget.window_ns
+    if one.short:
+        return (
+            f"{one.name} worked within {format_time(max(repetition.whole_ns, window))}, after "
+            f"{format_time(repetition.lead_ns)} of start-up"
+        )
     if one.iterations is not None:
         share = window / max(repetition.whole_ns, 1)
         if share >= LEAST_STEADY:
@@ -125,12 +131,6 @@ def _startup(one: DeviceFacts) -> str:
         return (
             f"the steady state is {percent_text(share)} of the {format_time(repetition.whole_ns)} "
             f"between {one.name}'s first and last operation{outside}"
-        )
-    before = repetition.lead_ns
-    if one.short:
-        return (
-            f"{one.name} worked within {format_time(window)}, after {format_time(before)} of "
-            "start-up"
         )
     late = 0 if one.kernels is None else one.kernels.first_tenth_ns
     if late >= LATE_SHARE * window:
@@ -164,10 +164,13 @@ def healthy(facts: Facts, found: list[Finding]) -> list[Finding]:
         return []
     if any(one.budget.copy_only_ns > COPIES_SHARE * one.budget.window_ns for one in facts.used):
         return []  # busy with copies and memory sets
+    others = ", the least of all" if len(facts.used) > 1 else ""
     text = (
-        f"the GPU is busy for {percent_text(share)} of {least.span}, the least of all: only the "
-        "kernels themselves can become faster"
+        f"the GPU is busy for {percent_text(share)} of {least.span}{others}: only the kernels "
+        "themselves can become faster"
     )
+    if any(one.id == "opaque-graphs" for one in found):
+        text += "; what runs inside the CUDA graphs is not known"
     return [_plain("healthy", "GPU busy", "info", text, facts.command("select"))]
 
 

@@ -148,8 +148,8 @@ class DeviceFacts:
     @property
     def short(self) -> bool:
         """Whether the device worked for a moment only, after a long start-up."""
-        window = self.budget.window_ns
-        return self.iterations is None and window < SHORT_SHARE * (window + self.repetition.lead_ns)
+        whole = max(self.repetition.whole_ns, self.budget.window_ns)
+        return whole < SHORT_SHARE * (whole + self.repetition.lead_ns)
 
     @property
     def span(self) -> str:
