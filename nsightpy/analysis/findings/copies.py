@@ -32,7 +32,7 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
         return found
 
     def lost(one: DeviceFacts) -> int:
-        return use(one).exposed_ns + _staging(one, use(one))
+        return use(one).exposed_ns + one.caused_ns(f"exposed-{direction}")
 
     def text(one: DeviceFacts) -> str:
         copies = use(one)
@@ -143,14 +143,6 @@ def unified_memory(facts: Facts) -> list[Finding]:
         more=_BY_MEMORY,
         place=lambda one: None if one.copies is None else _place(one.copies.unified),
     )
-
-
-def _staging(one: DeviceFacts, copies: CopyUse) -> int:
-    """Idle time inside copying calls, where these copies are the pageable ones that cost most."""
-    if one.copies is None or not copies.pageable_ns:
-        return 0
-    most = max(use.pageable_ns for use in (one.copies.h2d, one.copies.d2h, one.copies.d2d))
-    return one.caused_ns("staging") if copies.pageable_ns == most else 0
 
 
 def _pageable_text(copies: CopyUse) -> str:

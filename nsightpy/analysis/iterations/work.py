@@ -49,8 +49,8 @@ class LaunchedWork:
 class Units:
     """Work cut at `edges` (positions in it, one more than units).
 
-    `alike`: which units hold about as many kernels as usual, of the same names. `work_share`: the share
-    of all kernels' work in those; `time_share`: their share of the time from the first unit on.
+    `alike`: which units hold about as many kernels as usual, of the same names. `work_share`: the
+    share of all kernels' work in those; `time_share`: their share of the time from the first on.
     """
 
     edges: Ints
