@@ -56,6 +56,8 @@ COVERED = 0.5
 REGULAR = 0.6
 NEARLY = 0.03
 NEARLY_STEPS = 0.4
+# Of levels that hold nearly all of the work those count whose units are nearly as much alike.
+NEARLY_ALIKE = 0.2
 DOMINATES = 0.9
 DELIMITED = 0.8
 MOST_WAITS = 3
@@ -338,6 +340,8 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     best = max(one.units.coverage for one in sure)
     slack = NEARLY_STEPS if learning else NEARLY
     near = [one for one in sure if one.units.coverage >= best - slack]
+    most = max(one.units.regular for one in near)
+    near = [one for one in near if one.units.regular >= most - NEARLY_ALIKE]
     strongest = max(one.rank for one in near)
     near = [one for one in near if strongest < 2 or one.rank == strongest]
     chosen = min(near, key=lambda one: one.cycle.period)
