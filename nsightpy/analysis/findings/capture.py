@@ -76,12 +76,15 @@ def opaque_graphs(facts: Facts) -> list[Finding]:
 def capture_incomplete(facts: Facts) -> list[Finding]:
     """Losses that change a conclusion: errors of the profiler, launches that are missing."""
     problems = [p.removesuffix(".") for p in facts.problems if _LOSS.search(p)]
-    if facts.unlaunched >= BLIND_SHARE * max(facts.kernels, 1):
+    unexplained = [(one, time) for one in facts.used if (time := _unexplained_ns(one))]
+    if unexplained:
+        one, time = max(unexplained, key=lambda case: case[1] / case[0].budget.window_ns)
+        share = percent_text(time / one.budget.window_ns)
+        why = f"{format_count(facts.unlaunched)} of {format_count(facts.kernels)} kernels have no"
         problems.append(
-            f"{format_count(facts.unlaunched)} of {format_count(facts.kernels)} kernels have no "
-            "recorded launch: what they waited for is not known"
+            f"why {one.name} was idle for {format_time(time)}, {share} of its window, is not known"
+            + (f": {why} recorded launch" if facts.unlaunched else "")
         )
-    problems += [_unexplained(one) for one in facts.used if one.idle is None and _idles(one)][:1]
     if not problems:
         return []
     more = len(problems) - MOST_PROBLEMS
@@ -91,16 +94,10 @@ def capture_incomplete(facts: Facts) -> list[Finding]:
     ]
 
 
-def _idles(one: DeviceFacts) -> bool:
-    return one.budget.idle_ns >= LEAST_UNEXPLAINED * one.budget.window_ns
-
-
-def _unexplained(one: DeviceFacts) -> str:
-    idle, share = one.budget.idle_ns, one.budget.idle_ns / one.budget.window_ns
-    return (
-        f"why {one.name} was idle for {format_time(idle)}, {percent_text(share)} of its window, is "
-        "not known"
-    )
+def _unexplained_ns(one: DeviceFacts) -> int:
+    """Idle time that no recorded call explains, in ns; 0 where it is immaterial."""
+    time = one.budget.idle_ns if one.idle is None else one.caused_ns("unknown")
+    return time if time >= LEAST_UNEXPLAINED * one.budget.window_ns else 0
 
 
 def startup_dominates(facts: Facts) -> list[Finding]:
@@ -120,7 +117,7 @@ def _startup(one: DeviceFacts) -> str:
     repetition, window = one.repetition, one.budget.window_ns
     if one.short:
         return (
-            f"{one.name} worked within {format_time(max(repetition.whole_ns, window))}, after "
+            f"{one.name} worked within {format_time(one.whole_ns)}, after "
             f"{format_time(repetition.lead_ns)} of start-up"
         )
     if one.iterations is not None:
@@ -146,7 +143,7 @@ def no_steady_state(facts: Facts) -> list[Finding]:
     if not facts.used or any(one.iterations is not None for one in facts.used):
         return []
     why = next((one.repetition.outside for one in facts.used if one.repetition.outside), "")
-    text = "no steps that repeat were found, so no step time may be quoted" + (
+    text = "fewer than three steps that repeat were found, so no step time may be quoted" + (
         f" ({why})" if why else ""
     )
     command = facts.command("nvtx" if facts.has_ranges else "kernels")

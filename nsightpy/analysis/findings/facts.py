@@ -151,8 +151,12 @@ class DeviceFacts:
     @property
     def short(self) -> bool:
         """Whether the device worked for a moment only, after a long start-up."""
-        whole = max(self.repetition.whole_ns, self.budget.window_ns)
-        return whole < SHORT_SHARE * (whole + self.repetition.lead_ns)
+        return self.whole_ns < SHORT_SHARE * (self.whole_ns + self.repetition.lead_ns)
+
+    @property
+    def whole_ns(self) -> int:
+        """From the first to the last operation, in ns."""
+        return max(self.repetition.whole_ns, self.budget.window_ns)
 
     @property
     def span(self) -> str:

@@ -140,7 +140,7 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
     found = []
     for one in facts.used:
         use = one.kernels
-        if use is None or (use.names < 2 and one.short):
+        if use is None or (use.names < 2 and severity_of_use(one) == "info"):
             continue
         if use.top.busy_ns >= DOMINANT_SHARE * one.budget.window_ns:
             found.append((use.top.busy_ns / one.budget.window_ns, one, use))

@@ -58,6 +58,8 @@ NEARLY = 0.03
 NEARLY_STEPS = 0.4
 # Of levels that hold nearly all of the work those count whose units are nearly as much alike.
 NEARLY_ALIKE = 0.2
+# Fewer units that leave much of the work out may be alike by chance.
+FEW = 8
 DOMINATES = 0.9
 DELIMITED = 0.8
 MOST_WAITS = 3
@@ -337,6 +339,8 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     if not open_ones:
         return None, why
     sure = [one for one in open_ones if one.kind != WAITS] or open_ones
+    many = [one for one in sure if len(one.units) >= FEW or one.units.coverage >= LARGE_COVERED]
+    sure = many or sure
     best = max(one.units.coverage for one in sure)
     slack = NEARLY_STEPS if learning else NEARLY
     near = [one for one in sure if one.units.coverage >= best - slack]
