@@ -41,7 +41,7 @@ FIELDS = (
 )
 TOP = 20
 # Under these names in the list of causes; others are not ids of findings.
-_SAID = {"staging": "exposed-h2d", "queued": "", "unknown": ""}
+_SAID = {"queued": "", "unknown": ""}
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,9 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
     if straggler is None and not peer_rows(alignment, arrivals).any():
         return [NO_PEERS, *notes]
     if straggler is None:
-        none = "No rank is a straggler: none is last beyond chance and waits less than the others."
+        none = (
+            "No rank is late as a rule: none is last beyond chance and waits less than the others."
+        )
         return [none, *notes]
     late = (
         f"Rank {names[straggler.unit]} is a straggler: it comes last to "

@@ -8,10 +8,17 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.findings.copy_use import DIRECTIONS
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
 from nsightpy.analysis.idle.host_activity import HostEvents
-from nsightpy.analysis.idle.idle_gaps import IdleGaps, Launches, idle_gaps
+from nsightpy.analysis.idle.idle_gaps import (
+    TO_DEVICE,
+    TO_HOST,
+    IdleGaps,
+    Launches,
+    idle_gaps,
+)
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.launches import NO_TIME, matched
 from nsightpy.frames import Frame, Labels
@@ -56,14 +63,26 @@ def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
         ]
     )
     known = rows >= 0
+    stages = _stages(work)
     if not calls.rows:
         nothing = np.full(len(rows), NO_TIME, dtype=np.int64)
-        return Launches(nothing, nothing, np.full(len(rows), -1), np.zeros(len(rows), np.bool_))
+        never = np.zeros(len(rows), np.bool_)
+        return Launches(nothing, nothing, np.full(len(rows), -1), never, stages)
     start, end, tid = (
         np.where(known, calls.ints(name)[rows], missing)
         for name, missing in (("start_ns", NO_TIME), ("end_ns", NO_TIME), ("tid", -1))
     )
-    return Launches(start, end, tid, _first_launches(work.kernels, gpu_work))
+    return Launches(start, end, tid, _first_launches(work.kernels, gpu_work), stages)
+
+
+def _stages(work: Work) -> NDArray[np.int8]:
+    """What long calls count for that copy between host and device; see Launches."""
+    found = np.full(sum(frame.rows for frame in work), -1, dtype=np.int8)
+    names = work.operations.labels("operation")
+    copies = found[work.kernels.rows : work.kernels.rows + work.operations.rows]
+    for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
+        copies[names.equals(DIRECTIONS[direction])] = cause
+    return found
 
 
 def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:

@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 
+from nsightpy.analysis.findings.facts import UNUSED
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import (
     SteadyState,
@@ -37,21 +38,33 @@ def steady_places(
 ) -> Mapping[tuple[int, int], Steady] | None:
     """The steady state of each place (process, device); None unless all processes have one.
 
-    None, too, when the user chose a stretch of time. `work` and `calls` are what was read already.
+    Processes that did next to nothing need none: theirs is that of the busiest. None, too, when the
+    user chose a stretch of time. `work` and `calls` are what was read already.
     """
     if scope.is_part or not work.kernels.rows:
         return None
     found = {}
     for pid, one in find_in_report(report, scope, work, calls).items():
-        state = steady_state(one.iterations)
-        if state is None:
-            return None
-        window = Spans.of(state.start_ns, state.end_ns)
-        found[pid] = Steady(window, state.count, state.source)
-    places = {place for frame in work for place in places_of(frame)}
-    if not places <= {place for place in places if place[0] in found}:
+        if (state := steady_state(one.iterations)) is not None:
+            window = Spans.of(state.start_ns, state.end_ns)
+            found[pid] = Steady(window, state.count, state.source)
+    busy = _work_of_processes(work)
+    busiest = max(busy, key=lambda pid: busy[pid])
+    if any(spent > UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in found):
         return None
-    return {place: found[place[0]] for place in places}
+    places = {place for frame in work for place in places_of(frame)}
+    return {place: found.get(place[0], found[busiest]) for place in places}
+
+
+def _work_of_processes(work: Work) -> dict[int, int]:
+    """The sum of the durations of each process's operations, in ns."""
+    spent: dict[int, int] = {}
+    for frame in work:
+        length = frame.ints("end_ns") - frame.ints("start_ns")
+        for pid in np.unique(frame.ints("pid")).tolist():
+            mine = int(length[frame.ints("pid") == pid].sum())
+            spent[pid] = spent.get(pid, 0) + mine
+    return spent
 
 
 def in_steady(frame: Frame, steady: Mapping[tuple[int, int], Steady]) -> Frame:

@@ -20,7 +20,8 @@ PARTS = (
     "idle: sync-drain",
     "idle: first-launch",
     "idle: allocation",
-    "idle: staging",
+    "idle: exposed-h2d",
+    "idle: exposed-d2h",
     "idle: queued",
     "idle: unknown",
 )

@@ -109,7 +109,7 @@ def gaps_in(idle: Spans) -> IdleGaps:
         loading=nothing,
         outside=nothing,
         held=nothing,
-        copies=no,
+        stages=np.full(count, -1, dtype=np.int8),
         first=no,
     )
 

@@ -79,7 +79,8 @@ def gaps_of(
             "name": Labels.of([one.name for one in made]),
         }
     )
-    return idle_gaps(work, 0, window, Launches(start, end, thread, first), frame)
+    stages = np.full(len(order), -1, dtype=np.int8)
+    return idle_gaps(work, 0, window, Launches(start, end, thread, first, stages), frame)
 
 
 @settings(max_examples=200, deadline=None)

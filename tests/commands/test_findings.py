@@ -266,7 +266,7 @@ def test_copies(kind: str, source: str, names: set[str], tmp_path: Path) -> None
     if "pageable-copies" in names:
         # the same time is not told twice
         assert rows["pageable-copies"]["recoverable_ns"] is None
-        assert "the same time as above" in str(rows["pageable-copies"]["evidence"])
+        assert "the same time as that of the copies" in str(rows["pageable-copies"]["evidence"])
         assert list(rows).index("exposed-h2d") < list(rows).index("pageable-copies")
 
 
@@ -467,12 +467,14 @@ def test_queue_lengths_and_launch_bound_stretches() -> None:
 
 def test_what_is_abnormal_and_how_long_an_instance_lasts() -> None:
     # median 100, median deviation 0: from twice the median on
-    beyond, usual = beyond_usual(np.asarray([100] * 9 + [200, 201]))
+    beyond, usual = beyond_usual(np.asarray([100] * 9 + [200, 201]), True)
     assert (np.flatnonzero(beyond).tolist(), usual) == ([10], 100.0)
     # median 100, deviations 10: 100 + 8 x 1.4826 x 10 = 218.6
     lengths = np.asarray([90, 90, 90, 100, 110, 110, 110, 218, 219])
-    assert np.flatnonzero(beyond_usual(lengths)[0]).tolist() == []
+    assert np.flatnonzero(beyond_usual(lengths, True)[0]).tolist() == []
     spread = np.asarray([80, 90, 90, 100, 100, 110, 110, 211, 225])
-    assert np.flatnonzero(beyond_usual(spread)[0]).tolist() == [8]
-    assert not beyond_usual(np.asarray([1, 1, 1, 1, 1, 1, 99]))[0].any(), "too few"
+    assert np.flatnonzero(beyond_usual(spread, True)[0]).tolist() == [8]
+    assert not beyond_usual(np.asarray([1, 1, 1, 1, 1, 1, 99]), True)[0].any(), "too few"
+    sizes = np.asarray([100] * 20 + [900, 905, 910, 920, 930] + [5_000])
+    assert np.flatnonzero(beyond_usual(sizes, False)[0]).tolist() == [25]
     assert [middle(np.asarray(v)) for v in ([7], [1, 9], [1, 5, 9], [1, 2, 8, 9])] == [7, 9, 5, 8]

@@ -23,17 +23,18 @@ COPIES_SHARE = 0.05
 # From this part of a window on idle time must be explained.
 LEAST_UNEXPLAINED = 0.03
 NO_WORK = "holds no GPU work"
-# What a capture says that makes figures wrong: not stock warnings about drivers and versions.
+# What a capture says that makes figures wrong: not stock warnings about drivers and versions, and
+# not what is said of CPU samples, of the OS or of other counters, which no figure comes from.
 _LOSS = re.compile(
-    r"^nsys error|^nsys warning.*\b(?:lost|dropped|overflow|truncated)|No CUDA API calls"
-    r"|left out: |repeats? the capture|is claimed|cannot be one job|one job ran both"
-    r"|ranks without a report"
+    r"^nsys (?!.*(?:sampl|backtrace|context switch|OS runtime|ftrace|\bperf\b|metrics))"
+    r"(?:error.*(?:CUDA|CUPTI)|(?:error|warning).*\b(?:lost|dropped|overflow|truncated))"
+    r"|No CUDA API calls|left out: |repeats? the capture|is claimed|cannot be one job"
+    r"|one job ran both|ranks without a report",
+    re.IGNORECASE,
 )
 _AGREES_WITH_HEALTH = {
     "dominating-kernel",
     "fp32-gemm",
-    "tiny-blocks",
-    "small-grid",
     "unfused-elementwise",
     "opaque-graphs",
     "startup-dominates",
@@ -75,12 +76,15 @@ def opaque_graphs(facts: Facts) -> list[Finding]:
 def capture_incomplete(facts: Facts) -> list[Finding]:
     """Losses that change a conclusion: errors of the profiler, launches that are missing."""
     problems = [p.removesuffix(".") for p in facts.problems if _LOSS.search(p)]
-    if facts.unlaunched >= BLIND_SHARE * max(facts.kernels, 1):
+    unexplained = [(one, time) for one in facts.used if (time := _unexplained_ns(one))]
+    if unexplained:
+        one, time = max(unexplained, key=lambda case: case[1] / case[0].budget.window_ns)
+        share = percent_text(time / one.budget.window_ns)
+        why = f"{format_count(facts.unlaunched)} of {format_count(facts.kernels)} kernels have no"
         problems.append(
-            f"{format_count(facts.unlaunched)} of {format_count(facts.kernels)} kernels have no "
-            "recorded launch: what they waited for is not known"
+            f"why {one.name} was idle for {format_time(time)}, {share} of its window, is not known"
+            + (f": {why} recorded launch" if facts.unlaunched else "")
         )
-    problems += [_unexplained(one) for one in facts.used if one.idle is None and _idles(one)][:1]
     if not problems:
         return []
     more = len(problems) - MOST_PROBLEMS
@@ -90,16 +94,10 @@ def capture_incomplete(facts: Facts) -> list[Finding]:
     ]
 
 
-def _idles(one: DeviceFacts) -> bool:
-    return one.budget.idle_ns >= LEAST_UNEXPLAINED * one.budget.window_ns
-
-
-def _unexplained(one: DeviceFacts) -> str:
-    idle, share = one.budget.idle_ns, one.budget.idle_ns / one.budget.window_ns
-    return (
-        f"why {one.name} was idle for {format_time(idle)}, {percent_text(share)} of its window, is "
-        "not known"
-    )
+def _unexplained_ns(one: DeviceFacts) -> int:
+    """Idle time that no recorded call explains, in ns; 0 where it is immaterial."""
+    time = one.budget.idle_ns if one.idle is None else one.caused_ns("unknown")
+    return time if time >= LEAST_UNEXPLAINED * one.budget.window_ns else 0
 
 
 def startup_dominates(facts: Facts) -> list[Finding]:
@@ -117,6 +115,11 @@ def startup_dominates(facts: Facts) -> list[Finding]:
 def _startup(one: DeviceFacts) -> str:
     """Why most of a device's capture is no steady work; empty where it is."""
     repetition, window = one.repetition, one.budget.window_ns
+    if one.short:
+        return (
+            f"{one.name} worked within {format_time(one.whole_ns)}, after "
+            f"{format_time(repetition.lead_ns)} of start-up"
+        )
     if one.iterations is not None:
         share = window / max(repetition.whole_ns, 1)
         if share >= LEAST_STEADY:
@@ -125,12 +128,6 @@ def _startup(one: DeviceFacts) -> str:
         return (
             f"the steady state is {percent_text(share)} of the {format_time(repetition.whole_ns)} "
             f"between {one.name}'s first and last operation{outside}"
-        )
-    before = repetition.lead_ns
-    if one.short:
-        return (
-            f"{one.name} worked within {format_time(window)}, after {format_time(before)} of "
-            "start-up"
         )
     late = 0 if one.kernels is None else one.kernels.first_tenth_ns
     if late >= LATE_SHARE * window:
@@ -146,7 +143,7 @@ def no_steady_state(facts: Facts) -> list[Finding]:
     if not facts.used or any(one.iterations is not None for one in facts.used):
         return []
     why = next((one.repetition.outside for one in facts.used if one.repetition.outside), "")
-    text = "no steps that repeat were found, so no step time may be quoted" + (
+    text = "fewer than three steps that repeat were found, so no step time may be quoted" + (
         f" ({why})" if why else ""
     )
     command = facts.command("nvtx" if facts.has_ranges else "kernels")
@@ -164,10 +161,13 @@ def healthy(facts: Facts, found: list[Finding]) -> list[Finding]:
         return []
     if any(one.budget.copy_only_ns > COPIES_SHARE * one.budget.window_ns for one in facts.used):
         return []  # busy with copies and memory sets
+    others = ", the least of all" if len(facts.used) > 1 else ""
     text = (
-        f"the GPU is busy for {percent_text(share)} of {least.span}, the least of all: only the "
-        "kernels themselves can become faster"
+        f"the GPU is busy for {percent_text(share)} of {least.span}{others}: only the kernels "
+        "themselves can become faster"
     )
+    if any(one.id == "opaque-graphs" for one in found):
+        text += "; what runs inside the CUDA graphs is not known"
     return [_plain("healthy", "GPU busy", "info", text, facts.command("select"))]
 
 

@@ -9,6 +9,7 @@ is "error" where a capture hides most of what ran, "warning" from 3 % of a windo
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from nsightpy.analysis.findings.capture import CAPTURE_CHECKS, healthy
 from nsightpy.analysis.findings.copies import COPY_CHECKS
@@ -19,6 +20,9 @@ from nsightpy.analysis.findings.ranks import RANK_CHECKS
 from nsightpy.results import Finding
 
 LEAST_SHARE = 0.01
+# How fast a host launches while code is loaded for the first time is not its pace afterwards.
+LEAST_OF_START_UP = 0.10
+_PACE = frozenset(("launch-bound", "sync-drain", "small-kernels"))
 CHECKS: tuple[Callable[[Facts], list[Finding]], ...] = (
     *CAPTURE_CHECKS,
     *HOST_CHECKS,
@@ -32,7 +36,15 @@ def check_all(facts: Facts) -> list[Finding]:
     """What makes the others blind, then the largest share of a window, then the rest."""
     found = [finding for check in CHECKS for finding in check(facts)]
     said = [one for one in found if one.share is None or one.share >= LEAST_SHARE]
+    if any(one.id == "startup-dominates" for one in said):
+        said = [_of_start_up(one) for one in said]
     return sorted([*said, *healthy(facts, said)], key=_order)
+
+
+def _of_start_up(one: Finding) -> Finding:
+    """A finding in a capture of a start-up: a small share of it says nothing of later steps."""
+    slight = one.id in _PACE and one.window == "whole" and (one.share or 0.0) < LEAST_OF_START_UP
+    return replace(one, severity="info") if slight else one
 
 
 def _order(one: Finding) -> tuple[bool, bool, float]:

@@ -13,8 +13,9 @@ MANY = 100
 _TOWARDS = {
     "h2d": ("from host to device", "copy ahead on another stream"),
     "d2h": ("from device to host", "copy on another stream while kernels run"),
-    "d2d": ("within or between devices", ""),
+    "d2d": ("and memory sets within or between devices", ""),
 }
+_ONCE = "; where they happen once, they matter once"
 _LESS = {"h2d": "keep the data on the device", "d2h": "copy less", "d2d": "write results in place"}
 
 
@@ -31,16 +32,16 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
         return found
 
     def lost(one: DeviceFacts) -> int:
-        return use(one).exposed_ns + _staging(one, use(one))
+        return use(one).exposed_ns + one.caused_ns(f"exposed-{direction}")
 
     def text(one: DeviceFacts) -> str:
         copies = use(one)
-        memory = ", pageable memory" if copies.pageable_ns > copies.busy_ns / 2 else ""
+        memory = _pageable_text(copies)
         advice = _LESS[direction]
         if one.kernels is not None and one.kernels.directives:
             advice = "keep the data mapped across regions (target data, enter data)"
         elif not one.iterations:
-            advice += "; where they happen once, they matter once"
+            advice += "; an upload before the kernels matters once" if copies.once else _ONCE
         elif beside:
             advice += f", or {beside}"
         return (
@@ -58,6 +59,7 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
         "memory",
         more=_BY_MEMORY,
         place=lambda one: _place(use(one)),
+        most=lambda one: _severity(one, use(one)),
     )
 
 
@@ -73,7 +75,7 @@ def pageable_copies(facts: Facts) -> list[Finding]:
         return (
             f"{format_bytes(copies.bytes)} in {counted(copies.count, 'copy', 'copies')} came from "
             f"or went to pageable memory{rate}, {{share}} of {{place}} (the same time as "
-            "above): pinned memory copies faster, and beside kernels"
+            "that of the copies not overlapped): pinned memory copies faster, and beside kernels"
         )
 
     return worst(
@@ -86,6 +88,7 @@ def pageable_copies(facts: Facts) -> list[Finding]:
         more=_BY_MEMORY,
         recoverable=False,
         place=lambda one: None if one.copies is None else _place(one.copies.pageable),
+        most=lambda one: "" if one.copies is None else _severity(one, one.copies.pageable),
     )
 
 
@@ -142,12 +145,17 @@ def unified_memory(facts: Facts) -> list[Finding]:
     )
 
 
-def _staging(one: DeviceFacts, copies: CopyUse) -> int:
-    """Idle time inside copying calls, where these copies are the pageable ones that cost most."""
-    if one.copies is None or not copies.pageable_ns:
-        return 0
-    most = max(use.pageable_ns for use in (one.copies.h2d, one.copies.d2h, one.copies.d2d))
-    return one.caused_ns("staging") if copies.pageable_ns == most else 0
+def _pageable_text(copies: CopyUse) -> str:
+    if copies.pageable_ns <= copies.busy_ns / 2:
+        return ""
+    if copies.pageable == copies.count:
+        return ", pageable memory"
+    return f", {format_count(copies.pageable)} of them pageable memory"
+
+
+def _severity(one: DeviceFacts, copies: CopyUse) -> str:
+    """The highest severity of what copies cost: info where they are an upload that is done once."""
+    return "info" if copies.once and not one.iterations else "warning"
 
 
 def _place(copies: CopyUse) -> Place | None:

@@ -1,4 +1,7 @@
-"""What the copies of one device cost in a window, by direction; unified memory apart."""
+"""What the copies of one device cost in a window, by direction; unified memory apart.
+
+Memory sets write what a copy within the device would: they count with those.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.intervals import Spans, measure_before, union
+from nsightpy.analysis.intervals import NOTHING, Spans, measure_before, overlap_total, union
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
 from nsightpy.frames import Frame
 
 # Below this, latency is the larger part of a copy on any link.
 SMALL_BYTES = 16_384
+# What is done before this part of the kernels' time was done once, as this part of the copies.
+BEFORE, ONE_OFF = 0.1, 0.9
+SETS = "[CUDA memset]"
 DIRECTIONS = {
     "h2d": ("[CUDA memcpy Host-to-Device]", "[CUDA memcpy Host-to-Array]"),
     "d2h": ("[CUDA memcpy Device-to-Host]", "[CUDA memcpy Array-to-Host]"),
@@ -21,6 +27,7 @@ DIRECTIONS = {
         "[CUDA memcpy Peer-to-Peer]",
         "[CUDA memcpy Device-to-Array]",
         "[CUDA memcpy Array-to-Device]",
+        SETS,
     ),
 }
 
@@ -30,7 +37,8 @@ class CopyUse:
     """Some copies that touch a window: united time in it, and the part without kernels, in ns.
 
     `bytes` and `copying_ns` are of the whole copies, for their rate; start and duration are those
-    of the one that was exposed longest.
+    of the one that was exposed longest. `early_ns`: what was exposed before a tenth of the kernels'
+    time had passed, `pageable`: how many were from or to pageable memory.
     """
 
     busy_ns: int = 0
@@ -39,8 +47,15 @@ class CopyUse:
     bytes: int = 0
     count: int = 0
     pageable_ns: int = 0
+    pageable: int = 0
+    early_ns: int = 0
     start_ns: int = 0
     duration_ns: int = 0
+
+    @property
+    def once(self) -> bool:
+        """Whether nearly all of the time is that of a one-off upload, before the kernels' work."""
+        return 0 < ONE_OFF * self.exposed_ns <= self.early_ns
 
     @property
     def gb_per_s(self) -> float | None:
@@ -68,16 +83,24 @@ def copy_uses(operations: Frame, kernels: Spans, window: Spans) -> CopyUses:
     inside = measure_before(window, end) > measure_before(window, start)
     unified = names.equals([name for name in names.values if name.startswith(UNIFIED)])
     copies = names.equals([name for names in DIRECTIONS.values() for name in names])
-    small = inside & copies & (size < SMALL_BYTES)
+    small = inside & copies & ~names.equals([SETS]) & (size < SMALL_BYTES)
+    large = inside & (size >= SMALL_BYTES)
     pageable = host_memory(operations).equals([PAGEABLE])
+    early = _before_work(kernels & window)
 
     def use(mask: NDArray[np.bool_]) -> CopyUse:
-        return _use(operations, mask, pageable, kernels, window)
+        return _use(operations, mask, pageable, kernels, window, early)
 
-    h2d, d2h, d2d = (use(inside & ~small & names.equals(wanted)) for wanted in DIRECTIONS.values())
-    return CopyUses(
-        h2d, d2h, d2d, use(small), use(inside & unified), use(inside & ~small & pageable)
-    )
+    h2d, d2h, d2d = (use(large & names.equals(wanted)) for wanted in DIRECTIONS.values())
+    return CopyUses(h2d, d2h, d2d, use(small), use(inside & unified), use(large & pageable))
+
+
+def _before_work(kernels: Spans) -> Spans:
+    """The time until a tenth of the kernels' time has passed."""
+    if not len(kernels):
+        return NOTHING
+    at = int(np.searchsorted(np.cumsum(kernels.ends - kernels.starts), BEFORE * kernels.total))
+    return Spans.of(np.iinfo(np.int64).min, int(kernels.starts[at]))
 
 
 def _use(
@@ -86,6 +109,7 @@ def _use(
     pageable: NDArray[np.bool_],
     kernels: Spans,
     window: Spans,
+    early: Spans,
 ) -> CopyUse:
     rows = np.flatnonzero(mask)
     if not len(rows):
@@ -104,6 +128,8 @@ def _use(
         bytes=int(operations.ints("bytes")[rows].sum()),
         count=len(rows),
         pageable_ns=(union(start[from_pageable], end[from_pageable]) & window).total,
+        pageable=int(np.count_nonzero(from_pageable)),
+        early_ns=overlap_total(alone, early),
         start_ns=int(start[worst]),
         duration_ns=int(end[worst] - start[worst]),
     )

@@ -72,9 +72,10 @@ class LongestGap:
 class IdleFacts:
     """Why a device was idle, in ns by cause (idle_gaps.CAUSES), and where each cause is worst.
 
-    `run_ahead_lost_ns`: launch-bound time brought about by blocking calls. `mpi_ns`: time
-    outside of CUDA in MPI calls, left out of the causes that it counted for, `compiling_ns` the
-    part of host-gap in ranges that compile, left out of it.
+    `run_ahead_lost_ns`: launch-bound time brought about by blocking calls. `overdue_ns`: what was
+    launched 1 ms or more before it began. `mpi_ns`: time outside of CUDA in MPI calls, left out of
+    the causes that it counted for, `compiling_ns` the part of host-gap in ranges that compile, left
+    out of it. `beside`: most of host-gap lies in intervals that another cause has more of.
     `host` says for people what the host did in host gaps, `calls` which call each cause is
     mostly in. `blocked_by` is the blocking call in which most of the host gaps opened, if any did.
     """
@@ -82,6 +83,8 @@ class IdleFacts:
     causes: Mapping[str, int]
     worst: Mapping[str, Place]
     run_ahead_lost_ns: int = 0
+    overdue_ns: int = 0
+    beside: bool = False
     drained: int = 0
     mpi_ns: int = 0
     compiling_ns: int = 0
@@ -148,8 +151,12 @@ class DeviceFacts:
     @property
     def short(self) -> bool:
         """Whether the device worked for a moment only, after a long start-up."""
-        window = self.budget.window_ns
-        return self.iterations is None and window < SHORT_SHARE * (window + self.repetition.lead_ns)
+        return self.whole_ns < SHORT_SHARE * (self.whole_ns + self.repetition.lead_ns)
+
+    @property
+    def whole_ns(self) -> int:
+        """From the first to the last operation, in ns."""
+        return max(self.repetition.whole_ns, self.budget.window_ns)
 
     @property
     def span(self) -> str:

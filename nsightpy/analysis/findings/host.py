@@ -69,7 +69,27 @@ def host_gap(facts: Facts) -> list[Finding]:
             f"a time{after}: {{time}}, {{share}} of {{place}}{host}{unknown}"
         )
 
-    return _cause(facts, "host-gap", "GPU idle: host busy elsewhere", text)
+    def most(one: DeviceFacts) -> str:
+        return "info" if one.idle is not None and one.idle.beside else "warning"
+
+    return _cause(facts, "host-gap", "GPU idle: host busy elsewhere", text, most)
+
+
+def not_begun(facts: Facts) -> list[Finding]:
+    """Work that was launched long before it began, for a reason that is not recorded."""
+
+    def text(one: DeviceFacts) -> str:
+        return (
+            "work had been launched for 1 ms or more and did not begin, with nothing else on the "
+            "GPU: {time}, {share} of {place}; what it waited for is not in the capture: an event, "
+            "work from before the capture, or another process on this GPU"
+        )
+
+    def lost(one: DeviceFacts) -> int:
+        return 0 if one.idle is None else one.idle.overdue_ns
+
+    name = "GPU idle: launched, not begun"
+    return _idle(facts, "capture-incomplete", name, lost, text, lambda _: "info", "queued")
 
 
 def first_launch(facts: Facts) -> list[Finding]:
@@ -118,22 +138,28 @@ def allocation(facts: Facts) -> list[Finding]:
 
 
 def _cause(
-    facts: Facts, cause: str, name: str, text: Callable[[DeviceFacts], str]
+    facts: Facts,
+    cause: str,
+    name: str,
+    text: Callable[[DeviceFacts], str],
+    most: Callable[[DeviceFacts], str] = lambda _: "warning",
 ) -> list[Finding]:
-    return _idle(facts, cause, name, lambda one: one.caused_ns(cause), text)
+    return _idle(facts, cause, name, lambda one: one.caused_ns(cause), text, most)
 
 
 def _idle(
     facts: Facts,
-    cause: str,
+    identifier: str,
     name: str,
     lost: Callable[[DeviceFacts], int],
     text: Callable[[DeviceFacts], str],
+    most: Callable[[DeviceFacts], str] = lambda _: "warning",
+    cause: str = "",
 ) -> list[Finding]:
     def place(one: DeviceFacts) -> Place | None:
-        return None if one.idle is None else one.idle.worst.get(cause)
+        return None if one.idle is None else one.idle.worst.get(cause or identifier)
 
-    return worst(facts, cause, name, lost, text, "gaps", place=place)
+    return worst(facts, identifier, name, lost, text, "gaps", place=place, most=most)
 
 
 def _call(one: DeviceFacts, cause: str) -> str:
@@ -146,4 +172,4 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{format_count(count)} times"
 
 
-HOST_CHECKS = (first_launch, sync_drain, host_gap, allocation, launch_bound)
+HOST_CHECKS = (first_launch, sync_drain, host_gap, allocation, launch_bound, not_begun)

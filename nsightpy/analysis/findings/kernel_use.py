@@ -10,7 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.idle_gaps import LAUNCH_BOUND, SYNC_DRAIN, IdleGaps
+from nsightpy.analysis.idle.idle_gaps import (
+    HOST_GAP_NS,
+    LAUNCH_BOUND,
+    QUEUED,
+    SYNC_DRAIN,
+    IdleGaps,
+)
 from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.frames import Frame, Ints, Labels
 
@@ -149,7 +155,7 @@ def kernel_use(
 def short_cost_ns(
     kernels: Frame, communicates: NDArray[np.bool_], window: Spans, gaps: IdleGaps
 ) -> int:
-    """The time of kernels under 10 us in a window, and the launch and refill time before them.
+    """The time of kernels under 10 us in a window, and of launching and starting them.
 
     `gaps.after` are rows of the work whose first rows are those of `kernels`.
     """
@@ -158,8 +164,9 @@ def short_cost_ns(
     run = union(start[short], end[short]) & window
     before = (gaps.after >= 0) & (gaps.after < kernels.rows)
     before[before] = short[gaps.after[before]]
-    causes = gaps.causes[before]
-    return run.total + int(causes[:, LAUNCH_BOUND].sum() + causes[:, SYNC_DRAIN].sum())
+    waited = gaps.causes[before][:, (LAUNCH_BOUND, SYNC_DRAIN)].sum()
+    started = gaps.causes[before & (gaps.length < HOST_GAP_NS), QUEUED].sum()
+    return run.total + int(waited + started)
 
 
 def _family(

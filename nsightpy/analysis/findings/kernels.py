@@ -61,7 +61,13 @@ def small_grid(facts: Facts) -> list[Finding]:
             "independent kernels side by side, would use the rest of the GPU"
         )
 
-    return _of_kernels(facts, "small-grid", "small grids", "small_grid", text)
+    def most(one: DeviceFacts) -> str:
+        few = one.kernels is None or (
+            _part(one, "small_grid").work_ns < DOMINANT_SHARE * one.kernels.work_ns
+        )
+        return "info" if few else severity_of_use(one)
+
+    return _of_kernels(facts, "small-grid", "small grids", "small_grid", text, most)
 
 
 def tiny_blocks(facts: Facts) -> list[Finding]:
@@ -134,7 +140,7 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
     found = []
     for one in facts.used:
         use = one.kernels
-        if use is None or use.names < 2:
+        if use is None or (use.names < 2 and severity_of_use(one) == "info"):
             continue
         if use.top.busy_ns >= DOMINANT_SHARE * one.budget.window_ns:
             found.append((use.top.busy_ns / one.budget.window_ns, one, use))

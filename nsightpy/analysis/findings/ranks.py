@@ -40,7 +40,8 @@ def straggler(facts: Facts) -> list[Finding]:
             f"the other ranks wait for {one.name}, which {how}: up to {format_time(lost)}, "
             f"{share} of {one.span}{_slower(one, others, lost)}"
         )
-        return [finding_of("straggler", "straggler", one, lost, text, facts.command("ranks"))]
+        name = "late rank" if times else "straggler"
+        return [finding_of("straggler", name, one, lost, text, facts.command("ranks"))]
     return []
 
 

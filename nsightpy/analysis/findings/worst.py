@@ -98,8 +98,8 @@ def finding_of(
 
 
 def severity_of_use(one: DeviceFacts) -> str:
-    """The severity of how kernels use a GPU: info where it worked for a moment only."""
-    return "info" if one.short else "warning"
+    """The severity of how kernels use a GPU: info where it worked once, for a moment only."""
+    return "info" if one.short and one.iterations is None else "warning"
 
 
 def percent_text(share: float) -> str:

@@ -7,11 +7,12 @@ operation; the thread that launched it is looked at (../../docs/numbers.md, "Idl
 - after the call: launched, and not begun.
 
 What that means is the cause. Inside allocations and loading it is those. Long launching calls are
-`first-launch` where the kernel was launched for the first time, `staging` where they copy, else
-`host-gap`. Stretches outside of CUDA of 1 ms or more are `host-gap`. The rest is `sync-drain`
-where the thread was held by a blocking call when the device ran dry, `launch-bound` where it was
-not, and `queued` where everything had been launched before, or had been launched for 1 ms or more
-and not begun. The causes add up to the idle time.
+`first-launch` where the kernel was launched for the first time, `exposed-h2d` or `exposed-d2h`
+where they copy to or from the device (the driver stages pageable memory in them), else `host-gap`.
+Stretches outside of CUDA of 1 ms or more are `host-gap`. The rest is `sync-drain` where the thread
+was held by a blocking call when the device ran dry, `launch-bound` where it was not, and `queued`
+where everything had been launched before, or had been launched for 1 ms or more and not begun. The
+causes add up to the idle time.
 """
 
 from __future__ import annotations
@@ -22,8 +23,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import COPY as COPY_WORK
-from nsightpy.analysis.idle.gpu_work import SET as SET_WORK
 from nsightpy.analysis.idle.gpu_work import GpuWork
 from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, MODULE, WAIT, kinds_of_calls
 from nsightpy.analysis.intervals import NOTHING, Spans, complement, measure_before, union
@@ -44,7 +43,8 @@ CAUSES = (
     "sync-drain",
     "first-launch",
     "allocation",
-    "staging",
+    "exposed-h2d",
+    "exposed-d2h",
     "queued",
     "unknown",
 )
@@ -54,7 +54,8 @@ CAUSES = (
     SYNC_DRAIN,
     FIRST_LAUNCH,
     ALLOCATING,
-    STAGING,
+    TO_DEVICE,
+    TO_HOST,
     QUEUED,
     UNKNOWN,
 ) = range(len(CAUSES))
@@ -64,13 +65,15 @@ CAUSES = (
 class Launches:
     """The launching call of each row of a GpuWork: times in ns (NO_TIME: not recorded), thread.
 
-    `first` marks the first launch of each kernel in its process.
+    `first` marks the first launch of each kernel in its process; `stages` is the cause that long
+    calls count for which copy between host and device (TO_DEVICE, TO_HOST), -1 for others.
     """
 
     start: Ints
     end: Ints
     thread: Ints
     first: NDArray[np.bool_]
+    stages: NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ class IdleGaps:
     loading: Ints
     outside: Ints
     held: Ints
-    copies: NDArray[np.bool_]
+    stages: NDArray[np.int8]
     first: NDArray[np.bool_]
 
     def __len__(self) -> int:
@@ -121,10 +124,10 @@ class IdleGaps:
         found[:, ALLOCATING] = self.allocating
         found[:, FIRST_LAUNCH] = self.loading + np.where(long & self.first, self.in_call, 0)
         # the driver copies from pageable memory inside the call, however long it takes
-        staged = known & self.copies & ~self.first & (self.waiting + self.in_call > 0) & long
-        found[:, STAGING] = np.where(staged, self.in_call, 0)
+        for cause in (TO_DEVICE, TO_HOST):
+            found[:, cause] = np.where(long & (self.stages == cause), self.in_call, 0)
         elsewhere = np.where(self.outside >= HOST_GAP_NS, self.outside, 0)
-        stalled = long & ~self.first & ~staged
+        stalled = long & ~self.first & (self.stages < 0)
         found[:, HOST_GAP] = np.where(known, elsewhere + np.where(stalled, self.in_call, 0), 0)
         rest = self.length - found.sum(axis=1)
         early = known & (self.queued == self.length)
@@ -186,7 +189,6 @@ def idle_gaps(
         waiting[own], allocating[own], loading[own] = parts
         held[own] = _held(mine, opened[own], start[own])
     spent = waiting + allocating + loading
-    kind = work.kind[after]
     return IdleGaps(
         opened,
         closed,
@@ -200,7 +202,7 @@ def idle_gaps(
         loading=loading,
         outside=np.where(known, begun - opened - spent, 0),
         held=held,
-        copies=there & ((kind == COPY_WORK) | (kind == SET_WORK)),
+        stages=np.where(known, launches.stages[after], -1).astype(np.int8),
         first=there & known & launches.first[after],
     )
 

@@ -56,6 +56,10 @@ COVERED = 0.5
 REGULAR = 0.6
 NEARLY = 0.03
 NEARLY_STEPS = 0.4
+# Of levels that hold nearly all of the work those count whose units are nearly as much alike.
+NEARLY_ALIKE = 0.2
+# Fewer units that leave much of the work out may be alike by chance.
+FEW = 8
 DOMINATES = 0.9
 DELIMITED = 0.8
 MOST_WAITS = 3
@@ -244,12 +248,16 @@ def _in_each(units: Units, mask: NDArray[np.bool_]) -> bool:
 
 
 def _repeats_inside(work: LaunchedWork, low: int, high: int) -> bool:
-    """Whether a sequence of some kernels comes three times or more within one unit."""
+    """Whether a sequence of some kernels comes three times or more within one unit, and more.
+
+    A unit of whole turns and nothing else is no step, but some layers that differ a little.
+    """
     if high - low < REPEATS * REPEATS:
         return False
     inside = work.take(np.arange(low, high))
     for cycle in find_cycles(inside.name.codes):
-        if not REPEATS <= cycle.period <= NESTED * (high - low):
+        whole = (high - low) % cycle.period == 0
+        if whole or not REPEATS <= cycle.period <= NESTED * (high - low):
             continue
         places = cuts(cycle, inside)
         if places is not None and len(places) >= REPEATS:
@@ -331,9 +339,13 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     if not open_ones:
         return None, why
     sure = [one for one in open_ones if one.kind != WAITS] or open_ones
+    many = [one for one in sure if len(one.units) >= FEW or one.units.coverage >= LARGE_COVERED]
+    sure = many or sure
     best = max(one.units.coverage for one in sure)
     slack = NEARLY_STEPS if learning else NEARLY
     near = [one for one in sure if one.units.coverage >= best - slack]
+    most = max(one.units.regular for one in near)
+    near = [one for one in near if one.units.regular >= most - NEARLY_ALIKE]
     strongest = max(one.rank for one in near)
     near = [one for one in near if strongest < 2 or one.rank == strongest]
     chosen = min(near, key=lambda one: one.cycle.period)

@@ -10,7 +10,9 @@ from nsightpy.analysis.launches import NO_TIME, launch_starts
 from nsightpy.frames import Frame, Ints, Labels
 
 _COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", "name")
-ALIKE = 0.1
+# A step has at most this share of its launches less than usual, or more: now and then it does more,
+# as a neighbour list or output every tenth.
+ALIKE, MORE = 0.1, 0.5
 SAMPLED = 24
 OVERLAP = 0.75
 
@@ -47,8 +49,8 @@ class LaunchedWork:
 class Units:
     """Work cut at `edges` (positions in it, one more than units).
 
-    `alike`: which units hold as many kernels as usual, of the same names. `work_share`: the share
-    of all kernels' work in those; `time_share`: their share of the time from the first unit on.
+    `alike`: which units hold about as many kernels as usual, of the same names. `work_share`: the
+    share of all kernels' work in those; `time_share`: their share of the time from the first on.
     """
 
     edges: Ints
@@ -112,7 +114,7 @@ def units_of(work: LaunchedWork, marks: Ints) -> Units:
     usual = int(np.median(sizes)) if len(sizes) else len(work)
     edges = np.append(marks, min(int(marks[-1]) + usual, len(work)))
     sizes = np.diff(edges)
-    alike = np.abs(sizes - usual) <= ALIKE * usual
+    alike = (sizes >= (1 - ALIKE) * usual) & (sizes <= (1 + MORE) * usual)
     if not alike.any():
         return Units(edges, alike, 0.0, 0.0)
     same = same_share(work, edges[:-1], edges[1:], np.flatnonzero(alike))

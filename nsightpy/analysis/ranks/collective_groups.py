@@ -162,16 +162,18 @@ def _summed(
         float(np.median(jitter)),
         often,
         int(votes.max()) / len(instances) if len(names) else None,
-        _abnormal(alignment, arrivals, instances),
+        _abnormal(alignment, arrivals, instances, signature.bytes >= 0),
     )
 
 
-def _abnormal(alignment: Alignment, arrivals: Arrivals, instances: Ints) -> tuple[Abnormal, ...]:
+def _abnormal(
+    alignment: Alignment, arrivals: Arrivals, instances: Ints, sized: bool
+) -> tuple[Abnormal, ...]:
     """The instances far beyond the usual, the worst first."""
     edges = np.append(arrivals.first, len(arrivals.rows))
     spans = [slice(int(edges[i]), int(edges[i + 1])) for i in instances.tolist()]
     lengths = np.asarray([middle(arrivals.durations[span]) for span in spans], dtype=np.int64)
-    beyond, usual = beyond_usual(lengths)
+    beyond, usual = beyond_usual(lengths, sized)
     found = []
     for place in np.flatnonzero(beyond).tolist():
         span = spans[place]
@@ -184,10 +186,10 @@ def _abnormal(alignment: Alignment, arrivals: Arrivals, instances: Ints) -> tupl
     return worst_first(found)
 
 
-def _abnormal_alone(alignment: Alignment, rows: Ints) -> tuple[Abnormal, ...]:
+def _abnormal_alone(alignment: Alignment, rows: Ints, sized: bool) -> tuple[Abnormal, ...]:
     """The same for one rank's collectives without counterpart, each a row of the ledger."""
     lengths = (alignment.ends - alignment.starts)[rows]
-    beyond, usual = beyond_usual(lengths)
+    beyond, usual = beyond_usual(lengths, sized)
     return worst_first(
         [
             Abnormal(
@@ -228,7 +230,7 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
                 None,
                 None,
                 None,
-                _abnormal_alone(alignment, mine),
+                _abnormal_alone(alignment, mine, ledger.signatures[signature].bytes >= 0),
             )
         )
     return found

@@ -24,7 +24,7 @@ from nsightpy.analysis.idle.host_activity import (
     most_sampled,
 )
 from nsightpy.analysis.idle.host_calls import ALLOCATION, MODULE, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, IdleGaps
+from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, HOST_GAP_NS, QUEUED, IdleGaps
 from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
@@ -278,6 +278,8 @@ def _idle_facts(
         causes,
         worst,
         run_ahead_lost_ns=gaps.run_ahead_lost_ns,
+        overdue_ns=int(gaps.causes[gaps.length >= HOST_GAP_NS, QUEUED].sum()),
+        beside=_beside(gaps),
         drained=int(np.count_nonzero(gaps.drained)),
         longest=longest_gap(gaps, window, events),
         calls=_calls(source, place, gaps),
@@ -286,6 +288,13 @@ def _idle_facts(
     if events is None or not any(causes[cause] for cause in _OUTSIDE):
         return facts
     return with_host(facts, gaps, window, events)
+
+
+def _beside(gaps: IdleGaps) -> bool:
+    """Whether most of the host gaps' time lies in intervals that are mostly something else."""
+    lost = gaps.causes[:, HOST_GAP]
+    mostly = len(gaps) > 0 and lost[gaps.causes.argmax(axis=1) != HOST_GAP].sum() > lost.sum() / 2
+    return bool(mostly)
 
 
 def _calls(source: _Source, place: tuple[int, int], gaps: IdleGaps) -> dict[str, str]:

@@ -112,7 +112,12 @@ def opaque_text(budgets: Table) -> str:
 # Less of the idle time than this is not named, in per cent.
 LEAST_CAUSE = 5.0
 MOST_CAUSES = 4
-_CAUSES = {"mpi_ns": "MPI", "compiling_ns": "compiling", "unknown_ns": "not known"}
+_CAUSES = {
+    "mpi_ns": "exposed-communication (MPI)",
+    "compiling_ns": "first-launch (compiling)",
+    "queued_ns": "launched, not begun",
+    "unknown_ns": "not known",
+}
 
 
 def idle_causes(table: Table, names: Mapping[Value, str]) -> list[str]:
