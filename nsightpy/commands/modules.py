@@ -50,10 +50,10 @@ FIELDS = (
 )
 _FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
 _BACKWARD = ("sequence", "direction")
-NO_MODULES = (
-    "in PyTorch traces they are recorded with_stack or with_modules; in Nsight Systems reports "
-    "they are NVTX ranges (`-t cuda,nvtx`)."
-)
+NO_MODULES = {
+    "torch": "record them with_stack (or with_modules).",
+    "nsys": "they are NVTX ranges: `nsys profile -t cuda,nvtx --pytorch=autograd-nvtx`.",
+}
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,9 @@ def modules(
     request = Request.of(reports, **common)
     parts = request.map(partial(_sums, scope=request.scope)).values
     if not any(part.rows for part in parts):
-        raise MissingDataError(request.ranks.inputs[0], "holds no modules", NO_MODULES)
+        raise MissingDataError(
+            request.ranks.inputs[0], "holds no modules", NO_MODULES[request.kind]
+        )
     whole = sum(part.device_ns for part in parts)
     rows = _rows(summed(part.rows for part in parts), whole, depth)
     return request.finish(Table("modules", FIELDS, tuple(rows)).first(top), *_notes(parts))

@@ -140,7 +140,7 @@ def _iterations(
 def _scope_notes(scope: Scope) -> list[str]:
     if scope.nvtx is None:
         return []
-    return [f"Of the GPU's work only what was launched inside NVTX ranges {scope.nvtx!r}."]
+    return [f"Of the GPU's work only what was launched inside ranges {scope.nvtx!r}."]
 
 
 def _placed(

@@ -37,6 +37,15 @@ _OF_TRACES = (
         "Traces of PyTorch never do; `nsys profile --nic-metrics=lf` samples them.",
     ),
     (
+        "`nsys profile -t cuda` records what is listed here.",
+        "ProfilerActivity.CUDA records what is listed here.",
+    ),
+    (
+        "`nsys profile -t cuda,nvtx` records what is listed here.",
+        "torch.profiler.record_function makes them.",
+    ),
+    ("The capture holds no MPI calls", "A PyTorch trace holds no MPI calls"),
+    (
         "The capture holds no calls of this library.",
         "A PyTorch trace holds calls of CUDA and HIP only.",
     ),
@@ -72,7 +81,7 @@ ROWS_OF: Mapping[str, Recording] = {
         "API calls", "`nsys profile -t cuda` records them.", "ProfilerActivity.CUDA records them."
     ),
     "nvtx": Recording(
-        "NVTX ranges",
+        "code ranges",
         "`nsys profile -t cuda,nvtx` records them, where the program or a library pushes any; "
         "`--pytorch=autograd-nvtx` makes them for PyTorch.",
         "torch.profiler.record_function makes them.",

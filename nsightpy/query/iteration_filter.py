@@ -17,6 +17,7 @@ from nsightpy.analysis.iterations.steady import STEADY, Chosen, Iterations
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints
+from nsightpy.query.capture_advice import for_kind
 from nsightpy.query.iteration_search import search
 from nsightpy.reports.system import SystemReport
 
@@ -79,6 +80,7 @@ def _missing(report: SystemReport, found: Iterable[Iterations], chosen: Chosen) 
     most = max((len(one) for one in some), default=0)
     if most == 0:
         why = " ".join(dict.fromkeys(note for one in some for note in one.notes))
+        why = for_kind(why, report.kind)
         return MissingDataError(report.path, "has no iterations to choose from", why)
     if chosen == STEADY:
         return MissingDataError(report.path, "has no steady iterations", "choose one by number.")

@@ -29,7 +29,7 @@ def iteration_window(
     most = max((len(iterations) for iterations in found.values()), default=0)
     if most == 0:
         why = " ".join(dict.fromkeys(note for one in found.values() for note in one.notes))
-        what = listed(request.ranks.inputs)
+        what, why = listed(request.ranks.inputs), request.worded(why)
         raise MissingDataError(what, "has no iterations to choose from", why)
     windows = []
     for place in places:

@@ -117,7 +117,7 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
     meant = named(text, ranges)
     if meant is None:
         advice = for_kind(_advice(text, ranges), report.kind)
-        raise MissingDataError(report.path, f"has no NVTX range {text!r}", advice)
+        raise MissingDataError(report.path, f"has no range {text!r}", advice)
     chosen = ranges.take(meant.matches(ranges))
     own = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
     if not own.rows:

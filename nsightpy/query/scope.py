@@ -192,7 +192,7 @@ class Scope:
             )
         if self.nvtx is not None:
             said.append(
-                f"Only what was launched inside NVTX ranges {self.nvtx!r}; budgets of time cover "
+                f"Only what was launched inside ranges {self.nvtx!r}; budgets of time cover "
                 "the union of their projected intervals, with all that ran in it."
             )
         return said

@@ -85,7 +85,7 @@ def test_nvtx_iterations_are_the_truth_to_the_nanosecond(tmp_path: Path) -> None
             assert abs(row["start_ns"] - true["start_ns"]) <= 1  # a drift is rounded
             assert row["duration_ns"] == true["end_ns"] - true["start_ns"]
             assert (row["phase"] == WARM_UP) == true["warmup"]
-            assert row["source"] == "repeated NVTX range 'iteration'"
+            assert row["source"] == "repeated range 'iteration'"
             assert row["busy_ns"] + row["idle_ns"] == row["duration_ns"]
 
 
@@ -117,7 +117,7 @@ def test_names_that_count_are_one_range() -> None:
         f"{name} {n}" if name == "iteration" else name for n, name in enumerate(names)
     )
     found = find_iterations(kernels, graphs, calls, Frame({**ranges, "name": numbered}))
-    assert (len(found), found.source) == (8, "repeated NVTX range 'iteration #'")
+    assert (len(found), found.source) == (8, "repeated range 'iteration #'")
 
 
 def frames_of(report: Any) -> tuple[Frame, Frame, Frame, Frame]:
@@ -236,7 +236,7 @@ def test_sources_that_disagree_are_not_believed() -> None:
     steps = find_iterations(kernels, graphs, calls, ranges(1, "step"))
     assert len(steps) == 20
     assert [(one.kind, one.count) for one in steps.others] == [("kernels", 50)]
-    assert "several lie in one NVTX range 'step'" in steps.others[0].why
+    assert "several lie in one range 'step'" in steps.others[0].why
 
 
 # Periods
@@ -335,7 +335,7 @@ def test_the_steady_state_spans_the_steady_iterations() -> None:
 @pytest.mark.parametrize(
     ("name", "count", "source"),
     [
-        ("power_iteration_t4_2025.3", 44, "repeated NVTX range 'Step # to #'"),
+        ("power_iteration_t4_2025.3", 44, "repeated range 'Step # to #'"),
         ("gpt2.7b_a100_2024.6", 10, "repeated kernel sequence"),
         ("cudagraph_a100_2024.6", 10, "repeated kernel sequence"),
         ("rodinia_rtx3090_2022.4", 4095, "repeated kernel sequence"),
@@ -372,7 +372,7 @@ def test_named_ranges_are_the_iterations() -> None:
     path = SAMPLES / "training_4rank" / "train_rank0.sqlite"
     found = rows("iterations", path, "--nvtx", "forward")
     assert len(found) == 8
-    assert {row["source"] for row in found} == {"NVTX range 'forward'"}
+    assert {row["source"] for row in found} == {"range 'forward'"}
 
 
 @needs_reports
@@ -387,8 +387,7 @@ def test_slow_iterations_are_named_with_what_grew() -> None:
     assert [note.split(":")[0] for note in slow] == ["rank 0, iteration 5", "rank 0, iteration 2"]
     assert all("idle grew by" in note for note in slow)
     assert any(
-        "6 steady iterations (beside 2 warm-up) by repeated NVTX range" in note
-        for note in table.notes
+        "6 steady iterations (beside 2 warm-up) by repeated range" in note for note in table.notes
     )
 
 

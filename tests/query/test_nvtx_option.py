@@ -129,13 +129,13 @@ def test_ranges_are_those_inside_or_the_range_itself(
 def test_a_domain_tells_ranges_of_one_name_apart() -> None:
     assert rows(SAMPLE, "kernels", "--nvtx", "ncclAllReduce@NCCL")
     said = ask("kernels", SAMPLE, "--nvtx", "ncclAllReduce@forward", expect=1).stderr
-    assert "has no NVTX range" in said
+    assert "has no range" in said
 
 
 def test_nothing_found_names_close_ranges_and_is_no_traceback() -> None:
     for command in ("kernels", "memory", "api", "launches", "nvtx", "breakdown", "summarize"):
         answer = ask(command, SAMPLE, "--nvtx", "forwards", expect=1)
-        assert "has no NVTX range 'forwards'" in answer.stderr
+        assert "has no range 'forwards'" in answer.stderr
         assert "similar ones: forward" in answer.stderr
 
 
@@ -175,7 +175,7 @@ def test_a_capture_without_ranges_says_how_to_record_them() -> None:
 
 def test_a_report_without_the_range_is_left_out_of_a_rank_set() -> None:
     answer = ask("kernels", SAMPLE.parent, "--nvtx", "nothing like it", expect=1)
-    assert "has no NVTX range" in answer.stderr
+    assert "has no range" in answer.stderr
 
 
 def named_frames(case: Case, name: str) -> tuple[Frame, Frame, Frame]:

@@ -118,6 +118,54 @@ def test_events_may_begin_with_any_key(tmp_path: Path) -> None:
     assert alone.frame("kernels").rows == 3
 
 
+HEADER = f', "baseTimeNanoseconds": {BASE}, "deviceProperties": [{{"id": 0, "name": "A GPU"}}]'
+LAID_OUT: dict[str, Callable[[str], str | bytes]] = {
+    "byte order mark": lambda text: b"\xef\xbb\xbf" + text.encode(),
+    "comma after the last event": lambda text: text.replace("\n],", ",\n],"),
+    "indented": lambda text: json.dumps(json.loads(text), indent=2),
+    "windows lines": lambda text: json.dumps(json.loads(text), indent=1).replace("\n", "\r\n"),
+    "empty events": lambda text: text.replace("[\n", "[\n{}, {},\n", 1),
+    "another list of that name": lambda text: text.replace(
+        "{", '{"more": {"traceEvents": []}, ', 1
+    ),
+    "gzip in parts": lambda text: b"".join(
+        gzip.compress(p.encode()) for p in (text[:99], text[99:])
+    ),
+}
+
+
+@pytest.mark.parametrize("how", LAID_OUT)
+def test_a_layout_of_its_own_changes_nothing(tmp_path: Path, how: str) -> None:
+    operator = json.loads(call("90", "50")) | {"cat": "cpu_op", "args": {"Input Dims": [[2, 3]]}}
+    made = LAID_OUT[how](trace_of(*steps(3), json.dumps(operator), after=HEADER))
+    path = tmp_path / "trace.json"
+    path.write_bytes(made.encode() if isinstance(made, str) else made)
+    report = opened(path)
+    assert report.frame("kernels").rows == 3
+    assert report.frame("operators").labels("shapes").values == ("[[2, 3]]",)
+    assert report.frame("devices").labels("name").values == ("A GPU",)
+    assert report.session.utc_ns == BASE + 90_000
+    assert report.notes == []
+
+
+def test_a_list_of_events_has_no_header(tmp_path: Path) -> None:
+    report = opened(written(tmp_path, f"\ufeff[{','.join(steps(3))},]"))
+    assert (report.frame("kernels").rows, report.notes) == (3, [])
+
+
+def test_events_in_two_parts_are_left_out_and_counted(tmp_path: Path) -> None:
+    begins = call("5", "1").replace('"X"', '"B"')
+    report = opened(written(tmp_path, trace_of(begins, *steps(2))))
+    assert report.frame("api_calls").rows == 2
+    assert "1 events whose begin and end stand apart" in report.notes[0]
+
+
+@pytest.mark.parametrize("api", ["cuda", "hip", "xpu", "mtia", "privateuse1"])
+def test_accelerators_of_all_makers(tmp_path: Path, api: str) -> None:
+    calls = call("5", "1").replace("cuda_runtime", f"{api}_runtime")
+    assert opened(written(tmp_path, trace_of(calls, kernel("9", "1")))).calls.recorded
+
+
 @pytest.mark.parametrize("name", ["trace.json", "trace.json.gz"])
 def test_of_a_cut_off_file_everything_before_the_cut_is_read(tmp_path: Path, name: str) -> None:
     text = trace_of(*steps(400)).encode()

@@ -9,7 +9,10 @@ from nsightpy.analysis.findings.worst import worst
 from nsightpy.results import Finding
 from nsightpy.units import format_count, format_time
 
-NO_RANGES = "; NVTX ranges or CPU sampling (`nsys profile -t cuda,nvtx,osrt -s cpu`) would say what"
+NO_RANGES = (
+    "; ranges in the code (NVTX, record_function) or CPU sampling (`nsys profile -t cuda,nvtx,osrt "
+    "-s cpu`) would say what"
+)
 
 
 def sync_drain(facts: Facts) -> list[Finding]:

@@ -51,7 +51,7 @@ def described(time: Spans, events: HostEvents, window: Spans) -> str:
     parts = []
     name, share = covering_range(time, events.ranges, window)
     if name:
-        parts.append(f"{_percent(share)} inside NVTX range {name!r}")
+        parts.append(f"{_percent(share)} inside range {name!r}")
     for frame, where in ((events.mpi_calls, "in"), (events.os_calls, "in the OS call")):
         call, share = most_in(time, frame)
         if share >= LEAST_OS:

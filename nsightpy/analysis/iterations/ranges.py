@@ -110,7 +110,7 @@ def from_named_ranges(ranges: Frame, work: LaunchedWork, text: str) -> Candidate
     start, end = mine.ints("start_ns")[order], mine.ints("end_ns")[order]
     outer = np.ones(len(start), dtype=np.bool_)
     outer[1:] = end[1:] > np.maximum.accumulate(end)[:-1]
-    return of_spans(USER, f"NVTX range {text!r}", start[outer], end[outer], work)
+    return of_spans(USER, f"range {text!r}", start[outer], end[outer], work)
 
 
 def from_nvtx(
@@ -204,7 +204,7 @@ def _taking_turns(
 
 
 def _source(names: Sequence[str]) -> str:
-    return f"repeated NVTX range {', '.join(map(repr, names))}"
+    return f"repeated range {', '.join(map(repr, names))}"
 
 
 def _period(start: Ints) -> float:

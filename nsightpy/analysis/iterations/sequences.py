@@ -308,7 +308,7 @@ def _layers_named(one: Level, work: LaunchedWork, ranges: ProgramRanges) -> str:
     for code in ranges.of_roles(Role.LAYER, Role.OPERATOR):
         name = ranges.names[code]
         if names_a_layer(name) and abs(int(counts[code]) - count) <= 0.25 * count + 1:
-            return f"each is one NVTX range {name!r}"
+            return f"each is one range {name!r}"
     for code, name in enumerate(ranges.names):
         if not names_a_pass(name):
             continue
@@ -316,7 +316,7 @@ def _layers_named(one: Level, work: LaunchedWork, ranges: ProgramRanges) -> str:
         place = np.searchsorted(begin, start, side="right") - 1
         inside = (place >= 0) & (start <= end[np.maximum(place, 0)])
         if inside.mean() >= DELIMITED and len(np.unique(place[inside])) <= 0.5 * count:
-            return f"several lie in one NVTX range {name!r}"
+            return f"several lie in one range {name!r}"
     return ""
 
 

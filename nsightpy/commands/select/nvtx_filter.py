@@ -45,7 +45,7 @@ def range_filter(report: SystemReport, kernels: Frame, text: str | None) -> Nvtx
     if meant is None:
         raise MissingDataError(
             report.path,
-            f"has no NVTX range {text!r}",
+            f"has no range {text!r}",
             "see `nsightpy nvtx` for the ranges there are.",
         )
     ranges = ranges.take(meant.matches(ranges))

@@ -71,7 +71,10 @@ class Header:
 
 def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
     """The known fields; of a damaged header those that can still be read, and that it is."""
-    head, tail = _ENDS.sub(b"", before), after.lstrip(b", \t\r\n")
+    head = _ENDS.sub(b"", before.removeprefix(b"\xef\xbb\xbf"))
+    tail = after.lstrip(b", \t\r\n")
+    if not head:  # only a list of events
+        return {}, False
     if head.startswith(b"{") and tail in (b"", b"}"):
         tail = b"}"
     join = b"," if head.strip() != b"{" and tail.strip() != b"}" else b""

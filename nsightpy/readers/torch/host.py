@@ -13,8 +13,9 @@ PUSH_POP = "PushPop"
 FORWARD, BACKWARD = "forward", "backward"
 _ENGINE = "autograd::engine::evaluate_function"
 # c10::DeviceType
-_CPU, _CUDA, _HIP = 0, 1, 6
-_MEMORY = {_CPU: "CPU", _CUDA: "Device", _HIP: "Device"}
+_CPU = 0
+_ACCELERATORS = (1, 6, 12, 15, 19, 20)  # CUDA, HIP, XPU, HPU, MTIA, PrivateUse1
+_MEMORY = {_CPU: "CPU"} | dict.fromkeys(_ACCELERATORS, "Device")
 _KINDS = {
     "stream wait event": "stream wait",
     "event sync": "event",

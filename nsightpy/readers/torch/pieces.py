@@ -23,10 +23,10 @@ PIECE_BYTES = 8 * 2**20
 LONGEST_EVENT_BYTES = 64 * 2**20
 _SMALL_PIECE = 256
 GZIP_MAGIC = b"\x1f\x8b"
-_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[\s*')
-_ARRAY = re.compile(rb"\s*\[\s*(?=\{)")
+_EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[\s*(?=[^\s\]])')
+_ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*(?=\{)")
 _TOKEN = re.compile(rb'\\.|["{}]', re.DOTALL)
-_FIRST_KEY = re.compile(rb'\{\s*("(?:[^"\\]|\\.)*")')
+_FIRST_KEY = re.compile(rb'(?:\{\s*\}\s*,\s*)*\{\s*("(?:[^"\\]|\\.)*")')
 
 
 @dataclass
@@ -37,7 +37,6 @@ class Around:
     after: bytes = b""
     cut_at: int | None = None
     damage: str = ""
-    first_key: bytes = b'"ph"'
 
 
 @dataclass
@@ -57,11 +56,8 @@ class Pieces:
             return
         window.drop(start)
         first = _FIRST_KEY.match(window.text)
-        if first is None:
-            self._finish(window, 0)
-            return
-        boundary = re.compile(rb'\}\s*,\s*(?=\{\s*(?:"ph"|' + re.escape(first[1]) + rb")\s*:)")
-        self.around.first_key = first[1]
+        key = re.escape(first[1]) if first else b'"name"'
+        boundary = re.compile(rb'\}\s*,\s*(?=\{\s*(?:"ph"|' + key + rb")\s*:)")
         while True:
             more = window.grow()
             last = _last(boundary, window.text)
@@ -80,7 +76,7 @@ class Pieces:
         while True:
             more = window.grow()
             found = _ARRAY.match(window.text) or _EVENTS.search(window.text)
-            if found and (more or found.end() < len(window.text)):
+            if found:
                 self.around.before = window.text[: found.start()]
                 return found.end()
             if not more or len(window.text) > LONGEST_EVENT_BYTES:
@@ -101,7 +97,7 @@ class Pieces:
         self._finish(window, end)
 
     def _finish(self, window: _Window, end: int) -> None:
-        rest = window.text[end:].lstrip()
+        rest = window.text[end:].lstrip(b", \t\r\n")
         if not rest.startswith(b"]"):
             self.around.cut_at = window.offset + end
         else:

@@ -6,8 +6,10 @@ Times are absolute or relative to `baseTimeNanoseconds`, as the trace has them, 
 from __future__ import annotations
 
 import itertools
+import json
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -23,6 +25,7 @@ KERNEL, COPY, SET, CALL, OPERATOR, RANGE, GPU_RANGE, PYTHON, SYNC, RECORD, MEMOR
     *("kernel", "copy", "set", "call", "operator", "range", "gpu range", "python", "sync"),
     *("record", "memory", "collective"),
 )
+_APIS = ("cuda", "hip", "xpu", "mtia", "privateuse1")
 # Newest names, those of 2020, and those of other accelerators.
 CATEGORIES = {
     "kernel": KERNEL,
@@ -31,9 +34,9 @@ CATEGORIES = {
     "memcpy": COPY,
     "gpu_memset": SET,
     "memset": SET,
+    "mtia_ccp_events": KERNEL,
     "runtime": CALL,
-    **{f"{api}_{kind}": CALL for api in ("cuda", "hip", "xpu") for kind in ("runtime", "driver")},
-    **{f"privateuse1_{kind}": CALL for kind in ("runtime", "driver")},
+    **{f"{api}_{kind}": CALL for api in _APIS for kind in ("runtime", "driver")},
     "cpu_op": OPERATOR,
     "operator": OPERATOR,
     "user_annotation": RANGE,
@@ -46,6 +49,7 @@ CATEGORIES = {
 _STEP = "ProfilerStep#"
 _MEMORY_EVENT = "[memory]"
 _SPANS = ("X", "i", "I", None)
+_BEGINS = "B"
 _LARGEST = 2**63
 _LAST_THREAD = 0xFFFFFF
 
@@ -101,7 +105,10 @@ class Texts:
 
 def _text(value: object) -> str:
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        text = value.decode("utf-8", "replace")
+        with suppress(ValueError, RecursionError):  # one spelling, however the file is laid out
+            text = json.dumps(json.loads(text), ensure_ascii=False) if text else ""
+        return text
     return "" if value is None else str(value)
 
 
@@ -183,6 +190,7 @@ class TraceTables:
         self.cpu_pids: list[int] = []
         self.events = 0
         self.left_out = 0
+        self.apart = 0
 
     def add(self, events: Sequence[Event]) -> None:
         """Take the events of one more piece. Raises InexactTimesError, and takes none then."""
@@ -193,8 +201,11 @@ class TraceTables:
             category = event.cat
             if category is None:
                 metadata.append(event)
-            elif (kind := find(category) or find(category.lower())) and event.ph in _SPANS:
-                kinds[kind].append(event)
+            elif kind := find(category) or find(category.lower()):
+                if event.ph in _SPANS:
+                    kinds[kind].append(event)
+                elif event.ph == _BEGINS:
+                    self.apart += 1
         self._sort_out(kinds)
         timed = {kind: (found, *_times(kind, found)) for kind, found in kinds.items() if found}
         self.events += len(events)

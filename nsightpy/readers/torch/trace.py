@@ -278,6 +278,11 @@ def _damage_notes(tables: TraceTables, around: Around, damage: Damage, header: H
             f"{damage.lost:,} damaged events are left out, the first at byte "
             f"{damage.first_lost:,}: {damage.reason}"
         )
+    if tables.apart:
+        notes.append(
+            f"{tables.apart:,} events whose begin and end stand apart (ph B and E) are left out: "
+            "PyTorch's profiler writes whole ones."
+        )
     if tables.left_out:
         notes.append(f"{tables.left_out:,} events without a time that can be are left out.")
     if header.torn and not (around.damage or around.cut_at is not None):

@@ -95,7 +95,7 @@ _SECTION_TITLES = {
     "kernels": "Kernels by GPU time",
     "collectives": "Collectives",
     "memory": "Copies and memory sets",
-    "nvtx": "NVTX ranges by host time",
+    "nvtx": "Code ranges by host time",
 }
 
 
@@ -207,7 +207,7 @@ def _memory(table: Table, width: int) -> list[object]:
             else "-"
         )
         found.append(
-            f"  {str(record['Operation']).strip('[]'):<34}"
+            f"  {str(record['Operation']).strip('[]').removeprefix('CUDA '):<34}"
             f"{format_time(ns_of(record, 'Total Time (ns)')):>9}"
             f"{format_count(int(record['Count'] or 0)):>9} x"
             f"{_size(float(size or 0)):>10}{rate:>13}"

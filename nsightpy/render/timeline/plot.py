@@ -36,7 +36,7 @@ WORDS = {
     "communication": "communication",
     "copy": "copies",
     "idle": "idle",
-    "nvtx": "NVTX ranges",
+    "nvtx": "code ranges",
 }
 HEIGHTS = {
     "nvtx": 0.17,
@@ -315,7 +315,7 @@ def caption(picture: Picture) -> list[str]:
         which = f"the {len(picture.joins)} longest of {picture.collectives:,}" if few else "all"
         text += f"\nLines join the ends of each collective of several ranks ({which})."
     if picture.ranges_left_out:
-        text += f"\n{picture.ranges_left_out:,} NVTX ranges are not drawn for lack of space."
+        text += f"\n{picture.ranges_left_out:,} code ranges are not drawn for lack of space."
     return text.splitlines()
 
 
