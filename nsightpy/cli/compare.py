@@ -9,36 +9,9 @@ import click
 
 from nsightpy.cli.comparison_output import deliver_comparison
 from nsightpy.cli.options import asked, junit_options, say, tell, top_option
+from nsightpy.cli.sides import SIDES, WithSides
 
-SIDES = "nsightpy.sides"
 GATE_FAILED = 3
-
-
-class WithSides(click.Command):
-    """A command whose reports are of two sides: those before the first -- and those after it.
-
-    Without -- two reports are a side each; more are all of one side.
-    """
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if "--" not in args:
-            rest = super().parse_args(ctx, args)
-            given = ctx.params["reports"]
-            alone = any(ctx.params[name] for name in ("noise", "baseline", "save_baseline"))
-            split = len(given) if alone or len(given) != 2 else 1
-            ctx.meta[SIDES] = (given[:split], given[split:])
-            return rest
-        place = args.index("--")
-        behind = tuple(args[place + 1 :])
-        if wrong := [word for word in behind if word.startswith("-") and word != "-"]:
-            ctx.fail(f"{wrong[0]}: options come before the first --")
-        rest = super().parse_args(ctx, [*args[:place], *behind])
-        first = ctx.params["reports"][: len(ctx.params["reports"]) - len(behind)]
-        ctx.meta[SIDES] = (first, behind)
-        return rest
-
-    def collect_usage_pieces(self, ctx: click.Context) -> list[str]:
-        return ["[OPTIONS]", "BEFORE...", "[-- AFTER...]"]
 
 
 @click.command("compare", cls=WithSides)
@@ -70,8 +43,7 @@ def command(context: click.Context, /, **options: Any) -> int:
     """
     from nsightpy.commands.compare.command import compare
 
-    first, second = context.meta[SIDES]
-    _require_sides(first, second, options)
+    first, second = _sides(context.meta.get(SIDES), options)
     sides = {"before": first or None, "after": second or None}
     found = asked(compare, options, **sides, overwrite=options["force"])
     if options["save_baseline"]:
@@ -83,11 +55,19 @@ def command(context: click.Context, /, **options: Any) -> int:
     return GATE_FAILED if found.gate is not None and found.gate.failed else 0
 
 
-def _require_sides(first: Sequence[str], second: Sequence[str], options: dict[str, Any]) -> None:
+def _sides(
+    divided: tuple[Sequence[str], Sequence[str]] | None, options: dict[str, Any]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """The reports before and after; two without -- are a side each. Raises UsageError."""
     from nsightpy.errors import UsageError
 
-    alone = any(options[name] for name in ("noise", "baseline", "save_baseline"))
-    if not alone and not (first and second):
+    given = options["reports"]
+    if any(options[name] for name in ("noise", "baseline", "save_baseline")):
+        return divided or (given, ())
+    if divided is None and len(given) == 2:
+        divided = (given[:1], given[1:])
+    if divided is None or not all(divided):
         raise UsageError(
             "which runs are before and which after? nsightpy compare BEFORE... -- AFTER..."
         )
+    return divided

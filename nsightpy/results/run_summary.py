@@ -25,7 +25,7 @@ PARTS = (
     "idle: queued",
     "idle: unknown",
 )
-UNITS = ("step", "window", "launch")
+UNITS = ("step", "repetition", "window", "launch")
 SECTIONS = ("kernel", "collective", "range")
 
 
@@ -76,8 +76,9 @@ class UnitSummary:
 class RunSummary:
     """One run: `kind` is nsys, torch or ncu, `name` its file or folder.
 
-    `units` by name (see UNITS): the steps where it has any, and the window of the capture; a launch
-    for reports of ncu. `circumstances` are what it ran on and with. `notes` are what must be known.
+    `units` by name (see UNITS): the steps where it has any, what repeats but is no step, and the
+    window of the capture; a launch for reports of ncu. `circumstances` are what it ran on and
+    with. `notes` are what must be known.
     """
 
     kind: str

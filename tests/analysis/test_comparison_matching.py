@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -38,6 +39,31 @@ def test_another_template_argument_is_a_new_name_and_another_tile_a_variant() ->
     found = changes(match(items(ADD, GEMM), items(ADD8, TILE)))
     by = "name without arguments"
     assert found == {((ADD,), (ADD8,), by, "renamed"), ((GEMM,), (TILE,), by, "variant")}
+
+
+def test_other_functors_of_one_template_are_other_kernels_and_other_types_are_not() -> None:
+    found = changes(match(items(ADD), items(MUL)))
+    assert found == {((ADD,), (), "", "gone"), ((), (MUL,), "", "new")}
+    half = ADD.replace("float", "__half")
+    by = "name without arguments"
+    assert changes(match(items(ADD), items(half))) == {((ADD,), (half,), by, "renamed")}
+    replaced = match(items(ADD, "copy"), items(MUL, "copy"), ([ADD, "copy"], [MUL, "copy"]))
+    assert ((ADD,), (MUL,), "order", "replaced") in changes(replaced)
+
+
+def test_a_tile_that_took_some_launches_of_another_is_no_new_kernel() -> None:
+    def often(name: str, count: float) -> Item:
+        return replace(items(name)[name], count=count)
+
+    before = {GEMM: often(GEMM, 10.0), "softmax": often("softmax", 4.0)}
+    after = {GEMM: often(GEMM, 6.0), TILE: often(TILE, 4.0), "softmax": often("softmax", 4.0)}
+    moved = ((GEMM,), (GEMM, TILE), "category", "variant")
+    assert changes(match(before, after)) == {moved, (("softmax",), ("softmax",), "full name", "")}
+    back = ((GEMM, TILE), (GEMM,), "category", "variant")
+    assert back in changes(match(after, before))
+    # more launches in all: one that was added
+    more = match(before, after | {TILE: often(TILE, 9.0)})
+    assert ((), (TILE,), "", "new") in changes(more)
 
 
 def test_numbers_count_before_arguments() -> None:

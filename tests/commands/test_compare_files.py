@@ -5,13 +5,16 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import nsightpy
+from nsightpy.analysis.comparison.compare import compare_sides
 from nsightpy.errors import NsightpyError, ReportError, UsageError
-from nsightpy.results.comparison import COMPARE_FIELDS, SLOWER
+from nsightpy.render.comparison.sentences import confidence
+from nsightpy.results.comparison import COMPARE_FIELDS, SLOWER, Comparison
 from tests.support.compared_jobs import Jobs
 from tests.support.reports import NSYS, REPORTS, ROOT, ask, needs_reports
 
@@ -32,7 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
 def test_exit_codes_of_gates(runs: dict[str, list[str]], tmp_path: Path) -> None:
     sides = (*runs["before"], "--", *runs["slower 10 %"])
     assert ask("compare", *sides).code == 0
-    assert ask("compare", "--gate", "5%", *sides).code == 0
+    assert ask("compare", *sides, "--gate", "5%").code == 0
     assert ask("compare", "--gate", "0.4%", "--gate-ns", "20us", *sides, expect=3).code == 3
     assert ask("compare", "--gate", "0.4%", "--gate-ns", "20ms", *sides).code == 0
     name = "flash_bwd_dq_dk_dv"
@@ -75,7 +78,8 @@ def test_wrong_usage_is_said(runs: dict[str, list[str]]) -> None:
     for words, said in (
         ((first,), "which runs are before and which after?"),
         ((first, second, *runs["slower 10 %"]), "which runs are before and which after?"),
-        ((first, "--", second, "--gate", "3%"), "options come before"),
+        ((first, "--"), "which runs are before and which after?"),
+        ((first, "--", second, "--gat", "3%"), "No such option"),
         (("--gate", "much", first, second), "is no limit"),
         (("--gate", "300%", first, second), "from 0 to below 100 %"),
         (("--gate-on", "nothing", first, second), "nothing is called so"),
@@ -87,10 +91,39 @@ def test_wrong_usage_is_said(runs: dict[str, list[str]]) -> None:
         assert said in found.stderr
 
 
+@pytest.fixture(scope="module")
+def mfu() -> Comparison:
+    return nsightpy.compare(*MFU)
+
+
 @needs_reports
-def test_a_real_capture_before_and_after() -> None:
-    found = nsightpy.compare(*MFU)
+def test_what_repeats_on_both_sides_is_compared_where_there_are_no_steps(mfu: Comparison) -> None:
+    # windows of one length: the layers tell that each takes longer, and where its time goes
+    assert (mfu.unit, mfu.spread, mfu.step.verdict) == ("repetition", "steps", SLOWER)
+    assert [run.units["repetition"].count for run in (*mfu.before.runs, *mfu.after.runs)] == [
+        16,
+        15,
+    ]
+    assert mfu.step.before_ns == pytest.approx(16.7e6, rel=0.01)
+    assert mfu.step.after_ns == pytest.approx(19.0e6, rel=0.02)
+    assert max(mfu.parts, key=lambda one: one.delta_ns).name == "idle: launch-bound"
+    assert next(one for one in mfu.parts if one.name == "compute").verdict == "same"
+    assert mfu.ranges[0].name.startswith("FSDP::pre_forward")
+    assert sum(one.delta_ns for one in mfu.parts) == mfu.step.delta_ns
+    assert "a part of a step" in mfu.notes[0]
+
+
+@needs_reports
+def test_a_real_capture_before_and_after(mfu: Comparison) -> None:
+    sides = [
+        replace(
+            side, runs=tuple(replace(r, units={"window": r.units["window"]}) for r in side.runs)
+        )
+        for side in (mfu.before, mfu.after)
+    ]
+    found = compare_sides(*sides)
     assert (found.unit, found.spread) == ("window", "nothing")
+    assert "(+0.2 % compute launch for launch)" in confidence(found)
     budgets = [nsightpy.breakdown(path) for path in MFU]
     for side, budget in zip(("before_ns", "after_ns"), budgets, strict=True):
         whole = [int(value) for value in budget.column("window_ns")]  # type: ignore[arg-type]
@@ -183,3 +216,16 @@ def test_what_cannot_be_compared_is_said_in_one_message() -> None:
         nsightpy.compare(TRIXI, NCU)
     with pytest.raises(ReportError, match="is no baseline"):
         nsightpy.compare(TRIXI, baseline=NCU)
+
+
+@needs_reports
+def test_graphs_traced_as_a_whole_are_rows_with_their_spread() -> None:
+    path = NSYS / "cudagraph_a100_2024.6.sqlite"
+    found = nsightpy.compare(path, path)
+    graphs = [one for one in found.kernels if one.category == "CUDA graph"]
+    replays = nsightpy.graphs(path).records()
+    assert sum(one.before_count or 0 for one in graphs) == 1
+    assert len(graphs) == len({one["graph"] for one in replays})
+    assert all((one.ratio, one.verdict, one.change) == (1.0, "same", "") for one in graphs)
+    samples = [one.samples for one in found.before.runs[0].units["step"].works if one.samples]
+    assert all(len(one) == found.before.runs[0].units["step"].count for one in samples)

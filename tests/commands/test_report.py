@@ -12,14 +12,20 @@ import pytest
 from simulator import TrainingJob
 
 import nsightpy
+from nsightpy.cli.report import command
+from nsightpy.cli.sides import SIDES
 from nsightpy.commands.report.catalogue import QUESTIONS
+from nsightpy.commands.report.comparison import with_comparison
 from nsightpy.commands.report.one_pass import OnePass, answers
 from nsightpy.commands.report.passed import CHECKS
 from nsightpy.errors import ReportError
 from nsightpy.rank_set import open_ranks
+from nsightpy.render.comparison.sentences import answer
+from nsightpy.render.page.page import page_text
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Table
 from nsightpy.results.page import Page
+from tests.support.compared_jobs import Jobs
 from tests.support.reports import NSYS, REPORTS, ROOT, needs_reports
 
 SAMPLES = ROOT / "sample_reports"
@@ -63,6 +69,33 @@ def test_sections_hold_what_the_commands_say(question: Any, training: Page) -> N
     dropped = set(told.columns) - set(shown.table.columns)
     assert all(value is None for name in dropped for value in told.column(name)[: question.most])
     assert set(question.main) & set(told.columns)
+
+
+def test_two_sides_begin_with_what_changed(tmp_path: Path) -> None:
+    jobs = Jobs(tmp_path)
+    sides = [[str(run) for run in jobs.runs(what, 4)] for what in ("before", "slower 10 %")]
+    told = nsightpy.compare(*sides)
+    plain = Page("after", (sides[1][0],), "The device computes.", facts=(("GPU", "simulated"),))
+    page = with_comparison(plain, *sides, {})
+    assert page.verdict == f"{answer(told)}. The device computes."
+    assert [label for label, _ in page.facts] == ["Before", "After", "Differs", "GPU"]
+    (section,) = page.sections
+    parts, contributors, ranges = section.tables
+    assert parts.table.rows == tuple(one.row for one in (*told.parts, told.step))
+    assert contributors.total == len(told.kernels) + len(told.collectives)
+    assert ranges.total == len(told.ranges)
+    assert section.command == f"nsightpy compare {' '.join(sides[0])} -- {' '.join(sides[1])}"
+    text = "".join(page_text(page))
+    assert text.index('id="comparison"') > text.index('id="verdict"')
+    assert "Parts of the step" in text
+
+
+def test_sides_on_the_command_line() -> None:
+    words = ["a", "b", "--", "c", "-o", "x.html"]
+    context = command.make_context("report", words)
+    assert context.meta[SIDES] == (("a", "b"), ("c",))
+    assert context.params["reports"] == ("a", "b", "c")
+    assert context.params["output"] == "x.html"
 
 
 def test_findings_are_those_of_the_command_with_bound_and_place(training: Page) -> None:

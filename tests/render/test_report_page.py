@@ -380,7 +380,7 @@ def test_columns_have_units_in_their_headings() -> None:
     shown = columns_of(PageTable("t", Table("t", fields, rows), main=("Name", "rank")))
     texts = {one.heading: [cell.text for cell in one.cells] for one in shown}
     assert texts["busy (ms)"] == ["1.50", ""]
-    assert texts["idle (%)"] == ["25.0", ""]
+    assert texts["GPU idle (%)"] == ["25.0", ""]
     assert texts["peak"] == ["4 B", "2.00 MB"]
     assert texts["wide"] == ["3.00 ns", "5.00 s"]
     assert [one.more for one in shown] == [False, False, True, True, True, True]

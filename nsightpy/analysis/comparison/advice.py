@@ -10,7 +10,7 @@ from nsightpy.results.comparison import ComparedQuantity, Comparison
 from nsightpy.units import format_time
 
 FEW_RUNS = (
-    "Fewer than four runs a side: steady iterations stand in for their spread, so intervals say "
+    "Fewer than four runs a side: the {unit}s of each stand in for their spread, so intervals say "
     "nothing of how runs differ (the runs' own spread is not covered), and there is no p-value."
 )
 NO_SPREAD = (
@@ -21,8 +21,13 @@ WINDOWS = (
     "Not all runs have iterations: the windows of the captures are compared, from the first to the "
     "last GPU work, so that a longer capture counts as slower."
 )
+REPETITIONS = (
+    "Not all runs have iterations: what repeats in all of them is compared, a part of a step (a "
+    "layer, say) with as many launches on both sides; no warm-up is left out."
+)
 LAUNCHES = (
-    "Reports of ncu: times of single launches, each measured alone; they do not add up to a step."
+    "Reports of ncu: times of single launches, each measured alone; they do not add up to a step. "
+    "One measurement of a launch has no spread: profile again (four runs a side) to see it."
 )
 # Of the change of the unit, what is worth a command.
 MATERIAL = 0.1
@@ -40,13 +45,12 @@ MOST_STEPS = 3
 def notes_on(found: Comparison) -> tuple[str, ...]:
     """What must be known to trust the figures; without what single runs say."""
     notes = []
-    if found.unit == "window":
-        notes.append(WINDOWS)
-    if found.unit == "launch":
-        notes.append(LAUNCHES)
+    by_unit = {"window": WINDOWS, "repetition": REPETITIONS, "launch": LAUNCHES}
+    if found.unit in by_unit:
+        notes.append(by_unit[found.unit])
     if found.spread == "steps":
-        notes.append(FEW_RUNS)
-    if found.spread == "nothing":
+        notes.append(FEW_RUNS.format(unit=found.unit))
+    if found.spread == "nothing" and found.unit != "launch":
         notes.append(NO_SPREAD)
     notes += _collective_notes(found.collectives)
     runs = (*found.before.runs, *found.after.runs)

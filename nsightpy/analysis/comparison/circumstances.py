@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from nsightpy.results.comparison import CircumstanceDifference, ComparedSide
 from nsightpy.results.run_summary import RunSummary
@@ -25,16 +25,16 @@ def differences(
         first, second = (_values(side.runs, name) for side in (before, after))
         if first != second:
             found.append(CircumstanceDifference(name, _text(first), _text(second)))
-    launches = [_launches(side.runs, unit) for side in (before, after)]
-    if unit != "launch" and abs(launches[1] - launches[0]) > SAME_LAUNCHES * max(launches):
-        texts = (f"{count:,.0f}" for count in launches)
-        found.append(CircumstanceDifference(f"kernels a {unit}", *texts))
+    sides = (before.runs, after.runs)
+    below, above = (_middle(launches_of(run, unit) for run in runs) for runs in sides)
+    if unit != "launch" and not alike(below, above, SAME_LAUNCHES):
+        name = f"kernels a {unit}"
+        found.append(CircumstanceDifference(name, f"{below:,.0f}", f"{above:,.0f}"))
     if unit == "step":
-        steps = [sorted({run.units[unit].count for run in side.runs}) for side in (before, after)]
-        middles = [one[len(one) // 2] for one in steps]
-        if abs(middles[1] - middles[0]) > SAME_STEPS * max(middles):
-            first_text, second_text = (_text([str(count) for count in one]) for one in steps)
-            found.append(CircumstanceDifference("steps a run", first_text, second_text))
+        few, many = (sorted({run.units[unit].count for run in runs}) for runs in sides)
+        if not alike(_middle(few), _middle(many), SAME_STEPS):
+            texts = (_text(list(map(str, counts))) for counts in (few, many))
+            found.append(CircumstanceDifference("steps a run", *texts))
     return tuple(found)
 
 
@@ -48,10 +48,16 @@ def _text(values: Sequence[str]) -> str:
     return ", ".join([*shown, *([f"{more} more"] if more > 0 else [])])
 
 
-def _launches(runs: Sequence[RunSummary], unit: str) -> float:
-    """Kernels in a unit, in the middle run."""
-    counts = sorted(
-        sum(work.count for work in run.units[unit].works if work.section == "kernel")
-        for run in runs
-    )
-    return counts[(len(counts) - 1) // 2]
+def launches_of(run: RunSummary, unit: str) -> float:
+    """Kernels in a unit."""
+    return sum(work.count for work in run.units[unit].works if work.section == "kernel")
+
+
+def alike(one: float, other: float, share: float) -> bool:
+    """Whether two numbers differ by no more than a share of the larger."""
+    return abs(other - one) <= share * max(one, other)
+
+
+def _middle(values: Iterable[float]) -> float:
+    ordered = sorted(values)
+    return ordered[(len(ordered) - 1) // 2]

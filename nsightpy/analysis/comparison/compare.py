@@ -9,7 +9,12 @@ import numpy as np
 
 from nsightpy.analysis.comparison.advice import next_steps, notes_on
 from nsightpy.analysis.comparison.attribution import split_change
-from nsightpy.analysis.comparison.circumstances import differences
+from nsightpy.analysis.comparison.circumstances import (
+    SAME_LAUNCHES,
+    alike,
+    differences,
+    launches_of,
+)
 from nsightpy.analysis.comparison.matching import GONE, NEW, Match, match
 from nsightpy.analysis.comparison.sides import Side, Works
 from nsightpy.analysis.comparison.statistics import (
@@ -28,17 +33,23 @@ from nsightpy.results.comparison import (
     Comparison,
     Limits,
 )
-from nsightpy.results.run_summary import PARTS, SECTIONS, RunSummary
+from nsightpy.results.run_summary import PARTS, SECTIONS, UNITS, RunSummary
 
 # What is less than this part of the unit is no change of a part of it.
 LEAST_SHARE = 0.001
 
 
 def unit_of(runs: Sequence[RunSummary]) -> str:
-    """What all runs can be compared by: launches of ncu, steps where all have them, or windows."""
-    if all("launch" in run.units for run in runs):
-        return "launch"
-    return "step" if all("step" in run.units for run in runs) else "window"
+    """What all runs can be compared by: launches of ncu, steps where all have them, or windows.
+
+    Where there are no steps, what repeats in all runs with the same number of launches.
+    """
+    common = set(UNITS).intersection(*(run.units for run in runs))
+    if "repetition" in common:
+        launches = [launches_of(run, "repetition") for run in runs]
+        if not alike(min(launches), max(launches), SAME_LAUNCHES):
+            common -= {"repetition"}
+    return next((unit for unit in UNITS if unit in common), "window")
 
 
 def compare_sides(

@@ -10,8 +10,16 @@ from nsightpy.names import function_name
 _NUMBER = re.compile(r"\d+")
 # An autotuner chooses among variants of these by size, shape and clock.
 TUNED = frozenset({"matrix product", "convolution", "attention"})
+GRAPH = "CUDA graph"
+# Words of a name that do not say what is computed, but on which type; without numbers.
+_TYPE = re.compile(
+    "bool|char|short|u?int|long|(un)?signed|tf|float|double|(nv_)?half(_t)?|Half|(nv_)?bfloat(_t)?|"
+    "BFloat|complex|size_t|std|const|void|true|false|.?"
+)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 # The first that fits; names of libraries and compilers, not of programs.
 _CATEGORIES = (
+    (GRAPH, r"^CUDA graph \d+$"),
     ("communication", r"nccl|nvshmem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all"),
     ("attention", r"flash|fmha|attention|\bmha_|sdpa|paged_?attn"),
     ("convolution", r"conv|winograd|scudnn|fprop|cudnn.*(?:dgrad|wgrad)|im2col"),
@@ -39,6 +47,19 @@ def without_numbers(name: str) -> str:
 def base_of(name: str) -> str:
     """The name without template arguments, parameters and numbers."""
     return without_numbers(function_name(name))
+
+
+@lru_cache(maxsize=4096)
+def program_of(name: str) -> str:
+    """The base of a name with what its arguments compute: functors, but no types and numbers.
+
+    Of kernels that autotuners choose, arguments say how and not what: the base alone.
+    """
+    if category_of(name) in TUNED:
+        return base_of(name)
+    words = _WORD.findall(without_numbers(name))
+    plain = {word.strip("_") for word in words}
+    return " ".join([base_of(name), *sorted(one for one in plain if not _TYPE.fullmatch(one))])
 
 
 @lru_cache(maxsize=4096)

@@ -1,9 +1,9 @@
 """Which kernels, collectives and ranges of two sides are the same thing, and by what evidence.
 
-First that fits: the full name; the name without numbers, then without template arguments; one in
-the place of several in the order of launches, or several for one; the same path (NVTX ranges or
-operators) and position in it; the same place in the order; the class of kernel, of those that
-autotuners choose.
+First that fits: the full name; the name without numbers, then without the types among its template
+arguments; one in the place of several in the order of launches, or several for one; the same path
+(NVTX ranges or operators) and position in it; the same place in the order; the class of kernel, of
+those that autotuners choose, which may move some launches of a kernel only.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from nsightpy.analysis.comparison.alignment import Block, blocks_between
-from nsightpy.analysis.comparison.kernel_names import TUNED, base_of, without_numbers
+from nsightpy.analysis.comparison.kernel_names import GRAPH, TUNED, program_of, without_numbers
 
 FULL_NAME, BASE_NAME = "full name", "name without arguments"
 PATH, ORDER, CATEGORY = "path and position", "order", "category"
 RENAMED, VARIANT, REPLACED = "renamed", "variant", "replaced"
 FUSED, SPLIT, NEW, GONE = "fused", "split", "new", "gone"
-# Launches a unit may differ by so much where names do not tell.
-ALIKE = 0.25
+# Launches a unit may differ by so much where names do not tell; and where some have moved.
+ALIKE, MOVED = 0.25, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,14 +54,15 @@ class _Search:
 
     before: dict[str, Item]
     after: dict[str, Item]
+    items: tuple[Mapping[str, Item], Mapping[str, Item]]
     known: dict[str, str] = field(default_factory=dict)
     found: list[Match] = field(default_factory=list)
 
     def take(self, match: Match) -> None:
         for name in match.before:
-            self.before.pop(name)
+            self.before.pop(name, None)
         for name in match.after:
-            self.after.pop(name)
+            self.after.pop(name, None)
         if match.before and match.after:
             self.known |= dict.fromkeys(match.before, match.after[0])
         self.found.append(match)
@@ -77,15 +78,16 @@ def match(
     orders: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> list[Match]:
     """The matches of all items, each in one; `orders`: the launches of one unit by name."""
-    search = _Search(dict(before), dict(after))
+    search = _Search(dict(before), dict(after), (before, after))
     for name in sorted(before.keys() & after.keys()):
         search.take(Match((name,), (name,), FULL_NAME))
-    for key in (without_numbers, base_of):
+    for key in (without_numbers, program_of):
         _by_key(search, lambda item, key=key: key(item.name), BASE_NAME)  # type: ignore[misc]
     _in_place(search, orders, _joined_or_divided)
     _by_path(search)
     _in_place(search, orders, _replaced)
     _by_category(search)
+    _moved(search)
     for name in list(search.before):
         search.take(Match((name,), (), "", GONE))
     for name in list(search.after):
@@ -96,7 +98,9 @@ def match(
 def _change(first: Item, second: Item) -> str:
     if first.category == second.category and first.category in TUNED:
         return VARIANT
-    return RENAMED if base_of(first.name) == base_of(second.name) else REPLACED
+    if first.category == second.category == GRAPH:
+        return ""
+    return RENAMED if program_of(first.name) == program_of(second.name) else REPLACED
 
 
 def _by_key(search: _Search, key: Callable[[Item], str], by: str) -> None:
@@ -158,13 +162,9 @@ def _by_path(search: _Search) -> None:
             sorted(each, key=lambda one: (one.position or 0.0, one.name))
             for each in (first, second)
         ]
-        if all(_as_often(one, other) for one, other in zip(*ordered, strict=True)):
+        if all(_near(one.count, other.count, ALIKE) for one, other in zip(*ordered, strict=True)):
             for one, other in zip(*ordered, strict=True):
                 search.pair(one, other, PATH)
-
-
-def _as_often(one: Item, other: Item) -> bool:
-    return abs(one.count - other.count) <= ALIKE * max(one.count, other.count)
 
 
 def _in_place(
@@ -209,9 +209,46 @@ def _by_category(search: _Search) -> None:
             (_unlike(one, other), place, at)
             for place, one in enumerate(first)
             for at, other in enumerate(second)
-            if _as_often(one, other)
+            if _near(one.count, other.count, ALIKE)
         )
         for _, place, at in pairs:
             one, other = first[place], second[at]
             if one.name in search.before and other.name in search.after:
                 search.pair(one, other, CATEGORY)
+
+
+def _moved(search: _Search) -> None:
+    """Tuned kernels that took, or gave up, some launches of others which run on both sides.
+
+    Of one class, under one path: what left and what came is as many launches.
+    """
+    for group in sorted({_group(one) for one in (*search.before.values(), *search.after.values())}):
+        changed = [one for one in search.found if _is_changed(search, one, group)]
+        names = [
+            tuple(name for one in changed for name in (one.before, one.after)[side])
+            + tuple(name for name, one in left.items() if _group(one) == group)
+            for side, left in enumerate((search.before, search.after))
+        ]
+        first, second = (
+            sum(side[name].count for name in own)
+            for side, own in zip(search.items, names, strict=True)
+        )
+        if group[0] in TUNED and changed and _near(first, second, MOVED):
+            search.found = [one for one in search.found if one not in changed]
+            search.take(Match(names[0], names[1], CATEGORY, VARIANT))
+
+
+def _group(one: Item) -> tuple[str, str]:
+    return one.category, one.path
+
+
+def _is_changed(search: _Search, match: Match, group: tuple[str, str]) -> bool:
+    """Whether a match is of one kernel of a group with itself that gained or lost launches."""
+    if match.matched_by != FULL_NAME:
+        return False
+    first, second = (side[match.before[0]] for side in search.items)
+    return _group(first) == _group(second) == group and not _near(first.count, second.count, MOVED)
+
+
+def _near(one: float, other: float, share: float) -> bool:
+    return abs(one - other) <= share * max(one, other)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,15 +49,22 @@ class Candidate:
         return float(np.median(np.diff(self.end))) if len(self) > 1 else 0.0
 
 
+_NEVER = np.empty(0, dtype=np.int64)
+
+
 @dataclass(frozen=True, slots=True)
 class Other:
-    """What repeats, too, and was not taken for the iterations: how often, every how many ns."""
+    """What repeats, too, and was not taken for the iterations: how often, every how many ns.
+
+    `starts`: when the work of each repetition began, ns, where the order of launches shows it.
+    """
 
     kind: str
     source: str
     count: int
     period_ns: float
     why: str
+    starts: Ints = field(default_factory=lambda: _NEVER, compare=False, repr=False)
 
 
 def of_spans(

@@ -371,7 +371,7 @@ def _other(one: Level, work: LaunchedWork, why: str) -> Other:
     starts = work.start[one.units.edges[:-1]]
     period = float(np.median(np.diff(starts))) if len(starts) > 1 else 0.0
     source = f"{SOURCES[one.kind]} of {one.cycle.period}"
-    return Other(one.kind, source, len(one.units), period, why)
+    return Other(one.kind, source, len(one.units), period, why, starts)
 
 
 def _without_near_copies(others: Sequence[Other], most: int = 6) -> list[Other]:

@@ -40,7 +40,6 @@ MEMBERS = {
 }
 _PERCENT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*(%?)\s*", re.ASCII)
 SAME_FILE = "{name} is on both sides: a run is the same as itself."
-BOTH = ("step", "window")
 
 
 @command_function
@@ -60,7 +59,8 @@ def compare(
 ) -> Comparison:
     """Runs before against runs after: each a report, or a folder as one rank set; times in ns.
 
-    Compared is the step where all runs have iterations, else the window; of ncu reports launches.
+    Compared is the step where all runs have iterations, else what repeats in all of them, else the
+    window; of ncu reports launches.
     `before` and `after` are one run or several. With `baseline`, a file, they are the runs of that
     file, and the first argument is what came `after`. `gate` ("3%" or 0.03) and `gate_ns` (50_000,
     "50us") are what a change must pass to be one, and what must not be passed: `result.gate` tells
@@ -77,8 +77,7 @@ def compare(
     opened = [open_runs(side, **common) for side in sides]
     names = [(one.name, one.kind) for side in opened for one in side]
     same_kind([*((run.name, run.kind) for run in kept), *names])
-    both = BOTH if save_baseline is not None else None
-    found = _summaries(opened, kept, both)
+    found = _summaries(opened, kept, every=save_baseline is not None)
     if save_baseline is not None:
         _save(Path(save_baseline), found[-1], overwrite)
     if noise:
@@ -136,12 +135,12 @@ def _sides(
 
 
 def _summaries(
-    sides: Sequence[Sequence[OpenRun]], kept: Sequence[RunSummary], kinds: tuple[str, ...] | None
+    sides: Sequence[Sequence[OpenRun]], kept: Sequence[RunSummary], *, every: bool
 ) -> list[list[RunSummary]]:
     """The summaries of all runs, side by side; all are read in one go."""
-    every = summaries([one for side in sides for one in side], kinds, kept)
+    found = summaries([one for side in sides for one in side], kept, every=every)
     first = len(sides[0])
-    return [every[:first], every[first:]] if len(sides) > 1 else [every]
+    return [found[:first], found[first:]] if len(sides) > 1 else [found]
 
 
 def _save(path: Path, runs: Sequence[RunSummary], overwrite: bool) -> None:

@@ -71,7 +71,8 @@ def unit_summary(places: Sequence[PlaceUnits], collectives: Sequence[UnitWorks])
     samples = np.concatenate([parts.sum(axis=1)[:, None], parts], axis=1)
     samples = samples[some_units(length, MOST_SAMPLES)]
     count = len(samples)
-    kernels = _works("kernel", [place.kernels for place in places], count, len(places))
+    ran = [one for place in places for one in (place.kernels, place.graphs)]
+    kernels = _works("kernel", ran, count, len(places))
     found = [place.ranges for place in places if place.ranges is not None]
     ranges = _works("range", found, count, len(found))[:MOST_RANGES]
     busiest = max(places, key=lambda place: len(place.kernels.order))

@@ -21,7 +21,7 @@ from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.compare.circumstances import circumstances_of
 from nsightpy.commands.compare.launched_in import Around, ranges_in, typical_unit
-from nsightpy.frames import API_CALLS, COLLECTIVES, Frame, Ints
+from nsightpy.frames import API_CALLS, COLLECTIVES, Frame, Ints, Labels
 from nsightpy.query.device_gaps import gaps_of
 from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, launches_of
@@ -33,6 +33,7 @@ from nsightpy.query.steady_state import find_in_report
 from nsightpy.reports.system import SystemReport
 
 Place = tuple[int, int]
+GRAPHS = ("start_ns", "end_ns", "pid", "device", "graph_id")
 CALLS = ("start_ns", "end_ns", "pid", "tid", "name")
 
 
@@ -40,19 +41,21 @@ CALLS = ("start_ns", "end_ns", "pid", "tid", "name")
 class PlaceUnits:
     """The units of one device of one process: their parts by row, and what ran in them.
 
-    `covered` units lie between the first and the last; of many of them some are here.
+    `covered` units lie between the first and the last; of many of them some are here. `graphs`
+    are those that were traced as a whole.
     """
 
     place: Place
     covered: int
     parts: Ints
     kernels: UnitWorks
+    graphs: UnitWorks
     ranges: UnitWorks | None = None
 
 
 @dataclass(frozen=True)
 class ReportPart:
-    """One report's units by kind (step, window); its collectives; what it ran on.
+    """One report's units by kind (see UNITS); its collectives; what it ran on.
 
     `owners`: the unit of each kind that a collective began in, -1 for none.
     """
@@ -96,6 +99,12 @@ class _Read:
             found[place] = Spans.of(first if low is None else low, last if high is None else high)
         return found
 
+    @cached_property
+    def graphs(self) -> Frame:
+        """The graphs traced as a whole of the scope, with their numbers."""
+        columns = dict.fromkeys((*GRAPHS, *self.scope.columns))
+        return self.scope.narrow(self.report, self.report.frame("graph_launches", tuple(columns)))
+
     def steps(self, pid: int) -> tuple[Ints, Ints] | None:
         """Starts and ends of the steps of a process; None where it has none."""
         found = self.iterations.get(pid)
@@ -107,6 +116,16 @@ class _Read:
             return None
         return found.start[rows], found.end[rows]
 
+    def repetitions(self, pid: int) -> tuple[Ints, Ints] | None:
+        """The same of what repeats in a process and is no step; None where nothing does."""
+        found = self.iterations.get(pid)
+        if found is None or self.scope.iteration is not None:
+            return None
+        starts = next((one.starts for one in found.others if len(one.starts) > REPEATS), None)
+        if starts is None or not (np.diff(starts) > 0).all():
+            return None
+        return starts[:-1], starts[1:]
+
 
 def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
     """Everything that a comparison needs of one report."""
@@ -115,15 +134,13 @@ def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
         ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
         communicates = is_communication(work.kernels.labels("name"))
         read = _with_calls(report, scope, work, communicates, launches, ranges)
-    steps = {pid: read.steps(pid) for pid, _ in read.windows}
-    gaps = _gaps(read, steps)
+    kind, times = _repeated(read)
+    gaps = _gaps(read, times)
     units: dict[str, tuple[PlaceUnits, ...]] = {}
     around = Around(report, read.followed, work, ranges)
-    if steps and all(one is not None for one in steps.values()):
-        units["step"] = tuple(
-            _steps(read, place, gaps.get(place), times, around)
-            for place in read.windows
-            if (times := steps[place[0]]) is not None
+    if kind:
+        units[kind] = tuple(
+            _steps(read, place, gaps.get(place), times[place[0]], around) for place in read.windows
         )
     narrowed = scope.narrow(report, work.kernels)
     units["window"] = tuple(
@@ -134,7 +151,7 @@ def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
     collectives, begun = None, {}
     if communicates.any():
         frame = report.frame("collectives", COLLECTIVES.names)
-        begun = {kind: _begun(read, frame, steps if kind == "step" else {}) for kind in units}
+        begun = {one: _begun(read, frame, times if one == kind else {}) for one in units}
         log = log_of(frame, np.ones(frame.rows, dtype=np.bool_))
         collectives = RankPart(tuple(clocks_in(report)), log)
     return ReportPart(
@@ -144,6 +161,16 @@ def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
         circumstances_of(report, list(read.windows), read.iterations if "step" in units else {}),
         _notes(read, units),
     )
+
+
+def _repeated(read: _Read) -> tuple[str, Mapping[int, tuple[Ints, Ints]]]:
+    """What repeats in all processes, steps before anything else: its kind, and when by process."""
+    pids = {pid for pid, _ in read.windows}
+    for kind, of in (("step", read.steps), ("repetition", read.repetitions)):
+        found = {pid: times for pid in pids if (times := of(pid)) is not None}
+        if found.keys() == pids and pids:
+            return kind, found
+    return "", {}
 
 
 def _with_calls(
@@ -174,7 +201,7 @@ def _iterations(
     return {pid: one.iterations for pid, one in found.items()}
 
 
-def _gaps(read: _Read, steps: Mapping[int, tuple[Ints, Ints] | None]) -> dict[Place, IdleGaps]:
+def _gaps(read: _Read, steps: Mapping[int, tuple[Ints, Ints]]) -> dict[Place, IdleGaps]:
     """The idle intervals of each device from the first to the last of what is divided."""
     if read.followed is None:
         return {}
@@ -223,7 +250,17 @@ def _steps(
     one = int(rows[typical_unit(parts.sum(axis=1))])
     works = around.placed(works, mine[owner == one])
     found = ranges_in(around, place, *times) if place == _first(read, place) else None
-    return PlaceUnits(place, len(times[0]), parts, works, found)
+    graphs = _graphs(read, place, *times)
+    return PlaceUnits(place, len(times[0]), parts, works, graphs, found)
+
+
+def _graphs(read: _Read, place: Place, start: Ints, end: Ints) -> UnitWorks:
+    """The graphs traced as a whole of one device, by number, in the units that they begin in."""
+    mine = read.graphs.at(pid=place[0], device=place[1])
+    begun = mine.ints("start_ns")
+    names = Labels.of(f"CUDA graph {number}" for number in mine.ints("graph_id").tolist())
+    length = mine.ints("end_ns") - begun
+    return unit_works(names, owners(start, end, begun), length, len(start))
 
 
 def _window(
@@ -235,10 +272,9 @@ def _window(
     mine = narrowed.take(_rows(narrowed, place))
     length = mine.ints("end_ns") - mine.ints("start_ns")
     works = unit_works(mine.labels("name"), np.zeros(mine.rows, dtype=np.int64), length, 1)
-    found = None
-    if place == _first(read, place):
-        found = ranges_in(around, place, window.starts[:1], window.ends[-1:])
-    return PlaceUnits(place, 1, parts[None, :], works, found)
+    whole = window.starts[:1], window.ends[-1:]
+    found = ranges_in(around, place, *whole) if place == _first(read, place) else None
+    return PlaceUnits(place, 1, parts[None, :], works, _graphs(read, place, *whole), found)
 
 
 def _first(read: _Read, place: Place) -> Place:
@@ -246,7 +282,7 @@ def _first(read: _Read, place: Place) -> Place:
     return min(one for one in read.windows if one[0] == place[0])
 
 
-def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints] | None]) -> Ints:
+def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints]]) -> Ints:
     """The step, or else the window, of its device that each collective began in; -1 for none."""
     found = np.full(frame.rows, -1, dtype=np.int64)
     for place, window in read.windows.items():

@@ -20,7 +20,7 @@ from nsightpy.report_files import files_of
 from nsightpy.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.run_summary import RunSummary
+from nsightpy.results.run_summary import UNITS, RunSummary
 
 OneRun: TypeAlias = "str | Path | SystemReport | NcuReport | RankSet"
 Runs: TypeAlias = "OneRun | Iterable[OneRun]"
@@ -89,11 +89,12 @@ def same_kind(runs: Sequence[tuple[str, str]]) -> None:
 
 
 def summaries(
-    runs: Sequence[OpenRun], kinds: Sequence[str] | None = None, also: Sequence[RunSummary] = ()
+    runs: Sequence[OpenRun], also: Sequence[RunSummary] = (), *, every: bool = False
 ) -> list[RunSummary]:
     """The summaries of runs of one kind, in their order; reports are read one by one a worker.
 
-    Units are those that all runs have, and those of `also`: steps, else windows; or all `kinds`.
+    Units are those that all runs have, and those of `also`: steps, else windows, and what repeats;
+    with `every` all that a run has.
     Raises NsightpyError for a run without GPU work.
     """
     if not runs:
@@ -107,30 +108,24 @@ def summaries(
     parts = map_runs([one.ranks for one in requests], work, ranked=scope.needs_ranks)
     for one, results in zip(runs, parts, strict=True):
         _require_work(one, results)
-    known = [{kind for _, part in found for kind in _kinds(part)} for found in parts]
-    stepping = all(
-        "step" in units and all("step" in part.units for _, part in found if part.units)
-        for units, found in zip(known, parts, strict=True)
-    )
-    stepping = stepping and all("step" in run.units for run in also)
-    wanted = tuple(kinds or ("step" if stepping else "window",))
+    known = [_kinds(found) for found in parts]
+    common = set(UNITS).intersection(*known, *(run.units for run in also))
+    if "step" in common:
+        common = {"step"}
     return [
         run_summary(
             one.name,
             results,
             [*request.ranks.notes, *scope.notes],
-            [kind for kind in wanted if kind != "step" or _steps_everywhere(results)],
+            [kind for kind in UNITS if kind in (own if every else common)],
         )
-        for one, request, results in zip(runs, requests, parts, strict=True)
+        for one, request, results, own in zip(runs, requests, parts, known, strict=True)
     ]
 
 
-def _kinds(part: ReportPart) -> Iterable[str]:
-    return part.units.keys()
-
-
-def _steps_everywhere(results: Sequence[tuple[SystemReport, ReportPart]]) -> bool:
-    return all("step" in part.units for _, part in results if part.units)
+def _kinds(results: Sequence[tuple[SystemReport, ReportPart]]) -> set[str]:
+    """The units that all reports with GPU work have."""
+    return set(UNITS).intersection(*(part.units for _, part in results if part.units))
 
 
 def _require_work(run: OpenRun, results: Sequence[tuple[SystemReport, ReportPart]]) -> None:

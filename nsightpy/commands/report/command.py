@@ -7,11 +7,13 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis.timeline.marks import finding_marks
+from nsightpy.commands.compare.runs import Runs, listed
 from nsightpy.commands.findings.command import typed_again
 from nsightpy.commands.info.command import info
 from nsightpy.commands.report import ncu_sections, overview
 from nsightpy.commands.report.capture import capture_section, snapshots_section, title_of
 from nsightpy.commands.report.catalogue import MEMORY_USAGE, ORDER, QUESTIONS
+from nsightpy.commands.report.comparison import with_comparison
 from nsightpy.commands.report.inputs import Inputs, MixedPaths
 from nsightpy.commands.report.one_pass import OnePass, answers
 from nsightpy.commands.report.passed import passed_checks
@@ -24,6 +26,7 @@ from nsightpy.commands.report.questions import (
     shortened,
 )
 from nsightpy.commands.summarize.command import summarize
+from nsightpy.errors import UsageError
 from nsightpy.query.rank_alignment import collective_part
 from nsightpy.query.request import Common, typed_options
 from nsightpy.query.signature import command_function
@@ -37,14 +40,28 @@ from nsightpy.results.verdict import verdict_of
 
 
 @command_function
-def report(reports: MixedPaths, *, timeline: bool = False, **common: Unpack[Common]) -> Page:
+def report(
+    reports: MixedPaths,
+    *,
+    before: Runs | None = None,
+    timeline: bool = False,
+    **common: Unpack[Common],
+) -> Page:
     """Everything that the commands know of these reports, as the sections of one page.
 
     Reports of one job of Nsight Systems or traces of PyTorch, beside them what Nsight Compute
     measured and memory snapshots of PyTorch, as far as there are some; folders may hold all of
-    them. `timeline` adds the timeline that can be zoomed. `nsightpy.render.page.page.write_page`
-    makes the file of it. Raises UsageError and ReportError.
+    them. With runs `before` each of the reports is a run, too, as of compare: the page is about the
+    first, and begins with what changed. `timeline` adds the timeline that can be zoomed.
+    `nsightpy.render.page.page.write_page` makes the file of it. Raises UsageError, ReportError, and
+    NsightpyError for runs that cannot be compared.
     """
+    if before is not None:
+        runs = listed(reports)  # type: ignore[arg-type]
+        if not runs or not listed(before):
+            raise UsageError("which runs are before and which after? BEFORE... -- AFTER...")
+        page = report(runs[0], timeline=timeline, **common)
+        return with_comparison(page, before, runs, common)
     inputs = Inputs.of(reports, **common)
     measured = ncu_sections.measured(inputs) if inputs.compute else None
     if inputs.ranks is None:

@@ -12,6 +12,7 @@ from nsightpy.query.request import Common
 from nsightpy.rank_set import RankSet
 from nsightpy.results import Table
 from nsightpy.results.page import PagePicture, PageTable, Section
+from nsightpy.results.tables import abstentions_in
 
 MOST_ROWS = 100
 MOST_NOTES = 12
@@ -78,7 +79,7 @@ def section_of(question: Question, found: Table | ReportError, context: Context)
         return replace(section, missing=f"The capture {found.problem}.{advice}")
     notes = tuple(note for note in found.notes if note not in context.general)
     if not (found.rows and question.show(found)):
-        why = " ".join(notes[:2])
+        why = " ".join((abstentions_in(notes) or notes)[:2])
         return replace(section, missing=why if 0 < len(why) <= LONGEST_REASON else question.absent)
     pictures: tuple[PagePicture, ...] = ()
     if question.picture:

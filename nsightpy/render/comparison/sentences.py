@@ -148,10 +148,10 @@ def side_size(side: ComparedSide, unit: str) -> str:
     """How many runs a side has, and of how many units: 5 runs of 20 steps."""
     counts = [run.units[unit].count for run in side.runs if unit in run.units]
     runs = counted(len(side.runs), "run")
-    if unit != "step" or not counts:
+    if unit not in ("step", "repetition") or not counts:
         return runs
     low, high = min(counts), max(counts)
-    steps = counted(low, "step") if low == high else f"{low} to {counted(high, 'step')}"
+    steps = counted(low, unit) if low == high else f"{low} to {counted(high, unit)}"
     return f"{runs} of {steps}"
 
 
@@ -177,9 +177,10 @@ def differences(result: Comparison) -> list[str]:
 
 
 def subject(result: Comparison) -> str:
-    """What the answer is about: The step, The window, The sum of all launches."""
+    """What the answer is about: The step, The window, The sum of all launches, ..."""
     words = {
         "step": "The step",
+        "repetition": "What repeats (no steps found)",
         "window": "The window (no steps found)",
         "launch": "The sum of all launches",
     }
@@ -220,12 +221,23 @@ def confidence(result: Comparison) -> str:
     limits = result.limits
     parts.append(f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}")
     if result.unit == "window" and any(one.name == OTHER_WORK for one in result.circumstances):
-        parts.append("the windows do not hold the same work")
+        parts.append(f"the windows do not hold the same work{_launch_for_launch(result)}")
     if step.verdict == CANNOT_TELL and step.runs_needed:
         few = step.runs_needed <= MANY_RUNS
         runs = counted(step.runs_needed if few else MANY_RUNS, "run")
         parts.append(f"{'' if few else 'not even '}{runs} a side would tell")
     return "; ".join(parts)
+
+
+def _launch_for_launch(result: Comparison) -> str:
+    """How much longer the kernels of both sides compute for as many launches of each."""
+    change = whole = 0.0
+    for one in result.kernels:
+        each = one.before_duration_ns
+        if each is not None and one.after_count and one.category != COMMUNICATION:
+            change += one.delta_from_duration_ns or 0
+            whole += each * ((one.before_count or 0) + one.after_count) / 2
+    return f" ({_change(1 + change / whole)} % compute launch for launch)" if whole else ""
 
 
 def _spread(result: Comparison) -> str:

@@ -6,10 +6,11 @@ one per cell. What is absent is an empty cell.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from nsightpy.render.headings import heading
 from nsightpy.render.plots.drawing import distinct_names
 from nsightpy.render.text.shortening import shorten
 from nsightpy.results import Field, Table, Value
@@ -23,69 +24,9 @@ LEAST_SHOWN = 0.001
 MOST_SHOWN = 100_000
 LEAST_PERCENT = 0.05
 NAMES = ("name", "Name", "kernel", "operator", "range", "allocated_by", "before", "after", "module")
-_PLAIN_RATIOS = ("max_over_mean", "duration_ratio")
-# Headings in people's words; the others are the column's name with spaces.
-_WORDS = {
-    "Time (%)": "time",
-    "Total Time (ns)": "total",
-    "Avg (ns)": "mean",
-    "Med (ns)": "median",
-    "Min (ns)": "min",
-    "Max (ns)": "max",
-    "StdDev (ns)": "std dev",
-    "Num Calls": "calls",
-    "Total (MB)": "size",
-    "Avg (MB)": "mean size",
-    "Med (MB)": "median size",
-    "Min (MB)": "min size",
-    "Max (MB)": "max size",
-    "StdDev (MB)": "std dev of size",
-    "algbw_gb_per_s": "algorithm bandwidth",
-    "busbw_gb_per_s": "bus bandwidth",
-    "throughput_gb_per_s": "throughput",
-    "duration_med_ns": "median",
-    "transfer_med_ns": "transfer",
-    "jitter_med_ns": "wait beyond it",
-    "arrived_last_share": "arrived last",
-    "last_share": "last",
-    "last_rank": "last rank",
-    "mfu": "MFU",
-    "roof_fraction": "of roof",
-    "share": "of step",
-    "ceiling_share": "to gain at most",
-    "share_of_busy": "of busy time",
-    "share_of_window": "of window",
-    "idle_share": "idle",
-    "empty_share": "empty",
-    "max_over_mean": "max / mean",
-    "duration_ratio": "ncu / nsys",
-    "exposed_communication_share": "comm. alone",
-    "copy_only_share": "copies alone",
-    "sol_compute_pct": "compute",
-    "sol_memory_pct": "memory",
-    "flops_per_s": "work",
-    "api_med_ns": "API call",
-    "queue_med_ns": "in queue",
-    "kernel_med_ns": "kernel",
-    "total_med_ns": "median",
-    "total_range_ns": "on host",
-    "total_projected_ns": "on GPU",
-    "gpu_ops": "operations",
-    "nsys_med_ns": "nsys median",
-    "at_peak_bytes": "at peak",
-    "host_self_ns": "host, own",
-    "host_total_ns": "host",
-    "device_self_ns": "device, own",
-    "device_total_ns": "device",
-    "drift_ppm": "drift (ppm)",
-    "tokens_per_s": "tokens/s",
-    "share_of_device_time": "of device time",
-    "launch_med_ns": "launch",
-    "replay_med_ns": "replay",
-    "busy_med_ns": "busy",
-    "gap_med_ns": "gap",
-    "chain_med_ns": "chain",
-}
+_PLAIN_RATIOS = ("max_over_mean", "duration_ratio", "ratio", "ratio_low", "ratio_high")
+# What a heading of a terminal says of the unit, which stands in brackets here.
+_SAID = (" %", " GB/s")
 
 
 @dataclass(frozen=True)
@@ -125,22 +66,15 @@ def columns_of(shown: PageTable) -> list[Column]:
 
 def _column(field: Field, table: Table, *, more: bool) -> Column:
     values = table.column(field.name)
-    words = _WORDS.get(field.name) or _spoken(field.name)
+    words = heading(table.command, field.name)
     if field.name in NAMES:
         return Column(field, words, _names(values), more)
     if field.unit in ("text", "bool"):
         return Column(field, words, [_text(value, field) for value in values], more)
     unit, cells = _figures(values, field)
-    if field.unit == "bytes":
-        words = words.removesuffix(" bytes")
-    if field.unit in ("ratio", "share") and unit:
-        words = words.removesuffix(" share")
-    return Column(field, f"{words} ({unit})" if unit else words, cells, more)
-
-
-def _spoken(name: str) -> str:
-    text = name.removesuffix("_ns").replace("_", " ")
-    return f"{text[:1].lower()}{text[1:]}"
+    for said in _SAID:
+        words = words.removesuffix(said)
+    return Column(field, words if not unit or unit in words else f"{words} ({unit})", cells, more)
 
 
 def _names(values: Sequence[Value]) -> list[Cell]:
@@ -167,7 +101,7 @@ def _figures(values: Sequence[Value], field: Field) -> tuple[str, list[Cell]]:
     """The unit of a column's heading, empty where each cell has its own or none; and the cells."""
     numbers = [v for v in values if isinstance(v, int | float)]
     if field.unit == "ns":
-        return _times(values, numbers)
+        return _times(values, numbers, "+" if "delta" in field.name else "")
     if field.unit == "bytes":
         return "", [Cell(format_bytes(v) if isinstance(v, int | float) else "") for v in values]
     if field.unit in ("flops", "flops/s", "bytes/s"):
@@ -182,14 +116,21 @@ def _figures(values: Sequence[Value], field: Field) -> tuple[str, list[Cell]]:
     return "" if field.unit == "ppm" else unit, [_plain(value, field) for value in values]
 
 
-def _times(values: Sequence[Value], numbers: Sequence[float]) -> tuple[str, list[Cell]]:
+def _times(values: Sequence[Value], numbers: Sequence[float], more: str) -> tuple[str, list[Cell]]:
+    """In one unit, or each in its own; `more` stands before what is above zero."""
+
+    def signed(v: Value, text: Callable[[float], str]) -> Cell:
+        if not isinstance(v, int | float):
+            return Cell("")
+        return Cell(f"{more if v > 0 else ''}{text(v)}")
+
     sizes = sorted(abs(v) for v in numbers if v)
     if not sizes:
         return "", [Cell("" if value is None else "0") for value in values]
     unit, scale = time_unit_for([sizes[len(sizes) // 2]])
     if sizes[0] < LEAST_SHOWN * scale or sizes[-1] >= MOST_SHOWN * scale:
-        return "", [Cell(format_time(v) if isinstance(v, int | float) else "") for v in values]
-    return unit, [Cell(_scaled(v / scale) if isinstance(v, int | float) else "") for v in values]
+        return "", [signed(v, format_time) for v in values]
+    return unit, [signed(v, lambda v: _scaled(v / scale)) for v in values]
 
 
 def _rates(values: Sequence[Value], numbers: Sequence[float], unit: str) -> tuple[str, list[Cell]]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from nsightpy.errors import NsightpyError
+from nsightpy.render.comparison import plot as comparison_plot
 from nsightpy.render.page.svg import inline_svg
 from nsightpy.render.plots import (
     budget_plot,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 DRAW: dict[str, Callable[[Any], Figure]] = {
     "breakdown": budget_plot.breakdown_figure,
     "collectives": collectives_plot.collectives_figure,
+    "comparison": comparison_plot.comparison_figure,
     "headroom": headroom_plot.headroom_figure,
     "histogram": histogram_plot.histogram_figure,
     "iterations": iterations_plot.iterations_figure,

@@ -1,0 +1,87 @@
+"""The section about what changed since other runs, where the page is given some."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from nsightpy.commands.compare.command import compare
+from nsightpy.commands.compare.runs import OneRun, Runs, listed
+from nsightpy.commands.findings.command import typed_again
+from nsightpy.commands.report.inputs import Inputs
+from nsightpy.commands.report.questions import shortened, table_of
+from nsightpy.query.request import Common, typed_options
+from nsightpy.rank_set import RankSet
+from nsightpy.render.comparison.sentences import (
+    answer,
+    confidence,
+    contributors,
+    differences,
+    side_name,
+    side_size,
+)
+from nsightpy.reports.ncu import NcuReport
+from nsightpy.results import Table
+from nsightpy.results.comparison import COMPARE_FIELDS, ComparedQuantity, Comparison
+from nsightpy.results.page import Page, PagePicture, PageTable, Section
+
+HELP = (
+    "The changes of the parts add up to that of the whole; those of kernels, collectives and "
+    "ranges lie within the parts. 1.1 is 10 % longer. The true ratio lies between least and most "
+    "in 95 % of all cases, as far as the runs show their spread; slower and faster are said where "
+    "all of that lies beyond the limits."
+)
+MAIN = ("name", "delta_ns", "before_ns", "after_ns", "ratio", "ratio_low", "ratio_high", "verdict")
+
+
+def with_comparison(page: Page, before: Runs, after: Sequence[OneRun], common: Common) -> Page:
+    """The page, which is about the first run after, begun with what changed since those before."""
+    sides = [[_run(one, common) for one in runs] for runs in (listed(before), after)]
+    found = compare(*sides, **common)
+    names = [
+        f"{side_name(side)}, {side_size(side, found.unit)}" for side in (found.before, found.after)
+    ]
+    different = "; ".join(differences(found)) or "nothing that the reports record"
+    facts = zip(("Before", "After", "Differs"), (*names, different), strict=True)
+    return replace(
+        page,
+        inputs=(*found.before.names, *page.inputs),
+        verdict=f"{answer(found)}. {page.verdict}",
+        facts=(*facts, *page.facts),
+        sections=(_section(found, common), *page.sections),
+    )
+
+
+def _run(one: OneRun, common: Common) -> OneRun:
+    """A run as compare takes it: of a folder with more than that its reports of the system."""
+    if isinstance(one, RankSet | NcuReport):
+        return one
+    inputs = Inputs.of(one, **common)
+    mixed = inputs.ranks is not None and (inputs.compute or inputs.snapshots)
+    return inputs.ranks if inputs.ranks is not None and mixed else one
+
+
+def _section(found: Comparison, common: Common) -> Section:
+    """The parts, what contributes most, the ranges; the picture from before to after."""
+    tables = (
+        ("parts", f"Parts of the {found.unit}", (*found.parts, found.step)),
+        ("contributors", "Kernels and collectives, by change", contributors(found)),
+        ("ranges", "Code ranges, by change", found.ranges),
+    )
+    sides = (typed_again(side.names) for side in (found.before, found.after))
+    command = ("nsightpy compare", typed_options(common), " -- ".join(sides))
+    return Section(
+        "comparison",
+        "Before and after",
+        says=f"{answer(found)} ({confidence(found)}).",
+        help=HELP,
+        tables=tuple(_table(name, title, rows) for name, title, rows in tables if rows),
+        pictures=(PagePicture("comparison", "comparison", found, "From before to after."),),
+        notes=shortened(found.notes),
+        command=" ".join(filter(None, command)),
+    )
+
+
+def _table(name: str, title: str, rows: Sequence[ComparedQuantity]) -> PageTable:
+    table = Table("compare", COMPARE_FIELDS, tuple(one.row for one in rows))
+    return table_of(f"comparison-{name}", table, MAIN, title=title)
