@@ -13,7 +13,7 @@ from nsightpy.frames import Frame
 from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked_frame
 from nsightpy.readers.nsys.identity import GUESS, decide_ranks, evidence_for, rank_expression
 from nsightpy.readers.tools.file_check import resolved
-from nsightpy.report_files import first_hand, natural, reports_behind
+from nsightpy.report_files import first_hand, is_no_report, natural, reports_behind
 from nsightpy.report_set import FailureHandling, Mapped, Progress, ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
@@ -41,6 +41,8 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
     """
 
     _ranked = False
+    # files that were given beside the reports, as a pattern of the shell does, and are none
+    passed_by: tuple[Path, ...] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -164,9 +166,13 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
 
     def _rank_notes(self) -> list[str]:
         """Captures that come twice, ranks that several reports claim, ranks that are missing."""
+        notes: list[str] = []
+        if self.passed_by:
+            others = listed((path.name for path in self.passed_by), MOST_REPEATED)
+            notes.append(f"not read, as no report of a kind that nsightpy reads: {others}")
         if len(self.reports) < 2:
-            return []
-        notes = self._other_times() or self._other_programs()
+            return notes
+        notes += self._other_times() or self._other_programs()
         if not self._ranked:
             return notes
         repeated = self.repeated
@@ -216,6 +222,9 @@ def open_ranks(
         files |= reports_behind(item) if isinstance(item, str | Path) else {}
     chosen = first_hand(files, NSYS_SUFFIXES)
     named = {Path(item) for item in given if isinstance(item, str | Path)}
+    others = [path for path in chosen if len(chosen) > 1 and is_no_report(path)]
+    if len(others) < len(chosen):
+        chosen = [path for path in chosen if path not in others]
     for path in chosen:
         settings: dict[str, Any] = {
             "use_cache": use_cache,
@@ -246,7 +255,9 @@ def open_ranks(
         raise UsageError("no reports given")
     ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
     _refuse_mixture(ordered)
-    return RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
+    ranks = RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
+    ranks.passed_by = tuple(others)
+    return ranks
 
 
 def _refuse_mixture(reports: Sequence[SystemReport]) -> None:

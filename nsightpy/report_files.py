@@ -9,7 +9,7 @@ from pathlib import Path
 from shlex import quote
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.tools.file_check import KINDS, file_errors, is_regular
+from nsightpy.readers.tools.file_check import KINDS, MAGIC, file_errors, is_regular
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace, latest_cycles
 from nsightpy.reports.ncu import NCU_SUFFIXES, is_ncu_file
@@ -111,6 +111,16 @@ def is_system_report(path: Path) -> bool:
     """Whether a file of a folder is such a report: by its name, or as a trace by its content."""
     name = path.name.lower()
     return is_nsys_name(path) or (name.endswith(TRACE_SUFFIXES) and is_torch_trace(path))
+
+
+def is_no_report(path: Path) -> bool:
+    """Whether a file that is there is none of those that nsightpy reads, whatever its name."""
+    if is_system_report(path) or not is_regular(path):
+        return False
+    if is_ncu_file(path) or is_snapshot_file(path) or is_torch_trace(path):
+        return False
+    with file_errors(path), path.open("rb") as file:
+        return not file.read(len(MAGIC)).startswith(MAGIC)
 
 
 def is_nsys_name(path: Path) -> bool:

@@ -218,3 +218,17 @@ def test_worker_processes_answer_as_one_process_does(tmp_path: Path) -> None:
     alone, shared = (kernels(tmp_path, by="rank,process", jobs=jobs) for jobs in (1, 2))
     assert alone == shared
     assert sorted(row[0] for row in alone.rows) == [0, 8, 9, 10]
+
+
+def test_what_a_pattern_of_the_shell_gives_beside_reports_is_named(tmp_path: Path) -> None:
+    write(tmp_path / "a.sqlite")
+    for name in ("a.csv", "notes.md", "a.json"):
+        (tmp_path / name).write_text("[1]", "utf-8")
+    found = open_ranks(sorted(tmp_path.iterdir()))
+    assert [report.path.name for report in found] == ["a.sqlite"]
+    assert [path.name for path in found.passed_by] == ["a.csv", "a.json", "notes.md"]
+    assert found.notes[0] == (
+        "not read, as no report of a kind that nsightpy reads: a.csv, a.json, notes.md"
+    )
+    with pytest.raises(ReportError, match="is no report of a kind"):
+        open_ranks([tmp_path / "notes.md", tmp_path / "a.csv"])
