@@ -15,6 +15,7 @@ from nsightpy.readers.nsys.identity import GUESS, decide_ranks, evidence_for, ra
 from nsightpy.readers.tools.file_check import resolved
 from nsightpy.report_files import first_hand, is_no_report, natural, reports_behind
 from nsightpy.report_set import FailureHandling, Mapped, Progress, ReportSet
+from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
 from nsightpy.reports.opening import open_report
@@ -239,13 +240,8 @@ def open_ranks(
                 raise
             # it fails again when it is read, and is left out then as any damaged report
             report = NsysReport(path, **settings)
-        if isinstance(report, NcuReport):
-            problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
-            raise ReportError(path, problem, f"`nsightpy roofline {quote(str(path))}` reads it.")
         if not isinstance(report, SystemReport):
-            problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
-            advice = f"`nsightpy memory-usage {quote(str(path))}` reads it."
-            raise ReportError(path, problem, advice)
+            raise _other_question(report)
         report.earlier_cycles = files[path]
         opened.append(report)
     reports: dict[Path, SystemReport] = {}
@@ -258,6 +254,18 @@ def open_ranks(
     ranks = RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
     ranks.passed_by = tuple(others)
     return ranks
+
+
+def _other_question(report: NcuReport | MemorySnapshot) -> ReportError:
+    """What to say of a report that other commands read."""
+    if isinstance(report, NcuReport):
+        problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
+        command = "roofline"
+    else:
+        problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
+        command = "memory-usage"
+    advice = f"`nsightpy {command} {quote(str(report.path))}` reads it."
+    return ReportError(report.path, problem, advice)
 
 
 def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
