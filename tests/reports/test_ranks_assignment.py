@@ -230,5 +230,5 @@ def test_what_a_pattern_of_the_shell_gives_beside_reports_is_named(tmp_path: Pat
     assert found.notes[0] == (
         "not read, as no report of a kind that nsightpy reads: a.csv, a.json, notes.md"
     )
-    with pytest.raises(ReportError, match="is no report of a kind"):
+    with pytest.raises(ReportError, match="is JSON, but does not begin"):
         kernels([tmp_path / "notes.md", tmp_path / "a.csv"])
