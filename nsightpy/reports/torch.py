@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
@@ -147,6 +148,11 @@ class TorchTrace(SystemReport):
             return self._stored(name, columns)
 
     def _stored(self, name: str, columns: Sequence[str]) -> Frame:
+        if set(columns) & _SIZES.keys() and name == "kernels":
+            found = self._stored(name, [c for one in columns for c in _SIZES.get(one, (one,))])
+            sizes = {one: _SIZES[one] for one in columns if one in _SIZES}
+            made = {one: math.prod(map(found.ints, axes)) for one, axes in sizes.items()}
+            return Frame({**found, **made}).select(columns)
         source = self._source
         if isinstance(source, CachedTrace):
             return source.frame(name, columns) if name in source else _empty(name, columns)
@@ -196,6 +202,10 @@ class TorchTrace(SystemReport):
 
 
 _SPAN = ("start_ns", "end_ns")
+_SIZES = {
+    name: tuple(f"{shape}_{axis}" for axis in "xyz")
+    for name, shape in (("blocks", "grid"), ("threads", "block"))
+}
 
 
 def _empty(name: str, columns: Sequence[str] | None) -> Frame:
