@@ -183,7 +183,8 @@ def touched(a: Spans, starts: Ints, ends: Ints) -> Ints:
 def places_in(low: Ints, counts: Ints) -> Ints:
     """The places in each of some stretches, one after the other: from `low` on, so many."""
     ahead = np.cumsum(counts) - counts
-    return np.arange(int(counts.sum())) + np.repeat(low - ahead, counts)
+    places: Ints = np.arange(int(counts.sum())) + np.repeat(low - ahead, counts)
+    return places
 
 
 def measure_inside(a: Spans, starts: Ints, ends: Ints) -> Ints:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zipfile
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
@@ -150,9 +149,11 @@ class TorchTrace(SystemReport):
     def _stored(self, name: str, columns: Sequence[str]) -> Frame:
         if set(columns) & _SIZES.keys() and name == "kernels":
             found = self._stored(name, [c for one in columns for c in _SIZES.get(one, (one,))])
-            sizes = {one: _SIZES[one] for one in columns if one in _SIZES}
-            made = {one: math.prod(map(found.ints, axes)) for one, axes in sizes.items()}
-            return Frame({**found, **made}).select(columns)
+            made = dict(found)
+            for one in set(columns) & _SIZES.keys():
+                x, y, z = map(found.ints, _SIZES[one])
+                made[one] = x * y * z
+            return Frame(made).select(columns)
         source = self._source
         if isinstance(source, CachedTrace):
             return source.frame(name, columns) if name in source else _empty(name, columns)

@@ -18,6 +18,7 @@ KINDS = ("compute", "communication", "copy", "memory set", "graph")
 WORK_COLUMNS = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
 _MEMSET = "[CUDA memset]"
 
+Rows: TypeAlias = NDArray[np.int32]
 Codes: TypeAlias = "NDArray[np.uint16] | NDArray[np.int32]"
 
 
@@ -34,7 +35,7 @@ class GpuWork:
     start: Ints
     end: Ints
     launch: Ints
-    call: NDArray[np.int32]
+    call: Rows
     kind: NDArray[np.int8]
     place: Codes
     places: tuple[tuple[int, int], ...]
@@ -54,9 +55,9 @@ class GpuWork:
         return found
 
     @property
-    def previous(self) -> Ints:
+    def previous(self) -> Rows:
         """The row of the operation before each one on its stream; -1 for a stream's first."""
-        rows = np.full(len(self), -1, dtype=np.int64)
+        rows = np.full(len(self), -1, dtype=np.int32)
         order = self.by_stream
         rows[order[1:]] = order[:-1]
         rows[order[self.bounds[:-1]]] = -1

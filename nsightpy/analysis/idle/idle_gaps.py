@@ -19,12 +19,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import GpuWork
+from nsightpy.analysis.idle.gpu_work import GpuWork, Rows
 from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, MODULE, WAIT, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, measure_inside, places_in, union
 from nsightpy.analysis.launches import NO_TIME
@@ -62,8 +61,6 @@ CAUSES = (
     QUEUED,
     UNKNOWN,
 ) = range(len(CAUSES))
-
-Rows: TypeAlias = NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
