@@ -18,6 +18,9 @@ BENCHMARKS = Path(__file__).resolve().parents[1]
 TINY_KERNELS = 1_000
 RANKS = 8
 FEW, MANY = 4, 128
+# What is measured by its cost per kernel, beside `kernels`.
+PER_KERNEL = ("breakdown", "findings", "summarize", "nvtx", "iterations", "collectives")
+IMPORTS = "import numpy, sqlalchemy, pyarrow"
 COMPARE = f"compare, {RANKS // 2} runs a side, 2 workers"
 
 
@@ -61,6 +64,11 @@ def small(reports: int, jobs: int) -> str:
     return f"kernels, {reports} small reports, {jobs} {'worker' if jobs == 1 else 'workers'}"
 
 
+def tiny(command: str) -> str:
+    """The name of the same command on an export of TINY_KERNELS."""
+    return f"{command}, tiny"
+
+
 class Catalogue:
     """Builds the commands, by name."""
 
@@ -73,11 +81,10 @@ class Catalogue:
         top = ("--top", "20")
         every = [
             self._nsightpy("kernels", kernels, "kernels", *top),
-            self._nsightpy("kernels, tiny", TINY_KERNELS, "kernels", *top),
+            self._nsightpy(tiny("kernels"), TINY_KERNELS, "kernels", *top),
             self._nsightpy(f"kernels, {scale} x", kernels * scale, "kernels", *top),
-            self._nsightpy("summarize", kernels, "summarize"),
-            self._nsightpy("breakdown", kernels, "breakdown"),
-            self._nsightpy("nvtx", kernels, "nvtx", *top),
+            *(self._nsightpy(name, kernels, name) for name in PER_KERNEL),
+            *(self._nsightpy(tiny(name), TINY_KERNELS, name) for name in PER_KERNEL),
             self._nsightpy("kernels, half", kernels // 2, "kernels", *top),
             self._page(kernels // 2),
             self._compare(kernels // 4),
@@ -88,6 +95,7 @@ class Catalogue:
             *(self._small(reports, jobs) for reports in (FEW, MANY) for jobs in (1, 2)),
             Command("--help", (sys.executable, "-m", "nsightpy", "--help")),
             Command("python -c pass", (sys.executable, "-c", "pass")),
+            Command(IMPORTS, (sys.executable, "-c", IMPORTS)),
             *self._without_nsightpy(kernels),
             *self._nsys_ai(kernels),
             *ncu.commands(),

@@ -51,6 +51,7 @@ class Sample:
     seconds: float
     peak_bytes: float
     output_bytes: float = 0.0
+    cpu_seconds: float = 0.0
 
 
 Round = Mapping[str, Sample]
@@ -83,7 +84,8 @@ def run_once(command: Command, cwd: Path) -> Sample:
     peak = usage.ru_maxrss
     if command.tells_peak:
         peak = int(messages.rsplit(PEAK, 1)[1])
-    return Sample(seconds, peak * _MAXRSS_UNIT, written)
+    cpu_seconds = usage.ru_utime + usage.ru_stime
+    return Sample(seconds, peak * _MAXRSS_UNIT, written, cpu_seconds)
 
 
 def _check(command: Command, returncode: int, messages: str) -> None:
@@ -100,18 +102,28 @@ def measure(
     cwd: Path,
     progress: Callable[[str], None],
 ) -> list[Round]:
-    """`repeat` rounds of all commands in turn, after one round that is thrown away."""
-    rounds: list[Round] = []
+    """`repeat` rounds of all commands in turn, after one round that is thrown away.
+
+    A command that fails once is in no round.
+    """
+    rounds: list[dict[str, Sample]] = []
+    left = list(commands)
     for number in range(repeat + 1):
         samples: dict[str, Sample] = {}
-        for command in commands:
-            samples[command.name] = sample = run_once(command, cwd)
+        for command in list(left):
+            try:
+                samples[command.name] = sample = run_once(command, cwd)
+            except (CommandFailedError, subprocess.CalledProcessError) as failure:
+                progress(f"NOT MEASURED: {failure}")
+                left.remove(command)
+                continue
             label = f"round {number}" if number else "warm-up"
             peak = sample.peak_bytes / 1e6
             progress(f"{label:8}  {sample.seconds:8.3f} s  {peak:7.0f} MB  {command.name}")
         if number:
             rounds.append(samples)
-    return rounds
+    names = [command.name for command in left]
+    return [{name: samples[name] for name in names} for samples in rounds]
 
 
 def medians(rounds: Sequence[Round]) -> Round:
@@ -121,6 +133,7 @@ def medians(rounds: Sequence[Round]) -> Round:
             statistics.median(one[name].seconds for one in rounds),
             statistics.median(one[name].peak_bytes for one in rounds),
             statistics.median(one[name].output_bytes for one in rounds),
+            statistics.median(one[name].cpu_seconds for one in rounds),
         )
         for name in rounds[0]
     }

@@ -52,10 +52,12 @@ class Outcome:
 
 
 def judge(comparisons: Sequence[Comparison], rounds: Sequence[Round]) -> list[Outcome]:
-    """Every comparison on the medians, with the range over the rounds."""
+    """Every comparison of measured commands, on the medians, with the range over the rounds."""
     middle = medians(rounds)
     outcomes = []
     for comparison in comparisons:
+        if not middle.keys() >= set(comparison.commands):
+            continue
         values = [comparison.value(one) for one in rounds]
         outcomes.append(Outcome(comparison, comparison.value(middle), min(values), max(values)))
     return outcomes
@@ -72,7 +74,8 @@ def _measured(rounds: Sequence[Round]) -> list[tuple[str, ...]]:
         seconds = [one[name].seconds for one in rounds]
         spread = f"{min(seconds):.3f} to {max(seconds):.3f}"
         peak = f"{middle.peak_bytes / 1e6:.0f}"
-        rows.append((f"`{name}`", f"{middle.seconds:.3f}", spread, peak))
+        cpu = f"{middle.cpu_seconds:.3f}"
+        rows.append((f"`{name}`", f"{middle.seconds:.3f}", spread, cpu, peak))
     return rows
 
 
@@ -103,7 +106,7 @@ def page(
         ("section", "comparison", "target", "measured", "over the rounds", "verdict"),
         [outcome.row() for outcome in outcomes],
     )
-    times = _table(("command", "median s", "s", "peak MB"), _measured(rounds))
+    times = _table(("command", "median s", "s", "CPU s", "peak MB"), _measured(rounds))
     return f"""# Results
 
 Written by `{command}`; do not edit. How it measures: [README](README.md).

@@ -96,12 +96,13 @@ def intersection(a: Spans, b: Spans) -> Spans:
     """The points in both sets."""
     if len(a) == 0 or len(b) == 0:
         return NOTHING
+    for one, other in ((a, b), (b, a)):
+        if len(one) == 1:
+            return clip(other, int(one.starts[0]), int(one.ends[0]))
     low = np.searchsorted(b.ends, a.starts, side="right")
     high = np.searchsorted(b.starts, a.ends, side="left")
     overlaps = high - low
-    left = np.repeat(np.arange(len(a)), overlaps)
-    ahead = np.repeat(np.cumsum(overlaps) - overlaps, overlaps)
-    right = np.repeat(low, overlaps) + np.arange(len(left)) - ahead
+    left, right = np.repeat(np.arange(len(a)), overlaps), places_in(low, overlaps)
     return Spans(
         np.maximum(a.starts[left], b.starts[right]), np.minimum(a.ends[left], b.ends[right])
     )
@@ -111,6 +112,9 @@ def difference(a: Spans, b: Spans) -> Spans:
     """The points of a that are not in b."""
     if len(a) == 0 or len(b) == 0:
         return a
+    if len(a) < len(b):
+        rows = touched(a, b.starts, b.ends)
+        b = Spans(b.starts[rows], b.ends[rows])
     return intersection(a, complement(b, int(a.starts[0]), int(a.ends[-1])))
 
 
@@ -128,28 +132,67 @@ gaps = complement
 
 def clip(a: Spans, start: int, end: int) -> Spans:
     """The part of a set inside [start, end)."""
-    if len(a) and start <= a.starts[0] and a.ends[-1] <= end:
-        return a
-    starts, ends = np.maximum(a.starts, start), np.minimum(a.ends, end)
-    left = ends > starts
-    return Spans(starts[left], ends[left])
+    low = np.searchsorted(a.ends, start, side="right")
+    high = np.searchsorted(a.starts, end, side="left")
+    if low >= high or start >= end:
+        return NOTHING
+    starts, ends = a.starts[low:high], a.ends[low:high]
+    if starts[0] < start:
+        starts = starts.copy()
+        starts[0] = start
+    if ends[-1] > end:
+        ends = ends.copy()
+        ends[-1] = end
+    return Spans(starts, ends)
 
 
 def overlap_total(a: Spans, b: Spans) -> int:
     """The measure of the intersection, in ns, without building it."""
-    return int((measure_before(b, a.ends) - measure_before(b, a.starts)).sum())
+    if 4 * len(a) < len(b):
+        rows = touched(a, b.starts, b.ends)
+        b = Spans(b.starts[rows], b.ends[rows])
+    before = measure_before(b, np.concatenate([a.ends, a.starts]))
+    return int((before[: len(a)] - before[len(a) :]).sum())
 
 
 def measure_before(a: Spans, times: Ints) -> Ints:
     """How much of the set lies before each time, in ns."""
     if len(a) == 0:
         return np.zeros(len(times), dtype=np.int64)
+    if len(a) == 1:
+        inside: Ints = np.clip(times, a.starts[0], a.ends[0])
+        inside -= a.starts[0]
+        return inside
     lengths = a.ends - a.starts
     before = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
     index = np.searchsorted(a.starts, times, side="right")
     last = np.maximum(index - 1, 0)
     beyond = np.maximum(a.ends[last] - times, 0)
     return np.where(index > 0, before[index] - beyond, 0)
+
+
+def touched(a: Spans, starts: Ints, ends: Ints) -> Ints:
+    """The places of those of ascending, disjoint intervals that the set may have a part of."""
+    low = np.searchsorted(ends, a.starts, side="right")
+    high = np.searchsorted(starts, a.ends, side="left")
+    # each once: one interval may have a part of several of the set
+    low[1:] = np.maximum(low[1:], high[:-1])
+    return places_in(low, np.maximum(high - low, 0))
+
+
+def places_in(low: Ints, counts: Ints) -> Ints:
+    """The places in each of some stretches, one after the other: from `low` on, so many."""
+    ahead = np.cumsum(counts) - counts
+    places: Ints = np.arange(int(counts.sum())) + np.repeat(low - ahead, counts)
+    return places
+
+
+def measure_inside(a: Spans, starts: Ints, ends: Ints) -> Ints:
+    """How much of the set lies in each of ascending, disjoint intervals, in ns."""
+    found = np.zeros(len(starts), dtype=np.int64)
+    rows = touched(a, starts, ends)
+    found[rows] = measure_before(a, ends[rows]) - measure_before(a, starts[rows])
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ NO_LAUNCH = -1
 GRAPH_LAUNCH = "GraphLaunch"
 NO_TIME = -(2**63)
 _TABLE_SLACK = 8
+Number = TypeVar("Number", np.int32, np.int64)
 
 
 def launch_rows(kernels: Frame, calls: Frame) -> Ints:
@@ -49,33 +51,43 @@ def graph_calls(calls: Frame) -> Frame:
     return calls.take(np.isin(named.codes, codes))
 
 
-def launch_starts(work: Frame, calls: Frame) -> Ints:
-    """When the call that launched each operation began, ns; NO_TIME where none was recorded.
+def call_rows(work: Frame, calls: Frame) -> NDArray[np.int32]:
+    """The row of the call that launched each operation; NO_LAUNCH where none was recorded.
 
     Both frames need pid and correlation_id; the calls are runtime and driver calls only, by start,
     so that of two rows for one launch the first counts.
     """
     return matched(
         (calls.ints("pid"), calls.ints("correlation_id")),
-        calls.ints("start_ns"),
+        np.arange(calls.rows, dtype=np.int32),
         (work.ints("pid"), work.ints("correlation_id")),
-        NO_TIME,
+        NO_LAUNCH,
     )
+
+
+def of_calls(values: Ints, rows: NDArray[np.int32], missing: int) -> Ints:
+    """A column of calls for each operation, from `call_rows`; `missing` where there is no call."""
+    if is_constant(values) and not (rows == NO_LAUNCH).any():
+        return np.broadcast_to(values[0], len(rows))
+    # NO_LAUNCH is the last place
+    return np.append(values, missing)[rows]
+
+
+def launch_starts(work: Frame, calls: Frame) -> Ints:
+    """When the call that launched each operation began, ns; NO_TIME where none was recorded."""
+    return of_calls(calls.ints("start_ns"), call_rows(work, calls), NO_TIME)
 
 
 def launch_lengths(work: Frame, calls: Frame) -> Ints:
     """How long the call took that launched each operation, ns; 0 where none was recorded."""
-    return matched(
-        (calls.ints("pid"), calls.ints("correlation_id")),
-        calls.ints("end_ns") - calls.ints("start_ns"),
-        (work.ints("pid"), work.ints("correlation_id")),
-        0,
-    )
+    return of_calls(calls.ints("end_ns") - calls.ints("start_ns"), call_rows(work, calls), 0)
 
 
-def matched(keys: tuple[Ints, Ints], values: Ints, wanted: tuple[Ints, Ints], missing: int) -> Ints:
+def matched(
+    keys: tuple[Ints, Ints], values: NDArray[Number], wanted: tuple[Ints, Ints], missing: int
+) -> NDArray[Number]:
     """The first value under each wanted pair of a process and a positive id in it."""
-    found = np.full(len(wanted[0]), missing, dtype=np.int64)
+    found = np.full(len(wanted[0]), missing, dtype=values.dtype)
     processes, _ = distinct(wanted[0])
     for pid in processes.tolist():
         rows, mine = _rows_of(wanted[0], pid), _rows_of(keys[0], pid)
@@ -91,21 +103,25 @@ def _rows_of(pids: Ints, pid: int) -> NDArray[np.bool_] | slice:
     return slice(None) if mask.all() else mask if len(mask) == len(pids) else slice(0, 0)
 
 
-def _lookup(keys: Ints, values: Ints, wanted: Ints, missing: int = NO_LAUNCH) -> Ints:
+def _lookup(
+    keys: Ints, values: NDArray[Number], wanted: Ints, missing: int = NO_LAUNCH
+) -> NDArray[Number]:
     """The first value under each wanted positive key; `missing` where there is none."""
-    found = np.full(len(wanted), missing, dtype=np.int64)
+    found = np.full(len(wanted), missing, dtype=values.dtype)
     _look_up(keys, values, wanted, missing, found)
     return found
 
 
-def _look_up(keys: Ints, values: Ints, wanted: Ints, missing: int, found: Ints) -> None:
+def _look_up(
+    keys: Ints, values: NDArray[Number], wanted: Ints, missing: int, found: NDArray[Number]
+) -> None:
     """Fill `found` with the first value under each wanted positive key."""
     if len(keys) == 0 or len(wanted) == 0:
         return
     high = int(keys.max())
     if 0 <= high < _TABLE_SLACK * len(keys) + 1_000_000 and int(keys.min()) >= 0:
         # the first and the last place are empty: all that is out of range ends there
-        table = np.full(high + 2, missing, dtype=np.int64)
+        table = np.full(high + 2, missing, dtype=values.dtype)
         table[keys[::-1]] = values[::-1]
         table[0] = missing
         np.take(table, wanted, out=found, mode="clip")

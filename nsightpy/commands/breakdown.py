@@ -13,6 +13,7 @@ from nsightpy.query.device_time import (
     attributed,
     budget_order,
     doubtful_names,
+    rank_budgets,
     read_work,
 )
 from nsightpy.query.idle_time import (
@@ -116,5 +117,7 @@ def _budgets(report: SystemReport, *, communication: tuple[str, ...], scope: Sco
         doubtful = doubtful_names(scope.within(report, work.kernels), communication)
         communicates = is_communication(work.kernels.labels("name"), communication)
         followed = followed_work(work, communicates, launches)
-    rows, idle = attributed(report, scope, work, followed, communication)
+    rows = rank_budgets(report, scope, *work, communication=communication)
+    del work  # most of what was read, and needed no more
+    rows, idle = attributed(report, rows, followed)
     return _Part(rows, doubtful, idle.notes)

@@ -18,14 +18,18 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """The fixed columns of a public frame, in order."""
+    """The fixed columns of a public frame, in order; `derived` are given where they are named."""
 
     name: str
     meaning: str
     columns: tuple[Column, ...]
+    derived: tuple[Column, ...] = ()
 
     def __getitem__(self, name: str) -> Column:
-        return next(column for column in self.columns if column.name == name)
+        return next(column for column in (*self.columns, *self.derived) if column.name == name)
+
+    def __contains__(self, name: str) -> bool:
+        return any(column.name == name for column in (*self.columns, *self.derived))
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -39,6 +39,10 @@ KERNELS = Schema(
         _int("local_bytes_per_thread", "bytes", "local memory of a thread"),
         _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),
     ),
+    derived=(
+        _int("blocks", "", "blocks of the grid: x * y * z"),
+        _int("threads", "", "threads of a block: x * y * z"),
+    ),
 )
 GRAPH_LAUNCHES = Schema(
     "graph_launches",

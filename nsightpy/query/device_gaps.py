@@ -20,7 +20,7 @@ from nsightpy.analysis.idle.idle_gaps import (
     idle_gaps,
 )
 from nsightpy.analysis.intervals import Spans
-from nsightpy.analysis.launches import NO_TIME, matched
+from nsightpy.analysis.launches import NO_TIME, of_calls
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
@@ -54,25 +54,10 @@ def gaps_of(
 
 def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
     """The launching call of each operation, in the rows of the GPU work."""
-    numbers = np.arange(calls.rows, dtype=np.int64)
-    keys = (calls.ints("pid"), calls.ints("correlation_id"))
-    rows = np.concatenate(
-        [
-            matched(keys, numbers, (part.ints("pid"), part.ints("correlation_id")), -1)
-            for part in work
-        ]
-    )
-    known = rows >= 0
-    stages = _stages(work)
-    if not calls.rows:
-        nothing = np.full(len(rows), NO_TIME, dtype=np.int64)
-        never = np.zeros(len(rows), np.bool_)
-        return Launches(nothing, nothing, np.full(len(rows), -1), never, stages)
-    start, end, tid = (
-        np.where(known, calls.ints(name)[rows], missing)
-        for name, missing in (("start_ns", NO_TIME), ("end_ns", NO_TIME), ("tid", -1))
-    )
-    return Launches(start, end, tid, _first_launches(work.kernels, gpu_work), stages)
+    missing = {"start_ns": NO_TIME, "end_ns": NO_TIME, "tid": -1}
+    start, end, tid = (of_calls(calls.ints(c), gpu_work.call, no) for c, no in missing.items())
+    first = _first_launches(work.kernels, gpu_work)
+    return Launches(start, end, tid, first, _stages(work))
 
 
 def _stages(work: Work) -> NDArray[np.int8]:
@@ -93,6 +78,7 @@ def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:
         kinds = group_by(kernels, ("pid", "name")).codes
         earliest = np.full(int(kinds.max()) + 1, np.iinfo(np.int64).max)
         known = launch != NO_TIME
+        known = slice(None) if known.all() else known
         np.minimum.at(earliest, kinds[known], launch[known])
         first[: kernels.rows] = launch <= earliest[kinds]
     graphs = np.flatnonzero(work.kind == GRAPH)

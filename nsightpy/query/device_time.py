@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -72,18 +72,12 @@ def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
 
 
 def attributed(
-    report: SystemReport,
-    scope: Scope,
-    work: Work,
-    followed: FollowedWork | None,
-    communication: tuple[str, ...] = (),
-    windows: Mapping[tuple[int, int], Spans] | None = None,
+    report: SystemReport, rows: Sequence[RankedBudget], followed: FollowedWork | None
 ) -> tuple[list[RankedBudget], ReportIdle]:
     """The budgets of one report's devices with their idle time attributed, and how it was.
 
     `followed` is the work with its launches; None where the capture holds no API calls.
     """
-    rows = rank_budgets(report, scope, *work, communication=communication, windows=windows)
     idle = report_idle(report, followed, {(row.pid, row.device): row.budget.window for row in rows})
     known = idle.places
     return [

@@ -221,7 +221,7 @@ def report_idle(
 def _without_compute(work: GpuWork, place: int, starved: Spans) -> int:
     """The part of some time without compute in which nothing else ran either, in ns."""
     rows = np.flatnonzero((work.kind != COMPUTE) & (work.place == place))
-    return (starved - union(work.start[rows], work.end[rows])).total
+    return starved.total - overlap_total(union(work.start[rows], work.end[rows]), starved)
 
 
 def _event_waits(

@@ -110,7 +110,7 @@ class Columns:
             if (value := same.get(name)) is not None:
                 low, high = self._offsets[part], self._offsets[part] + self._filled[part]
                 self._reaching(name, high)[low:high] = value
-        return self._closed_up(name)[:rows]
+        return self._closed_up(name)
 
     def _closed_up(self, name: str) -> Ints:
         """The numbers of a column without the space between its parts."""
@@ -121,6 +121,7 @@ class Columns:
                 high = min(low + BATCH_ROWS, filled)
                 numbers[end + low : end + high] = numbers[offset + low : offset + high]
             end += filled
+        numbers.resize(end, refcheck=False)  # the rest was written to, and goes back
         return numbers
 
 

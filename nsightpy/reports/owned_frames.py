@@ -41,7 +41,7 @@ class OwnedFrames:
         self, schema: Schema, reader: Reader, columns: Sequence[str] | None, order: str | None
     ) -> Frame:
         """A frame that is read column by column, its rows in the `order` of a column, if any."""
-        if schema.name in self._whole:
+        if schema.name in self._whole and set(columns or ()) <= set(self._whole[schema.name]):
             return _chosen(self._whole[schema.name], columns)
         owned = self._columns.setdefault(schema.name, _Columns(schema, order))
         frame = owned.frame(reader, columns or schema.names, self._keep)
@@ -89,8 +89,8 @@ class _Columns:
         self, reader: Reader, wanted: Sequence[str], keep: Callable[[ColumnData], None]
     ) -> Frame:
         """The wanted columns; those that nobody uses are read."""
-        if unknown := set(wanted) - set(self._schema.names):
-            raise KeyError(f"{self._schema.name} has no column {', '.join(sorted(unknown))}")
+        if unknown := sorted(name for name in wanted if name not in self._schema):
+            raise KeyError(f"{self._schema.name} has no column {', '.join(unknown)}")
         with self._lock:
             found = {n: held for n in wanted if (held := self._known.get(n)) is not None}
             missing = [name for name in wanted if name not in found]

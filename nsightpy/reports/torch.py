@@ -147,6 +147,13 @@ class TorchTrace(SystemReport):
             return self._stored(name, columns)
 
     def _stored(self, name: str, columns: Sequence[str]) -> Frame:
+        if set(columns) & _SIZES.keys() and name == "kernels":
+            found = self._stored(name, [c for one in columns for c in _SIZES.get(one, (one,))])
+            made = dict(found)
+            for one in set(columns) & _SIZES.keys():
+                x, y, z = map(found.ints, _SIZES[one])
+                made[one] = x * y * z
+            return Frame(made).select(columns)
         source = self._source
         if isinstance(source, CachedTrace):
             return source.frame(name, columns) if name in source else _empty(name, columns)
@@ -196,6 +203,10 @@ class TorchTrace(SystemReport):
 
 
 _SPAN = ("start_ns", "end_ns")
+_SIZES = {
+    name: tuple(f"{shape}_{axis}" for axis in "xyz")
+    for name, shape in (("blocks", "grid"), ("threads", "block"))
+}
 
 
 def _empty(name: str, columns: Sequence[str] | None) -> Frame:

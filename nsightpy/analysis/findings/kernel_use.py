@@ -104,7 +104,7 @@ class KernelUse:
     directives: bool = False
 
 
-COLUMNS = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
+COLUMNS = ("blocks", "threads")
 
 
 def kernel_use(
@@ -117,16 +117,17 @@ def kernel_use(
     start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
     work = measure_before(window, end) - measure_before(window, start)
     mine = (work > 0) & ~communicates
-    if not mine.any():
+    launches = int(np.count_nonzero(mine))
+    if not launches:
         return None
-    kernels, work = (kernels, work) if mine.all() else (kernels.take(mine), work[mine])
+    work[~mine] = 0
     names = kernels.labels("name").merged()
     by_name = np.bincount(names.codes, weights=work, minlength=len(names.values))
     top = int(np.argmax(by_name))
-    blocks, threads = _product(kernels, "grid"), _product(kernels, "block")
-    short = kernels.ints("end_ns") - kernels.ints("start_ns") < SHORT_NS
-    small = (blocks > 0) & (blocks < SMALL_GRID * gpu.sm_count)
-    tiny = (threads > 0) & (threads <= WARP)
+    blocks, threads = kernels.ints("blocks"), kernels.ints("threads")
+    short = mine & (end - start < SHORT_NS)
+    small = mine & (blocks > 0) & (blocks < SMALL_GRID * gpu.sm_count)
+    tiny = mine & (threads > 0) & (threads <= WARP)
     gemm = _matching(names, _FP32_GEMM if gpu.has_tensor_cores else None, _TENSOR)
     directives = work[_matching(names, _DIRECTIVES)].sum()
     done = np.cumsum(work)
@@ -137,15 +138,15 @@ def kernel_use(
 
     return KernelUse(
         work_ns=int(work.sum()),
-        launches=kernels.rows,
+        launches=launches,
         names=int(np.count_nonzero(by_name)),
-        top=part(names.codes == top),
-        family=_family(part, names, by_name),
+        top=part(mine & (names.codes == top)),
+        family=_family(part, names, by_name, mine),
         short=part(short),
         small_grid=part(small, blocks),
         tiny_block=part(tiny, threads),
-        fp32_gemm=part(gemm),
-        elementwise=part(_matching(names, _ELEMENTWISE, _FUSED)),
+        fp32_gemm=part(mine & gemm),
+        elementwise=part(mine & _matching(names, _ELEMENTWISE, _FUSED)),
         serial_streams=_serial_streams(kernels, small, window),
         first_tenth_ns=int(kernels.ints("start_ns")[tenth] - window.starts[0]),
         directives=bool(2 * directives > work.sum()),
@@ -170,7 +171,10 @@ def short_cost_ns(
 
 
 def _family(
-    part: Callable[[NDArray[np.bool_]], Part], names: Labels, by_name: NDArray[Any]
+    part: Callable[[NDArray[np.bool_]], Part],
+    names: Labels,
+    by_name: NDArray[Any],
+    mine: NDArray[np.bool_],
 ) -> Part:
     """The kernels made of the lambdas of one function that have the most work; its name."""
     families = {
@@ -183,12 +187,7 @@ def _family(
         return Part()
     best = max(work, key=lambda family: (work[family], family))
     chosen = np.asarray([families.get(code) == best for code in range(len(names.values))])
-    return replace(part(chosen[names.codes]), name=best)
-
-
-def _product(kernels: Frame, what: str) -> Ints:
-    x, y, z = (kernels.ints(f"{what}_{axis}") for axis in "xyz")
-    return x * y * z
+    return replace(part(mine & chosen[names.codes]), name=best)
 
 
 def _matching(
@@ -214,18 +213,19 @@ def _part(
     if not len(rows):
         return Part()
     start, end = kernels.ints("start_ns")[rows], kernels.ints("end_ns")[rows]
-    weights = np.bincount(names.codes[rows], weights=work[rows], minlength=len(names.values))
+    codes, done = names.codes[rows], work[rows]
+    weights = np.bincount(codes, weights=done, minlength=len(names.values))
     best = int(np.argmax(weights))
-    longest = rows[int(np.argmax(np.where(names.codes[rows] == best, work[rows], -1)))]
+    at = int(np.argmax(np.where(codes == best, done, -1)))
     return Part(
         busy_ns=(union(start, end) & window).total,
-        work_ns=int(work[rows].sum()),
+        work_ns=int(done.sum()),
         launches=len(rows),
         name=names.values[best],
         named_ns=int(weights[best]),
-        detail="" if detail is None else f"{int(detail[longest]):,}",
-        start_ns=int(kernels.ints("start_ns")[longest]),
-        duration_ns=int(kernels.ints("end_ns")[longest] - kernels.ints("start_ns")[longest]),
+        detail="" if detail is None else f"{int(detail[rows[at]]):,}",
+        start_ns=int(start[at]),
+        duration_ns=int(end[at] - start[at]),
     )
 
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import COMPUTE, GpuWork
+from nsightpy.analysis.idle.gpu_work import COMPUTE, GpuWork, Rows
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Ints
@@ -78,8 +78,8 @@ class ComputeGaps:
     opened: Ints
     closed: Ints
     launched: Ints
-    row: Ints
-    producer: Ints
+    row: Rows
+    producer: Rows
     tail: Spans
 
     @property
@@ -119,22 +119,15 @@ def _by_place(place: NDArray[Any], places: int) -> Callable[[int], Ints | slice]
 
 
 def compute_gaps(
-    work: GpuWork, place: int, window: Spans, previous: Ints, awaited: Ints | None
+    work: GpuWork, place: int, window: Spans, previous: Rows, awaited: Rows | None
 ) -> ComputeGaps:
     """The intervals without compute on one place, from the window's begin to its end at least.
 
     `previous` is the row before each operation on its stream, `awaited` the row that it waited
     for through events; None where waits are not followed.
     """
-    mine = work.kind == COMPUTE
-    rows = np.flatnonzero(mine if len(work.places) == 1 else mine & (work.place == place))
     begin, end = (int(window.starts[0]), int(window.ends[-1])) if len(window) else (0, 0)
-    opens = np.empty(len(rows) + 1, dtype=np.int64)
-    opens[0] = begin
-    np.maximum.accumulate(work.end[rows], out=opens[1:])
-    start = work.start[rows]
-    heads = np.flatnonzero(start > opens[:-1])
-    row, opened, closed = rows[heads], opens[heads], start[heads]
+    row, opened, closed, last = _without_compute(work, place, begin)
     launched = work.launch[row]
     known = launched != NO_TIME
     np.clip(launched, opened, closed, out=launched, where=known)
@@ -142,13 +135,25 @@ def compute_gaps(
         work, row, launched if known.all() else np.where(known, launched, closed), previous, awaited
     )
     producer[~known] = -1
-    tail = union(opens[-1:], np.asarray([end]))
+    tail = Spans.of(last, end)
     return ComputeGaps(opened, closed, launched, row, producer, tail)
 
 
+def _without_compute(work: GpuWork, place: int, begin: int) -> tuple[Rows, Ints, Ints, int]:
+    """The kernels that end time without compute, from when to when, and when the last one ended."""
+    mine = work.kind == COMPUTE
+    rows = np.flatnonzero(mine if len(work.places) == 1 else mine & (work.place == place))
+    opens = np.empty(len(rows) + 1, dtype=np.int64)
+    opens[0] = begin
+    np.maximum.accumulate(work.end[rows], out=opens[1:])
+    start = work.start[rows]
+    heads = np.flatnonzero(start > opens[:-1])
+    return rows[heads].astype(np.int32), opens[heads], start[heads], int(opens[-1])
+
+
 def _producers(
-    work: GpuWork, row: Ints, launched: Ints, previous: Ints, awaited: Ints | None
-) -> Ints:
+    work: GpuWork, row: Rows, launched: Ints, previous: Rows, awaited: Rows | None
+) -> Rows:
     """The operation that each kernel still waited for after its launch; -1 for none."""
     found = previous[row]
     ended = work.end[found]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.idle.gpu_work import GpuWork, numbered
+from nsightpy.analysis.idle.gpu_work import GpuWork, Rows, numbered
 from nsightpy.analysis.launches import NO_TIME, launch_starts, matched
 from nsightpy.frames import Frame, Ints
 
@@ -29,7 +29,7 @@ class EventWaits:
     made; `unresolved` of them name a record that the capture does not hold.
     """
 
-    producer: Ints | None
+    producer: Rows | None
     waits: int
     unresolved: int
 
@@ -105,7 +105,7 @@ class _Queued:
         return cls(behind, ahead, order, np.concatenate([[0], np.cumsum(changes)])[: len(order)])
 
 
-def _producers(work: GpuWork, queued: _Queued, record_of: Ints) -> Ints:
+def _producers(work: GpuWork, queued: _Queued, record_of: Ints) -> Rows:
     """For each operation the one that ended last of those that the waits before it wait for."""
     waits = len(record_of)
     own = queued.behind[waits:]
@@ -114,7 +114,7 @@ def _producers(work: GpuWork, queued: _Queued, record_of: Ints) -> Ints:
     ended = np.flatnonzero(before)
     ended = ended[np.argsort(work.end[ended], kind="stable")]
     # operations are compared by the place of their end; 0 is none
-    place = np.zeros(len(work) + 1, dtype=np.int64)
+    place = np.zeros(len(work) + 1, dtype=np.int32)
     place[ended] = np.arange(1, len(ended) + 1)
     done_after = place[own]
     bits = len(ended).bit_length()
@@ -128,8 +128,8 @@ def _producers(work: GpuWork, queued: _Queued, record_of: Ints) -> Ints:
         if np.array_equal(relayed, done_after):
             break
         done_after = relayed
-    latest = np.zeros(len(work) + 1, dtype=np.int64)
+    latest = np.zeros(len(work) + 1, dtype=np.int32)
     # of the waits right before an operation the last one has reached the most
     in_order = queued.order[queued.order < waits]
     latest[queued.ahead[in_order]] = reached[in_order]
-    return np.concatenate([[-1], ended])[latest[:-1]]
+    return np.concatenate([[-1], ended]).astype(np.int32)[latest[:-1]]

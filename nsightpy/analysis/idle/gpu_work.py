@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.launches import launch_starts
+from nsightpy.analysis.launches import NO_TIME, call_rows, of_calls
 from nsightpy.frames import Frame, Ints, distinct, is_constant
 
 COMPUTE, COMMUNICATION, COPY, SET, GRAPH = range(5)
@@ -18,6 +18,7 @@ KINDS = ("compute", "communication", "copy", "memory set", "graph")
 WORK_COLUMNS = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
 _MEMSET = "[CUDA memset]"
 
+Rows: TypeAlias = NDArray[np.int32]
 Codes: TypeAlias = "NDArray[np.uint16] | NDArray[np.int32]"
 
 
@@ -25,7 +26,8 @@ Codes: TypeAlias = "NDArray[np.uint16] | NDArray[np.int32]"
 class GpuWork:
     """GPU operations, one row each: kernels by start, then memory operations, then graphs.
 
-    Times in ns; `launch` is the start of the launch call, NO_TIME where none was recorded.
+    Times in ns; `launch` is the start of the launch call, NO_TIME where none was recorded, and
+    `call` its row among the calls, NO_LAUNCH for none.
     A stream is known by process, context and id, a place is a device as one process sees it.
     `by_stream` are the rows by stream, then start; stream s owns bounds[s]:bounds[s + 1] of them.
     """
@@ -33,6 +35,7 @@ class GpuWork:
     start: Ints
     end: Ints
     launch: Ints
+    call: Rows
     kind: NDArray[np.int8]
     place: Codes
     places: tuple[tuple[int, int], ...]
@@ -52,9 +55,9 @@ class GpuWork:
         return found
 
     @property
-    def previous(self) -> Ints:
+    def previous(self) -> Rows:
         """The row of the operation before each one on its stream; -1 for a stream's first."""
-        rows = np.full(len(self), -1, dtype=np.int64)
+        rows = np.full(len(self), -1, dtype=np.int32)
         order = self.by_stream
         rows[order[1:]] = order[:-1]
         rows[order[self.bounds[:-1]]] = -1
@@ -77,12 +80,15 @@ def gpu_work(
     start, end = (
         np.concatenate([part.ints(name) for part in parts]) for name in ("start_ns", "end_ns")
     )
+    keys = [Frame({name: part[name] for name in ("pid", "correlation_id")}) for part in parts]
+    call = call_rows(Frame.concatenate(keys), calls)
     place, places = numbered(parts, ("pid", "device"))
     stream, streams = numbered(parts, ("pid", "context", "stream"))
     return GpuWork(
         start,
         end,
-        np.concatenate([launch_starts(part, calls) for part in parts]),
+        of_calls(calls.ints("start_ns"), call, NO_TIME),
+        call,
         _kinds(communication, operations, graphs.rows),
         place,
         tuple((pid, device) for pid, device in places),

@@ -23,13 +23,15 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.gpu_work import GpuWork
+from nsightpy.analysis.idle.gpu_work import GpuWork, Rows
 from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, MODULE, WAIT, kinds_of_calls
-from nsightpy.analysis.intervals import NOTHING, Spans, complement, measure_before, union
+from nsightpy.analysis.intervals import Spans, measure_inside, places_in, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame, Ints
 
 NO_ROW = -1
+# Before every time there is; its negative is after it.
+NEVER = -(2**62)
 # A launching call takes some microseconds; what takes this long does something else in it.
 LONG_CALL_NS = 100_000
 # Eager frameworks issue a kernel every 10 to 300 us; who needs longer does something else.
@@ -89,8 +91,8 @@ class IdleGaps:
 
     opened: Ints
     closed: Ints
-    before: Ints
-    after: Ints
+    before: Rows
+    after: Rows
     thread: Ints
     in_call: Ints
     queued: Ints
@@ -114,30 +116,34 @@ class IdleGaps:
         return self.held > 0
 
     @cached_property
-    def causes(self) -> NDArray[np.int64]:
+    def causes(self) -> NDArray[np.signedinteger]:
         """Each interval's time by cause, one column each in the order of CAUSES; exact."""
-        # by column: each is written, and mostly read, as a whole
-        found = np.zeros((len(self), len(CAUSES)), dtype=np.int64, order="F")
+        rest = self.length
+        # by column: each is mostly read as a whole, and one that stays empty costs no memory
+        found = np.zeros((len(self), len(CAUSES)), dtype=rest.dtype, order="F")
+
+        def count(cause: int, rows: NDArray[np.bool_], time: NDArray[np.signedinteger]) -> None:
+            places = np.flatnonzero(rows)
+            found[places, cause] += time[places]
+            rest[places] -= time[places]
+
         known = self.thread >= 0
-        found[~known, UNKNOWN] = self.length[~known]
+        count(UNKNOWN, ~known, rest)
+        count(ALLOCATING, self.allocating > 0, self.allocating)
+        count(FIRST_LAUNCH, self.loading > 0, self.loading)
+        count(HOST_GAP, self.outside >= HOST_GAP_NS, self.outside)
         long = known & (self.in_call >= LONG_CALL_NS)
-        found[:, ALLOCATING] = self.allocating
-        found[:, FIRST_LAUNCH] = self.loading + np.where(long & self.first, self.in_call, 0)
+        count(FIRST_LAUNCH, long & self.first, self.in_call)
         # the driver copies from pageable memory inside the call, however long it takes
         for cause in (TO_DEVICE, TO_HOST):
-            found[:, cause] = np.where(long & (self.stages == cause), self.in_call, 0)
-        elsewhere = np.where(self.outside >= HOST_GAP_NS, self.outside, 0)
-        stalled = long & ~self.first & (self.stages < 0)
-        found[:, HOST_GAP] = np.where(known, elsewhere + np.where(stalled, self.in_call, 0), 0)
-        rest = self.length - found.sum(axis=1)
-        early = known & (self.queued == self.length)
+            count(cause, long & (self.stages == cause), self.in_call)
+        count(HOST_GAP, long & ~self.first & (self.stages < 0), self.in_call)
         # what was launched this long ago does not wait for the host
-        overdue = np.where(~self.drained & (self.queued >= HOST_GAP_NS), self.queued, 0)
-        found[:, QUEUED] = np.where(known, overdue, 0)
-        rest = np.where(known, rest - found[:, QUEUED], rest)
-        target = np.where(self.drained, SYNC_DRAIN, np.where(early, QUEUED, LAUNCH_BOUND))
-        rows = np.flatnonzero(known)
-        found[rows, target[rows]] += rest[rows]
+        early = self.queued == self.length
+        count(QUEUED, ~self.drained & (self.queued >= HOST_GAP_NS), self.queued)
+        count(SYNC_DRAIN, known & self.drained, rest)
+        count(QUEUED, known & early, rest)
+        found[:, LAUNCH_BOUND] = rest
         return found
 
     @property
@@ -155,10 +161,9 @@ class IdleGaps:
         """
         if not self.drained.any():
             return 0
-        episode = np.cumsum(self.drained)
-        bound = np.bincount(episode, weights=self.causes[:, LAUNCH_BOUND])
-        held = np.concatenate([[0], self.held[self.drained]])
-        return int(np.minimum(bound, held).sum())
+        rows = np.flatnonzero(self.drained)
+        bound = np.add.reduceat(self.causes[:, LAUNCH_BOUND], rows, dtype=np.int64)
+        return int(np.minimum(bound, self.held[rows]).sum())
 
 
 def idle_gaps(
@@ -169,42 +174,83 @@ def idle_gaps(
     `calls` are the process's blocking and long API calls: start_ns, end_ns, tid, name, by start.
     """
     calls = _counted(calls, window)
-    rows = np.flatnonzero(work.place == place)
-    by_start = rows[np.argsort(work.start[rows], kind="stable")]
-    by_end = rows[np.argsort(work.end[rows], kind="stable")]
-    idle = _idle(work, rows, window)
-    opened, closed = idle.starts, idle.ends
-    after = _row_at(by_start, np.searchsorted(work.start[by_start], closed, side="left"))
-    before = _row_at(by_end, np.searchsorted(work.end[by_end], opened, side="right") - 1)
-    there = after >= 0
-    start = np.where(there, launches.start[after], NO_TIME)
-    end = np.where(there, launches.end[after], NO_TIME)
+    opened, closed, before, after = _intervals(work, place, window)
+    start = _at(launches.start, after, NO_TIME)
     known = start != NO_TIME
-    thread = np.where(known, launches.thread[after], -1)
-    begun = np.where(known, np.clip(start, opened, closed), opened)
-    done = np.where(known, np.clip(end, opened, closed), opened)
-    waiting, allocating, loading, held = (np.zeros(len(opened), dtype=np.int64) for _ in range(4))
+    thread = _at(launches.thread, after, -1)
+    thread[~known] = -1
+    begun = np.clip(start, opened, closed)
+    done = np.clip(_at(launches.end, after, NO_TIME), opened, closed)
+    in_calls = tuple(np.zeros(len(opened), dtype=np.int64) for _ in range(4))
     for own, mine in _by_thread(thread, calls):
-        parts = _inside_calls(mine, opened[own], begun[own])
-        waiting[own], allocating[own], loading[own] = parts
-        held[own] = _held(mine, opened[own], start[own])
-    spent = waiting + allocating + loading
+        low, high, launched = (
+            times if len(own) == len(times) else times[own] for times in (opened, begun, start)
+        )
+        parts = (*_inside_calls(mine, low, high), _held(mine, low, launched))
+        for whole, part in zip(in_calls, parts, strict=True):
+            some = np.flatnonzero(part)
+            whole[own[some]] = part[some]
+    waiting, allocating, loading, held = in_calls
+    in_call, queued, outside = done - begun, closed - done, begun - opened
+    for part in in_calls[:3]:
+        outside -= part
+    for part in (in_call, queued, outside):
+        part[~known] = 0
+    stages = launches.stages[after]
+    stages[~known] = -1
     return IdleGaps(
         opened,
         closed,
         before,
         after,
         thread,
-        in_call=done - begun,
-        queued=np.where(known, closed - done, 0),
-        waiting=waiting,
-        allocating=allocating,
-        loading=loading,
-        outside=np.where(known, begun - opened - spent, 0),
-        held=held,
-        stages=np.where(known, launches.stages[after], -1).astype(np.int8),
-        first=there & known & launches.first[after],
+        in_call,
+        queued,
+        waiting,
+        allocating,
+        loading,
+        outside,
+        held,
+        stages=stages,
+        first=known & launches.first[after],
     )
+
+
+def _intervals(work: GpuWork, place: int, window: Spans) -> tuple[Ints, Ints, Rows, Rows]:
+    """When a place was idle in a window, [opened, closed), and the rows before and after."""
+    rows = np.flatnonzero(work.place == place)
+    order = rows[np.argsort(work.start[rows], kind="stable")].astype(np.int32)
+    start, end = work.start[order], work.end[order]
+    # what takes no time ends no interval
+    solid = bool((end > start).all())
+    reach = np.maximum.accumulate(end if solid else np.where(end > start, end, NEVER))
+    past = np.concatenate([[NEVER], reach[:-1]])
+    # the operations that ended last so far; of several at once the last row
+    longest = np.flatnonzero(reach > past)
+    last = order[longest]
+    ties = np.flatnonzero(end == past)
+    np.maximum.at(last, np.searchsorted(longest, ties) - 1, order[ties])
+    heads = np.flatnonzero(start[longest] > past[longest])
+    first = longest[heads]
+    idle = Spans(np.append(past[first], reach[-1]), np.append(start[first], -NEVER))
+    after = order[first if solid else np.searchsorted(start, start[first])]
+    after = np.append(after, np.int32(NO_ROW))
+    before = np.append(np.int32(NO_ROW), last)[np.append(heads, len(last))]
+    inside = idle & window
+    if len(window) == 1:
+        low = int(np.searchsorted(idle.ends, window.starts[0], side="right"))
+        before, after = (rows[low : low + len(inside)] for rows in (before, after))
+    else:
+        at = np.searchsorted(idle.starts, inside.starts, side="right") - 1
+        before, after = before[at], after[at]
+    return inside.starts, inside.ends, before, after
+
+
+def _at(values: Ints, rows: Rows, missing: int) -> Ints:
+    """The values of some rows; `missing` for no row."""
+    found = values[rows]
+    found[rows == NO_ROW] = missing
+    return found
 
 
 def _counted(calls: Frame, window: Spans) -> Frame:
@@ -221,22 +267,6 @@ def _frees(calls: Frame) -> NDArray[np.bool_]:
     """Mask of the calls that free memory, which waits for the device."""
     names = calls.labels("name")
     return names.equals([one for one in names.values if "Free" in one and "Async" not in one])
-
-
-def _idle(work: GpuWork, rows: Ints, window: Spans) -> Spans:
-    busy = union(work.start[rows], work.end[rows])
-    if not len(window):
-        return NOTHING
-    free = complement(busy, int(window.starts[0]), int(window.ends[-1]))
-    return free & window if len(window) > 1 else free
-
-
-def _row_at(order: Ints, place: Ints) -> Ints:
-    """The rows at places of an order; -1 beyond its ends."""
-    inside = (place >= 0) & (place < len(order))
-    found = np.full(len(place), NO_ROW, dtype=np.int64)
-    found[inside] = order[place[inside]]
-    return found
 
 
 def _by_thread(thread: Ints, calls: Frame) -> list[tuple[Ints, Frame]]:
@@ -257,9 +287,9 @@ def _inside_calls(calls: Frame, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints
     )
     allocating = allocating - loading
     waiting = (waiting | _blocking_copies(calls, kinds)) - loading - allocating
-    spans = (waiting, allocating, loading)
-    inside = (measure_before(one, high) - measure_before(one, low) for one in spans)
-    first, second, third = inside
+    first, second, third = (
+        measure_inside(one, low, high) for one in (waiting, allocating, loading)
+    )
     return first, second, third
 
 
@@ -279,9 +309,11 @@ def _held(calls: Frame, opened: Ints, launched: Ints) -> Ints:
     allocation = (kinds == ALLOCATION) & (_frees(calls) | (end - start >= LONG_CALL_NS))
     blocking = (kinds == WAIT) | (kinds == COPY) | allocation
     waits = union(start[blocking], end[blocking])
-    if not len(waits):
-        return np.zeros(len(opened), dtype=np.int64)
-    at = np.searchsorted(waits.starts, opened, side="right") - 1
-    begin, end = waits.starts[at], waits.ends[at]
-    inside = (at >= 0) & (opened <= end) & (end <= launched)
-    return np.where(inside, end - begin, 0)
+    low = np.searchsorted(opened, waits.starts, side="left")
+    counts = np.searchsorted(opened, waits.ends, side="right") - low
+    wait = np.repeat(np.arange(len(waits)), counts)
+    rows = places_in(low, counts)
+    over = waits.ends[wait] <= launched[rows]
+    held = np.zeros(len(opened), dtype=np.int64)
+    held[rows[over]] = (waits.ends - waits.starts)[wait[over]]
+    return held

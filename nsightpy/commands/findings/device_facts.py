@@ -159,9 +159,10 @@ def _budgets(
     causes: bool,
 ) -> tuple[Sequence[RankedBudget], tuple[str, ...]]:
     """The budgets of the devices, with the causes of idle time if wanted; what is said of those."""
+    rows = rank_budgets(report, scope, *work, communication=communication, windows=windows)
     if not causes:
-        return rank_budgets(report, scope, *work, communication=communication, windows=windows), ()
-    rows, idle = attributed(report, scope, work, followed, communication, windows)
+        return rows, ()
+    rows, idle = attributed(report, rows, followed)
     return rows, idle.notes
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, cast
 
@@ -25,6 +26,19 @@ def column(name: str) -> Expression:
 
     def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
         return sa.cast(table.c[name], sa.Integer) if name in table.c else None
+
+    return expression
+
+
+def product(*names: str) -> Expression:
+    """The product of columns; None where the table lacks one."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        if any(name not in table.c for name in names):
+            return None
+        # what is beyond an integer, or a fraction, becomes one
+        whole = math.prod((table.c[name] for name in names), start=sa.literal_column("1"))
+        return whole.op("|")(sa.literal_column("0"))
 
     return expression
 

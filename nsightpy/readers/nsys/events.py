@@ -9,7 +9,15 @@ from collections.abc import Sequence
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Ints, Labels
-from nsightpy.readers.nsys.columns import SPAN, Expression, coded, column, process_of, thread_of
+from nsightpy.readers.nsys.columns import (
+    SPAN,
+    Expression,
+    coded,
+    column,
+    process_of,
+    product,
+    thread_of,
+)
 from nsightpy.readers.nsys.tables import NsysExport, Source, read
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -63,6 +71,8 @@ _KERNELS = Source(
         **SPAN,
         **PLACE,
         **_SHAPE,
+        "blocks": product("gridX", "gridY", "gridZ"),
+        "threads": product("blockX", "blockY", "blockZ"),
         "registers_per_thread": column("registersPerThread"),
         "static_shared_bytes": column("staticSharedMemory"),
         "dynamic_shared_bytes": column("dynamicSharedMemory"),
@@ -74,7 +84,7 @@ _KERNELS = Source(
         "name": ("mangledName", "shortName"),
         "base_name": ("demangledName", "mangledName"),
     },
-    essential=("device", "stream", "name", *_SHAPE),
+    essential=("device", "stream", "name", "blocks", "threads", *_SHAPE),
 )
 _GRAPH_LAUNCHES = Source(
     GRAPH_TRACE,

@@ -62,8 +62,7 @@ def evidence(
     if rank_regex is not None and len(pids) <= 1:
         found += rank_by_regex(name, rank_regex)
     found += _mpi_ranks(export)
-    found += _mpi_thread_names(export)
-    found += _nccl_ranks(export)
+    found += _nvtx_ranks(export)
     if len(pids) <= 1:
         found += _environment_ranks(export)
         found += rank_in_name(name)
@@ -169,30 +168,30 @@ def _mpi_ranks(export: NsysExport) -> list[Evidence]:
     return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(found) if is_rank(rank)]
 
 
-def _mpi_thread_names(export: NsysExport) -> list[Evidence]:
-    if events(export) is None:
+def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
+    """By what threads are called, and in the largest communicator that each process created."""
+    table = export.file.tables.get(NVTX)
+    if table is None or "text" not in table.c:
         return []
-    found = _nvtx_texts(export, sa.column("eventType") == THREAD_NAME)
-    return [
+    ids = export.strings.matching("ncclCommInit", "CommInit")
+    wanted = [] if events(export) is None else [table.c.eventType == THREAD_NAME]
+    if ids and {"jsonText", "textId"} <= set(table.c.keys()):
+        wanted.append(table.c.textId.in_(ids))
+    found = _nvtx_texts(export, table, sa.or_(sa.false(), *wanted))
+    names = [
         Evidence(int(match[1]), "MPI thread name", pid)
         for pid, text, _ in found
         if (match := _MPI_THREAD.fullmatch(text))
     ]
-
-
-def _nccl_ranks(export: NsysExport) -> list[Evidence]:
-    """Rank in the largest communicator that each process created, if any payload tells."""
-    table = export.file.tables.get(NVTX)
-    ids = export.strings.matching("ncclCommInit", "CommInit")
-    if table is None or not {"jsonText", "textId"} <= set(table.c.keys()) or not ids:
-        return []
     best: dict[int, tuple[int, int]] = {}
-    for pid, _, payload in _nvtx_texts(export, sa.column("textId").in_(ids)):
+    for pid, _, payload in found:
         fields = _json_object(payload)
         rank, size = fields.get("Rank"), fields.get("No. of ranks")
         if is_rank(rank) and is_rank(size):
             best[pid] = max(best.get(pid, (0, 0)), (size, rank), key=lambda pair: pair[0])
-    return [Evidence(rank, "NCCL communicator", pid) for pid, (_, rank) in sorted(best.items())]
+    return names + [
+        Evidence(rank, "NCCL communicator", pid) for pid, (_, rank) in sorted(best.items())
+    ]
 
 
 def _environment_ranks(export: NsysExport) -> list[Evidence]:
@@ -216,12 +215,9 @@ def _environment_ranks(export: NsysExport) -> list[Evidence]:
 
 
 def _nvtx_texts(
-    export: NsysExport, condition: sa.ColumnElement[bool]
+    export: NsysExport, table: sa.TableClause, condition: sa.ColumnElement[bool]
 ) -> list[tuple[int, str, str]]:
     """(pid, text, payload as JSON) of the NVTX events that meet a condition."""
-    table = export.file.tables.get(NVTX)
-    if table is None or "text" not in table.c:
-        return []
     payload = table.c.jsonText if "jsonText" in table.c else sa.literal("")
     query = sa.select(
         number(table, "pid", process_of("globalTid"), 0),

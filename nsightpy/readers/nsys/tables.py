@@ -29,7 +29,7 @@ _NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
 # What GPU work names, as notes call it, and the value of what a row does not name.
 _PLACES = {"pid": "process: they count as process 0", "device": "device", "stream": "stream"}
 UNKNOWN = -1
-_SHAPE = tuple(f"{shape}_{axis}" for shape in ("grid", "block") for axis in "xyz")
+_SHAPE = ("blocks", "threads", *(f"{s}_{axis}" for s in ("grid", "block") for axis in "xyz"))
 # A table of so many rows is read outright: what is asked about it first costs more.
 FEW_ROWS = 10_000
 # So many events are read as a whole and chosen from: several questions share them.
