@@ -112,6 +112,7 @@ _OPERATION: dict[str, Expression] = {
     **PLACE,
     "bytes": column("bytes"),
     "graph_node_id": column("graphNodeId"),
+    "address": column("virtualAddress"),
 }
 _COPIES = Source(
     MEMCPY,

@@ -30,6 +30,7 @@ LIBRARY_TABLES = {
     **{f"CUPTI_ACTIVITY_KIND_OPENACC_{kind}": "OpenACC" for kind in ("DATA", "LAUNCH", "OTHER")},
     **{f"OPENMP_EVENT_KIND_{kind}": "OpenMP" for kind in _OPENMP},
     "SYSCALL": "syscall",
+    **{f"NVVIDEO_{kind.upper()}_API": f"NvVideo {kind}" for kind in ("Encoder", "Decoder", "JPEG")},
 }
 _THREAD: dict[str, Expression] = {
     **SPAN,
@@ -58,7 +59,7 @@ def os_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
 
 
 def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of calls of cuBLAS and cuDNN, of OpenACC and OpenMP events, of system calls."""
+    """The frame of calls of cuBLAS, cuDNN and NvVideo, of OpenACC, OpenMP and system calls."""
     parts = [
         read(
             export,

@@ -104,7 +104,7 @@ def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Fr
                 "bytes": np.maximum(table.ints("bytes"), 0),
                 "source_memory": labels["source_memory"],
                 "target_memory": labels["target_memory"],
-                "graph_node_id": frames.constant(0, table.rows),
+                **{name: frames.constant(0, table.rows) for name in ("graph_node_id", "address")},
             }
         )
         for table, pid, labels in ((copies, pids[0], moved), (sets, pids[1], zeroed))
