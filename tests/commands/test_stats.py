@@ -173,9 +173,7 @@ def test_mpi_by_time_and_size(tmp_path: Path) -> None:
     )
     assert (second["Name"], second["Source"]) == ("MPI_Bcast", "MPI_COLLECTIVES_EVENTS")
     sizes = nsightpy.stats(path, report="mpi_msg_size_sum").records()
-    volumes = {
-        (row["Source"], row["Name"]): row["Total Message Volume (bytes)"] for row in sizes
-    }
+    volumes = {(row["Source"], row["Name"]): row["Total Message Volume (bytes)"] for row in sizes}
     assert volumes == {
         ("coll_send", "MPI_Allreduce"): 5_120,
         ("coll_recv", "MPI_Allreduce"): 5_120,
@@ -258,6 +256,8 @@ def test_every_summary_answers_on_a_rank_set_or_says_what_to_record() -> None:
 def test_unknown_summaries_are_refused() -> None:
     with pytest.raises(UsageError, match="nvtx_sum"):
         nsightpy.stats(TRAINING, report="nvtx_sums")
+    with pytest.raises(UsageError, match="nsightpy trace -r mpi_event_trace"):
+        nsightpy.stats(TRAINING, report="mpi_event_trace")
     for name, command in COMMANDS.items():
         with pytest.raises(UsageError, match=f"nsightpy {command}"):
             nsightpy.stats(TRAINING, report=name)

@@ -10,6 +10,7 @@ from nsightpy.analysis.tally import merge
 from nsightpy.commands.kernels import NAMES
 from nsightpy.commands.stats import host_and_device, launches, mpi, ranges, unified_memory
 from nsightpy.commands.stats.summary import Summary, Tallies
+from nsightpy.commands.trace.command import LISTINGS
 from nsightpy.errors import UsageError, require_choice
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -50,6 +51,8 @@ def stats(
     report, _, names = report.partition(":")
     if report in COMMANDS:
         raise UsageError(f"{report} is a command of its own: nsightpy {COMMANDS[report]}")
+    if report in LISTINGS:
+        raise UsageError(f"{report} is a listing: nsightpy trace -r {report}")
     require_choice("report", report, SUMMARIES)
     require_choice(f"names of {report}", names or "demangled", NAMES)
     summary = SUMMARIES[report]
