@@ -120,6 +120,7 @@ COLLECTIVES = Schema(
         _int("sequence", "", "NCCL's own number of the operation; -1 where unknown", -1),
         _int("calls", "", "NCCL calls that were served together (grouped calls); 0 = not known"),
         _label("evidence", "what ties it to its call: range, group, or only the kernel name"),
+        _label("sent", "bytes sent to ranks of the communicator, `0:4096 1:512`; empty = unknown"),
     ),
 )
 PROCESSES = Schema(

@@ -178,7 +178,7 @@ def _collective(
     text = str(arguments["data_type"]).lower()
     data_type, size = _TYPES.get(text, (parsed.data_type if parsed else "", 0))
     elements = arguments["elements_out" if operation == "ReduceScatter" else "elements_in"]
-    members = _ranks(str(arguments["group_ranks"]))
+    members = _whole_numbers(str(arguments["group_ranks"]))
     found: dict[str, str | int] = {
         "operation": operation or named,
         "kernel": kernel,
@@ -197,7 +197,21 @@ def _collective(
     side = {"send": "target", "recv": "source"}.get(plain.removeprefix("nccl:"))
     if side is not None:
         found["peer"] = _peer(int(arguments[side]), members, rank)
+    if "bytes" in found and side == "target" and int(found["peer"]) >= 0:
+        found["sent"] = f"{found['peer']}:{found['bytes']}"
+    if "bytes" in found and operation == "AllToAll":
+        found["sent"] = _sent(int(found["bytes"]), _whole_numbers(str(arguments["splits"])))
     return found
+
+
+def _sent(size: int, splits: list[int]) -> str:
+    """Bytes by rank of the group, in the proportions of its splits; empty without them.
+
+    PyTorch counts splits in rows of the tensor. Of more than 30 it writes only the first, which is
+    no list; none where all are equal, or, in older versions, where tensors are given one by one.
+    """
+    whole = max(sum(splits), 1)
+    return " ".join(f"{rank}:{size * split // whole}" for rank, split in enumerate(splits))
 
 
 def _peer(number: int, members: list[int], rank: int | None) -> int:
@@ -217,7 +231,7 @@ def _communicator(group: str, ranks: str) -> str:
     return f"{group}{members}" if group or members else ""
 
 
-def _ranks(text: str) -> list[int]:
+def _whole_numbers(text: str) -> list[int]:
     try:
         found = json.loads(text.strip('"')) if text else []
     except (ValueError, RecursionError):
