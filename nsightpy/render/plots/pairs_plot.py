@@ -43,7 +43,7 @@ def pairs_figure(table: Table) -> Figure:
     height = TOP + PANEL + BOTTOM
     with drawing():
         figure = Figure(figsize=(width, height))
-        heading = f"What ranks send to each other: {reports_name(table.inputs, 40)}"
+        heading = f"What ranks send: {reports_name(table.inputs, 22)}"
         figure.text(LEFT / width, 1 - 0.26 / height, heading, fontsize=LARGE, weight="bold")
         for place, operation in enumerate(shown):
             left = LEFT + place * (PANEL + RIGHT + SPACE)
