@@ -45,10 +45,10 @@ NODE_FIELDS = (
     Field("groups"),
     Field("nodes"),
     Field("instances"),
-    Field("bytes", "bytes"),
-    Field("transfer_ns", "ns"),
+    Field("bytes", "bytes", heading="total size"),
+    Field("transfer_ns", "ns", heading="total transfer"),
     Field("busbw_gb_per_s", "GB/s", 3),
-    Field("wait_ns", "ns"),
+    Field("wait_ns", "ns", heading="total wait"),
     Field("wait_share", "ratio", 4),
 )
 LAYOUTS = (FIELDS, NODE_FIELDS, pair_traffic.FIELDS)

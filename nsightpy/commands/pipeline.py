@@ -50,6 +50,9 @@ RINGS = (
     "Exchanges of ranks {ranks} form a ring or branch, as in ring attention and in interleaved "
     "schedules: whose stages they are is not known, and they are left out."
 )
+TWO = (
+    "Only pairs exchange data: two stages look like that, and so do rings and experts of two ranks."
+)
 MEANS = (
     "Times are means of a stage's ranks over the window; stages are numbered from the end with the "
     "lowest rank. Idle time may be waiting for a neighbour, too: on the host."
@@ -194,6 +197,10 @@ def _figures(own: Sequence[_Rank]) -> Row:
 
 
 def _notes(found: Pipelines, ranks: Mapping[int, int]) -> list[str]:
+    said = [TWO] if found.chains and all(len(chain) == 2 for chain in found.chains) else []
     if not found.torn:
-        return []
-    return [Abstention(RINGS.format(ranks=group_text([ranks.get(u, f"#{u}") for u in found.torn])))]
+        return said
+    return [
+        *said,
+        Abstention(RINGS.format(ranks=group_text([ranks.get(u, f"#{u}") for u in found.torn]))),
+    ]

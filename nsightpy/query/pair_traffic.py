@@ -30,7 +30,7 @@ FIELDS = (
     Field("operation", "text"),
     Field("group", "text"),
     Field("instances"),
-    Field("bytes", "bytes"),
+    Field("bytes", "bytes", heading="total size"),
     Field("largest_bytes", "bytes"),
     Field("over_mean", "ratio", 3),
 )
