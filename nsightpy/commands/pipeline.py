@@ -197,10 +197,10 @@ def _figures(own: Sequence[_Rank]) -> Row:
 
 
 def _notes(found: Pipelines, ranks: Mapping[int, int]) -> list[str]:
-    said = [TWO] if found.chains and all(len(chain) == 2 for chain in found.chains) else []
-    if not found.torn:
-        return said
-    return [
-        *said,
-        Abstention(RINGS.format(ranks=group_text([ranks.get(u, f"#{u}") for u in found.torn]))),
-    ]
+    said: list[str] = (
+        [TWO] if found.chains and all(len(chain) == 2 for chain in found.chains) else []
+    )
+    if found.torn:
+        torn = group_text([ranks.get(unit, f"#{unit}") for unit in found.torn])
+        said.append(Abstention(RINGS.format(ranks=torn)))
+    return said
