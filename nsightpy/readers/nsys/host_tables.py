@@ -13,9 +13,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import SPAN, Expression, column, process_of, thread_of
-from nsightpy.readers.nsys.events import without_version
+from nsightpy.readers.nsys.events import plain_calls
 from nsightpy.readers.nsys.tables import NsysExport, Source, read
 
 OSRT = "OSRT_API"
@@ -69,13 +69,4 @@ def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> F
         )
         for table, library in LIBRARY_TABLES.items()
     ]
-    return _plain(Frame.concatenate(parts))
-
-
-def _plain(frame: Frame) -> Frame:
-    """Names without their version suffix."""
-    if "name" not in frame:
-        return frame
-    names = frame.labels("name")
-    plain = Labels(names.codes, tuple(map(without_version, names.values))).merged()
-    return Frame({**frame, "name": plain})
+    return plain_calls(Frame.concatenate(parts))
