@@ -52,6 +52,7 @@ MORE: dict[str, tuple[tuple[str, ...], ...]] = {
         *(("--api",), ("--nvtx-ranges",), ("--launches",), ("--top", "5")),
         ("-r", "nvtx_pushpop_trace"),
     ),
+    "collectives": (("--by", "pair"), ("--by", "node")),
     "select": (("--script", "slurm"), ("--coverage", "1"), ("--outlier",), ("--lines",)),
     "operators": (("--by", "shape,thread,rank,module"), ("--by", "module")),
     "roofline": (("--by", "variant"), ("--clock", "max"), ("--clock", "9" * 30)),

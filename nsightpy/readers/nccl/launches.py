@@ -14,6 +14,8 @@ from nsightpy.readers.nccl.names import GROUP_END, SEND_RECV, serves
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, Payload
 
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
+# More than this in one call is damage.
+MOST_SENT = 1 << 50
 POINT_TO_POINT_CALLS = ("Send", "Recv")
 _STREAM = ("pid", "device", "stream")
 _KERNEL = ("start_ns", "end_ns", *_STREAM)
@@ -161,7 +163,7 @@ def sent_text(sends: Sequence[Payload]) -> str:
     """The bytes of Send calls by receiver, as the frame has them; empty where not all say."""
     sums: dict[int, int] = {}
     for one in sends:
-        if UNKNOWN in (one.peer, one.bytes):
+        if one.peer < 0 or not 0 <= one.bytes <= MOST_SENT:
             return ""
         sums[one.peer] = sums.get(one.peer, 0) + one.bytes
     return " ".join(f"{peer}:{size}" for peer, size in sorted(sums.items()))

@@ -24,6 +24,8 @@ _COPY = re.compile(
 _SIDES = re.compile(r"\((?P<source>[\w ]+) -> (?P<target>[\w ]+)\)")
 _SET = re.compile(r"\((?P<target>[\w ]+)\)")
 # c10d's names of collectives, in lower case without _ and "base", and NCCL's.
+# More than this in one call is damage.
+MOST_SENT = 1 << 50
 _OPERATIONS = {
     "allreduce": "AllReduce",
     "allreducesparse": "AllReduce",
@@ -211,6 +213,8 @@ def _sent(size: int, splits: list[int]) -> str:
     no list; none where all are equal, or, in older versions, where tensors are given one by one.
     """
     whole = max(sum(splits), 1)
+    if min(splits, default=0) < 0 or size > MOST_SENT:
+        return ""
     return " ".join(f"{rank}:{size * split // whole}" for rank, split in enumerate(splits))
 
 
