@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.nvtx_metrics import nvtx_metrics as nvtx_metrics
     from nsightpy.commands.operators import operators as operators
     from nsightpy.commands.pace import pace as pace
+    from nsightpy.commands.pipeline import pipeline as pipeline
     from nsightpy.commands.ranks import ranks as ranks
     from nsightpy.commands.report.command import report as report
     from nsightpy.commands.roofline.command import roofline as roofline

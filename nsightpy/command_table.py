@@ -81,6 +81,7 @@ _TABLE = (
         "Collectives by size and group: bandwidth, wait, who is late.",
         figure="collectives_figure",
     ),
+    Command("pipeline", "Pipeline stages: compute, bubbles, transfers."),
     Command("mpi-waits", "Where MPI ranks waited for each other, and for whom."),
     Command("imbalance", "Kernels whose time differs between ranks, and the slowest rank."),
     Command("stats", "A summary of nsys stats by its own name: nvtx_sum, ...", folder=True),

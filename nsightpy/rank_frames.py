@@ -29,7 +29,11 @@ def ranked_frame(report: SystemReport, *, name: str) -> Frame:
 
     What belongs to no process is of the report's rank, where it has only one.
     """
-    frame = report.frame(name)
+    return ranked(report, report.frame(name))
+
+
+def ranked(report: SystemReport, frame: Frame) -> Frame:
+    """Rows of a report's frame with rank and report before them, as `ranked_frame` has them."""
     pids = frame.ints("pid") if "pid" in frame else np.zeros(frame.rows, dtype=np.int64)
     known = [report.rank_of(pid)[0] for pid in report.pids]
     whole = known[0] if len(known) == 1 else None

@@ -11,7 +11,7 @@ from nsightpy.cli.options import asked, common_options, show_or_draw, top_option
 
 @click.command("collectives")
 @common_options
-@click.option("--by", metavar="WHAT", default="group", help="A row per group, or node.")
+@click.option("--by", metavar="WHAT", default="group", help="A row per group, node or pair.")
 @top_option
 def command(**options: Any) -> None:
     """Group NCCL operations by size and ranks: transfer apart from waiting, bandwidth, latecomers.
@@ -19,7 +19,8 @@ def command(**options: Any) -> None:
     bytes is the size of the whole operation and bus bandwidth is as nccl-tests counts it. Times
     are medians; abnormal counts the instances far beyond the median of their kind. -o FILE.png,
     .svg or .pdf draws bus bandwidth over message size. --by node sets groups within a node beside
-    those that cross nodes.
+    those that cross nodes. --by pair shows what each rank sent to each other one (experts, pipeline
+    stages); with -o FILE.png as a heat map.
     """
     from nsightpy.commands.collectives import collectives
     from nsightpy.render.plots.collectives_plot import collectives_figure

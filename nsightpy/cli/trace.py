@@ -29,6 +29,7 @@ def _is_no_range(following: list[str]) -> bool:
 
 @click.command("trace", cls=Trace)
 @common_options
+@click.option("-r", "--report", metavar="NAME", help="nvtx_pushpop_trace, cuda_api_trace, ...")
 @click.option("--api", is_flag=True, help="CUDA API calls, as cuda_api_trace.")
 @click.option(
     "--nvtx-ranges",
@@ -41,6 +42,9 @@ def _is_no_range(following: list[str]) -> bool:
 @top_option
 def command(**options: Any) -> None:
     """List every operation in time order, as `nsys stats --report cuda_gpu_trace` does.
+
+    NAME is another of its listings: cuda_gpu_trace, cuda_api_trace, cuda_kern_exec_trace,
+    nvtx_gpu_proj_trace, nvtx_pushpop_trace, mpi_event_trace, network_congestion.
 
     csv, json and parquet are written while the reports are read, however many rows there are; a
     table for people shows the first 200.

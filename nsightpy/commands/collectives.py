@@ -14,6 +14,7 @@ from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.collective_groups import GroupedCollective, grouped_collectives
 from nsightpy.analysis.ranks.collectives_by_node import UNKNOWN_PLACE, traffic_by_node
 from nsightpy.errors import require_choice
+from nsightpy.query import pair_traffic
 from nsightpy.query.rank_alignment import UnitNames, align_parts, once, rank_part
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -44,14 +45,14 @@ NODE_FIELDS = (
     Field("groups"),
     Field("nodes"),
     Field("instances"),
-    Field("bytes", "bytes"),
-    Field("transfer_ns", "ns"),
+    Field("bytes", "bytes", heading="total size"),
+    Field("transfer_ns", "ns", heading="total transfer"),
     Field("busbw_gb_per_s", "GB/s", 3),
-    Field("wait_ns", "ns"),
+    Field("wait_ns", "ns", heading="total wait"),
     Field("wait_share", "ratio", 4),
 )
-LAYOUTS = (FIELDS, NODE_FIELDS)
-SPLITS = ("group", "node")
+LAYOUTS = (FIELDS, NODE_FIELDS, pair_traffic.FIELDS)
+SPLITS = ("group", "node", "pair")
 NO_SHARED = (
     "No collectives were found on two ranks: where groups are is known of several ranks only."
 )
@@ -76,10 +77,16 @@ def collectives(
     busbw_with_wait is that of the whole duration; it is known for one rank alone, too. `by` node:
     operations in groups within a node and across nodes, all sizes; transfer sums the shortest
     participant of each instance, busbw is over that, wait adds all ranks, wait_share is its part
-    of their time in these operations. Raises UsageError.
+    of their time in these operations. `by` pair: what each rank sent to each other one, where
+    sends or splits say; over_mean is over the mean of the group's pairs. Raises UsageError.
     """
     require_choice("split", by, SPLITS)
     request = Request.of(reports, **common)
+    if by == "pair":
+        sent, said = pair_traffic.pair_traffic(request)
+        return request.finish(
+            Table("collectives", pair_traffic.FIELDS, tuple(sent)).first(top), *said
+        )
     mapped = request.map(partial(rank_part, scope=request.scope), identified=True)
     results = once(request.ranks, mapped.results)
     alignment = align_parts(results)

@@ -67,10 +67,8 @@ def kernel_tally(
 ) -> Tally:
     """Durations per (splits..., name) of one report; what other processes merge."""
     label = NAMES[name]
-    needed = [column for split in splits for column in _SPLIT_COLUMNS[split]]
-    names = (label, "name") if name == "mangled" else (label,)
-    columns = tuple(dict.fromkeys(("start_ns", "end_ns", *names, *needed, *scope.columns)))
-    frame = scope.narrow(report, report.frame("kernels", columns))
+    needed = ("start_ns", "end_ns", *(c for split in splits for c in _SPLIT_COLUMNS[split]))
+    frame = scope.narrow(report, report.frame("kernels", wanted(scope, needed, label)))
     return tally_of(report, frame, splits, label, several=several)
 
 
@@ -82,7 +80,7 @@ def tally_of(
         "start_ns": frame["start_ns"],
         "end_ns": frame["end_ns"],
         **{split: _split(frame, split) for split in splits},
-        "label": _named(frame, label),
+        "label": named(frame, label),
     }
     tally = ranking.tally_durations(Frame(keyed), (*splits, "label"))
     return shown(tally, report, splits, several=several)
@@ -94,7 +92,13 @@ def _split(frame: Frame, split: str) -> ColumnData:
     return frame[_SPLIT_COLUMNS[split][0]]
 
 
-def _named(frame: Frame, label: str) -> Labels:
+def wanted(scope: Scope, columns: tuple[str, ...], label: str) -> tuple[str, ...]:
+    """These columns of kernels, those that name them, and those that the scope needs."""
+    names = (label, "name") if label == "mangled_name" else (label,)
+    return tuple(dict.fromkeys((*columns, *names, *scope.columns)))
+
+
+def named(frame: Frame, label: str) -> Labels:
     """The wanted names; a kernel without a mangled one goes by its demangled name, as in nsys."""
     names = frame.labels(label)
     if label != "mangled_name" or "" not in names.values:

@@ -76,6 +76,7 @@ MEMORY_OPERATIONS = Schema(
         _label("source_memory", "memory the data came from: Pageable, Pinned, Device, ..."),
         _label("target_memory", "memory the data went to"),
         _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),
+        _int("address", "", "virtual address of what unified memory moved; 0 = none or not known"),
     ),
 )
 API_CALLS = Schema(
@@ -123,6 +124,7 @@ COLLECTIVES = Schema(
         _int("sequence", "", "NCCL's own number of the operation; -1 where unknown", -1),
         _int("calls", "", "NCCL calls that were served together (grouped calls); 0 = not known"),
         _label("evidence", "what ties it to its call: range, group, or only the kernel name"),
+        _label("sent", "bytes sent to ranks of the communicator, `0:4096 1:512`; empty = unknown"),
     ),
 )
 PROCESSES = Schema(
@@ -215,13 +217,13 @@ MPI_CALLS = Schema(
 )
 LIBRARY_CALLS = Schema(
     "library_calls",
-    "calls into cuBLAS and cuDNN, OpenACC and OpenMP events, system calls",
+    "calls into cuBLAS, cuDNN and video libraries, OpenACC and OpenMP events, system calls",
     (
         *_SPAN,
         _int("pid", "", "calling process"),
         _int("tid", "", "calling thread"),
         _label("name", "function, without its four-digit version suffix"),
-        _label("library", "cuBLAS, cuDNN, OpenACC, OpenMP or syscall"),
+        _label("library", "cuBLAS, cuDNN, OpenACC, OpenMP, syscall, or NvVideo and its API"),
     ),
 )
 PAGE_FAULTS = Schema(
@@ -279,6 +281,8 @@ NIC_METRICS = Schema(
         _label("metric", "NVIDIA's name of the counter, IB: Bytes sent"),
         _label("metric_unit", "unit of the values, bytes/ms"),
         _int("value", "", "mean rate over the interval, in that unit"),
+        _label("nic_name", "name of the interface, mlx5_0; empty where the export does not say"),
+        _label("guid", "its globally unique id in hexadecimal; empty where not recorded"),
     ),
 )
 DIAGNOSTICS = Schema(

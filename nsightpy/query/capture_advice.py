@@ -45,6 +45,8 @@ _OF_TRACES = (
         "torch.profiler.record_function makes them.",
     ),
     ("The capture holds no MPI calls", "A PyTorch trace holds no MPI calls"),
+    ("The capture holds nothing of it.", "The trace holds nothing of it."),
+    ("The capture holds none in scope.", "The trace holds none in scope."),
     (
         "The capture holds no calls of this library.",
         "A PyTorch trace holds calls of CUDA and HIP only.",

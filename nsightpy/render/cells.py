@@ -14,7 +14,7 @@ ABSENT = "-"
 NO_NAME = "(no name)"
 # Columns that say what a row is about: a blank one of these would read as a mistake.
 NAMES = ("name", "kernel", "kernel name", "operation", "operator", "range", "module", "finding")
-_MOMENTS = ("offset_ns", "peak_ns", "queue_max_at_ns")
+_MOMENTS = ("offset_ns", "peak_ns", "queue_max_at_ns", "End (ns)")
 _MOMENT_DECIMALS = {"s": 6, "ms": 3, "us": 3, "ns": 0}
 LEAST_RATE = 0.01
 _FLOP_STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))

@@ -46,7 +46,10 @@ def summary_json(summary: Summary) -> bytes:
 def to_markdown(table: Table) -> bytes:
     """A pipe table in people's words and units, numbers right-aligned, followed by the notes."""
     columns = [
-        (heading(table.command, field.name), *cells(field, table.column(field.name)))
+        (
+            field.heading or heading(table.command, field.name),
+            *cells(field, table.column(field.name)),
+        )
         for field in table.fields
     ]
     heads = [f"{head} ({unit})" if unit else head for head, _, unit in columns]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,38 +20,57 @@ from nsightpy.render.formats import encodable
 BATCH_ROWS = 1 << 17
 
 
-def write_frame(frame: Frame, path: Path, format_: str) -> None:
-    """A frame in a new file, in one of FORMATS. Raises OSError."""
-    with path.open("xb") as file:
-        FORMATS[format_](frame, file)
+def write_frames(frames: Iterable[Frame], path: Path, format_: str) -> int:
+    """Frames of the same columns, one after the other, in a new file, in one of FORMATS.
+
+    Returns the number of rows; without any there is no file. Raises OSError.
+    """
+    rows, parts = 0, (part for frame in frames for part in _parts(frame) if part.rows)
+    first = next(parts, None)
+    if first is None:
+        return 0
+    path.parent.mkdir(exist_ok=True)
+    with path.open("xb") as file, FORMATS[format_](first, file) as write:
+        for part in chain([first], parts):
+            write(part)
+            rows += part.rows
+    return rows
 
 
-def _parquet(frame: Frame, file: BinaryIO) -> None:
+@contextmanager
+def _parquet(like: Frame, file: BinaryIO) -> Iterator[Callable[[Frame], None]]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    fields = [(name, _type(data)) for name, data in frame.items()]
+    fields = [(name, _type(data)) for name, data in like.items()]
     schema = pa.schema(fields)
+
+    def write(part: Frame) -> None:
+        arrays = [_array(data, schema.field(name).type) for name, data in part.items()]
+        writer.write_table(pa.table(arrays, schema=schema))
+
     with pq.ParquetWriter(file, schema) as writer:
-        for part in _parts(frame):
-            arrays = [_array(data, schema.field(name).type) for name, data in part.items()]
-            writer.write_table(pa.table(arrays, schema=schema))
+        yield write
 
 
-def _csv(frame: Frame, file: BinaryIO) -> None:
+@contextmanager
+def _csv(like: Frame, file: BinaryIO) -> Iterator[Callable[[Frame], None]]:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(list(frame))
-    for part in _parts(frame):
+    writer.writerow(list(like))
+
+    def write(part: Frame) -> None:
         writer.writerows(zip(*map(_cells, part.values()), strict=True))
         file.write(text.getvalue().encode("utf-8", "backslashreplace"))
         text.seek(0)
         text.truncate()
 
+    yield write
+
 
 def _parts(frame: Frame) -> Iterator[Frame]:
-    """The rows some ten thousand at a time; an empty frame once, so that its columns are there."""
-    for low in range(0, max(frame.rows, 1), BATCH_ROWS):
+    """The rows some ten thousand at a time."""
+    for low in range(0, frame.rows, BATCH_ROWS):
         yield frame.take(np.arange(low, min(low + BATCH_ROWS, frame.rows)))
 
 
@@ -78,4 +99,4 @@ def _cells(data: ColumnData) -> list[Any]:
     return cells if data.dtype.kind != "f" else ["" if math.isnan(cell) else cell for cell in cells]
 
 
-FORMATS: dict[str, Callable[[Frame, BinaryIO], None]] = {"parquet": _parquet, "csv": _csv}
+FORMATS = {"parquet": _parquet, "csv": _csv}

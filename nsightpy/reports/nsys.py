@@ -51,6 +51,9 @@ from nsightpy.reports.system import SystemReport, Wanted
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
+# Frames of so many rows in a table are not held as a whole where their rows are only passed on.
+LARGE_ROWS = 1 << 20
+
 _Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
 # How each frame is read, and the column that its rows are in the order of; None: as in the file.
 _READERS: Mapping[str, tuple[_Reader, str | None]] = {
@@ -183,6 +186,11 @@ class NsysReport(SystemReport):
     ) -> Iterator[dict[str, list[Frame]]]:
         """The wanted columns of some frames, one stretch of time in memory at a time."""
         return windows.stretches(self.export, wanted, high_ns)
+
+    def is_large(self, name: str) -> bool:
+        return any(
+            self.export.count(source.table) >= LARGE_ROWS for source in events.TABLES.get(name, ())
+        )
 
     @property
     def threads_named(self) -> ThreadNames:

@@ -197,6 +197,10 @@ class SystemReport(SystemFrames):
         """
         yield {name: [self._known(name, columns)] for name, columns in wanted.items()}
 
+    def is_large(self, name: str) -> bool:
+        """Whether a frame is better read in stretches than held: only where these take less."""
+        return False
+
     def _known(self, name: str, columns: Sequence[str]) -> Frame:
         known = self.frame(name)
         absent = {c: blank(LISTED[name][c], known.rows) for c in columns if c not in known}

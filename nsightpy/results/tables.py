@@ -26,13 +26,15 @@ class Field:
     """A column of a table: its public name, its unit, and the decimals it is printed with.
 
     unit is "ns", "bytes", "%", "count", "text", ... ; decimals None means a whole number. Texts
-    come out of reports, which anybody can write, unless they are `own` words of nsightpy.
+    come out of reports, which anybody can write, unless they are `own` words of nsightpy. People
+    see `heading` above it, where it is not what the command's columns of that name are called.
     """
 
     name: str
     unit: str = "count"
     decimals: int | None = None
     own: bool = False
+    heading: str = ""
 
     @property
     def untrusted(self) -> bool:

@@ -48,7 +48,11 @@ OPTIONS: dict[str, tuple[str, ...]] = {
 
 MORE: dict[str, tuple[tuple[str, ...], ...]] = {
     "kernels": (("--by", "rank,device,process,stream,grid"), ("--by", "stream")),
-    "trace": (("--api",), ("--nvtx-ranges",), ("--launches",), ("--top", "5")),
+    "trace": (
+        *(("--api",), ("--nvtx-ranges",), ("--launches",), ("--top", "5")),
+        ("-r", "nvtx_pushpop_trace"),
+    ),
+    "collectives": (("--by", "pair"), ("--by", "node")),
     "select": (("--script", "slurm"), ("--coverage", "1"), ("--outlier",), ("--lines",)),
     "operators": (("--by", "shape,thread,rank,module"), ("--by", "module")),
     "roofline": (("--by", "variant"), ("--clock", "max"), ("--clock", "9" * 30)),

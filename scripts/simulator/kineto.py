@@ -200,7 +200,17 @@ def _collectives(run: Run, rank: Rank) -> dict[int, Event]:
         number = numbers.get(int(str(payload["NCCL communicator ID"])))
         if number is not None:
             found[op.correlation] = _arguments(run, number, called[place].text, payload, op)
+            if op.correlation in rank.sent:
+                found[op.correlation] |= _splits(rank.sent[op.correlation][1])
     return found
+
+
+def _splits(sent: list[int]) -> Event:
+    """Arguments of an all-to-all of so many bytes for each rank, 8 KiB a row."""
+    rows = [size // 8_192 for size in sent]
+    shown = f"[{', '.join(map(str, rows[:30]))}{', ...' if len(rows) > 30 else ''}]"
+    elements = sum(sent) // _TYPES["bf16"][1]
+    return {"Collective name": "all_to_allv", "In msg nelems": elements, "In split size": shown}
 
 
 def _arguments(run: Run, number: int, text: str, payload: Event, op: Operation) -> Event:
@@ -209,7 +219,9 @@ def _arguments(run: Run, number: int, text: str, payload: Event, op: Operation) 
     elements = int(payload["Message size [bytes]"]) // size
     more = len(ranks) if operation == "AllGather" else 1
     less = len(ranks) if operation == "ReduceScatter" else 1
-    return {
+    side = {"Send": "Dst Rank", "Recv": "Src Rank"}.get(operation)
+    peer = {side: ranks[int(str(payload["Peer rank"]))]} if side else {}
+    return peer | {
         "Collective name": _NAMES.get(operation, operation.lower()),
         "In msg nelems": elements * less,
         "Out msg nelems": elements * more,

@@ -11,12 +11,13 @@ from random import Random
 
 from simulator import schema
 from simulator.clocks import Clock
-from simulator.export import Export
+from simulator.export import Export, Process
 
 START_NS = 1_750_000_000_000_000_000
 WORLD_HANDLE = 0x7F0000001000
 MPI_DOMAIN_RANGES = "ranges"  # MPI calls as NVTX ranges, as in captures of 2022
 LATENCY_NS = 2_000
+ALLREDUCE = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class MpiSettings:
     drift_ppb: tuple[int, ...] = (0,)
     recorded: str = "uid"  # communicators by global id, by "members", not at all, MPI as "ranges"
     in_ranges: bool = True
+    nccl: bool = False  # an AllReduce on the GPUs in each step, too
 
     @property
     def generation(self) -> str:
@@ -65,6 +67,7 @@ class MpiRun:
     settings: MpiSettings
     calls: list[Call] = field(default_factory=list)
     kernels: list[tuple[int, int, int]] = field(default_factory=list)
+    reductions: list[tuple[int, int, int]] = field(default_factory=list)
     ranges: list[tuple[int, str, int, int]] = field(default_factory=list)
     waits: Counter[tuple[int, str]] = field(default_factory=Counter)
     clocks: list[Clock] = field(default_factory=list)
@@ -99,6 +102,8 @@ def simulate_mpi(settings: MpiSettings) -> MpiRun:
         _from_root(run, now, draw)
         _work(run, now, draw)
         _to_root(run, now, draw)
+        if settings.nccl:
+            _reduction(run, now, draw)
         run.ranges += [(rank, "step", at, now[rank]) for rank, at in enumerate(begun)]
     return run
 
@@ -129,6 +134,14 @@ def _messages(run: MpiRun, now: list[int]) -> None:
         run.waits[sender + 1, "late sender"] += max(sent - posted, 0)
         run.waits[sender, "late receiver"] += max(posted - sent, 0)
         now[sender] = now[sender + 1] = both + 500
+
+
+def _reduction(run: MpiRun, now: list[int], draw: Random) -> None:
+    """An AllReduce of NCCL: it ends for all within a microsecond; the hosts wait."""
+    end = max(now) + 180_000
+    for rank, time in enumerate(now):
+        run.reductions.append((rank, time + 8_000, end + draw.randint(-600, 600)))
+        now[rank] = end + 5_000
 
 
 def _left(run: MpiRun, draw: Random, time: int) -> int:
@@ -206,12 +219,20 @@ def _report(run: MpiRun, rank: int, path: Path) -> Export:
             export.mpi_collective(
                 start, end, call.name, call.size, process, communicator=handle, root=call.peer
             )
-    for owner, first, last in run.kernels:
-        if owner == rank:
-            begin, end = clock.host([first, last]).tolist()
-            export.kernel(begin, end, "step_kernel", process=process, launch=(begin - 900, begin))
+    _gpu_work(export, run, rank, process)
     for owner, name, first, last in run.ranges if settings.in_ranges else ():
         if owner == rank:
             begin, end = clock.host([first, last]).tolist()
             export.nvtx_push_pop(begin, end, name, process=process)
     return export
+
+
+def _gpu_work(export: Export, run: MpiRun, rank: int, process: Process) -> None:
+    """The kernels of a rank, and those of its reductions."""
+    work = [*((*one, "step_kernel", 7) for one in run.kernels)]
+    work += [*((*one, ALLREDUCE, 21) for one in run.reductions)]
+    for owner, first, last, name, stream in work:
+        if owner == rank:
+            begin, end = run.clock(rank).host([first, last]).tolist()
+            launch = (begin - 900, begin)
+            export.kernel(begin, end, name, process=process, launch=launch, stream=stream)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from random import Random
 
 from simulator import catalogue
 from simulator.collective import Communicator
@@ -10,6 +11,7 @@ from simulator.rank import COMPUTE_STREAM, COPY_STREAM, Post, Rank
 from simulator.settings import Change, Settings
 
 TENSOR_STREAM, DATA_STREAM, WORLD_STREAM, PIPELINE_STREAM = 21, 25, 29, 33
+EXPERT_STREAM = 37
 STREAMS = {
     "tensor": TENSOR_STREAM,
     "data": DATA_STREAM,
@@ -63,6 +65,12 @@ def _changed(
         else:
             yield specs[place]
             place += 1
+
+
+def split_bytes(job: Settings, number: int, source: int, target: int) -> int:
+    """What one rank of a group sends another in its all-to-all of that number, in whole rows."""
+    share = Random(f"{job.seed} {number} {source} {target}").uniform(0.5, 1.5)
+    return int(job.expert_bytes * share * (3.0 if target == 1 else 1.0)) // 8_192 * 8_192
 
 
 def program(job: Settings, rank: Rank, groups: Groups) -> Post:
@@ -166,6 +174,7 @@ class Program:
                     rank.copy(self.job.input_bytes)
             self._launch(catalogue.FORWARD_ATTENTION)
             yield from self._tensor_sum()
+            yield from self._experts()
             self._launch((catalogue.ADD, *catalogue.FORWARD_MLP))
             yield from self._tensor_sum()
             self._launch((catalogue.ADD,))
@@ -212,6 +221,21 @@ class Program:
         if self.groups.tensor is not None:
             size = self.job.tensor_bytes
             yield from self._blocking(self.groups.tensor, "AllReduce", size, "bf16")
+
+    def _experts(self) -> Post:
+        """Tokens go to the ranks of their experts, to some more than to others."""
+        group, rank, job = self.groups.data, self.rank, self.job
+        if group is None or not job.expert_bytes:
+            return
+        number = len(rank.sent)
+        own, others = group.ranks.index(rank.index), range(len(group.ranks))
+        pairs = [
+            (split_bytes(job, number, own, peer), split_bytes(job, number, peer, own))
+            for peer in others
+        ]
+        rank.wait(EXPERT_STREAM, rank.record(COMPUTE_STREAM))
+        yield from rank.all_to_all(group, pairs, job.expert_bytes, EXPERT_STREAM)
+        rank.wait(COMPUTE_STREAM, rank.record(EXPERT_STREAM))
 
     def _reduce_bucket(self) -> Post:
         """Gradients of one bucket, summed while the backward pass goes on."""

@@ -98,6 +98,8 @@ class Rank:
     ranges: list[Range] = field(default_factory=list)
     waits: list[Wait] = field(default_factory=list)
     records: list[Record] = field(default_factory=list)
+    # by launch of an all-to-all the communicator, and what was sent to each of its ranks
+    sent: dict[int, tuple[Communicator, list[int]]] = field(default_factory=dict)
     graphs: list[tuple[int, int, int]] = field(default_factory=list)
     allocations: list[tuple[int, int, int, int]] = field(default_factory=list)
 
@@ -250,6 +252,22 @@ class Rank:
             self.clock += 900
         with self.range("ncclGroupEnd", "NCCL"):
             call = self.call(LAUNCH_DRIVER, 6_500, event_class=1)
+        yield from self._transfer(call, communicator, "SendRecv", size, stream, "bf16")
+
+    def all_to_all(
+        self, communicator: Communicator, sizes: list[tuple[int, int]], size: int, stream: int
+    ) -> Post:
+        """Grouped sends and receives: (sent, received) bytes by rank; `size` decides how long."""
+        with self.range("ncclGroupStart", "NCCL"):
+            self.clock += 300
+        for peer, pair in enumerate(sizes):
+            for name, moved in zip(("Send", "Recv"), pair, strict=True):
+                payload = communicator.payload(name, moved) | {"Peer rank": peer}
+                with self.range(f"nccl{name}", "NCCL", payload):
+                    self.clock += 300
+        with self.range("ncclGroupEnd", "NCCL"):
+            call = self.call(LAUNCH_DRIVER, 6_500, event_class=1)
+        self.sent[call.correlation] = (communicator, [sent for sent, _ in sizes])
         yield from self._transfer(call, communicator, "SendRecv", size, stream, "bf16")
 
     def _transfer(

@@ -52,6 +52,7 @@ class Settings:
     buckets: int = 4
     sharded: bool = False
     pipeline_bytes: int = 16 * MIB
+    expert_bytes: int = 0  # of an all-to-all of the data group in every layer, split unevenly
     input_bytes: int = 24 * MIB
     input_copies: int = 2
     pageable: bool = False

@@ -12,7 +12,9 @@ import pytest
 import nsightpy
 from nsightpy.commands.export import command
 from nsightpy.errors import OutputError
-from tests.support.reports import ROOT, ask, refused
+from nsightpy.readers.nsys import windows
+from nsightpy.reports import nsys
+from tests.support.reports import NSYS, ROOT, ask, needs_reports, refused
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
 
@@ -31,6 +33,32 @@ def test_parquet_holds_the_aligned_frames(tmp_path: Path, name: str) -> None:
     assert own["start_ns"].tolist() == frame["start_ns"].tolist()
     assert own["name"].tolist() == frame["name"].astype(str).tolist()
     assert sum(row[1] for row in table.rows if row[0] == name) == len(frame)
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        TRAINING / "train_rank0.sqlite",
+        *(
+            pytest.param(NSYS / f"{name}.sqlite", marks=needs_reports, id=name)
+            for name in ("solver_rtx3090_2025.5", "mordred_rtx6000_2021", "exgpu_a100_2021")
+        ),
+    ],
+    ids=lambda path: path.stem,
+)
+def test_large_frames_are_written_stretch_by_stretch_and_are_the_same(
+    report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streamed = ("kernels", "memory_operations", "api_calls")
+    for folder, rows in (("whole", 10**9), ("parts", 0)):
+        monkeypatch.setattr(nsys, "LARGE_ROWS", rows)
+        monkeypatch.setattr(windows, "BLOCK_ROWS", 700)
+        nsightpy.export(report, output=tmp_path / folder)
+    for name in streamed:
+        files = [list((tmp_path / folder / name).glob("*")) for folder in ("whole", "parts")]
+        assert len(files[0]) == len(files[1])
+        tables = [pq.read_table(*own).to_pandas().astype(object) for own in files if own]
+        assert not tables or tables[0].equals(tables[1])
 
 
 def test_schema_and_readme_name_every_column(tmp_path: Path) -> None:
@@ -61,7 +89,7 @@ def test_nothing_half_written_is_left(tmp_path: Path, monkeypatch: pytest.Monkey
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(command, "write_frame", full)
+    monkeypatch.setattr(command, "write_frames", full)
     with pytest.raises(OutputError, match="No space left"):
         nsightpy.export(TRAINING, output=tmp_path / "out")
     assert list(tmp_path.iterdir()) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,23 @@ def test_waits_are_those_of_the_job(settings: MpiSettings, tmp_path: Path) -> No
     assert (found["longest_ns"] <= found["wait_ns"]).all()
     assert (found["gpu_idle_ns"] <= found["wait_ns"]).all()
     assert not (found["rank"] == found["caused_by"]).any()
+
+
+def test_nccl_places_the_clocks_where_a_job_has_both(tmp_path: Path) -> None:
+    """Its ends agree to a microsecond; waits in MPI are those of the job as before."""
+    settings = MpiSettings(seed=18, ranks=4, ranks_per_node=2, slow=1, slow_ns=300_000, steps=20)
+    found, true = waits_of(replace(settings, nccl=True), tmp_path)
+    run = simulate_mpi(replace(settings, nccl=True))
+    paths = sorted(map(str, tmp_path.glob("*.sqlite")))
+    ranks = nsightpy.ranks(paths)
+    for row in ranks.to_pandas().itertuples():
+        if row.rank:
+            assert row.alignment == "collectives"
+            assert abs(row.offset_ns - run.offset_ns(row.rank)) < 1_500
+    assert not any("clock condition" in note for note in ranks.notes)
+    sums = found.groupby(["rank", "state"])["wait_ns"].sum()
+    for place, wait in true.items():
+        assert sums.get(place, 0) == pytest.approx(wait, rel=0.1, abs=NOISE_NS * settings.steps)
 
 
 def test_the_late_sender_is_named_and_the_gpu_time_that_it_cost(tmp_path: Path) -> None:

@@ -173,8 +173,15 @@ def test_mpi_by_time_and_size(tmp_path: Path) -> None:
     )
     assert (second["Name"], second["Source"]) == ("MPI_Bcast", "MPI_COLLECTIVES_EVENTS")
     sizes = nsightpy.stats(path, report="mpi_msg_size_sum").records()
-    assert [row["Total Message Volume (bytes)"] for row in sizes] == [5_120, 8]
+    volumes = {(row["Source"], row["Name"]): row["Total Message Volume (bytes)"] for row in sizes}
+    assert volumes == {
+        ("coll_send", "MPI_Allreduce"): 5_120,
+        ("coll_recv", "MPI_Allreduce"): 5_120,
+        ("coll_send", "MPI_Bcast"): 8,
+        ("coll_recv", "MPI_Bcast"): 8,
+    }
     assert (sizes[0]["Avg (bytes)"], sizes[0]["Min (bytes)"]) == (2_560.0, 1_024)
+    assert {row["Source"] for row in sizes[:2]} == {"coll_send", "coll_recv"}
 
 
 OPENMP = "OPENMP_EVENT_KIND_PARALLEL"
@@ -193,6 +200,15 @@ INSERT INTO CUPTI_ACTIVITY_KIND_OPENACC_LAUNCH VALUES (10, 17, 900002, 5, 1);
 INSERT INTO CUDA_UM_CPU_PAGE_FAULT_EVENTS VALUES (5, 16777216, 4096, 77), (6, 16777216, 8192, 77),
     (7, 16777216, 4096, 78);
 INSERT INTO CUDA_UM_GPU_PAGE_FAULT_EVENTS VALUES (8, 9, 16777216, 0, 65536, 12);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY (start, end, deviceId, contextId, streamId, correlationId,
+    globalPid, bytes, copyKind, virtualAddress) VALUES
+    (100, 1100, 0, 1, 7, 0, 16777216, 2000000, 11, 4096),
+    (1100, 2100, 0, 1, 7, 0, 16777216, 1000000, 12, 4096),
+    (2100, 2600, 0, 1, 7, 0, 16777216, 500000, 11, 140000000000);
+CREATE TABLE NVVIDEO_DECODER_API (start INTEGER, end INTEGER, eventClass INTEGER,
+    globalTid INTEGER, nameId INTEGER);
+INSERT INTO StringIds VALUES (900003, 'cuvidDecodePicture');
+INSERT INTO NVVIDEO_DECODER_API VALUES (10, 25, 1, 5, 900003);
 """
 
 
@@ -203,13 +219,32 @@ def test_directives_and_unified_memory(tmp_path: Path) -> None:
     (parallel,) = nsightpy.stats(path, report="openmp_sum").records()
     assert (parallel["Count"], parallel["Total Time (ns)"], parallel["Name"]) == (2, 30, "parallel")
     (launch,) = nsightpy.stats(path, report="openacc_sum").records()
-    assert (launch["Num Calls"], launch["Total Time (ns)"]) == (1, 7)
-    (total,) = nsightpy.stats(path, report="um_total_sum").records()
-    assert (total["Total CPU Page Faults"], total["Total GPU Page Faults"]) == (3, 12)
-    assert total["Minimum Virtual Address"] == "0x1000"
-    assert total["Maximum Virtual Address"] == "0x10000"
+    assert (launch["Count"], launch["Total Time (ns)"]) == (1, 7)
+    (video,) = nsightpy.stats(path, report="nvvideo_api_sum").records()
+    assert (video["Event Type"], video["Name"]) == ("NvVideo Decoder", "cuvidDecodePicture")
+    (total,) = nsightpy.stats(path, report="um_total_sum").rows
+    assert total == (2.5, 1.0, 3, 12, "0x1000", f"0x{140_000_000_000:X}")
+    pages = nsightpy.stats(path, report="um_sum").rows
+    assert list(pages) == [
+        ("0x1000", 2.0, 1.0, 2, None, 1_500_000.0, 1),
+        (f"0x{140_000_000_000:X}", 0.5, None, None, None, 1_000_000.0, 1),
+        ("0x2000", None, None, 1, None, None, 1),
+        ("0x10000", None, None, None, 12, None, 1),
+    ]
     faults = nsightpy.stats(path, report="um_cpu_page_faults_sum").rows
-    assert list(faults) == [(2, hex(77)), (1, hex(78))]
+    assert list(faults) == [(2, "0x4D"), (1, "0x4E")]
+
+
+def test_kernels_go_by_the_names_that_are_asked_for(tmp_path: Path) -> None:
+    path = full(tmp_path / "full.sqlite").write()
+    found = nsightpy.stats(path, report="cuda_gpu_sum:base").records()
+    names = {row["Name"] for row in nsightpy.kernels(path, name="base").records()}
+    assert {row["Operation"] for row in found if row["Category"] == "CUDA_KERNEL"} == names
+    for report in ("cuda_kern_exec_sum", "nvtx_kern_sum"):
+        base = nsightpy.stats(path, report=f"{report}:base").records()
+        assert {row["Kernel Name"] for row in base} <= names
+    with pytest.raises(UsageError, match="base"):
+        nsightpy.stats(path, report="cuda_gpu_sum:short")
 
 
 def test_every_summary_answers_on_a_rank_set_or_says_what_to_record() -> None:
@@ -221,6 +256,8 @@ def test_every_summary_answers_on_a_rank_set_or_says_what_to_record() -> None:
 def test_unknown_summaries_are_refused() -> None:
     with pytest.raises(UsageError, match="nvtx_sum"):
         nsightpy.stats(TRAINING, report="nvtx_sums")
+    with pytest.raises(UsageError, match="nsightpy trace -r mpi_event_trace"):
+        nsightpy.stats(TRAINING, report="mpi_event_trace")
     for name, command in COMMANDS.items():
         with pytest.raises(UsageError, match=f"nsightpy {command}"):
             nsightpy.stats(TRAINING, report=name)

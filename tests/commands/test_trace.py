@@ -5,22 +5,30 @@ from __future__ import annotations
 import csv
 import io
 import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from simulator import Export
 
 import nsightpy
+from nsightpy.commands.trace.cells import throughputs
 from nsightpy.readers.nsys import windows
 from nsightpy.render import formats, streams
 from tests.support.full_export import full
 from tests.support.reports import ROOT, ask, refused
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
-LISTINGS = ({}, {"api": True}, {"nvtx_ranges": True}, {"launches": True})
+LISTINGS = (
+    *({}, {"api": True}, {"nvtx_ranges": True}, {"launches": True}),
+    {"report": "nvtx_pushpop_trace"},
+)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +77,7 @@ def test_scope_chooses_rows(small: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", LISTINGS, ids=str)
-def test_what_is_streamed_is_what_formats_write(small: Path, kind: dict[str, bool]) -> None:
+def test_what_is_streamed_is_what_formats_write(small: Path, kind: dict[str, Any]) -> None:
     table = nsightpy.trace(small, **kind)
     written = {name: io.BytesIO() for name in streams.WRITERS}
     for name, write in streams.WRITERS.items():
@@ -89,6 +97,58 @@ def test_people_see_the_beginning(tmp_path: Path) -> None:
     answer = ask("trace", tmp_path / "many.sqlite")
     assert "and 100 more rows" in answer.stderr
     assert len(ask("trace", tmp_path / "many.sqlite", "--format", "csv").csv) == 301
+
+
+def test_figures_are_written_as_nsys_2026_writes_them() -> None:
+    """Sizes, lengths and rates of copies that a public output of nsys 2026.3.1 holds."""
+    sizes, lengths = np.full(3, 4_194_304), np.array([661_398, 660_534, 500_528])
+    shown = [round(value, 3) for value in throughputs(sizes, lengths)]
+    assert shown == [6337.593, 6345.982, 8376.025]
+
+
+def test_push_pop_ranges_hold_what_is_inside_them(tmp_path: Path) -> None:
+    """Ids, stacks and trees as a public output of nsys 2026.3.1 has them."""
+    export = Export(tmp_path / "ranges.sqlite")
+    process = export.process(53)
+    export.nvtx_push_pop(100, 400, "warmup", process=process)
+    export.nvtx_push_pop(500, 1_000, "call", process=process)
+    export.nvtx_push_pop(510, 700, "copy_in", process=process)
+    export.nvtx_push_pop(710, 800, "kernel", process=process)
+    export.nvtx_start_end(1_100, 1_200, "not listed", process=process)
+    export.write()
+    header, *rows = ask("trace", "-r", "nvtx_pushpop_trace", export.path, "--format", "csv").csv
+    assert ",".join(header) == (
+        "Start (ns),End (ns),Duration (ns),DurChild (ns),DurNonChild (ns),Name,PID,TID,Lvl,"
+        "NumChild,RangeId,ParentId,RangeStack,NameTree"
+    )
+    tid = rows[0][7]
+    assert [",".join(row) for row in rows] == [
+        f"100,400,300,0,300,:warmup,53,{tid},0,0,1,,:1,:warmup",
+        f"500,1000,500,280,220,:call,53,{tid},0,2,2,,:2,:call",
+        f"510,700,190,0,190,:copy_in,53,{tid},1,0,3,2,:2:3,'--:copy_in",
+        f"710,800,90,0,90,:kernel,53,{tid},1,0,4,2,:2:4,'--:kernel",
+    ]
+
+
+def test_congestion_is_what_waits_beyond_the_threshold(tmp_path: Path) -> None:
+    export = Export(tmp_path / "nic.sqlite")
+    export.kernel(0, 10, "k", launch=(-5, -2))
+    export.nic_metric(100, 200, "IB: Send waits", 9_999)
+    export.nic_metric(200, 300, "IB: Send waits", 25_000)
+    export.nic_metric(200, 300, "IB: Bytes sent", 90_000)
+    path = export.write()
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(
+            "CREATE TABLE NIC_ID_MAP (nicId, globalId); INSERT INTO NIC_ID_MAP VALUES (7, 1);"
+            "CREATE TABLE TARGET_INFO_NIC_INFO (GUID, nicId, name);"
+            "INSERT INTO TARGET_INFO_NIC_INFO VALUES (-2, 7, 'mlx5_0');"
+        )
+    (row,) = nsightpy.trace(path, report="network_congestion").rows
+    assert row == (200, 300, 100, 25_000, "0xFFFFFFFFFFFFFFFE", "mlx5_0")
+    (note,) = [
+        n for n in nsightpy.trace(TRAINING, report="network_congestion").notes if "none" in n
+    ]
+    assert "nsys profile --nic-metrics=lf" in note
 
 
 def test_two_listings_at_once_are_refused(small: Path) -> None:
@@ -127,9 +187,6 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
 
 def _multiply(path: Path, rows: int) -> None:
     """So many kernels of the one that there is, ten ns after one another."""
-    import sqlite3
-    from contextlib import closing
-
     table = "CUPTI_ACTIVITY_KIND_KERNEL"
     with closing(sqlite3.connect(path)) as connection:
         names = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]

@@ -14,10 +14,11 @@ from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked_frame
+from nsightpy.query.time_order import in_time_order
+from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked
 from nsightpy.rank_set import Paths
 from nsightpy.render.folder import CONTENTS, output_folder
-from nsightpy.render.frame_files import FORMATS, write_frame
+from nsightpy.render.frame_files import FORMATS, write_frames
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Table
 
@@ -63,11 +64,11 @@ def export(
             if clocks and not any(clock.report == str(report.path) for clock in clocks):
                 notes.append(f"left out, no clock: {report.path}")
                 continue
-            for name, frame in _frames(report, request.scope, clocks):
+            for name in SCHEMAS:
                 file = f"{name}/{place:04d}-{_plain(report.path)}.{file_format}"
-                (folder / name).mkdir(exist_ok=True)
-                write_frame(frame, folder / file, file_format)
-                rows.append((name, frame.rows, file, str(report.path)))
+                parts = _parts(report, name, request.scope, clocks)
+                if written := write_frames(parts, folder / file, file_format):
+                    rows.append((name, written, file, str(report.path)))
             report.close()
         if request.scope.is_part or request.scope.devices or request.scope.ranks:
             notes.append("Frames about the capture itself are exported whole.")
@@ -84,19 +85,28 @@ def _pids(report: SystemReport) -> int:
     return len(report.pids)
 
 
-def _frames(
-    report: SystemReport, scope: Scope, clocks: list[ProcessClock]
-) -> Iterator[tuple[str, Frame]]:
-    """The frames of a report that have rows in scope, one after the other."""
-    for name in SCHEMAS:
-        frame = ranked_frame(report, name=name)
-        if {*_SPAN, *scope.columns} - {"device", "correlation_id"} <= set(frame):
-            frame = scope.narrow(report, frame)
+def _parts(
+    report: SystemReport, name: str, scope: Scope, clocks: list[ProcessClock]
+) -> Iterator[Frame]:
+    """The rows in scope of a frame of a report, a large one stretch by stretch."""
+    columns = SCHEMAS[name].names
+    if report.is_large(name):
+        stretches = in_time_order(report, {name: columns}, scope)
+        parts = (stretch[name].select(columns).ordered() for stretch in stretches)
+    else:
+        parts = (_narrowed(report, report.frame(name), scope) for _ in range(1))
+    for frame in parts:
+        made = ranked(report, frame)
         if clocks:
             unknown = 0 if name == "cuda_events" else None
-            frame = clock_aligned(frame, report, clocks, unknown=unknown)
-        if frame.rows:
-            yield name, frame
+            made = clock_aligned(made, report, clocks, unknown=unknown)
+        yield made
+
+
+def _narrowed(report: SystemReport, frame: Frame, scope: Scope) -> Frame:
+    if {*_SPAN, *scope.columns} - {"device", "correlation_id"} <= set(frame):
+        return scope.narrow(report, frame)
+    return frame
 
 
 def _plain(path: Path) -> str:

@@ -7,8 +7,10 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis.tally import merge
+from nsightpy.commands.kernels import NAMES
 from nsightpy.commands.stats import host_and_device, launches, mpi, ranges, unified_memory
 from nsightpy.commands.stats.summary import Summary, Tallies
+from nsightpy.commands.trace.command import LISTINGS
 from nsightpy.errors import UsageError, require_choice
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -42,15 +44,21 @@ def stats(
 
     `report` is its name: cuda_gpu_sum, cuda_api_gpu_sum, cuda_kern_exec_sum, nvtx_sum,
     nvtx_pushpop_sum, nvtx_startend_sum, nvtx_kern_sum, nvtx_gpu_proj_sum, osrt_sum, mpi_event_sum,
-    mpi_msg_size_sum, openacc_sum, openmp_sum, syscall_sum, um_total_sum, um_cpu_page_faults_sum.
-    Times in ns. Raises UsageError.
+    mpi_msg_size_sum, openacc_sum, openmp_sum, syscall_sum, nvvideo_api_sum, um_sum, um_total_sum,
+    um_cpu_page_faults_sum. Those of kernels take :base or :mangled behind it, for other names of
+    theirs. Times in ns. Raises UsageError.
     """
+    report, _, names = report.partition(":")
     if report in COMMANDS:
         raise UsageError(f"{report} is a command of its own: nsightpy {COMMANDS[report]}")
+    if report in LISTINGS:
+        raise UsageError(f"{report} is a listing: nsightpy trace -r {report}")
     require_choice("report", report, SUMMARIES)
+    require_choice(f"names of {report}", names or "demangled", NAMES)
     summary = SUMMARIES[report]
     request = Request.of(reports, **common)
-    parts = request.map(partial(_tallies, name=report, scope=request.scope)).values
+    work = partial(_tallies, name=report, scope=request.scope, label=NAMES[names or "demangled"])
+    parts = request.map(work).values
     merged = [merge(list(tallies)).statistics() for tallies in zip(*parts, strict=True)]
     fields, rows = summary.shown(merged)
     helps = f"`nsys profile {summary.records}` records it."
@@ -58,5 +66,5 @@ def stats(
     return request.finish(Table("stats", fields, tuple(rows)).first(top), *notes)
 
 
-def _tallies(report: SystemReport, *, name: str, scope: Scope) -> Tallies:
-    return SUMMARIES[name].tally(report, scope)
+def _tallies(report: SystemReport, *, name: str, scope: Scope, label: str) -> Tallies:
+    return SUMMARIES[name].tally(report, scope, label)

@@ -6,12 +6,14 @@ from functools import partial
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.tally import Key, Tally, merge
+from nsightpy.commands.kernels import named, wanted
 from nsightpy.commands.stats.summary import Summary, Tallies, times
 from nsightpy.frames import Frame
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 
 _SPAN = ("start_ns", "end_ns")
+_NAME = ("name",)
 # What nsys calls the operations of a frame, and the column of their names.
 _CATEGORIES = {
     "kernels": ("CUDA_KERNEL", "name"),
@@ -20,15 +22,21 @@ _CATEGORIES = {
 }
 
 
-def _together(report: SystemReport, scope: Scope, *, frames: tuple[str, ...]) -> Tallies:
+def _together(
+    report: SystemReport, scope: Scope, label: str, *, frames: tuple[str, ...]
+) -> Tallies:
     """Durations by category and name."""
     parts = []
     for name in frames:
-        category, label = _CATEGORIES[name]
-        columns = (*_SPAN, label, *_needed(scope, name))
-        frame = scope.narrow(report, report.frame(name, tuple(dict.fromkeys(columns))))
+        category, own = _CATEGORIES[name]
+        if name == "kernels":
+            frame = scope.narrow(report, report.frame(name, wanted(scope, _SPAN, label)))
+            frame = Frame({**frame, own: named(frame, label)})
+        else:
+            columns = (*_SPAN, own, *_needed(scope, name))
+            frame = scope.narrow(report, report.frame(name, tuple(dict.fromkeys(columns))))
         frame = ranking.calls(frame) if name == "api_calls" else frame
-        parts.append(_under(category, ranking.tally_durations(frame, (label,))))
+        parts.append(_under(category, ranking.tally_durations(frame, (own,))))
     return (merge(parts),)
 
 
@@ -43,18 +51,30 @@ def _under(category: str, tally: Tally) -> Tally:
     return Tally(keys, tally.bounds, tally.values, tally.counts)
 
 
-def _calls(report: SystemReport, scope: Scope, *, frame: str, library: str = "") -> Tallies:
-    """Durations of the host's calls by name."""
-    columns = (*_SPAN, "pid", "tid", "name", *(("library",) if library else ()))
-    found: Frame = scope.narrow(report, report.frame(frame, columns))
-    if library:
-        found = found.take(found.labels("library").equals([library]))
-    return (ranking.tally_durations(found, ("name",)),)
+def _os_calls(report: SystemReport, scope: Scope, _: str) -> Tallies:
+    """Durations of calls into the operating system's libraries by name."""
+    columns = (*_SPAN, "pid", "tid", "name")
+    return (
+        ranking.tally_durations(scope.narrow(report, report.frame("os_calls", columns)), _NAME),
+    )
 
 
-def _library(name: str, help_: str, library: str, records: str, count: str) -> tuple[str, Summary]:
-    work = partial(_calls, frame="library_calls", library=library)
-    return name, Summary(help_, work, times("Name", count=count), records)
+def _calls(
+    report: SystemReport, scope: Scope, _: str, *, library: str, by: tuple[str, ...]
+) -> Tallies:
+    """Durations of a library's calls."""
+    columns = (*_SPAN, "pid", "tid", "name", "library")
+    found = scope.narrow(report, report.frame("library_calls", columns))
+    names = found.labels("library")
+    mine = [name for name in names.values if name.startswith(library)]
+    return (ranking.tally_durations(found.take(names.equals(mine)), by),)
+
+
+def _library(library: str, records: str, count: str, /, **labels: str) -> Summary:
+    """A summary of a library's calls; `labels`: the columns of the key and what they are called."""
+    work = partial(_calls, library=library, by=tuple(labels))
+    shown = times(*labels.values(), count=count)
+    return Summary(f"Calls or events of {library}.", work, shown, f"-t {records}")
 
 
 SUMMARIES = {
@@ -72,15 +92,14 @@ SUMMARIES = {
     ),
     "osrt_sum": Summary(
         "Calls into the operating system's libraries.",
-        partial(_calls, frame="os_calls"),
+        _os_calls,
         times("Name", count="Num Calls"),
         "-t osrt",
     ),
-    **dict(
-        [
-            _library("openacc_sum", "OpenACC events.", "OpenACC", "-t openacc", "Num Calls"),
-            _library("openmp_sum", "OpenMP events.", "OpenMP", "-t openmp", "Count"),
-            _library("syscall_sum", "System calls.", "syscall", "-t syscall", "Num Calls"),
-        ]
+    "openacc_sum": _library("OpenACC", "openacc", "Count", name="Name"),
+    "openmp_sum": _library("OpenMP", "openmp", "Count", name="Name"),
+    "syscall_sum": _library("syscall", "syscall", "Num Calls", name="Name"),
+    "nvvideo_api_sum": _library(
+        "NvVideo", "nvvideo", "Num Calls", library="Event Type", name="Name"
     ),
 }

@@ -9,31 +9,33 @@ import numpy as np
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.analysis.tally import Statistics, tally
+from nsightpy.commands.kernels import named, wanted
 from nsightpy.commands.stats.summary import Shown, Summary, Tallies, spread, spread_fields
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row
 
-_KERNELS = ("start_ns", "end_ns", "pid", "device", "correlation_id", "name")
+_KERNELS = ("start_ns", "end_ns", "pid", "device", "correlation_id")
 _CALLS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
 _BY = ("pid", "tid", "device", "api", "kernel")
 
 
-def _phases(report: SystemReport, scope: Scope) -> Tallies:
-    """Durations of the call, the queue (where there was one), the kernel, and of all of it."""
-    wanted = tuple(dict.fromkeys((*_KERNELS, *scope.columns)))
-    kernels = scope.narrow(report, report.frame("kernels", wanted))
+def _phases(report: SystemReport, scope: Scope, label: str) -> Tallies:
+    """Durations of all of it, the call, the queue (where there was one), the kernel."""
+    kernels = scope.narrow(report, report.frame("kernels", wanted(scope, _KERNELS, label)))
+    names = named(kernels, label)
     calls = report.frame("api_calls", _CALLS)
     rows = launch_rows(kernels, calls)
-    kernels, calls = kernels.take(rows != NO_LAUNCH), calls.take(rows[rows != NO_LAUNCH])
+    done = rows != NO_LAUNCH
+    kernels, calls = kernels.take(done), calls.take(rows[done])
     keys = Frame(
         {
             "pid": kernels["pid"],
             "tid": calls["tid"],
             "device": kernels["device"],
             "api": calls["name"],
-            "kernel": kernels["name"],
+            "kernel": Labels(names.codes[done], names.values),
         }
     )
     groups = group_by(keys, _BY)
@@ -42,15 +44,15 @@ def _phases(report: SystemReport, scope: Scope) -> Tallies:
     queued = np.flatnonzero(start > back)
     waited = group_by(keys.take(queued), _BY)
     return (
+        tally(groups.codes, np.maximum(back, end) - begin, groups.keys),
         tally(groups.codes, back - begin, groups.keys),
         tally(waited.codes, (start - back)[queued], waited.keys),
         tally(groups.codes, end - start, groups.keys),
-        tally(groups.codes, np.maximum(back, end) - begin, groups.keys),
     )
 
 
 def _shown(parts: Sequence[Statistics]) -> Shown:
-    api, queue, kernel, whole = parts
+    whole, api, queue, kernel = parts
     place = {key: group for group, key in enumerate(queue.keys)}
     order = whole.by_total()
     rows: list[Row] = []
@@ -59,14 +61,14 @@ def _shown(parts: Sequence[Statistics]) -> Shown:
         waited = place.get(whole.keys[group])
         count = 0 if waited is None else int(queue.instances[waited])
         in_queue = (None,) * 5 if waited is None else spread(queue, waited)
-        phases = (*spread(api, group), *in_queue, *spread(kernel, group), *spread(whole, group))
+        phases = (*spread(whole, group), *spread(api, group), *in_queue, *spread(kernel, group))
         instances = int(whole.instances[group])
         rows.append((pid, tid, device, instances, count, *phases, function, name))
     fields = (
         *(Field(name, "id") for name in ("PID", "TID", "DevId")),
         Field("Count"),
         Field("QCount"),
-        *(field for phase in "AQKT" for field in spread_fields(phase)),
+        *(field for phase in "TAQK" for field in spread_fields(phase)),
         Field("API Name", "text"),
         Field("Kernel Name", "text"),
     )
@@ -75,7 +77,7 @@ def _shown(parts: Sequence[Statistics]) -> Shown:
 
 SUMMARIES = {
     "cuda_kern_exec_sum": Summary(
-        "Launches: the call (A), the queue (Q), the kernel (K) and all of it (T).",
+        "Launches: all of it (T), the call (A), the queue (Q) and the kernel (K).",
         _phases,
         _shown,
         "-t cuda",

@@ -18,6 +18,8 @@ from nsightpy.analysis.nvtx.projection import (
     project,
 )
 from nsightpy.analysis.tally import Statistics, tally
+from nsightpy.commands.kernels import named as kernel_names
+from nsightpy.commands.kernels import wanted as kernel_columns
 from nsightpy.commands.stats.summary import (
     Shown,
     Summary,
@@ -45,7 +47,7 @@ def named(ranges: Frame) -> Frame:
     return Frame({**ranges, "range": Labels(groups.codes, texts)})
 
 
-def _durations(report: SystemReport, scope: Scope, *, style: str = "") -> Tallies:
+def _durations(report: SystemReport, scope: Scope, _: str, *, style: str = "") -> Tallies:
     ranges = _ranges(report, scope)
     if not style:
         return (ranking.tally_durations(ranges, ("style", "range")),)
@@ -53,14 +55,15 @@ def _durations(report: SystemReport, scope: Scope, *, style: str = "") -> Tallie
     return (ranking.tally_durations(mine, ("range",)),)
 
 
-def _by_kernel(report: SystemReport, scope: Scope) -> Tallies:
+def _by_kernel(report: SystemReport, scope: Scope, label: str) -> Tallies:
     """Durations of kernels by the ranges that launched them, inner and outer; instances of both.
 
     An instance of a range counts for a kernel when it launched that kernel.
     """
     ranges = _ranges(report, scope)
-    columns = tuple(dict.fromkeys((*OPERATION_COLUMNS, "name", *scope.columns)))
+    columns = kernel_columns(scope, OPERATION_COLUMNS, label)
     kernels = scope.narrow(report, report.frame("kernels", columns))
+    names = kernel_names(kernels, label)
     done = launched(kernels, report.frame("api_calls", CALL_COLUMNS))
     found = project(ranges, done)
     low, high = done.first[found.low], done.first[found.high]
@@ -72,7 +75,7 @@ def _by_kernel(report: SystemReport, scope: Scope) -> Tallies:
     keys = Frame(
         {
             **{name: inside[name] for name in ("range", "style", "pid", "tid")},
-            "kernel": ran["name"],
+            "kernel": Labels(names.codes[kernel], names.values),
         }
     )
     groups = group_by(keys, tuple(keys))
@@ -109,13 +112,13 @@ def _kernels_shown(parts: Sequence[Statistics]) -> Shown:
     return fields, rows
 
 
-def _projected(report: SystemReport, scope: Scope) -> Tallies:
+def _projected(report: SystemReport, scope: Scope, _: str) -> Tallies:
     """Of ranges that launched something: projected and host time, operations, level, children."""
     whole = named(report.frame("nvtx_ranges", RANGE_COLUMNS))
     whole = whole.take(whole.ints("tid") == whole.ints("end_tid"))
-    names = ("kernels", "memory_operations")
+    frames = ("kernels", "memory_operations")
     operations = Frame.concatenate(
-        [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in names]
+        [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in frames]
     )
     found = project(whole, launched(operations, report.frame("api_calls", CALL_COLUMNS)))
     same = Labels.constant("", whole.rows), Labels.constant(PUSH_POP, whole.rows)

@@ -21,12 +21,13 @@ Shown: TypeAlias = tuple[tuple[Field, ...], list[Row]]
 class Summary:
     """How one summary is made: tallies of a report, which merge; fields and rows of them.
 
-    `records` says what `nsys profile` must be told, where the capture holds nothing of it;
-    `tallies` is how many a report gives.
+    `tally` is told by which of their names kernels go (a column); `records` says what
+    `nsys profile` must be told, where the capture holds nothing of it; `tallies` is how many a
+    report gives.
     """
 
     help: str
-    tally: Callable[[SystemReport, Scope], Tallies]
+    tally: Callable[[SystemReport, Scope, str], Tallies]
     shown: Callable[[Sequence[Statistics]], Shown]
     records: str
     tallies: int = 1

@@ -1,4 +1,4 @@
-"""Summaries of unified memory: um_total_sum and um_cpu_page_faults_sum."""
+"""Summaries of unified memory: um_sum, um_total_sum and um_cpu_page_faults_sum."""
 
 from __future__ import annotations
 
@@ -7,82 +7,126 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.ranking import MEGA
-from nsightpy.analysis.tally import Statistics, tally
+from nsightpy.analysis.ranking import MEGA, durations
+from nsightpy.analysis.tally import Key, Statistics, Tally, tally
 from nsightpy.commands.stats.summary import Shown, Summary, Tallies
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, Ints
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row
 from nsightpy.units import round_half_up
 
-_COPIES = ("start_ns", "end_ns", "pid", "device", "correlation_id", "operation", "bytes")
+_COPIES = ("start_ns", "end_ns", "pid", "device", "correlation_id", "operation", "bytes", "address")
 _FAULTS = ("start_ns", "end_ns", "pid", "device", "address", "faults", "instruction")
 _MIGRATIONS = {
-    "[CUDA memcpy Unified Host-to-Device]": "HtoD",
-    "[CUDA memcpy Unified Device-to-Host]": "DtoH",
+    "HtoD": "[CUDA memcpy Unified Host-to-Device]",
+    "DtoH": "[CUDA memcpy Unified Device-to-Host]",
 }
-HOST, DEVICE = "CPU", "GPU"
+_SIDES = ("CPU", "GPU")
+RECORDS = "--cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"
+_ALL: tuple[str, ...] = ()
 
 
-def _total(report: SystemReport, scope: Scope) -> Tallies:
-    """Bytes moved by direction, faults by side, addresses of faults; each under one key."""
+def _by_place(report: SystemReport, scope: Scope, by: tuple[str, ...]) -> Tallies:
+    """Bytes moved in each direction, faults of each side, durations of what was moved."""
     copies = scope.narrow(report, report.frame("memory_operations", _COPIES))
-    moved = copies.take(copies.labels("operation").equals(list(_MIGRATIONS)))
-    groups = group_by(moved, ("operation",))
-    directions = tuple((_MIGRATIONS.get(str(operation), ""),) for (operation,) in groups.keys)
+    moved = [
+        copies.take(copies.labels("operation").equals([name])) for name in _MIGRATIONS.values()
+    ]
     faults = scope.narrow(report, report.frame("page_faults", _FAULTS))
-    on_gpu = (faults.ints("device") >= 0).astype(np.int32)
-    same = np.zeros(faults.rows, dtype=np.int32)
+    on_gpu = faults.ints("device") >= 0
+    sides = [faults.take(~on_gpu), faults.take(on_gpu)]
+    both = Frame.concatenate(moved)
+    placed = [part.take(part.ints("address") != 0) for part in (both, faults)]
     return (
-        tally(groups.codes, moved.ints("bytes"), directions),
-        tally(on_gpu, faults.ints("faults"), ((HOST,), (DEVICE,))),
-        tally(same, faults.ints("address"), (("address",),)),
+        *(_tally(part, by, part.ints("bytes")) for part in moved),
+        *(_tally(part, by, part.ints("faults")) for part in sides),
+        _tally(both, by, durations(both)),
+        *(_tally(one, (), one.ints("address")) for one in placed),
     )
+
+
+def _tally(frame: Frame, by: tuple[str, ...], values: Ints) -> Tally:
+    if not by:
+        return tally(np.zeros(frame.rows, dtype=np.int32), values, ((),))
+    groups = group_by(frame, by)
+    return tally(groups.codes, values, groups.keys)
+
+
+def _pages(report: SystemReport, scope: Scope, _: str) -> Tallies:
+    return _by_place(report, scope, ("address", "pid"))
+
+
+def _pages_shown(parts: Sequence[Statistics]) -> Shown:
+    """Pages by what was moved of them, then by faults, then by address."""
+    totals = [_totals(part) for part in parts[:5]]
+    rows: list[Row] = []
+    every = set[Key]().union(*totals)
+    figures = {key: [part.get(key) for part in totals] for key in every}
+    moved = {key: (own[0] or 0) + (own[1] or 0) for key, own in figures.items()}
+    for key in sorted(every, key=lambda key: (-moved[key], *key)):
+        *sizes, at_cpu, at_gpu, length = figures[key]
+        rate = round_half_up(moved[key] * 1e9 / length / MEGA, 3) if length else None
+        rows.append((_hex(key[0]), *map(_megabytes, sizes), at_cpu, at_gpu, rate, key[1]))
+    fields = (
+        Field("Virtual Address", "text"),
+        *(Field(f"{way} Migration Size (MB)", "MB", 3) for way in _MIGRATIONS),
+        *(Field(f"{side} Page Faults") for side in _SIDES),
+        Field("Migration Throughput (MB/s)", "MB/s", 3),
+        Field("PID", "id"),
+    )
+    return fields, rows
+
+
+def _total(report: SystemReport, scope: Scope, _: str) -> Tallies:
+    return _by_place(report, scope, _ALL)
 
 
 def _total_shown(parts: Sequence[Statistics]) -> Shown:
-    moved, faults, addresses = (
-        {key[0]: group for group, key in enumerate(part.keys)} for part in parts
-    )
     fields = (
-        *(Field(f"Total {way} Migration Size (MB)", "MB", 3) for way in ("HtoD", "DtoH")),
-        *(Field(f"Total {side} Page Faults") for side in (HOST, DEVICE)),
+        *(Field(f"Total {way} Migration Size (MB)", "MB", 3) for way in _MIGRATIONS),
+        # in NVIDIA's words
+        *(Field(name) for name in ("Total CPU Page Faults", "Total GPU PageFaults")),
         *(Field(f"{which} Virtual Address", "text") for which in ("Minimum", "Maximum")),
     )
-    if not moved and not faults:
+    *sizes, at_cpu, at_gpu, _ = (_totals(part).get(()) for part in parts[:5])
+    ends = [part for part in parts[5:] if part.keys]
+    if not ends:
         return fields, []
-    sizes = [int(parts[0].total[moved[way]]) if way in moved else 0 for way in ("HtoD", "DtoH")]
-    counts = [int(parts[1].total[faults[s]]) if s in faults else 0 for s in (HOST, DEVICE)]
-    bounds: list[str | None] = [None, None]
-    if addresses:
-        bounds = [hex(int(part[0])) for part in (parts[2].minimum, parts[2].maximum)]
-    return fields, [(*(round_half_up(size / MEGA, 3) for size in sizes), *counts, *bounds)]
+    low = min(int(part.minimum[0]) for part in ends)
+    high = max(int(part.maximum[0]) for part in ends)
+    return fields, [(*map(_megabytes, sizes), at_cpu, at_gpu, _hex(low), _hex(high))]
 
 
-def _instructions(report: SystemReport, scope: Scope) -> Tallies:
-    faults: Frame = scope.narrow(report, report.frame("page_faults", _FAULTS))
+def _totals(part: Statistics) -> dict[Key, int]:
+    return dict(zip(part.keys, part.total.tolist(), strict=True))
+
+
+def _megabytes(size: int | None) -> float | None:
+    return None if size is None else round_half_up(size / MEGA, 3)
+
+
+def _hex(address: int | str | None) -> str | None:
+    """An address as nsys writes it, None where it is not known; above 2^63 they are negative."""
+    return f"0x{int(address) & 2**64 - 1:X}" if address else None
+
+
+def _instructions(report: SystemReport, scope: Scope, _: str) -> Tallies:
+    faults = scope.narrow(report, report.frame("page_faults", _FAULTS))
     mine = faults.take(faults.ints("device") < 0)
-    groups = group_by(mine, ("instruction",))
-    return (tally(groups.codes, mine.ints("faults"), groups.keys),)
+    return (_tally(mine, ("instruction",), mine.ints("faults")),)
 
 
 def _instructions_shown(parts: Sequence[Statistics]) -> Shown:
     (found,) = parts
-    rows: list[Row] = [
-        (int(found.total[group]), hex(int(key[0] or 0))) for group, key in enumerate(found.keys)
-    ]
-    rows.sort(key=lambda row: (-int(row[0] or 0), str(row[1])))
+    rows: list[Row] = [(int(found.total[g]), _hex(found.keys[g][0])) for g in found.by_total()]
     return (Field("CPU Page Faults"), Field("CPU Instruction Address", "text")), rows
 
 
 SUMMARIES = {
+    "um_sum": Summary("Unified memory by page.", _pages, _pages_shown, RECORDS, tallies=7),
     "um_total_sum": Summary(
-        "Migrations of unified memory and page faults.",
-        _total,
-        _total_shown,
-        "--cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true",
-        tallies=3,
+        "Migrations of unified memory and page faults.", _total, _total_shown, RECORDS, tallies=7
     ),
     "um_cpu_page_faults_sum": Summary(
         "Page faults of processors by instruction.",

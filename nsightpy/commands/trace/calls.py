@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nsightpy.commands.trace.cells import Place, listed, rows_of, texts
-from nsightpy.frames import Labels
 from nsightpy.query.scope import Scope
 from nsightpy.query.time_order import batches, in_time_order
-from nsightpy.readers.nsys.events import without_version
 from nsightpy.results import Field, Row
 
 FIELDS = (
@@ -44,13 +42,9 @@ def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
                     [
                         place.times(frame, start),
                         listed(end - start),
-                        texts(_plain(frame.labels("name"))),
+                        texts(frame.labels("name")),
                         *(listed(frame.ints(c)) for c in COLUMNS[3:]),
                         [priority for priority, _ in about],
                         [name for _, name in about],
                     ]
                 )
-
-
-def _plain(names: Labels) -> Labels:
-    return Labels(names.codes, tuple(map(without_version, names.values)))

@@ -9,7 +9,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from nsightpy.commands.kernels import NAMES
-from nsightpy.commands.trace import calls, executions, messages, operations, projections
+from nsightpy.commands.trace import (
+    calls,
+    congestion,
+    executions,
+    host_ranges,
+    messages,
+    operations,
+    projections,
+)
 from nsightpy.commands.trace.cells import Place
 from nsightpy.errors import UsageError, require_choice
 from nsightpy.query.common_clock import CommonClock, common_clock
@@ -35,27 +43,29 @@ class _Kind:
     listing: Callable[[Place, Scope, str], Iterator[Row]]
     order: int
     frames: tuple[str, ...] = ()
-    recorded_by: str = "cuda"
+    recorded_by: str = "-t cuda"
     identity: tuple[RowKey, ...] = ()
 
 
 # What rows are about; a range's domain is in no column, so that its key cannot be told.
 _KERNEL, _CALL = RowKey(KERNEL, ("Name",)), RowKey(API, ("Name",))
 _LAUNCHED = RowKey(KERNEL, ("Kernel Name",))
-_KINDS = {
-    "gpu": _Kind(
+LISTINGS = {
+    "cuda_gpu_trace": _Kind(
         operations.FIELDS,
         operations.listing,
         0,
         ("kernels", "memory_operations"),
         identity=(_KERNEL,),
     ),
-    "api": _Kind(calls.FIELDS, calls.listing, 0, ("api_calls",), identity=(_CALL,)),
-    "nvtx": _Kind(projections.FIELDS, projections.listing, 1, (), "cuda,nvtx"),
-    "launches": _Kind(executions.FIELDS, executions.listing, 0, identity=(_LAUNCHED,)),
-    "mpi": _Kind(messages.FIELDS, messages.listing, 0, (), "mpi"),
+    "cuda_api_trace": _Kind(calls.FIELDS, calls.listing, 0, ("api_calls",), identity=(_CALL,)),
+    "nvtx_gpu_proj_trace": _Kind(projections.FIELDS, projections.listing, 1, (), "-t cuda,nvtx"),
+    "nvtx_pushpop_trace": _Kind(host_ranges.FIELDS, host_ranges.listing, 0, (), "-t nvtx"),
+    "cuda_kern_exec_trace": _Kind(executions.FIELDS, executions.listing, 0, identity=(_LAUNCHED,)),
+    "mpi_event_trace": _Kind(messages.FIELDS, messages.listing, 0, (), "-t mpi"),
+    "network_congestion": _Kind(congestion.FIELDS, congestion.listing, 0, (), "--nic-metrics=lf"),
 }
-LAYOUTS = tuple(kind.fields for kind in _KINDS.values())
+LAYOUTS = tuple(kind.fields for kind in LISTINGS.values())
 MORE_FIELDS = (Field("rank", "id"), Field("report", "text"))
 
 
@@ -63,6 +73,7 @@ MORE_FIELDS = (Field("rank", "id"), Field("report", "text"))
 def trace(
     reports: Paths,
     *,
+    report: str | None = None,
     api: bool = False,
     nvtx_ranges: bool = False,
     launches: bool = False,
@@ -73,14 +84,21 @@ def trace(
 ) -> Table:
     """Kernels, copies and memory sets in time order: columns of `nsys stats -r cuda_gpu_trace`.
 
-    `api`: API calls instead (cuda_api_trace). `nvtx_ranges`: the ranges projected onto the GPU
-    (nvtx_gpu_proj_trace). `launches`: API call, queue and kernel (cuda_kern_exec_trace). `mpi`:
-    MPI calls (mpi_event_trace). Times in ns, MB = 10^6 bytes. Of several reports, times are on the
-    clock of all ranks, and rank and report come behind the columns of nsys. Rows are read when they
-    are looked at. Raises UsageError.
+    `report`: another listing by its name: nvtx_pushpop_trace, network_congestion (intervals with
+    more than 10,000 send waits a ms), cuda_api_trace (or `api`: API calls), nvtx_gpu_proj_trace (or
+    `nvtx_ranges`: ranges projected onto the GPU), cuda_kern_exec_trace (or `launches`: API call,
+    queue, kernel), mpi_event_trace (or `mpi`). Times in ns, MB = 10^6 bytes. Of several reports,
+    times are on the clock of all ranks, and rank and report come behind the columns of nsys. Rows
+    are read when they are looked at. Raises UsageError.
     """
     require_choice("name", name, NAMES)
-    kind = _KINDS[_asked(api=api, nvtx=nvtx_ranges, launches=launches, mpi=mpi)]
+    flags = {
+        "cuda_api_trace": api,
+        "nvtx_gpu_proj_trace": nvtx_ranges,
+        "cuda_kern_exec_trace": launches,
+        "mpi_event_trace": mpi,
+    }
+    kind = LISTINGS[_asked(report, [listing for listing, wanted in flags.items() if wanted])]
     request = Request.of(reports, **common)
     label, scope = NAMES[name], request.scope
     found = request.map(partial(_count, kind=kind, scope=scope, name=label), ranked=True).results
@@ -96,11 +114,15 @@ def trace(
     return request.finish(table, *notes, *(clock.notes if several else ()))
 
 
-def _asked(**flags: bool) -> str:
-    asked = [name for name, wanted in flags.items() if wanted]
+def _asked(report: str | None, flags: list[str]) -> str:
+    asked = [*flags, *([] if report is None else [report])]
     if len(asked) > 1:
-        raise UsageError("--api, --nvtx-ranges, --launches, --mpi are listings: ask for one")
-    return asked[0] if asked else "gpu"
+        raise UsageError(
+            "--report, --api, --nvtx-ranges, --launches, --mpi are listings: ask for one"
+        )
+    (name,) = asked or ["cuda_gpu_trace"]
+    require_choice("report", name, LISTINGS)
+    return name
 
 
 def _count(report: SystemReport, *, kind: _Kind, scope: Scope, name: str) -> int:
@@ -146,7 +168,7 @@ def _of_report(
 
 def _notes(reports: list[SystemReport], kind: _Kind, rows: int) -> list[str]:
     if not rows:
-        what = f"`nsys profile -t {kind.recorded_by}` records what is listed here."
+        what = f"`nsys profile {kind.recorded_by}` records what is listed here."
         return [Abstention("The capture holds none in scope.", what)]
     if "kernels" not in kind.frames:
         return []

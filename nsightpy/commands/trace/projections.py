@@ -52,7 +52,7 @@ def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
     # for nsys the innermost range around another is its parent, whatever their domains and styles
     whole = Labels.constant("", ranges.rows), Labels.constant(PUSH_POP, ranges.rows)
     nesting = nest(Frame({**ranges, "domain": whole[0], "style": whole[1]}))
-    rows = _in_scope(report, ranges, scope)
+    rows = numbered(report, ranges, scope)
     rows = rows[found.found[rows]]
     above = nesting.parent[np.flatnonzero(found.found)]
     children = np.bincount(above[above != ROOT], minlength=ranges.rows)
@@ -62,7 +62,7 @@ def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
         some = ranges.take(mine)
         yield from rows_of(
             [
-                _names(some),
+                range_names(some),
                 place.times(some, found.start[mine]),
                 listed(found.length[mine]),
                 place.times(some, some.ints("start_ns")),
@@ -75,25 +75,25 @@ def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
                 listed(children[mine]),
                 listed(mine + 1),
                 [row + 1 if row != ROOT else None for row in nesting.parent[mine].tolist()],
-                _stacks(mine, nesting.parent),
+                stacks(mine, nesting.parent),
             ]
         )
 
 
-def _in_scope(report: SystemReport, ranges: Frame, scope: Scope) -> Ints:
+def numbered(report: SystemReport, ranges: Frame, scope: Scope) -> Ints:
     """The rows of the ranges in scope."""
     numbered = Frame({**ranges, "row": np.arange(ranges.rows, dtype=np.int64)})
     return scope.narrow(report, numbered).ints("row")
 
 
-def _names(ranges: Frame) -> list[Value]:
+def range_names(ranges: Frame) -> list[Value]:
     """domain:name, as nsys writes it."""
     domains, names = ranges.labels("domain"), ranges.labels("name")
     pairs = zip(domains.codes.tolist(), names.codes.tolist(), strict=True)
     return [f"{domains.values[domain]}:{names.values[name]}" for domain, name in pairs]
 
 
-def _stacks(rows: Ints, parent: Ints) -> list[Value]:
+def stacks(rows: Ints, parent: Ints) -> list[Value]:
     """The ids of each range and of those around it, outermost first: :1:2."""
     found: list[Value] = []
     for row in rows.tolist():

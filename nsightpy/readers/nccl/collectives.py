@@ -16,7 +16,14 @@ from numpy.typing import NDArray
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct, distinct_pairs
 from nsightpy.readers.nccl.calls import NONE, Calls, nccl_calls
-from nsightpy.readers.nccl.launches import BY_GROUP, BY_NAME, BY_RANGE, plain_name, rows_of_launches
+from nsightpy.readers.nccl.launches import (
+    BY_GROUP,
+    BY_NAME,
+    BY_RANGE,
+    plain_name,
+    rows_of_launches,
+    sent_text,
+)
 from nsightpy.readers.nccl.names import (
     GENERIC,
     GROUP_END,
@@ -42,7 +49,9 @@ _NAME = "shortName"
 _PLACE = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
 _LAUNCH = ("pid", "correlation_id")
 _CALL = ("pid", "correlation_id", "tid", "start_ns", "event_class")
-_ROW = ("kernel", "order", "start_ns", "end_ns", "operation", "payload", "calls", "evidence")
+_ROW = (
+    *("kernel", "order", "start_ns", "end_ns", "operation", "payload", "calls", "evidence", "sent"),
+)
 _PREFIXES = ("nccl", "void nccl")
 
 
@@ -166,6 +175,9 @@ def _operations(
     names = calls.ranges.labels("name")
     plain = Labels(names.codes, tuple(map(plain_name, names.values))).merged()
     by_group = names.equals([GROUP_END])[serving[own]]
+    passed = calls.ranges.ints("payload")[call]
+    sends = names.equals(["Send"])[call]
+    sent = (*(sent_text([one]) for one in calls.payloads), "")
     several = served[~simple[group]]
     rows = list(rows_of_launches(kernels, calls, serving, several, group[~simple[group]]))
     start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
@@ -173,12 +185,13 @@ def _operations(
         _part(
             *(alone, alone, start[alone], end[alone], kernels.labels("operation").take(alone)),
             *(constant(len(calls.payloads), len(alone)), constant(0, len(alone))),
-            Labels.constant(BY_NAME, len(alone)),
+            *(Labels.constant(BY_NAME, len(alone)), Labels.constant("", len(alone))),
         ),
         _part(
             *(own, own + kernels.rows, start[own], end[own], plain.take(call)),
-            *(calls.ranges.ints("payload")[call], constant(1, len(own))),
+            *(passed, constant(1, len(own))),
             Labels(by_group.astype(np.int32), (BY_RANGE, BY_GROUP)),
+            Labels(np.where(sends, passed, len(sent) - 1).astype(np.int32), sent).merged(),
         ),
     ]
     if rows:
@@ -190,6 +203,7 @@ def _operations(
                 len(calls.payloads) + 1 + np.arange(len(rows)),
                 np.asarray([one.calls for one in rows], dtype=np.int64),
                 Labels.of(one.evidence for one in rows),
+                Labels.of(one.sent for one in rows),
             )
         ]
     payloads = (*calls.payloads, NO_PAYLOAD, *(one.payload for one in rows))

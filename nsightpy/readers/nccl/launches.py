@@ -14,6 +14,8 @@ from nsightpy.readers.nccl.names import GROUP_END, SEND_RECV, serves
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, Payload
 
 BY_RANGE, BY_GROUP, BY_NAME = "range", "group", "kernel name"
+# More than this in one call is damage.
+MOST_SENT = 1 << 50
 POINT_TO_POINT_CALLS = ("Send", "Recv")
 _STREAM = ("pid", "device", "stream")
 _KERNEL = ("start_ns", "end_ns", *_STREAM)
@@ -52,6 +54,7 @@ class Row(NamedTuple):
     payload: Payload = NO_PAYLOAD
     calls: int = 0
     evidence: str = BY_NAME
+    sent: str = ""
 
 
 @dataclass(frozen=True)
@@ -152,7 +155,18 @@ def _with_calls(row: Row, calls: Sequence[_Call], evidence: str) -> Row:
         reduction=first.reduction if len({one.reduction for one in payloads}) == 1 else "",
     )
     operation = names[0] if len(names) == 1 else row.operation
-    return row._replace(operation=operation, payload=payload, calls=len(calls), evidence=evidence)
+    row = row._replace(operation=operation, payload=payload, calls=len(calls), evidence=evidence)
+    return row._replace(sent=sent_text([one.payload for one in calls if one.name == "Send"]))
+
+
+def sent_text(sends: Sequence[Payload]) -> str:
+    """The bytes of Send calls by receiver, as the frame has them; empty where not all say."""
+    sums: dict[int, int] = {}
+    for one in sends:
+        if one.peer < 0 or not 0 <= one.bytes <= MOST_SENT:
+            return ""
+        sums[one.peer] = sums.get(one.peer, 0) + one.bytes
+    return " ".join(f"{peer}:{size}" for peer, size in sorted(sums.items()))
 
 
 def _bytes(calls: Sequence[_Call]) -> int:

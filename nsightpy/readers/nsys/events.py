@@ -122,6 +122,7 @@ _OPERATION: dict[str, Expression] = {
     **PLACE,
     "bytes": column("bytes"),
     "graph_node_id": column("graphNodeId"),
+    "address": column("virtualAddress"),
 }
 _COPIES = Source(
     MEMCPY,
@@ -158,12 +159,16 @@ def memory_operations(export: NsysExport, columns: Sequence[str] | None = None) 
 
 def api_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of CUDA API calls, names without their version suffix."""
-    frame = read(export, frames.API_CALLS, _API_CALLS, columns)
-    if "name" in frame:
-        names = frame.labels("name")
-        plain = Labels(names.codes, tuple(without_version(value) for value in names.values))
-        frame = Frame({**frame, "name": plain.merged()})
-    return frame
+    return plain_calls(read(export, frames.API_CALLS, _API_CALLS, columns))
+
+
+def plain_calls(frame: Frame) -> Frame:
+    """Calls under names without their version suffix."""
+    if "name" not in frame:
+        return frame
+    names = frame.labels("name")
+    plain = Labels(names.codes, tuple(map(without_version, names.values))).merged()
+    return Frame({**frame, "name": plain})
 
 
 def without_version(name: str) -> str:

@@ -13,9 +13,9 @@ from typing import Any
 import sqlalchemy as sa
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import SPAN, Expression, column, process_of, thread_of
-from nsightpy.readers.nsys.events import without_version
+from nsightpy.readers.nsys.events import plain_calls
 from nsightpy.readers.nsys.tables import NsysExport, Source, read
 
 OSRT = "OSRT_API"
@@ -30,6 +30,7 @@ LIBRARY_TABLES = {
     **{f"CUPTI_ACTIVITY_KIND_OPENACC_{kind}": "OpenACC" for kind in ("DATA", "LAUNCH", "OTHER")},
     **{f"OPENMP_EVENT_KIND_{kind}": "OpenMP" for kind in _OPENMP},
     "SYSCALL": "syscall",
+    **{f"NVVIDEO_{kind.upper()}_API": f"NvVideo {kind}" for kind in ("Encoder", "Decoder", "JPEG")},
 }
 _THREAD: dict[str, Expression] = {
     **SPAN,
@@ -58,7 +59,7 @@ def os_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
 
 
 def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of calls of cuBLAS and cuDNN, of OpenACC and OpenMP events, of system calls."""
+    """The frame of calls of cuBLAS, cuDNN and NvVideo, of OpenACC, OpenMP and system calls."""
     parts = [
         read(
             export,
@@ -68,13 +69,4 @@ def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> F
         )
         for table, library in LIBRARY_TABLES.items()
     ]
-    return _plain(Frame.concatenate(parts))
-
-
-def _plain(frame: Frame) -> Frame:
-    """Names without their version suffix."""
-    if "name" not in frame:
-        return frame
-    names = frame.labels("name")
-    plain = Labels(names.codes, tuple(map(without_version, names.values))).merged()
-    return Frame({**frame, "name": plain})
+    return plain_calls(Frame.concatenate(parts))

@@ -7,7 +7,7 @@ at hand, so this is tested on simulated exports only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import sqlalchemy as sa
@@ -19,6 +19,7 @@ from nsightpy.readers.nsys.tables import NsysExport
 
 SAMPLES = "NET_NIC_METRIC"
 NAMES = "TARGET_INFO_NETWORK_METRICS"
+INTERFACES = "TARGET_INFO_NIC_INFO"
 _RAW = {
     "start_ns": "start",
     "end_ns": "end",
@@ -41,8 +42,34 @@ def nic_metrics(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     ended = query.where(table.c["end"].is_not(None)) if "end" in table.c else query
     raw = Frame(export.file.arrays(ended, split=table))
     metric, unit = _labels(_names(export), raw.ints("list"), raw.ints("place"))
-    every = {**raw, "metric": metric, "metric_unit": unit}
+    called, guid = _interfaces(export, raw.ints("nic"))
+    every = {**raw, "metric": metric, "metric_unit": unit, "nic_name": called, "guid": guid}
     return Frame({name: every[name] for name in wanted})
+
+
+def _interfaces(export: NsysExport, numbers: Ints) -> tuple[Labels, Labels]:
+    """The name and the id of the interface of each row."""
+    # older exports have the number that samples have in place of the id
+    about = {one: (name, None) for one, name in _pairs(export, INTERFACES, "globalId", "name")}
+    names, ids = (dict(_pairs(export, INTERFACES, "nicId", of)) for of in ("name", "GUID"))
+    about |= {
+        int(one): (names.get(nic), ids.get(nic))
+        for one, nic in _pairs(export, "NIC_ID_MAP", "globalId", "nicId")
+    }
+    values, codes = distinct(numbers)
+    found = [about.get(number, (None, None)) for number in values.tolist()]
+    guids = tuple("" if one is None else f"0x{int(one) & 2**64 - 1:016X}" for _, one in found)
+    return Labels(codes, tuple(str(name or "") for name, _ in found)).merged(), Labels(codes, guids)
+
+
+def _pairs(export: NsysExport, name: str, *columns: str) -> list[tuple[Any, ...]]:
+    """Two columns of a small table; nothing where it lacks them."""
+    table = export.file.tables.get(name)
+    if table is None or not set(columns) <= set(table.c.keys()):
+        return []
+    kinds = {"name": sa.Text}
+    picked = (sa.cast(table.c[one], kinds.get(one, sa.Integer)) for one in columns)
+    return export.file.rows(sa.select(*picked))
 
 
 def _labels(known: _Named, lists: Ints, places: Ints) -> tuple[Labels, Labels]:

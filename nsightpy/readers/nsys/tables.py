@@ -276,7 +276,9 @@ def read(
         condition = sa.not_(_differs(table, guessed))
 
     def query(*, careful: bool) -> Query:
-        selected = [_selected(export, schema, source, name, careful=careful) for name in names]
+        selected = [
+            selected_column(export, schema, source, name, careful=careful) for name in names
+        ]
         made = sa.select(*(selected or [_NOTHING])).select_from(table)
         return made if condition is None else made.where(condition)
 
@@ -285,25 +287,31 @@ def read(
     if fixed and guessed and not export.confirm(source.table, guessed, rows):
         export.steady(source.table)
         return read(export, schema, source, columns)
-    if source.table in GPU_TABLES:
-        raw |= _unplaced(export, source, raw)
     raw |= {name: constant(value, rows) for name, value in fixed.items()}
-    raw |= {name: Labels.constant(label, rows) for name, label in source.same.items()}
-    found = Frame(raw)
+    named = with_labels(export, source, raw)
+    return export.countable(source.table, Frame({name: named[name] for name in wanted}))
+
+
+def with_labels(
+    export: NsysExport, source: Source, raw: Mapping[str, ColumnData]
+) -> dict[str, ColumnData]:
+    """The columns of a table as its frame has them: ids named, the constant ones added."""
+    made = dict(raw)
+    if source.table in GPU_TABLES:
+        made |= _unplaced(export, source, made)
+    found = Frame(made)
+    made |= {name: Labels.constant(label, found.rows) for name, label in source.same.items()}
     if source.table in GPU_TABLES:
         check_places(export.file.path, found)
-    for name in wanted:
-        if isinstance(raw[name], Labels):
-            continue
-        ids = found.ints(name)
+    for name in raw:
         if name in source.names:
-            raw[name] = export.strings.labels(ids)
+            made[name] = export.strings.labels(found.ints(name))
         elif name in source.codes:
-            raw[name] = source.codes[name][1](ids)
-    return export.countable(source.table, Frame({name: raw[name] for name in wanted}))
+            made[name] = source.codes[name][1](found.ints(name))
+    return made
 
 
-def _selected(
+def selected_column(
     export: NsysExport, schema: Schema, source: Source, name: str, *, careful: bool
 ) -> sa.ColumnElement[Any]:
     """A column of a frame as its table has it. Raises ReportError for one that must be there."""

@@ -11,13 +11,19 @@ from itertools import pairwise
 
 import sqlalchemy as sa
 
-from nsightpy.frames import API_CALLS, KERNELS, MEMORY_OPERATIONS, Frame, Labels
+from nsightpy.frames import API_CALLS, KERNELS, MEMORY_OPERATIONS, Frame
 from nsightpy.frames.columns import Column
 from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import column, stored, whole
-from nsightpy.readers.nsys.events import TABLES
-from nsightpy.readers.nsys.tables import NsysExport, Source, lacks_times
+from nsightpy.readers.nsys.events import TABLES, plain_calls
+from nsightpy.readers.nsys.tables import (
+    NsysExport,
+    Source,
+    lacks_times,
+    selected_column,
+    with_labels,
+)
 from nsightpy.readers.sqlite import row_number
 
 # So many row numbers are one block, and so many rows about one window.
@@ -128,19 +134,17 @@ def stretches(
 def read_block(
     export: NsysExport, block: Block, begin: int, end: int, columns: Sequence[str]
 ) -> Frame:
-    """The wanted columns of a block's rows that start in [begin, end), in the file's order."""
+    """The wanted columns of a block's rows that start in [begin, end), in the file's order.
+
+    They are those of the frame.
+    """
     schema, source = SCHEMAS[block.frame], block.source
     table = export.file.tables[source.table]
     careful = table.name in export.careful
-    selected = []
-    for name in columns:
-        if name not in source.same:
-            code = source.names.get(name) or source.codes.get(name, ("",))[0]
-            code = _GREEN_ID if name == _GREEN.name else code
-            expression = source.numbers.get(name) or column(code)
-            absent = schema[name].missing
-            null = absent if isinstance(absent, int) else 0
-            selected.append(stored(table, name, expression, null, careful=careful))
+    asked = [name for name in columns if name not in (*source.same, _GREEN.name)]
+    selected = [selected_column(export, schema, source, name, careful=careful) for name in asked]
+    if _GREEN.name in columns:
+        selected.append(stored(table, _GREEN.name, column(_GREEN_ID), 0, careful=careful))
     start, _ = _times(export, table)
     query = sa.select(*selected).select_from(table)
     query = query.where(*_countable(export, table), start >= begin)
@@ -151,15 +155,9 @@ def read_block(
     except NotIntegersError:
         export.careful.add(table.name)
         return read_block(export, block, begin, end, columns)
-    found = Frame(raw)
-    for name in columns:
-        if name in source.same:
-            raw[name] = Labels.constant(source.same[name], found.rows)
-        elif name in source.names:
-            raw[name] = export.strings.labels(found.ints(name))
-        elif name in source.codes:
-            raw[name] = source.codes[name][1](found.ints(name))
-    return Frame({name: raw[name] for name in columns})
+    named = with_labels(export, source, raw)
+    found = Frame({name: named[name] for name in columns})
+    return plain_calls(found) if block.frame == "api_calls" else found
 
 
 def _times(

@@ -43,6 +43,7 @@ class Arguments(msgspec.Struct, gc=False):
     group_size: Scalar = _named("Group size", 0)
     group: Scalar = _named("Process Group Name", "")
     group_ranks: msgspec.Raw = msgspec.field(name="Process Group Ranks", default=NOTHING)
+    splits: msgspec.Raw = msgspec.field(name="In split size", default=NOTHING)
     source_rank: Scalar = _named("Src Rank", -1)
     target_rank: Scalar = _named("Dst Rank", -1)
     communicator: Scalar = _named("Comms Id", "")

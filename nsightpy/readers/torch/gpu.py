@@ -24,6 +24,8 @@ _COPY = re.compile(
 _SIDES = re.compile(r"\((?P<source>[\w ]+) -> (?P<target>[\w ]+)\)")
 _SET = re.compile(r"\((?P<target>[\w ]+)\)")
 # c10d's names of collectives, in lower case without _ and "base", and NCCL's.
+# More than this in one call is damage.
+MOST_SENT = 1 << 50
 _OPERATIONS = {
     "allreduce": "AllReduce",
     "allreducesparse": "AllReduce",
@@ -104,7 +106,7 @@ def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Fr
                 "bytes": np.maximum(table.ints("bytes"), 0),
                 "source_memory": labels["source_memory"],
                 "target_memory": labels["target_memory"],
-                "graph_node_id": frames.constant(0, table.rows),
+                **{name: frames.constant(0, table.rows) for name in ("graph_node_id", "address")},
             }
         )
         for table, pid, labels in ((copies, pids[0], moved), (sets, pids[1], zeroed))
@@ -178,7 +180,7 @@ def _collective(
     text = str(arguments["data_type"]).lower()
     data_type, size = _TYPES.get(text, (parsed.data_type if parsed else "", 0))
     elements = arguments["elements_out" if operation == "ReduceScatter" else "elements_in"]
-    members = _ranks(str(arguments["group_ranks"]))
+    members = _whole_numbers(str(arguments["group_ranks"]))
     found: dict[str, str | int] = {
         "operation": operation or named,
         "kernel": kernel,
@@ -197,7 +199,23 @@ def _collective(
     side = {"send": "target", "recv": "source"}.get(plain.removeprefix("nccl:"))
     if side is not None:
         found["peer"] = _peer(int(arguments[side]), members, rank)
+    if "bytes" in found and side == "target" and int(found["peer"]) >= 0:
+        found["sent"] = f"{found['peer']}:{found['bytes']}"
+    if "bytes" in found and operation == "AllToAll":
+        found["sent"] = _sent(int(found["bytes"]), _whole_numbers(str(arguments["splits"])))
     return found
+
+
+def _sent(size: int, splits: list[int]) -> str:
+    """Bytes by rank of the group, in the proportions of its splits; empty without them.
+
+    PyTorch counts splits in rows of the tensor. Of more than 30 it writes only the first, which is
+    no list; none where all are equal, or, in older versions, where tensors are given one by one.
+    """
+    whole = max(sum(splits), 1)
+    if min(splits, default=0) < 0 or size > MOST_SENT:
+        return ""
+    return " ".join(f"{rank}:{size * split // whole}" for rank, split in enumerate(splits))
 
 
 def _peer(number: int, members: list[int], rank: int | None) -> int:
@@ -217,7 +235,7 @@ def _communicator(group: str, ranks: str) -> str:
     return f"{group}{members}" if group or members else ""
 
 
-def _ranks(text: str) -> list[int]:
+def _whole_numbers(text: str) -> list[int]:
     try:
         found = json.loads(text.strip('"')) if text else []
     except (ValueError, RecursionError):

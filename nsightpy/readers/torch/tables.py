@@ -169,6 +169,7 @@ _COLUMNS: dict[str, dict[str, tuple[str, int | None]]] = {
         "group_size": ("group_size", 0),
         "group": ("group", None),
         "group_ranks": ("group_ranks", None),
+        "splits": ("splits", None),
         "sequence": ("collective_sequence", -1),
         "source": ("source_rank", -1),
         "target": ("target_rank", -1),

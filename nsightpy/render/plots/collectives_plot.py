@@ -27,6 +27,7 @@ from nsightpy.render.plots.drawing import (
     reports_name,
 )
 from nsightpy.render.plots.log_plane import MOST_TICKS, Plane, Span
+from nsightpy.render.plots.pairs_plot import pairs_figure
 from nsightpy.render.plots.panels import COLORS
 from nsightpy.render.text.shortening import shorten
 from nsightpy.results import Table, Value
@@ -71,6 +72,8 @@ class _Point:
 
 def collectives_figure(table: Table) -> Figure:
     """Draw the table of `nsightpy.collectives`. Raises NsightpyError when no size is known."""
+    if any(field.name == "source_rank" for field in table.fields):
+        return pairs_figure(table)
     points = _points(table) if any(field.name == "group" for field in table.fields) else []
     if not points:
         raise NsightpyError(nothing_to_draw(table, "collectives of known size"))

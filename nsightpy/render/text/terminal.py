@@ -77,7 +77,7 @@ def people_columns(table: Table) -> list[Shown]:
 def shown_column(command: str, field: Field, values: Sequence[Value]) -> Shown:
     """A column's cells under its heading, which names the unit where all cells share it."""
     texts, unit = cells(field, values)
-    title = heading(command, field.name) + (f" ({unit})" if unit else "")
+    title = (field.heading or heading(command, field.name)) + (f" ({unit})" if unit else "")
     return Shown(title, texts, is_text(field), field.name)
 
 
@@ -85,7 +85,7 @@ def print_cards(table: Table, out: Console) -> None:
     """Print each row as a block of its own, one line per known field, texts wrapped."""
     from rich.text import Text
 
-    labels = [heading(table.command, field.name) for field in table.fields]
+    labels = [field.heading or heading(table.command, field.name) for field in table.fields]
     label_width = max(map(display_width, labels)) + GAP
     limit = min(out.width, 100) - label_width
     for place, row in enumerate(table.rows):

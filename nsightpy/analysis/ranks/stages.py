@@ -1,0 +1,111 @@
+"""Pipeline stages: chains of ranks that hand each other something, two by two, and nobody else.
+
+Rings and rank pairs that branch are no pipeline whose stages could be told: ring attention looks
+like that, and so does an interleaved schedule.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from nsightpy.analysis.clock_alignment.alignment import Alignment
+from nsightpy.analysis.collectives.log import POINT_TO_POINT, UNKNOWN, Mask
+from nsightpy.analysis.ranks.arrivals import Arrivals
+from nsightpy.frames import Ints
+
+
+@dataclass(frozen=True)
+class Pipelines:
+    """Chains of units, each from its first stage on; `torn` are units in rings or branches."""
+
+    chains: tuple[tuple[int, ...], ...]
+    torn: frozenset[int]
+
+    @property
+    def stage(self) -> dict[int, int]:
+        """The stage of each unit."""
+        return {unit: stage for chain in self.chains for stage, unit in enumerate(chain)}
+
+
+@dataclass(frozen=True)
+class Exchanges:
+    """What a unit exchanged with its neighbours: rows of its collectives by start, and its waits.
+
+    `waits` are ns from the own start until the other side had come, one for each row.
+    """
+
+    rows: Ints
+    waits: Ints
+
+
+def _is_exchange(alignment: Alignment, arrivals: Arrivals) -> Mask:
+    """Which rows of the arrivals are an exchange of two units."""
+    ledger = alignment.ledger
+    kinds = [one.operation in POINT_TO_POINT for one in ledger.signatures]
+    # a payload that names several partners is no exchange of two
+    pairs = [UNKNOWN not in one.ranks for one in ledger.communicators]
+    fits = np.asarray([*kinds, False])[ledger.signature[arrivals.rows]]
+    fits &= np.asarray([*pairs, False])[ledger.communicator[arrivals.rows]]
+    found: Mask = fits & (arrivals.sizes == 2)[arrivals.instance]
+    return found
+
+
+def pipelines(alignment: Alignment, arrivals: Arrivals, ranks: dict[int, int]) -> Pipelines:
+    """The pipelines that exchanges show; the first stage is the end with the lowest rank."""
+    fits = _is_exchange(alignment, arrivals)
+    units, instance = arrivals.unit[fits], arrivals.instance[fits]
+    order = np.lexsort((units, instance))
+    pairs = {tuple(pair) for pair in units[order].reshape(-1, 2).tolist()}
+    neighbours: dict[int, set[int]] = {}
+    for one, other in pairs:
+        neighbours.setdefault(one, set()).add(other)
+        neighbours.setdefault(other, set()).add(one)
+    return _chains(neighbours, ranks)
+
+
+def _chains(neighbours: dict[int, set[int]], ranks: dict[int, int]) -> Pipelines:
+    left, chains, torn = set(neighbours), list[tuple[int, ...]](), set[int]()
+    while left:
+        part = _connected(min(left), neighbours)
+        left -= part
+        ends = sorted((u for u in part if len(neighbours[u]) == 1), key=lambda u: ranks.get(u, u))
+        if len(ends) != 2 or any(len(neighbours[unit]) > 2 for unit in part):
+            torn |= part
+            continue
+        chain = [ends[0]]
+        while following := neighbours[chain[-1]] - set(chain[-2:-1]):
+            chain += following
+        chains.append(tuple(chain))
+    return Pipelines(
+        tuple(sorted(chains, key=lambda chain: ranks.get(chain[0], chain[0]))), frozenset(torn)
+    )
+
+
+def _connected(first: int, neighbours: dict[int, set[int]]) -> set[int]:
+    found, open_ = {first}, [first]
+    while open_:
+        new = neighbours[open_.pop()] - found
+        found |= new
+        open_ += new
+    return found
+
+
+def by_unit(alignment: Alignment, arrivals: Arrivals) -> dict[int, Exchanges]:
+    """The exchanges of each unit."""
+    ledger = alignment.ledger
+    fits = _is_exchange(alignment, arrivals)
+    # two that exchange something end together: what one lasts longer it waited, whatever the clocks
+    rows = arrivals.rows[fits]
+    waits = (arrivals.durations - arrivals.shortest()[arrivals.instance])[fits]
+    # the ledger holds each unit's rows together, by start
+    edges = np.searchsorted(ledger.unit, np.arange(len(ledger.units) + 1))
+    found = {}
+    for unit, (first, last) in enumerate(pairwise(edges.tolist())):
+        mine = (rows >= first) & (rows < last)
+        if mine.any():
+            order = np.argsort(rows[mine], kind="stable")
+            found[unit] = Exchanges(rows[mine][order] - first, waits[mine][order])
+    return found

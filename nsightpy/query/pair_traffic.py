@@ -1,0 +1,109 @@
+"""What ranks sent to each other, over all reports of a request: rows and notes of `--by pair`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+
+from nsightpy.analysis.ranks.pairs import (
+    COLUMNS,
+    SENT,
+    Name,
+    Pair,
+    Sender,
+    Sent,
+    pairs_of,
+    received,
+    sent_by,
+)
+from nsightpy.query.rank_alignment import group_text
+from nsightpy.query.request import Request
+from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Abstention, Field, Row
+from nsightpy.units import significant
+
+FIELDS = (
+    Field("source_rank", "id"),
+    Field("target_rank", "id"),
+    Field("operation", "text"),
+    Field("group", "text"),
+    Field("instances"),
+    Field("bytes", "bytes", heading="total size"),
+    Field("largest_bytes", "bytes"),
+    Field("over_mean", "ratio", 3),
+)
+NOTHING = Abstention(
+    "What one rank sent to another is not recorded: it takes the receiver and the size of every "
+    "NCCL send, or the splits of an all-to-all.",
+    "nsys: NCCL 2.16 and `nsys profile -t cuda,nvtx`, an export with `--include-json true` (nsys "
+    "2025 on). PyTorch traces: all_to_all_single with split sizes, in groups of at most 30 ranks.",
+)
+UNCAPTURED = "?3 stands for rank 3 of a group that was not captured."
+# Receivers that get this much more than the mean are named.
+UNEVEN = 1.25
+MOST_NOTES = 3
+
+Part = dict[tuple[int, Sender], Sent]
+
+
+def pair_traffic(request: Request) -> tuple[list[Row], list[str]]:
+    """The rows of all pairs, most bytes first, and what must be said of them."""
+    scope = request.scope
+    everybody = replace(scope, ranks=None, devices=None)
+    found = request.map(partial(_sent, scope=everybody), ranked=True).results
+    repeated = request.ranks.repeated
+    told: list[tuple[Name, Sender, Sent]] = []
+    for report, part in found:
+        for (pid, sender), sent in part.items() if report.path not in repeated else ():
+            rank = report.rank_of(pid)[0]
+            told.append((f"{report.path.stem}:{pid}" if rank is None else rank, sender, sent))
+    pairs = pairs_of(told)
+    groups = _groups(told)
+    shown = [
+        pair
+        for pair in pairs
+        if scope.ranks is None or {pair.source, pair.target} & set(scope.ranks)
+    ]
+    rows: list[Row] = [
+        (
+            *(one.source, one.target, one.operation, groups[one.communicator]),
+            *(one.instances, one.bytes, one.largest, one.over_mean),
+        )
+        for one in shown
+    ]
+    return rows, _notes(pairs, groups)
+
+
+def _sent(report: SystemReport, *, scope: Scope) -> Part:
+    columns = dict.fromkeys((*COLUMNS, "device", "correlation_id", SENT))
+    return sent_by(scope.narrow(report, report.frame("collectives", tuple(columns))))
+
+
+def _groups(told: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
+    """The ranks of each communicator in short; a question mark for those not captured."""
+    members: dict[str, set[Name]] = {}
+    sizes: dict[str, int] = {}
+    for name, one, _ in told:
+        members.setdefault(one.communicator, set()).add(name)
+        sizes[one.communicator] = max(sizes.get(one.communicator, 0), one.size)
+    return {
+        which: f"{group_text(list(own))},?" if sizes[which] > len(own) else group_text(list(own))
+        for which, own in members.items()
+    }
+
+
+def _notes(pairs: Sequence[Pair], groups: Mapping[str, str]) -> list[str]:
+    if not pairs:
+        return [NOTHING]
+    uneven = []
+    for (operation, communicator), own in received(pairs).items():
+        most = max(own, key=lambda name: own[name])
+        whole = sum(own.values())
+        if len(own) > 2 and whole and own[most] * len(own) >= UNEVEN * whole:
+            over = own[most] * len(own) / whole
+            said = f"{operation} in {groups[communicator]}: rank {most} receives"
+            uneven.append((over, f"{said} {significant(over)} times the mean of its group."))
+    lost = [UNCAPTURED] if any(str(pair.target).startswith("?") for pair in pairs) else []
+    return [note for _, note in sorted(uneven, key=lambda one: -one[0])[:MOST_NOTES]] + lost
