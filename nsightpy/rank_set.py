@@ -109,8 +109,13 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
 
     def _decide_ranks(self) -> None:
         if not self._ranked:
-            assign_ranks(self.readable)
+            assign_ranks(self.readable, one_job=self.one_job)
             self._ranked = True
+
+    @property
+    def one_job(self) -> bool:
+        """Whether the captures may be of one job; their ranks and clocks mean something then."""
+        return not self._other_times()
 
     @property
     def repeated(self) -> dict[Path, Path]:
@@ -311,15 +316,21 @@ def map_runs(
     ]
 
 
-def assign_ranks(reports: Sequence[SystemReport]) -> None:
-    """Give every process of these reports a rank, from all their evidence at once."""
+def assign_ranks(reports: Sequence[SystemReport], *, one_job: bool = True) -> None:
+    """Give every process of these reports a rank, from all their evidence at once.
+
+    Captures of several jobs are told apart by their order where some have no evidence.
+    """
     by_path = {str(report.path): report for report in reports}
     evidence = {
         (path, pid): evidence_for(report.evidence, pid)
         for path, report in by_path.items()
         for pid in report.pids
     }
-    for (path, pid), decision in decide_ranks(evidence).items():
+    decided = decide_ranks(evidence)
+    if not one_job and any(rank is None for rank, _ in decided.values()):
+        decided = decide_ranks(dict.fromkeys(evidence, ()))
+    for (path, pid), decision in decided.items():
         by_path[path].ranks[pid] = decision
 
 
