@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from shlex import quote
@@ -112,8 +113,13 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
 
     def _decide_ranks(self) -> None:
         if not self._ranked:
-            assign_ranks(self.readable)
+            assign_ranks(self.readable, lambda: self.one_job)
             self._ranked = True
+
+    @property
+    def one_job(self) -> bool:
+        """Whether the captures may be of one job; their ranks and clocks mean something then."""
+        return len(self.reports) < 2 or not self.derived("other times", self._other_times)
 
     @property
     def repeated(self) -> dict[Path, Path]:
@@ -132,11 +138,14 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
 
     def _other_times(self) -> list[str]:
         """Two captures that were over before the other one began: they are not one job's."""
-        timed = [
-            (session.utc_ns, session.utc_ns + session.duration_ns, report.path)
-            for report in self.readable
-            if (session := report.session).utc_ns is not None and session.duration_ns is not None
-        ]
+        timed = []
+        for report in self.readable:
+            with suppress(ReportError):
+                session = report.session
+                if session.utc_ns is not None and session.duration_ns is not None:
+                    end = session.utc_ns + session.duration_ns
+                    timed.append((session.utc_ns, end, report.path))
+            report.close()
         if len(timed) < 2:
             return []
         ended, first = min((end, path) for _, end, path in timed)
@@ -173,7 +182,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
             notes.append(f"not read, as no report of a kind that nsightpy reads: {others}")
         if len(self.reports) < 2:
             return notes
-        notes += self._other_times() or self._other_programs()
+        notes += self.derived("other times", self._other_times) or self._other_programs()
         if not self._ranked:
             return notes
         repeated = self.repeated
@@ -330,15 +339,23 @@ def map_runs(
     ]
 
 
-def assign_ranks(reports: Sequence[SystemReport]) -> None:
-    """Give every process of these reports a rank, from all their evidence at once."""
+def assign_ranks(
+    reports: Sequence[SystemReport], one_job: Callable[[], bool] = lambda: True
+) -> None:
+    """Give every process of these reports a rank, from all their evidence at once.
+
+    Captures of several jobs are told apart by their order where some have no evidence.
+    """
     by_path = {str(report.path): report for report in reports}
     evidence = {
         (path, pid): evidence_for(report.evidence, pid)
         for path, report in by_path.items()
         for pid in report.pids
     }
-    for (path, pid), decision in decide_ranks(evidence).items():
+    decided = decide_ranks(evidence)
+    if any(rank is None for rank, _ in decided.values()) and not one_job():
+        decided = decide_ranks(dict.fromkeys(evidence, ()))
+    for (path, pid), decision in decided.items():
         by_path[path].ranks[pid] = decision
 
 

@@ -64,5 +64,6 @@ class CommonClock:
 
 
 def common_clock(ranks: RankSet) -> CommonClock:
-    """The common clock of a rank set; each report's own where there is but one."""
-    return CommonClock() if len(ranks) < 2 else CommonClock.of(alignment_of(ranks))
+    """The common clock of a rank set; each report's own where there is but one, or no one job."""
+    alone = len(ranks) < 2 or not ranks.one_job
+    return CommonClock() if alone else CommonClock.of(alignment_of(ranks))

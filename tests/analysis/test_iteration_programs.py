@@ -203,6 +203,34 @@ def test_a_check_every_few_iterations_does_not_make_them_one() -> None:
     assert len(program.found()) == 100
 
 
+def test_a_neighbour_list_every_few_steps_does_not_make_them_one() -> None:
+    program = Program()
+    for number in range(200):
+        for name in ("force", "bond", "angle", "drift", "kick"):
+            program.launch(name, 60_000)
+        if number % 10 == 0:
+            program.launch("neighbours", 400_000)
+        program.wait("cudaMemcpy")
+        program.think(40_000)
+    assert len(program.found()) == 200
+
+
+def test_layers_of_several_kinds_in_turn_are_no_steps() -> None:
+    """As XLA names them: four kinds of layers, whose order of launches is the same."""
+    program = Program()
+    for _ in range(20):
+        for number in range(24):
+            program.launch(f"loop_add_fusion_{number % 4}", 20_000)
+            program.launch("ampere_bf16_s16816gemm_bf16_128x128_nn", 120_000)
+            program.launch("input_reduce_fusion", 25_000)
+            program.launch("gemm_fusion_dot_7", 60_000)
+        program.launch("input_concatenate_reduce_select_fusion", 30_000)
+        program.launch("wrapped_slice", 4_000)
+        program.wait("cuStreamSynchronize")
+        program.think(2_000_000)
+    assert len(program.found()) == 20
+
+
 def test_alternating_sweeps_are_a_step_each() -> None:
     """Every other time step sweeps the axes in the other order."""
     program = Program()

@@ -88,6 +88,41 @@ def memory_sets(program: Program) -> None:
         program.kernel("scatter", 250 * US)
 
 
+def one_kernel(program: Program) -> None:
+    for _ in range(100):
+        program.kernel("matrixMul", 60 * US)
+
+
+def tiny_kernels_in_graphs(program: Program) -> None:
+    for _ in range(30):
+        graph_launch(program, 60, 5 * US)
+
+
+def graph_launch(program: Program, nodes: int, apart: int) -> None:
+    called, program.now = program.now, program.now + 40 * US
+    call = program.export.api(called, program.now, "cudaGraphLaunch_v10000")
+    begin = max(program.now, program.free)
+    for node in range(nodes):
+        names = {"correlation": call, "graph_node": node + 1, "graph": 1}
+        at = begin + node * apart
+        program.export.kernel(at, at + 3 * US, f"tiny_{node % 6}", grid=WIDE, **names)
+    program.free = begin + nodes * apart
+
+
+def sizes_that_nobody_knows(program: Program) -> None:
+    """As nccl-tests: some sizes, several times each."""
+    for size in range(8):
+        for _ in range(10):
+            program.kernel("ncclDevKernel_AllReduce_Sum_f32_RING_LL", (20 << size) * US)
+
+
+def waits_of_others(program: Program) -> None:
+    for place in range(20):
+        program.free = program.now + 5 * MS
+        program.kernel(f"other_{place}", 2 * MS)
+        program.wait()
+
+
 def busy(program: Program) -> None:
     for _ in range(50):
         program.kernel("scatter", 250 * US)
@@ -100,7 +135,11 @@ def busy(program: Program) -> None:
         (async_allocations, 0.5, "allocation", {"host-gap", "sync-drain"}),
         (migrating_pages, 0.32, "unified-memory", {"exposed-h2d", "pageable-copies"}),
         (mapped_regions, 0.41, "exposed-h2d", {"host-gap", "launch-bound"}),
-        (memory_sets, None, "", {"healthy"}),
+        (memory_sets, 0.61, "exposed-d2d", {"healthy"}),
+        (one_kernel, None, "dominating-kernel", {"exposed-h2d", "launch-bound"}),
+        (tiny_kernels_in_graphs, 1.0, "small-kernels", {"sync-drain", "healthy"}),
+        (sizes_that_nobody_knows, 1.0, "exposed-communication", {"slow-collectives"}),
+        (waits_of_others, 0.72, "capture-incomplete", {"launch-bound", "host-gap"}),
         (busy, None, "healthy", {"exposed-h2d", "launch-bound"}),
     ],
 )
@@ -131,14 +170,7 @@ def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:
 def test_what_repeats_inside_a_graph_launch_is_no_iteration(tmp_path: Path) -> None:
     program = Program(tmp_path / "report.sqlite")
     for _ in range(30):
-        called, program.now = program.now, program.now + 40 * US
-        call = program.export.api(called, program.now, "cudaGraphLaunch_v10000")
-        begin = max(program.now, program.free)
-        for node in range(60):
-            at = begin + node * 4 * US
-            names = {"correlation": call, "graph_node": node + 1, "graph": 1}
-            program.export.kernel(at, at + 3 * US, f"tiny_{node % 6}", grid=WIDE, **names)
-        program.free = begin + 240 * US
+        graph_launch(program, 60, 4 * US)
     found = iterations(program.export.write())
     assert len(found) == 30
     assert "by CUDA graph launches, 60 launches each" in " ".join(found.notes)
@@ -154,3 +186,58 @@ def test_processes_that_share_a_gpu_are_said_to(tmp_path: Path) -> None:
             program.export.kernel(start, start + 400 * US, "op", launch=call, process=process)
     said = findings(program.export.write()).notes
     assert sum("2 processes share one NVIDIA H100" in note for note in said) == 1
+
+
+def test_an_upload_that_is_done_once_is_no_warning(tmp_path: Path) -> None:
+    def rows(times: int) -> dict[str, str]:
+        program = Program(tmp_path / f"{times}.sqlite")
+        for _ in range(times):
+            program.copy(200_000_000, 40 * MS, "HtoD", source="Pageable")
+            program.wait("cudaMemcpy_v3020")
+            for place in range(5):
+                program.kernel(f"different_{place}", 8 * MS)
+            program.wait()
+        found = findings(program.export.write()).records()
+        return {str(row["id"]): str(row["severity"]) for row in found}
+
+    once, again = rows(1), rows(4)
+    assert (once["exposed-h2d"], once["pageable-copies"]) == ("info", "info")
+    assert (again["exposed-h2d"], again["pageable-copies"]) == ("warning", "warning")
+
+
+def stepping(program: Program, name: str = "flux") -> None:
+    """Steps with a blocking copy, work of the host, and kernels of which one dominates."""
+    for _ in range(20):
+        program.copy(4_000_000, 700 * US, "HtoD", source="Pinned")
+        program.kernel(f"{name}_a", 3 * MS)
+        program.kernel(f"{name}_b", 300 * US)
+        program.wait()
+        program.now += 2 * MS
+
+
+def little_more(program: Program, **where: Any) -> None:
+    """A kernel of a few microseconds, in the middle, on another device or of another process."""
+    begin, call = 40 * MS, (39 * MS, 39 * MS + 5 * US)
+    program.export.kernel(begin, begin + 2 * US, "probe", launch=call, **where)
+
+
+@pytest.mark.parametrize("change", ["later", "other names", "device", "process", "no ranges"])
+def test_conclusions_do_not_depend_on_what_does_not_matter(change: str, tmp_path: Path) -> None:
+    def concluded(name: str, changed: bool) -> tuple[set[tuple[object, ...]], int]:
+        program = Program(tmp_path / f"{name}.sqlite")
+        if changed and change == "later":
+            program.now += 7_000 * MS
+        stepping(program, "f" if changed and change == "other names" else "flux")
+        if changed and change == "device":
+            little_more(program, device=3, context=9)
+        if changed and change == "process":
+            little_more(program, process=program.export.process(2_000, "probe"))
+        if not (changed and change == "no ranges"):
+            program.export.nvtx_push_pop(MS, program.now, "main")
+        path = program.export.write()
+        rows = findings(path).records()
+        first = [row for row in iterations(path).records() if row["device"] == 0]
+        kept = ("id", "severity", "recoverable_ns")
+        return {tuple(row[column] for column in kept) for row in rows}, len(first)
+
+    assert concluded("before", False) == concluded("after", True)

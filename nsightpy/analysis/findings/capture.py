@@ -32,6 +32,7 @@ _LOSS = re.compile(
     r"|one job ran both|ranks without a report",
     re.IGNORECASE,
 )
+_SEVERAL_JOBS = re.compile("cannot be one job")
 _AGREES_WITH_HEALTH = {
     "dominating-kernel",
     "fp32-gemm",
@@ -89,9 +90,9 @@ def capture_incomplete(facts: Facts) -> list[Finding]:
         return []
     more = len(problems) - MOST_PROBLEMS
     text = "; ".join(problems[:MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
-    return [
-        _plain("capture-incomplete", "incomplete capture", "warning", text, facts.command("info"))
-    ]
+    several = any(_SEVERAL_JOBS.search(problem) for problem in problems)
+    name = "captures of several jobs" if several else "incomplete capture"
+    return [_plain("capture-incomplete", name, "warning", text, facts.command("info"))]
 
 
 def _unexplained_ns(one: DeviceFacts) -> int:

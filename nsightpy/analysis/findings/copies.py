@@ -150,7 +150,7 @@ def _pageable_text(copies: CopyUse) -> str:
         return ""
     if copies.pageable == copies.count:
         return ", pageable memory"
-    return f", {format_count(copies.pageable)} of them pageable memory"
+    return f", {format_count(copies.pageable)} of them pageable"
 
 
 def _severity(one: DeviceFacts, copies: CopyUse) -> str:

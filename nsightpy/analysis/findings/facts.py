@@ -116,8 +116,9 @@ class Repetition:
 class DeviceFacts:
     """One device of one rank: its budget in the window that is looked at, and why it was idle.
 
-    Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks.
-    `in_graphs`: most kernels share their launching call with another one, as those of graphs do.
+    Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks. `label`
+    is what it is called where its rank says nothing. `in_graphs`: most kernels share their
+    launching call with another one, as those of graphs do.
     """
 
     rank: int | None
@@ -133,6 +134,7 @@ class DeviceFacts:
     slow_collectives: SlowCollectives | None = None
     straggler: StragglerFact | None = None
     ahead_ns: int = 0
+    label: str = ""
 
     @property
     def iterations(self) -> int | None:
@@ -141,7 +143,7 @@ class DeviceFacts:
 
     @property
     def name(self) -> str:
-        return f"device {self.device}" if self.rank is None else f"rank {self.rank}"
+        return self.label or (f"device {self.device}" if self.rank is None else f"rank {self.rank}")
 
     @property
     def window(self) -> str:

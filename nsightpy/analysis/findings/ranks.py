@@ -111,7 +111,7 @@ def slow_communication(facts: Facts) -> list[Finding]:
 
 
 def unbalanced(facts: Facts) -> list[Finding]:
-    """One device that computes much longer than the mean of all that are used."""
+    """One device that computes much longer than the mean of all, while another waits."""
     devices = facts.used
     counted = all(one.iterations for one in devices)
     work = [one.budget.compute_ns / (one.iterations or 1 if counted else 1) for one in devices]
@@ -123,7 +123,13 @@ def unbalanced(facts: Facts) -> list[Finding]:
         return []
     one = devices[place]
     count = (one.iterations or 1) if counted else 1
-    lost = int((work[place] - mean) * count)
+    # devices that are busy with something else wait for nobody
+    free = max(
+        other.budget.idle_ns + other.budget.exposed_communication_ns
+        for other in devices
+        if other is not one
+    )
+    lost = min(int((work[place] - mean) * count), free)
     text = (
         f"{one.name} computes {format_time(work[place] * count)}, "
         f"{significant(work[place] / mean)} times the mean of {len(work)} devices"

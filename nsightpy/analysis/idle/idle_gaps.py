@@ -9,10 +9,10 @@ operation; the thread that launched it is looked at (../../docs/numbers.md, "Idl
 What that means is the cause. Inside allocations and loading it is those. Long launching calls are
 `first-launch` where the kernel was launched for the first time, `exposed-h2d` or `exposed-d2h`
 where they copy to or from the device (the driver stages pageable memory in them), else `host-gap`.
-Stretches outside of CUDA of 1 ms or more are `host-gap`. The rest is `sync-drain` where the thread
-was held by a blocking call when the device ran dry, `launch-bound` where it was not, and `queued`
-where everything had been launched before, or had been launched for 1 ms or more and not begun. The
-causes add up to the idle time.
+Stretches outside of CUDA of 1 ms or more are `host-gap`. What had been launched for 1 ms or more
+and not begun is `queued`. The rest is `sync-drain` where the thread was held by a blocking call
+when the device ran dry, else `queued` where everything had been launched before, else
+`launch-bound`. The causes add up to the idle time.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class IdleGaps:
         count(HOST_GAP, long & ~self.first & (self.stages < 0), self.in_call)
         # what was launched this long ago does not wait for the host
         early = self.queued == self.length
-        count(QUEUED, ~self.drained & (self.queued >= HOST_GAP_NS), self.queued)
+        count(QUEUED, known & (self.queued >= HOST_GAP_NS), self.queued)
         count(SYNC_DRAIN, known & self.drained, rest)
         count(QUEUED, known & early, rest)
         found[:, LAUNCH_BOUND] = rest

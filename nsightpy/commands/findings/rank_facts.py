@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -49,6 +51,8 @@ def with_waits(
         for report, evidence in results
         for place, one in evidence.devices.items()
     }
+    if not rank_set.one_job:
+        return _named_by_report(facts), ()
     parts = once(rank_set, [(report, one.part) for report, one in results])
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
@@ -78,6 +82,17 @@ def with_waits(
                 came = StragglerFact(0.0, once_late.cost_ns, once_late.times)
                 facts[place] = replace(facts[place], straggler=came)
     return facts, (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
+
+
+def _named_by_report(facts: Mapping[Place, DeviceFacts]) -> dict[Place, DeviceFacts]:
+    """The facts of captures of several jobs: a device is that of a report, whatever its rank."""
+    alone = Counter(path for path, _, _ in facts)
+    return {
+        place: replace(
+            one, label=f"{Path(place[0]).stem}{'' if alone[place[0]] == 1 else f', {one.name}'}"
+        )
+        for place, one in facts.items()
+    }
 
 
 def _on_common_clock(

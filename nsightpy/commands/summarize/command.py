@@ -117,7 +117,7 @@ def _next_steps(
     steps = [(one.next_command, one.name) for one in found if one.next_command]
     if not any(len(table) for table in sections.values()):
         steps.append((facts.command("info"), "what the report holds"))
-    elif len({row[0] for row in sections["ranks"] if row[0] is not None}) > 1:
+    elif len({one.rank for one in facts.devices if not (one.label or one.rank is None)}) > 1:
         steps.insert(2, (facts.command("ranks"), "who waits for whom"))
     elif sections["kernels"]:
         steps.append((facts.command("kernels"), "all kernels, as nsys stats counts them"))

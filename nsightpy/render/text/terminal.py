@@ -7,6 +7,7 @@ import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import IO, TYPE_CHECKING
 
 from nsightpy.render.cells import cell, cells, is_share, is_text
@@ -100,6 +101,8 @@ def print_cards(table: Table, out: Console) -> None:
     labels = [field.heading or heading(table.command, field.name) for field in table.fields]
     label_width = max(map(display_width, labels)) + GAP
     limit = min(out.width, 100) - label_width
+    # options of a command inside a text are not divided at their hyphens
+    wrap = partial(textwrap.wrap, break_on_hyphens=False)
     for place, row in enumerate(table.rows):
         if place:
             out.print()
@@ -110,8 +113,9 @@ def print_cards(table: Table, out: Console) -> None:
             if is_share(field):
                 text, name = f"{text} %", title.removesuffix(" %")
             # reports are separated by one bar in a text; a command to copy is never cut
-            parts = [p for one in text.split(" | ") for p in textwrap.wrap(one, limit) or [""]]
-            parts = [text] if field.name == "next_command" else parts
+            parts = [text]
+            if field.name != "next_command":
+                parts = [part for one in text.split(" | ") for part in wrap(one, limit) or [""]]
             for line, part in enumerate(parts):
                 label = name if line == 0 else ""
                 out.print(Text(f"{label:<{label_width}}", style="dim") + Text(part))
