@@ -6,9 +6,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from statistics import mean, median, stdev
+from statistics import fmean, median
 from typing import Any
 
+import numpy as np
 import pytest
 from simulator.truth import COMMUNICATION, COMPUTE, GRAPH, MEMORY, budget
 
@@ -52,14 +53,15 @@ def check_ranking(mine: list[dict[str, Any]], theirs: list[tuple[str, list[int]]
     assert [row[names] for row in mine] == [name for name, _ in theirs]
     whole = sum(sum(values) for _, values in theirs)
     for row, (_, values) in zip(mine, theirs, strict=True):
-        spread = stdev(values) if len(values) > 1 else 0.0
+        exactly = np.asarray(values, np.longdouble)
+        spread = float(exactly.std(ddof=1)) if len(values) > 1 else 0.0
         exact = (sum(values), len(values), min(values), max(values))
         assert (list(row.values())[1:3], row["Min (ns)"], row["Max (ns)"]) == (
             [exact[0], exact[1]],
             exact[2],
             exact[3],
         )
-        near = (mean(values), median(values), spread, 100 * exact[0] / whole)
+        near = (float(exactly.mean()), median(values), spread, 100 * exact[0] / whole)
         shown = (row["Avg (ns)"], row["Med (ns)"], row["StdDev (ns)"], row["Time (%)"])
         assert shown == pytest.approx(near, rel=0, abs=0.0501)
 
@@ -130,7 +132,7 @@ def test_memory_operations_are_what_sql_says(path: Path) -> None:
     sizes = dict(totals((name, size) for name, _, size in found))
     for row in mine:
         values = sizes[row["Operation"]]
-        exact = (sum(values), mean(values), median(values), min(values), max(values))
+        exact = (sum(values), fmean(values), median(values), min(values), max(values))
         shown = [row[f"{word} (MB)"] for word in ("Total", "Avg", "Med", "Min", "Max")]
         assert shown == pytest.approx([value / 1e6 for value in exact], rel=0, abs=0.000501)
         speed = sum(values) / row["Total Time (ns)"]
