@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from nsightpy import frames
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.readers.nsys.columns import SPAN, Expression, coded, column, process_of, thread_of
-from nsightpy.readers.nsys.tables import NsysExport, Source, read
+from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.tables import NsysExport
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 GRAPH_TRACE = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"

@@ -17,7 +17,8 @@ from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import column, stored, whole
 from nsightpy.readers.nsys.events import TABLES
-from nsightpy.readers.nsys.tables import NsysExport, Source, lacks_times
+from nsightpy.readers.nsys.table_frames import Source, lacks_times
+from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite import row_number
 
 # So many row numbers are one block, and so many rows about one window.
