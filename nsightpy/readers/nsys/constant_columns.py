@@ -8,7 +8,8 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy.frames import Labels
-from nsightpy.readers.sqlite import SqliteFile, row_number
+from nsightpy.readers.sqlite import SqliteFile
+from nsightpy.readers.sqlite_tables import row_number
 
 # A table of so many rows is read outright: what is asked about it first costs more.
 FEW_ROWS = 10_000

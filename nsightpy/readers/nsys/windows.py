@@ -19,7 +19,7 @@ from nsightpy.readers.nsys.columns import column, stored, whole
 from nsightpy.readers.nsys.events import TABLES
 from nsightpy.readers.nsys.table_frames import Source, lacks_times
 from nsightpy.readers.nsys.tables import NsysExport
-from nsightpy.readers.sqlite import row_number
+from nsightpy.readers.sqlite_tables import row_number
 
 # So many row numbers are one block, and so many rows about one window.
 BLOCK_ROWS = 1 << 16
