@@ -70,6 +70,7 @@ def test_a_query_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     file = SqliteFile(full(tmp_path / "full.sqlite").write())
     with pytest.raises(ReportError, match="took longer than"):
         file._plain(ENDLESS.replace("1 AS start", "max(i)"))
+    monkeypatch.delenv("NSIGHTPY_QUERY_SECONDS")
     answer = ask("kernels", file.path)
     assert answer.code == 0
 
