@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +27,8 @@ from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
 from nsightpy.readers.arrow import BATCH_ROWS, Columns, NotIntegersError, batches
 from nsightpy.readers.limits import ROWS, STEPS_BETWEEN, QueryWatch, most, query_seconds
+from nsightpy.readers.sqlite_errors import damaged, explained, too_much
+from nsightpy.readers.sqlite_tables import Tables, extremes, row_number
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 from nsightpy.readers.tools.time_limit import in_threads
 
@@ -44,20 +45,6 @@ WAL_FORMAT = 2
 LONGEST_VALUE = 256 * 2**20
 # How the driver says that a value fits none of the types that the first ones had.
 _MISMATCH = "Type mismatch in column"
-ROW_NUMBERS = ("rowid", "_rowid_", "oid")
-# The columns of every table; a view, or what is no table that SQLite itself knows, is left out.
-_VIEWS = "SELECT name, sql FROM sqlite_master WHERE type = 'view' OR sql LIKE 'CREATE VIRTUAL%'"
-# Rows of one table without calculations. Others may have no end, or need any amount of memory.
-_SIMPLE_VIEW = re.compile(
-    r"""CREATE\s+VIEW\s+\S+\s+AS\s+SELECT\s+[^();]+?\s+FROM\s+["\[`]?(\w+)["\]`]?"""
-    r"""(?:\s+WHERE\s+[^();]*)?\s*;?\s*""",
-    re.IGNORECASE,
-)
-_WORDS_OF_MORE = re.compile(r"\b(JOIN|UNION|EXCEPT|INTERSECT|WITH|SELECT.*SELECT)\b", re.I | re.S)
-_SCHEMA = (
-    "SELECT t.name, c.name FROM sqlite_master t, pragma_table_info(t.name) c "
-    "WHERE t.type = 'table' AND t.sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY t.rowid, c.cid"
-)
 
 
 class SqliteFile:
@@ -82,23 +69,14 @@ class SqliteFile:
 
     @cached_property
     def tables(self) -> Mapping[str, sa.TableClause]:
-        """Every table by name, with the columns it really has; one query tells those of all."""
-        columns: dict[str, list[str]] = {}
-        for table, column in self._plain(_SCHEMA):
-            columns.setdefault(str(table), []).append(str(column))
-        views = {str(name): _is_simple(str(sql), columns) for name, sql in self._plain(_VIEWS)}
-        return _Tables(self, columns, views)
+        """Every table by name, with the columns it really has."""
+        return Tables(self.path, self._plain)
 
     def rows(self, query: SmallQuery) -> list[tuple[Any, ...]]:
         """All rows of a small query; text that is no UTF-8 has its bytes replaced."""
         with self._errors(), self._alone, self._engine.connect() as connection:
             self._watch.begin()
             return [tuple(row) for row in connection.execute(query)]
-
-    def columns_of(self, table: str) -> tuple[str, ...]:
-        """The column names that a table really has."""
-        quoted = table.replace('"', '""')
-        return tuple(str(row[1]) for row in self._plain(f'PRAGMA table_info("{quoted}")'))
 
     def _plain(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a question about the schema."""
@@ -113,7 +91,7 @@ class SqliteFile:
         """
         unknown = [name for name in names if name not in self._bounds]
         if unknown:
-            ends = [end for name in unknown for end in _ends(self.tables[name])]
+            ends = [end for name in unknown for end in extremes(self.tables[name])]
             try:
                 found = self.rows(sa.select(*ends))[0]
             except ReportError:
@@ -123,7 +101,10 @@ class SqliteFile:
                     self.row_bounds(name)
             for name, low, high in zip(unknown, found[::2], found[1::2], strict=False):
                 self._bounds.setdefault(name, None if low is None else (int(low), int(high)))
-        return self._bounds[names[0]]
+        bounds = self._bounds[names[0]]
+        if bounds is not None and bounds[0] > bounds[1]:  # a tree whose pages are not in order
+            raise damaged(self.path)
+        return bounds
 
     def arrays(self, query: Query, split: sa.TableClause | None = None) -> dict[str, ColumnData]:
         """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
@@ -132,22 +113,24 @@ class SqliteFile:
         of the table. Raises NotIntegersError where a column of integers holds anything else, or
         NULL: the query says what stands for NULL.
         """
-        queries, most_rows = self._split(query, split)
+        queries, sizes = self._split(query, split)
         selected = list(query.selected_columns)
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
-        columns = Columns([column.name for column in selected], texts, most_rows)
+        columns = Columns([column.name for column in selected], texts, sizes)
 
         stop = threading.Event()
 
         def read(part: int) -> None:
             with batches(self._uri("immutable=1"), compile_sql(queries[part])) as found:
-                columns.fill(part, self._bounded(found, stop))
+                # what is beyond its part would overwrite the next one
+                most_rows = self._most_rows if len(queries) == 1 else sizes[part]
+                columns.fill(part, self._bounded(found, stop, most_rows))
 
         with self._errors():
             try:
                 in_threads(read, len(queries), self._seconds)
             except TimeoutError:
-                raise _too_much(self.path, f"took longer than {self._seconds:,.0f} s") from None
+                raise too_much(self.path, f"took longer than {self._seconds:,.0f} s") from None
             except OSError as error:
                 if _MISMATCH in str(error):
                     raise NotIntegersError from None
@@ -156,18 +139,20 @@ class SqliteFile:
                 stop.set()
         return columns.result()
 
-    def _bounded(self, found: Iterable[Any], stop: threading.Event) -> Iterator[Any]:
+    def _bounded(
+        self, found: Iterable[Any], stop: threading.Event, most_rows: int
+    ) -> Iterator[Any]:
         """The batches of a query until somebody stops, or there are too many rows."""
         end, rows = time.monotonic() + self._seconds, 0
         for batch in found:
             rows += batch.num_rows
             if stop.is_set():
                 return
-            if rows > self._most_rows:
-                problem = f"is damaged: a query gave more than {self._most_rows:,} rows"
+            if rows > most_rows:
+                problem = f"is damaged: a query gave more than {most_rows:,} rows"
                 raise ReportError(self.path, problem, f"{ROWS} allows more.")
             if time.monotonic() > end:
-                raise _too_much(self.path, f"took longer than {self._seconds:,.0f} s")
+                raise too_much(self.path, f"took longer than {self._seconds:,.0f} s")
             yield batch
 
     def _split(self, query: Query, table: sa.TableClause | None) -> tuple[list[Query], list[int]]:
@@ -255,71 +240,15 @@ class SqliteFile:
             if "interrupted" in str(error):
                 if not self._watch.exceeded:
                     raise self._watch.was_interrupted from None
-                raise _too_much(self.path, self._watch.exceeded) from None
-            raise _explained(self.path, error) from error
+                raise too_much(self.path, self._watch.exceeded) from None
+            raise explained(self.path, error) from error
         except UnicodeDecodeError as error:
             # what SQLite says of a damaged schema quotes it
-            raise _damaged(self.path) from error
+            raise damaged(self.path) from error
         except OSError as error:
             if error.errno is None:  # of the driver, which says what SQLite says
-                raise _explained(self.path, error) from error
+                raise explained(self.path, error) from error
             raise ReportError(self.path, error.strerror or str(error)) from error
-
-
-class _Tables(Mapping[str, sa.TableClause]):
-    """Tables by name, with their columns; a view is probed when it is first asked for."""
-
-    def __init__(
-        self, file: SqliteFile, columns: Mapping[str, Sequence[str]], views: Mapping[str, bool]
-    ) -> None:
-        self._file = file
-        self._columns = columns
-        self._names = dict.fromkeys([*columns, *views])
-        self._refused = {name for name, is_simple in views.items() if not is_simple}
-        self._known: dict[str, sa.TableClause] = {}
-
-    def __getitem__(self, name: str) -> sa.TableClause:
-        if name not in self._names:
-            raise KeyError(name)
-        if name in self._refused:
-            problem = f"has a view or a virtual table in place of the table {name}"
-            advice = "make it a table (CREATE TABLE ... AS SELECT ...), or export the report again."
-            raise ReportError(self._file.path, problem, advice)
-        if name not in self._known:
-            names = self._columns.get(name) or self._file.columns_of(name)
-            columns: list[sa.ColumnClause[Any]] = [sa.column(column) for column in names]
-            self._known[name] = sa.table(name, *columns)
-        return self._known[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._names
-
-
-def _ends(table: sa.TableClause) -> list[sa.ScalarSelect[int]]:
-    """The first and the last row number of a table, which its tree tells without a scan."""
-    rowid = row_number(table)
-    return [
-        sa.select(extreme(rowid)).select_from(table).scalar_subquery()
-        for extreme in (sa.func.min, sa.func.max)
-    ]
-
-
-def row_number(table: sa.TableClause) -> sa.ColumnElement[int]:
-    """The number of a row, by a name that is none of the table's columns."""
-    taken = {column.name.lower() for column in table.c}
-    free = next((name for name in ROW_NUMBERS if name not in taken), "no_row_number")
-    return sa.literal_column(free)
-
-
-def _is_simple(sql: str, tables: Mapping[str, object]) -> bool:
-    match = _SIMPLE_VIEW.fullmatch(sql.strip())
-    return match is not None and match[1] in tables and not _WORDS_OF_MORE.search(sql)
 
 
 def compile_sql(query: Query) -> str:
@@ -328,32 +257,6 @@ def compile_sql(query: Query) -> str:
         dialect=sqlite_dialect.dialect(), compile_kwargs={"literal_binds": True}
     )
     return str(compiled)
-
-
-def _too_much(path: Path, exceeded: str) -> ReportError:
-    problem = f"is damaged or very slow to read: a query {exceeded}"
-    advice = "copy it to a fast local disk, or set NSIGHTPY_QUERY_SECONDS to allow more."
-    return ReportError(path, problem, advice)
-
-
-def _explained(path: Path, error: Exception) -> ReportError:
-    text = str(getattr(error, "orig", None) or error)
-    if "locked" in text or "busy" in text:
-        return ReportError(
-            path,
-            "is locked by another program",
-            "wait until nsys has finished writing it, or copy the file and read the copy.",
-        )
-    if "malformed" in text or "not a database" in text or "encrypted" in text:
-        return _damaged(path)
-    if "unable to open" in text:
-        return ReportError(path, "cannot be opened", "check that it exists and may be read.")
-    first_line = text.splitlines()[0] if text else type(error).__name__
-    return ReportError(path, f"SQLite says: {first_line}")
-
-
-def _damaged(path: Path) -> ReportError:
-    return ReportError(path, "is damaged (SQLite cannot read it)", "copy or export it again.")
 
 
 def _text(raw: bytes | str) -> str:

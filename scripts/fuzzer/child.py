@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import importlib
 import os
@@ -107,6 +108,12 @@ def _end_group(pid: int) -> None:
         return
 
 
+def _stay_nice() -> None:
+    """A session of its own is as nice as its process (Linux: autogroups would forget that)."""
+    with contextlib.suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(os.nice(0)))
+
+
 def _become(
     words: list[str], place: Place, around: Around, said: tuple[Path, Path], *, new: bool
 ) -> None:
@@ -115,6 +122,7 @@ def _become(
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
         os.setsid()
+        _stay_nice()
         os.chdir(place.folder)
         for number, path in zip((1, 2), said, strict=True):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)

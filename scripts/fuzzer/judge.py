@@ -97,16 +97,24 @@ def _texts(ran: Ran, output: str, data: bytes, form: str, *, reads: bool) -> Ite
     if is_page and SCRIPT in texts[-1]:
         yield "markup: a script of a report is in the page"
     if form == "csv" and ran.code == 0 and reads:
-        for row in csv.reader(io.StringIO(texts[-1] if output else ran.out)):
-            for cell in row:
-                if cell[:1] in ("=", "@") or (cell[:1] in ("+", "-") and not _is_number(cell)):
-                    yield f"formula: {cell[:40]!r}"
-                    return
+        yield from _cells(texts[-1] if output else ran.out)
     if form == "json" and ran.code == 0 and not shown and reads:
         try:
             json.loads(texts[-1] if output else ran.out, parse_constant=_refuse)
         except (ValueError, RecursionError) as error:
             yield f"json: {str(error)[:60]}"
+
+
+def _cells(text: str) -> Iterator[str]:
+    try:
+        cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    except csv.Error as error:
+        yield f"csv: {error}"
+        return
+    for cell in cells:
+        if cell[:1] in ("=", "@") or (cell[:1] in ("+", "-") and not _is_number(cell)):
+            yield f"formula: {cell[:40]!r}"
+            return
 
 
 def _is_number(cell: str) -> bool:

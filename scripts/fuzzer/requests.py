@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import random
+
+import click
 
 from nsightpy.command_table import COMMANDS as ALL
 
@@ -44,19 +47,57 @@ OPTIONS: dict[str, tuple[str, ...]] = {
     "--iteration": ("steady", "0", "2-5", "-1", "9" * 30, "0-99999999999"),
     "--communication": ("nccl", "(a+)+$", "("),
 }
-
-
-MORE: dict[str, tuple[tuple[str, ...], ...]] = {
-    "kernels": (("--by", "rank,device,process,stream,grid"), ("--by", "stream")),
-    "trace": (
-        *(("--api",), ("--nvtx-ranges",), ("--launches",), ("--top", "5")),
-        ("-r", "nvtx_pushpop_trace"),
+# What commands ask beside these, by the words that several of them know.
+SPLITS = (
+    "rank,device,process,stream,grid",
+    "stream",
+    "shape,thread,rank,module",
+    "node",
+    "pair",
+    "variant",
+)
+WORDS: dict[str, tuple[str, ...]] = {
+    "--by": (*SPLITS, "rank,rank", "x"),
+    "--report": (
+        "nvtx_pushpop_trace",
+        "cuda_gpu_sum",
+        "nvtx_sum",
+        "cuda_kern_exec_sum",
+        "osrt_sum",
+        "um_total_sum",
+        "x",
     ),
-    "collectives": (("--by", "pair"), ("--by", "node")),
-    "select": (("--script", "slurm"), ("--coverage", "1"), ("--outlier",), ("--lines",)),
-    "operators": (("--by", "shape,thread,rank,module"), ("--by", "module")),
-    "roofline": (("--by", "variant"), ("--clock", "max"), ("--clock", "9" * 30)),
+    "--of": ("*", "step", "nccl", "(", "\x1b[31m"),
+    "--clock": ("max", "9" * 30, "nan"),
+    "--gate": ("5%", "-1", "1e9%", "nan%"),
+    "--ncu-output": ("a%q", "$(id)", "\n"),
+    "--rank-variable": ("RANK", "1x", "$(id)"),
 }
+ANY = ("1", "0", "-1", "9" * 30, "nan", "0.5", "x", "*", "(", "é\u202e", "/nonexistent", "a" * 5000)
+# They run or write something, or are asked in ways of their own.
+NOT_ASKED = (
+    *("--run", "--dask", "--launcher", "--save-baseline", "--baseline", "--ncu", "--ceilings"),
+    *("--help", "--output", "--force", "--format", "--verbose", "--quiet", "--no-cache"),
+)
+
+
+def own_options(command: str, rng: random.Random) -> list[str]:
+    """Some of a command's own options, as its command line declares them: none is missed."""
+    declared = importlib.import_module(ALL[command].cli_module).command.params
+    words: list[str] = []
+    for option in declared:
+        name = max(option.opts, key=len)
+        if not isinstance(option, click.Option) or name in (*NOT_ASKED, *OPTIONS):
+            continue
+        if not option.required and rng.random() > 0.15:
+            continue
+        if option.is_flag:
+            words.append(name)
+        elif isinstance(option.type, click.Choice):
+            words += [name, rng.choice([*map(str, option.type.choices), "x"])]
+        else:
+            words.append(f"{name}={rng.choice(WORDS.get(name, ANY))}")
+    return words
 
 
 def request(kind: str, rng: random.Random, ceilings: str = "") -> tuple[list[str], str]:
@@ -69,8 +110,7 @@ def request(kind: str, rng: random.Random, ceilings: str = "") -> tuple[list[str
     elif command not in ALWAYS_FILES and rng.random() < 0.5:
         words += ["--format", rng.choice(("csv", "json", "markdown", "parquet"))]
         suffix = ".out" if words[-1] == "parquet" or rng.random() < 0.2 else ""
-    if command in MORE and rng.random() < 0.3:
-        words += rng.choice(MORE[command])
+    words += own_options(command, rng)
     if command == "roofline" and ceilings:
         words += ["--ceilings", ceilings]
     for _ in range(rng.choice((0, 0, 0, 1, 2))):

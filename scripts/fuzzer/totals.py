@@ -101,7 +101,7 @@ def _of_trace(path: Path) -> tuple[int, int] | None:
         category = event.get("cat")
         if not isinstance(category, str) or category.lower() not in CATEGORIES:
             continue
-        if event.get("ph") not in ("X", "i", "I", None):
+        if isinstance(phase := event.get("ph"), str) and phase not in ("X", "i", "I"):
             continue
         start, duration = _microseconds(event.get("ts")), _microseconds(event.get("dur"))
         if start is None or duration is None or duration < 0:

@@ -20,7 +20,7 @@ from nsightpy.readers.nsys.identity import rank_in_name
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.reports.nsys import NsysReport
 from tests.support.full_export import changed, full
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ROOT, ask, refused
 
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 SAMPLES = ROOT / "sample_reports" / "training_4rank"
@@ -70,6 +70,7 @@ def test_a_query_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     file = SqliteFile(full(tmp_path / "full.sqlite").write())
     with pytest.raises(ReportError, match="took longer than"):
         file._plain(ENDLESS.replace("1 AS start", "max(i)"))
+    monkeypatch.delenv("NSIGHTPY_QUERY_SECONDS")
     answer = ask("kernels", file.path)
     assert answer.code == 0
 
@@ -229,3 +230,25 @@ def test_ranges_without_their_kind_are_said_to_be_unknown(tmp_path: Path) -> Non
     report = NsysReport(path)
     assert report.nvtx_ranges.empty
     assert any("has no column eventType" in note for note in report.notes)
+
+
+def test_pages_that_are_not_in_order_are_damage(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    for at in range(3_000):
+        export.kernel(at, at + 1, "k")
+    path = export.write()
+    with closing(sqlite3.connect(path)) as connection:
+        (root,) = connection.execute(
+            "SELECT rootpage FROM sqlite_master WHERE name = ?", (KERNEL,)
+        ).fetchone()
+        (page,) = connection.execute("PRAGMA page_size").fetchone()
+    data = bytearray(path.read_bytes())
+    # https://www.sqlite.org/fileformat2.html#b_tree_pages: the last child, and that of a cell
+    header = (root - 1) * page
+    assert data[header] == 5
+    cell = header + int.from_bytes(data[header + 12 : header + 14], "big")
+    last, first = bytes(data[header + 8 : header + 12]), bytes(data[cell : cell + 4])
+    data[header + 8 : header + 12], data[cell : cell + 4] = first, last
+    path.write_bytes(data)
+    for command in ("kernels", "gaps", "breakdown", "trace"):
+        assert "is damaged" in refused(command, path)

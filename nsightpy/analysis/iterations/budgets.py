@@ -108,6 +108,8 @@ def slow_iterations(
     if len(steady) < 3:
         return []
     median = float(np.median(duration))
+    if not median:  # most begin and end at once: none is so many times as long
+        return []
     deviation = 1.4826 * float(np.median(np.abs(duration - median)))
     limit = median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)
     slow = steady[duration > limit]

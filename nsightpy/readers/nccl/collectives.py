@@ -41,7 +41,8 @@ from nsightpy.readers.nsys.columns import (
     thread_of,
 )
 from nsightpy.readers.nsys.events import KERNEL, PLACE, RUNTIME
-from nsightpy.readers.nsys.tables import NsysExport, countable_columns
+from nsightpy.readers.nsys.table_frames import countable_columns
+from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite import Query
 
 LAUNCH_CLASSES = (0, 1)

@@ -18,7 +18,8 @@ from nsightpy.readers.nsys.columns import (
     product,
     thread_of,
 )
-from nsightpy.readers.nsys.tables import NsysExport, Source, read
+from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.tables import NsysExport
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
 GRAPH_TRACE = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE"

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import SPAN, column, process_of, thread_of
-from nsightpy.readers.nsys.tables import NsysExport, Source, read
+from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.tables import NsysExport
 
 _COLUMNS = {
     **SPAN,

@@ -16,7 +16,8 @@ from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import SPAN, Expression, column, process_of, thread_of
 from nsightpy.readers.nsys.events import plain_calls
-from nsightpy.readers.nsys.tables import NsysExport, Source, read
+from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.tables import NsysExport
 
 OSRT = "OSRT_API"
 _OPENMP = (

@@ -12,7 +12,8 @@ from nsightpy.readers.host_calls import LAUNCHING
 from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import NO_END, SPAN, column, process_of, stored
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
-from nsightpy.readers.nsys.tables import NsysExport, countable_columns
+from nsightpy.readers.nsys.table_frames import countable_columns
+from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite import Query
 
 LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")

@@ -10,7 +10,8 @@ from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.readers.nsys.columns import coded, column, text
 from nsightpy.readers.nsys.events import MEMORY_KINDS, PLACE
-from nsightpy.readers.nsys.tables import NsysExport, Source, read
+from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.tables import NsysExport
 
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 _OPERATIONS = ("allocate", "free")

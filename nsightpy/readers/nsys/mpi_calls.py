@@ -24,8 +24,9 @@ from nsightpy.readers.nsys.columns import (
     thread_of,
 )
 from nsightpy.readers.nsys.nvtx import domain_names
+from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.table_names import MPI_TABLES
-from nsightpy.readers.nsys.tables import NsysExport, Source, read
+from nsightpy.readers.nsys.tables import NsysExport
 
 MPI_DOMAIN = "MPI"
 # What is read of NVTX ranges where they stand for MPI calls.

@@ -19,7 +19,9 @@ from nsightpy.readers.nsys.columns import (
     stored,
     text,
 )
-from nsightpy.readers.nsys.tables import NsysExport, stored_columns
+from nsightpy.readers.nsys.constant_columns import constant_columns
+from nsightpy.readers.nsys.table_frames import stored_columns
+from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite import Query
 
 NVTX = "NVTX_EVENTS"
@@ -78,7 +80,7 @@ def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> F
     needed = {name: own for name, (own, used) in _SOURCES.items() if used & set(wanted)}
     texts = ["text"] if "name" in wanted else []
     asked = [] if export.is_small(NVTX) else [*needed.values(), *texts]
-    fixed = export.one_valued(table, asked, _is_range(table)) if asked else {}
+    fixed = constant_columns(export.file, table, asked, _is_range(table)) if asked else {}
     times = [name for name in SPAN if name in wanted]
     reads_text = bool(texts) and "text" in table.c and "text" not in fixed
     if not (

@@ -14,7 +14,8 @@ from nsightpy import frames
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.readers.nsys.columns import SPAN, column
 from nsightpy.readers.nsys.events import PLACE
-from nsightpy.readers.nsys.tables import NsysExport, Source, read
+from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.tables import NsysExport
 
 SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
 CUDA_EVENT = "CUPTI_ACTIVITY_KIND_CUDA_EVENT"

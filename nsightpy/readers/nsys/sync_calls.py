@@ -11,7 +11,8 @@ from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.readers.host_calls import ALLOCATING, SYNCHRONISING
 from nsightpy.readers.nsys.columns import NO_END, SPAN, column, process_of, stored, thread_of
 from nsightpy.readers.nsys.events import RUNTIME, without_version
-from nsightpy.readers.nsys.tables import NsysExport, countable_columns
+from nsightpy.readers.nsys.table_frames import countable_columns
+from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite import Query
 
 # Rows of other classes repeat a call to carry its backtrace.

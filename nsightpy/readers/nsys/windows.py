@@ -17,14 +17,9 @@ from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import column, stored, whole
 from nsightpy.readers.nsys.events import TABLES, plain_calls
-from nsightpy.readers.nsys.tables import (
-    NsysExport,
-    Source,
-    lacks_times,
-    selected_column,
-    with_labels,
-)
-from nsightpy.readers.sqlite import row_number
+from nsightpy.readers.nsys.table_frames import Source, lacks_times, selected_column, with_labels
+from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sqlite_tables import row_number
 
 # So many row numbers are one block, and so many rows about one window.
 BLOCK_ROWS = 1 << 16

@@ -1,0 +1,195 @@
+"""The frames of an export: how columns are made from a table, and read with what must be said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import sqlalchemy as sa
+
+from nsightpy.errors import ReportError
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, elementwise
+from nsightpy.readers.arrow import NotIntegersError
+from nsightpy.readers.limits import check_places
+from nsightpy.readers.nsys.columns import NO_END, Expression, column, stored
+from nsightpy.readers.nsys.constant_columns import differs
+from nsightpy.readers.nsys.countable import CHECKED, countable_rows
+from nsightpy.readers.nsys.strings import NAMELESS
+from nsightpy.readers.nsys.table_names import GPU_TABLES
+from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sqlite import Query
+
+_NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
+# What GPU work names, as notes call it, and the value of what a row does not name.
+_PLACES = {"pid": "process: they count as process 0", "device": "device", "stream": "stream"}
+UNKNOWN = -1
+_SHAPE = ("blocks", "threads", *(f"{s}_{axis}" for s in ("grid", "block") for axis in "xyz"))
+
+
+@dataclass(frozen=True)
+class Source:
+    """How the columns of a frame are made from one table.
+
+    `same`: one label for all its rows; `instead`: columns of names that do as well where one is
+    missing; `essential`: columns that no question is answered without, if it asks for them.
+    """
+
+    table: str
+    numbers: Mapping[str, Expression]
+    names: Mapping[str, str] = field(default_factory=dict)
+    codes: Mapping[str, tuple[str, Callable[[Ints], Labels]]] = field(default_factory=dict)
+    same: Mapping[str, str] = field(default_factory=dict)
+    instead: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    essential: Sequence[str] = ()
+    where: Expression | None = None
+
+
+def read(
+    export: NsysExport, schema: Schema, source: Source, columns: Sequence[str] | None
+) -> Frame:
+    """The wanted columns of one table's frame, in the table's order."""
+    wanted = tuple(columns or schema.names)
+    if not export.has(source.table):
+        return Frame.empty(schema, wanted)
+    table = export.file.tables[source.table]
+    if lacks_times(export, source, table):
+        return Frame.empty(schema, wanted)
+    plain = source.where is None and not export.is_small(source.table)
+    guessed = export.guessed_steady(source.table) if plain else None
+    fixed = _fixed(export, source, wanted, guessed) if plain else {}
+    names = [name for name in wanted if name not in fixed and name not in source.same]
+    condition = None if source.where is None else source.where(table)
+    if fixed and guessed:
+        # the rows of one value are nearly always all: no scan of its own has to tell
+        condition = sa.not_(differs(table, guessed))
+
+    def query(*, careful: bool) -> Query:
+        selected = [
+            selected_column(export, schema, source, name, careful=careful) for name in names
+        ]
+        made = sa.select(*(selected or [_NOTHING])).select_from(table)
+        return made if condition is None else made.where(condition)
+
+    raw = stored_columns(export, table, query)
+    rows = len(next(iter(raw.values())))
+    if fixed and guessed and not export.confirm(source.table, guessed, rows):
+        export.steady(source.table)
+        return read(export, schema, source, columns)
+    raw |= {name: constant(value, rows) for name, value in fixed.items()}
+    named = with_labels(export, source, raw)
+    return export.countable(source.table, Frame({name: named[name] for name in wanted}))
+
+
+def with_labels(
+    export: NsysExport, source: Source, raw: Mapping[str, ColumnData]
+) -> dict[str, ColumnData]:
+    """The columns of a table as its frame has them: ids named, the constant ones added."""
+    made = dict(raw)
+    if source.table in GPU_TABLES:
+        made |= _unplaced(export, source, made)
+    found = Frame(made)
+    made |= {name: Labels.constant(label, found.rows) for name, label in source.same.items()}
+    if source.table in GPU_TABLES:
+        check_places(export.file.path, found)
+    for name in raw:
+        if name in source.names:
+            made[name] = export.strings.labels(found.ints(name))
+        elif name in source.codes:
+            made[name] = source.codes[name][1](found.ints(name))
+    return made
+
+
+def selected_column(
+    export: NsysExport, schema: Schema, source: Source, name: str, *, careful: bool
+) -> sa.ColumnElement[Any]:
+    """A column of a frame as its table has it. Raises ReportError for one that must be there."""
+    table = export.file.tables[source.table]
+    if name in source.numbers:
+        expression = source.numbers[name]
+    else:
+        kept = source.names.get(name) or source.codes[name][0]
+        others = source.instead.get(name, ())
+        expression = column(next((one for one in (kept, *others) if one in table.c), kept))
+    if name in source.essential and expression(table) is None:
+        problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
+        raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
+    absent = schema[name].missing
+    null = absent if isinstance(absent, int) else 0
+    if name in source.numbers:
+        if name in CHECKED and expression(table) is not None:
+            null = NO_END
+        elif name in _PLACES and source.table in GPU_TABLES:
+            null = UNKNOWN
+    elif name == "name":
+        null = NAMELESS
+    return stored(table, name, expression, null, careful=careful)
+
+
+def _unplaced(
+    export: NsysExport, source: Source, raw: Mapping[str, ColumnData]
+) -> dict[str, ColumnData]:
+    """A note on GPU work that names no process, device or stream; process 0 stands for none."""
+    for name, words in _PLACES.items():
+        values = raw.get(name)
+        if values is None or isinstance(values, Labels) or name not in source.numbers:
+            continue
+        if count := int(np.count_nonzero(values == UNKNOWN)):
+            export.notes[f"{count:,} rows of {source.table} name no {words}."] = None
+    shapes = [raw[name] for name in _SHAPE if name in raw]
+    if lost := sum(int(np.count_nonzero(values == 0)) for values in shapes):
+        note = f"{lost:,} sizes of grids and blocks are missing in {source.table}: they are 0."
+        export.notes[note] = None
+    if "pid" not in raw:
+        return {}
+    return {"pid": elementwise(lambda own: np.maximum(own, 0), Frame(raw).ints("pid"))}
+
+
+def _fixed(
+    export: NsysExport, source: Source, wanted: Sequence[str], guessed: Mapping[str, int] | None
+) -> dict[str, int]:
+    """The wanted columns that hold one value, surely or as guessed, where at least one varies."""
+    read_as = {"pid": "globalPid", "device": "deviceId", "context": "contextId"}
+    asked = [name for name in wanted if name in read_as and name in source.numbers]
+    if not asked or len(asked) == len(wanted):
+        return {}
+    steady = export.steady(source.table) if guessed is None else guessed
+    found = {name: steady[read_as[name]] for name in asked if read_as[name] in steady}
+    return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in found.items()}
+
+
+def stored_columns(
+    export: NsysExport, table: sa.TableClause, query: Callable[..., Query]
+) -> dict[str, ColumnData]:
+    """What query(careful=False) gives; query(careful=True) where a table has not only integers."""
+    if table.name not in export.careful:
+        try:
+            return export.file.arrays(query(careful=False), split=table)
+        except NotIntegersError:
+            export.careful.add(table.name)
+    return export.file.arrays(query(careful=True), split=table)
+
+
+def countable_columns(
+    export: NsysExport, table: sa.TableClause, query: Callable[..., Query]
+) -> Frame:
+    """The same as a frame, without the rows that cannot be counted; NO_END stands for no time."""
+    found = Frame(stored_columns(export, table, query))
+    kept, _ = countable_rows(found)
+    return found if kept.all() else found.take(kept)
+
+
+def lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:
+    """Whether a table's rows cannot be placed in time: said in a note, of kernels an error."""
+    times = [name for name in ("start_ns", "end_ns") if name in source.numbers]
+    if all(source.numbers[name](table) is not None for name in times):
+        return False
+    if not export.holds_rows(source.table):
+        return True
+    lost = "start" if source.numbers["start_ns"](table) is None else "end"
+    problem = f"its table {source.table} has no column {lost}"
+    if source.table.endswith("_KIND_KERNEL"):
+        raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
+    export.notes[f"{problem} and is left out."] = None
+    return True
