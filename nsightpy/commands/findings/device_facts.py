@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -13,23 +13,19 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.copy_use import copy_uses
 from nsightpy.analysis.findings.facts import (
     DeviceFacts,
-    IdleFacts,
-    Place,
-    Repetition,
 )
 from nsightpy.analysis.findings.kernel_use import Gpu, kernel_use, short_cost_ns
 from nsightpy.analysis.idle.host_activity import (
     HostEvents,
-    most_in,
     most_sampled,
 )
-from nsightpy.analysis.idle.host_calls import ALLOCATION, MODULE, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, HOST_GAP_NS, QUEUED, IdleGaps
-from nsightpy.analysis.intervals import Spans, spans_of, union
+from nsightpy.analysis.idle.idle_gaps import IdleGaps
+from nsightpy.analysis.intervals import Spans, spans_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.commands.findings.host_facts import longest_gap, with_host
+from nsightpy.commands.findings.host_facts import OUTSIDE, idle_facts
 from nsightpy.commands.findings.rank_facts import RankEvidence
+from nsightpy.commands.findings.repetition_facts import repetition_of
 from nsightpy.frames import API_CALLS, Frame
 from nsightpy.query.device_gaps import (
     HOST_COLUMNS,
@@ -45,11 +41,8 @@ from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_par
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
-from nsightpy.units import format_time
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
-# The causes that time outside of CUDA counts for.
-_OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
 SHARED = (
     "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
     "another."
@@ -209,7 +202,7 @@ def _devices(source: _Source, rows: Sequence[RankedBudget]) -> dict[tuple[int, i
         if (place := (row.pid, row.device)) in source.gaps
     ]
     lost = any(causes["host-gap"] >= least for causes, least in known)
-    if not lost and any(sum(causes[one] for one in _OUTSIDE) >= least for causes, least in known):
+    if not lost and any(sum(causes[one] for one in OUTSIDE) >= least for causes, least in known):
         # shorter stretches matter where they are spent in MPI
         lost = source.report.frame("mpi_calls", HOST_COLUMNS).rows > 0
     events = host_events(source.report, source.ranges) if lost else {}
@@ -224,9 +217,13 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
     mine = kernels if rows is None else kernels.take(rows)
     mask = communicates if rows is None else communicates[rows]
     gaps = source.gaps.get(place)
+    operations, graphs = (
+        frame.at(pid=place[0], device=place[1])
+        for frame in (source.work.operations, source.work.graphs)
+    )
     # the union of kernels that nothing can be copied beside
-    graphs = source.work.graphs.at(pid=place[0], device=place[1])
     kernel_time = spans_of(mine) | spans_of(graphs)
+    calls = source.waiting.at(pid=place[0])
     short = 0
     if gaps is not None:
         # rows of the gaps are those of all kernels
@@ -239,14 +236,31 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
         row.device,
         row.budget,
         gpu=gpu,
-        idle=None if gaps is None else _idle_facts(source, place, gaps, window, events),
+        idle=None if gaps is None else idle_facts(gaps, calls, window, events),
         kernels=kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else None,
         short_cost_ns=short,
         in_graphs=_in_graphs(source, rows),
-        copies=copy_uses(
-            source.work.operations.at(pid=place[0], device=place[1]), kernel_time, window
+        copies=copy_uses(operations, kernel_time, window),
+        repetition=repetition_of(
+            (mine, operations, graphs),
+            _first_call(source, place[0]),
+            calls,
+            source.steady.get(place),
+            window,
         ),
-        repetition=_repetition(source, place, window),
+    )
+
+
+def _first_call(source: _Source, pid: int) -> int | None:
+    """When a process first called the API, as far as calls are known."""
+    launching = [] if source.followed is None else [source.followed.calls]
+    return min(
+        (
+            int(calls.ints("start_ns")[mine].min())
+            for calls in (*launching, source.waiting)
+            if (mine := calls.ints("pid") == pid).any()
+        ),
+        default=None,
     )
 
 
@@ -261,99 +275,6 @@ def _in_graphs(source: _Source, rows: NDArray[np.int64] | None) -> bool:
     return 2 * int(np.count_nonzero(shared)) > len(launch)
 
 
-def _idle_facts(
-    source: _Source,
-    place: tuple[int, int],
-    gaps: IdleGaps,
-    window: Spans,
-    events: HostEvents | None,
-) -> IdleFacts:
-    causes = dict(gaps.totals)
-    worst = {}
-    for number, cause in enumerate(CAUSES):
-        if len(gaps) and gaps.causes[:, number].any():
-            row = int(np.argmax(gaps.causes[:, number]))
-            worst[cause] = Place(int(gaps.opened[row]), int(gaps.length[row]))
-    facts = IdleFacts(
-        causes,
-        worst,
-        run_ahead_lost_ns=gaps.run_ahead_lost_ns,
-        overdue_ns=int(gaps.causes[gaps.length >= HOST_GAP_NS, QUEUED].sum()),
-        beside=_beside(gaps),
-        drained=int(np.count_nonzero(gaps.drained)),
-        longest=longest_gap(gaps, window, events),
-        calls=_calls(source, place, gaps),
-        blocked_by=_blocked_by(source, place, gaps),
-    )
-    if events is None or not any(causes[cause] for cause in _OUTSIDE):
-        return facts
-    return with_host(facts, gaps, window, events)
-
-
-def _beside(gaps: IdleGaps) -> bool:
-    """Whether most of the host gaps' time lies in intervals that are mostly something else."""
-    lost = gaps.causes[:, HOST_GAP]
-    mostly = len(gaps) > 0 and lost[gaps.causes.argmax(axis=1) != HOST_GAP].sum() > lost.sum() / 2
-    return bool(mostly)
-
-
-def _calls(source: _Source, place: tuple[int, int], gaps: IdleGaps) -> dict[str, str]:
-    """The function that most of the time of a cause was spent in, where one stands out."""
-    found = {}
-    calls = source.waiting.at(pid=place[0])
-    allocates = kinds_of_calls(calls.labels("name")) == ALLOCATION
-    for cause in ("sync-drain", "allocation", "first-launch"):
-        rows = gaps.causes[:, CAUSES.index(cause)] > 0
-        time = union(gaps.opened[rows], gaps.closed[rows])
-        name, share = most_in(time, calls.take(allocates == (cause == "allocation")))
-        if share > 0:
-            found[cause] = name
-    return found
-
-
-def _blocked_by(source: _Source, place: tuple[int, int], gaps: IdleGaps) -> str:
-    """The blocking call in which most of the host gaps opened; empty where most did not."""
-    lost = gaps.causes[:, HOST_GAP]
-    drained = gaps.drained & (lost > 0)
-    if 2 * lost[drained].sum() <= lost.sum():
-        return ""
-    calls = source.waiting.at(pid=place[0])
-    opened = gaps.opened[drained]
-    return most_in(union(opened - 1, opened), calls)[0]
-
-
-def _repetition(source: _Source, place: tuple[int, int], window: Spans) -> Repetition:
-    frames = [frame.at(pid=place[0], device=place[1]) for frame in source.work]
-    starts = [int(f.ints("start_ns").min()) for f in frames if f.rows]
-    ends = [int(f.ints("end_ns").max()) for f in frames if f.rows]
-    if not starts:
-        return Repetition()
-    first, last = min(starts), max(ends)
-    called = [
-        int(calls.ints("start_ns")[mine].min())
-        for calls in (source.followed.calls if source.followed else None, source.waiting)
-        if calls is not None and (mine := calls.ints("pid") == place[0]).any()
-    ]
-    lead = max(first - min(called), 0) if called else 0
-    steady = source.steady.get(place)
-    if steady is None:
-        loading, call = _loading(source.waiting.at(pid=place[0]), first)
-        return Repetition(
-            lead_ns=lead, loading_ns=loading, loading_call=call, whole_ns=last - first
-        )
-    return Repetition(
-        steady.count, outside=_outside(frames, window), lead_ns=lead, whole_ns=last - first
-    )
-
-
-def _loading(calls: Frame, before: int) -> tuple[int, str]:
-    """How long before a moment code was first loaded or the context made, and by which call."""
-    loads = calls.take(kinds_of_calls(calls.labels("name")) == MODULE).ordered()
-    if not loads.rows or loads.ints("start_ns")[0] >= before:
-        return 0, ""
-    return before - int(loads.ints("start_ns")[0]), loads.labels("name")[0]
-
-
 def _sampled(report: SystemReport) -> str:
     """The functions in which a report's CPU samples were taken most often."""
     samples = short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))
@@ -361,26 +282,6 @@ def _sampled(report: SystemReport) -> str:
         return ""
     at = samples.ints("time_ns")
     return most_sampled(Spans.of(int(at.min()), int(at.max()) + 1), samples)
-
-
-def _outside(frames: Sequence[Frame], window: Spans) -> str:
-    """What a device did before its steady state, for people; empty where that is little."""
-    if not len(window):
-        return ""
-    before = int(window.starts[0])
-
-    def time(frame: Frame, keep: Callable[[Frame], NDArray[np.bool_]]) -> int:
-        early = (frame.ints("start_ns") < before) & keep(frame)
-        return union(frame.ints("start_ns")[early], frame.ints("end_ns")[early]).total
-
-    kernels = time(frames[0], lambda frame: np.ones(frame.rows, dtype=np.bool_))
-    copies = time(frames[1], lambda frame: np.ones(frame.rows, dtype=np.bool_))
-    parts = [
-        f"{format_time(length)} of {what}"
-        for length, what in ((copies, "one-off copies"), (kernels, "kernels"))
-        if length > LEAST_SHARE * window.total
-    ]
-    return f"before it: {' and '.join(parts)}" if parts else ""
 
 
 def _rows_of_place(frame: Frame, place: tuple[int, int]) -> NDArray[np.int64] | None:

@@ -8,12 +8,71 @@ import numpy as np
 
 from nsightpy.analysis.findings.facts import IdleFacts, LongestGap, Place
 from nsightpy.analysis.idle.gap_activity import activity, outside_in
-from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described
-from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, IdleGaps
+from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described, most_in
+from nsightpy.analysis.idle.host_calls import ALLOCATION, kinds_of_calls
+from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, HOST_GAP_NS, QUEUED, IdleGaps
 from nsightpy.analysis.intervals import Spans, overlap_total, union
+from nsightpy.frames import Frame
+
+# The causes that time outside of CUDA counts for.
+OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
 
 
-def with_host(facts: IdleFacts, gaps: IdleGaps, window: Spans, events: HostEvents) -> IdleFacts:
+def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents | None) -> IdleFacts:
+    """Why a device was idle; `calls` are the blocking and long calls of its process."""
+    causes = dict(gaps.totals)
+    worst = {}
+    for number, cause in enumerate(CAUSES):
+        if len(gaps) and gaps.causes[:, number].any():
+            row = int(np.argmax(gaps.causes[:, number]))
+            worst[cause] = Place(int(gaps.opened[row]), int(gaps.length[row]))
+    facts = IdleFacts(
+        causes,
+        worst,
+        run_ahead_lost_ns=gaps.run_ahead_lost_ns,
+        overdue_ns=int(gaps.causes[gaps.length >= HOST_GAP_NS, QUEUED].sum()),
+        beside=_beside(gaps),
+        drained=int(np.count_nonzero(gaps.drained)),
+        longest=_longest_gap(gaps, window, events),
+        calls=_calls(gaps, calls),
+        blocked_by=_blocked_by(gaps, calls),
+    )
+    if events is None or not any(causes[cause] for cause in OUTSIDE):
+        return facts
+    return _with_host(facts, gaps, window, events)
+
+
+def _beside(gaps: IdleGaps) -> bool:
+    """Whether most of the host gaps' time lies in intervals that are mostly something else."""
+    lost = gaps.causes[:, HOST_GAP]
+    mostly = len(gaps) > 0 and lost[gaps.causes.argmax(axis=1) != HOST_GAP].sum() > lost.sum() / 2
+    return bool(mostly)
+
+
+def _calls(gaps: IdleGaps, calls: Frame) -> dict[str, str]:
+    """The function that most of the time of a cause was spent in, where one stands out."""
+    found = {}
+    allocates = kinds_of_calls(calls.labels("name")) == ALLOCATION
+    for cause in ("sync-drain", "allocation", "first-launch"):
+        rows = gaps.causes[:, CAUSES.index(cause)] > 0
+        time = union(gaps.opened[rows], gaps.closed[rows])
+        name, share = most_in(time, calls.take(allocates == (cause == "allocation")))
+        if share > 0:
+            found[cause] = name
+    return found
+
+
+def _blocked_by(gaps: IdleGaps, calls: Frame) -> str:
+    """The blocking call in which most of the host gaps opened; empty where most did not."""
+    lost = gaps.causes[:, HOST_GAP]
+    drained = gaps.drained & (lost > 0)
+    if 2 * lost[drained].sum() <= lost.sum():
+        return ""
+    opened = gaps.opened[drained]
+    return most_in(union(opened - 1, opened), calls)[0]
+
+
+def _with_host(facts: IdleFacts, gaps: IdleGaps, window: Spans, events: HostEvents) -> IdleFacts:
     """The facts with what the threads did in host gaps; MPI and compilation counted apart."""
     lost = gaps.causes[:, HOST_GAP] > 0
     causes = dict(facts.causes)
@@ -42,7 +101,7 @@ def with_host(facts: IdleFacts, gaps: IdleGaps, window: Spans, events: HostEvent
     )
 
 
-def longest_gap(gaps: IdleGaps, window: Spans, events: HostEvents | None) -> LongestGap | None:
+def _longest_gap(gaps: IdleGaps, window: Spans, events: HostEvents | None) -> LongestGap | None:
     """The longest idle interval, and what the host did in it; None without any."""
     if not len(gaps):
         return None

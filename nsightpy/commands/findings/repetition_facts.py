@@ -1,0 +1,67 @@
+"""What of a device's capture repeats, and what lies before it, as facts that checks can use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nsightpy.analysis.findings.facts import Repetition
+from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
+from nsightpy.analysis.intervals import Spans, spans_of
+from nsightpy.frames import Frame
+from nsightpy.query.steady_state import Steady
+from nsightpy.units import format_time
+
+# Smaller parts of a window are not told.
+LEAST_SHARE = 0.01
+
+
+def repetition_of(
+    frames: Sequence[Frame],
+    called: int | None,
+    calls: Frame,
+    steady: Steady | None,
+    window: Spans,
+) -> Repetition:
+    """What is known of a device's iterations, and of what came before them.
+
+    `frames` are its kernels, memory operations and graphs. `called` is when its process first
+    called the API, `calls` are those of its calls that block or take long.
+    """
+    starts = [int(f.ints("start_ns").min()) for f in frames if f.rows]
+    ends = [int(f.ints("end_ns").max()) for f in frames if f.rows]
+    if not starts:
+        return Repetition()
+    first, last = min(starts), max(ends)
+    lead = 0 if called is None else max(first - called, 0)
+    if steady is None:
+        loading, call = _loading(calls, first)
+        return Repetition(
+            lead_ns=lead, loading_ns=loading, loading_call=call, whole_ns=last - first
+        )
+    return Repetition(
+        steady.count, outside=_outside(frames, window), lead_ns=lead, whole_ns=last - first
+    )
+
+
+def _loading(calls: Frame, before: int) -> tuple[int, str]:
+    """How long before a moment code was first loaded or the context made, and by which call."""
+    loads = calls.take(kinds_of_calls(calls.labels("name")) == MODULE).ordered()
+    if not loads.rows or loads.ints("start_ns")[0] >= before:
+        return 0, ""
+    return before - int(loads.ints("start_ns")[0]), loads.labels("name")[0]
+
+
+def _outside(frames: Sequence[Frame], window: Spans) -> str:
+    """What a device did before its steady state, for people; empty where that is little."""
+    if not len(window):
+        return ""
+    before = int(window.starts[0])
+
+    early = [frame.take(frame.ints("start_ns") < before) for frame in frames[:2]]
+    kernels, copies = (spans_of(frame).total for frame in early)
+    parts = [
+        f"{format_time(length)} of {what}"
+        for length, what in ((copies, "one-off copies"), (kernels, "kernels"))
+        if length > LEAST_SHARE * window.total
+    ]
+    return f"before it: {' and '.join(parts)}" if parts else ""
