@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.worst import finding_of, percent_text, worst
 from nsightpy.results import Finding
 from nsightpy.units import format_time, significant
@@ -68,6 +68,10 @@ def exposed_communication(facts: Facts) -> list[Finding]:
             )
         return "communication ran alone for {time}, {share} of {place}"
 
+    def place(one: DeviceFacts) -> Place | None:
+        # waits in MPI are in stretches outside of CUDA
+        return one.exposed or (one.idle.worst.get("host-gap") if one.idle else None)
+
     return worst(
         facts,
         "exposed-communication",
@@ -76,6 +80,7 @@ def exposed_communication(facts: Facts) -> list[Finding]:
         text,
         "collectives" if facts.has_collectives else "breakdown",
         alone=False,
+        place=place,
     )
 
 
@@ -124,8 +129,9 @@ def unbalanced(facts: Facts) -> list[Finding]:
     one = devices[place]
     count = (one.iterations or 1) if counted else 1
     # devices that are busy with something else wait for nobody
+    longest = max(other.budget.window_ns for other in devices)
     free = max(
-        other.budget.idle_ns + other.budget.exposed_communication_ns
+        longest - other.budget.busy_ns + other.budget.exposed_communication_ns
         for other in devices
         if other is not one
     )
