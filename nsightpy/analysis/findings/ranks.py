@@ -11,6 +11,8 @@ from nsightpy.results import Finding
 from nsightpy.units import format_time, significant
 
 UNBALANCED = 1.25
+# Devices of one job may have different work to do: only much of it is a warning.
+LEAST_IMBALANCE = 0.10
 # Longer compute explains a straggler from this part of what it costs on.
 EXPLAINS = 0.3
 # Below this part of a window, exposed, slow communication costs nothing worth a word.
@@ -140,9 +142,9 @@ def unbalanced(facts: Facts) -> list[Finding]:
         f"{one.name} computes {format_time(work[place] * count)}, "
         f"{significant(work[place] / mean)} times the mean of {len(work)} devices"
     )
-    return [
-        finding_of("imbalance", "unbalanced devices", one, lost, text, facts.command("breakdown"))
-    ]
+    most = "warning" if lost >= LEAST_IMBALANCE * one.budget.window_ns else "info"
+    command = facts.command("breakdown")
+    return [finding_of("imbalance", "unbalanced devices", one, lost, text, command, most=most)]
 
 
 RANK_CHECKS = (straggler, exposed_communication, slow_communication, unbalanced)
