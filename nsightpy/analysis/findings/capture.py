@@ -131,7 +131,8 @@ def _startup(one: DeviceFacts) -> str:
             f"between {one.name}'s first and last operation{outside}"
         )
     late = 0 if one.kernels is None else one.kernels.first_tenth_ns
-    if late >= LATE_SHARE * window:
+    unknown = 0 if one.idle is None else one.idle.overdue_ns
+    if late >= LATE_SHARE * window and 2 * unknown < late:
         return (
             f"{format_time(late)}, {percent_text(late / window)} of {one.span}, pass before a "
             "tenth of its kernels' work is done, and nothing repeats afterwards"

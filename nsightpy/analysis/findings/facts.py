@@ -118,7 +118,8 @@ class DeviceFacts:
 
     Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks. `label`
     is what it is called where its rank says nothing. `in_graphs`: most kernels share their
-    launching call with another one, as those of graphs do.
+    launching call with another one, as those of graphs do. `exposed`: the longest time of
+    communication alone.
     """
 
     rank: int | None
@@ -130,6 +131,7 @@ class DeviceFacts:
     short_cost_ns: int = 0
     in_graphs: bool = False
     copies: CopyUses | None = None
+    exposed: Place | None = None
     repetition: Repetition = field(default_factory=Repetition)
     slow_collectives: SlowCollectives | None = None
     straggler: StragglerFact | None = None

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.worst import finding_of, percent_text, worst
 from nsightpy.results import Finding
 from nsightpy.units import format_time, significant
 
 UNBALANCED = 1.25
+# Devices of one job may have different work to do: only much of it is a warning.
+LEAST_IMBALANCE = 0.10
 # Longer compute explains a straggler from this part of what it costs on.
 EXPLAINS = 0.3
 # Below this part of a window, exposed, slow communication costs nothing worth a word.
@@ -68,6 +70,10 @@ def exposed_communication(facts: Facts) -> list[Finding]:
             )
         return "communication ran alone for {time}, {share} of {place}"
 
+    def place(one: DeviceFacts) -> Place | None:
+        # waits in MPI are in stretches outside of CUDA
+        return one.exposed or (one.idle.worst.get("host-gap") if one.idle else None)
+
     return worst(
         facts,
         "exposed-communication",
@@ -76,6 +82,7 @@ def exposed_communication(facts: Facts) -> list[Finding]:
         text,
         "collectives" if facts.has_collectives else "breakdown",
         alone=False,
+        place=place,
     )
 
 
@@ -124,8 +131,9 @@ def unbalanced(facts: Facts) -> list[Finding]:
     one = devices[place]
     count = (one.iterations or 1) if counted else 1
     # devices that are busy with something else wait for nobody
+    longest = max(other.budget.window_ns for other in devices)
     free = max(
-        other.budget.idle_ns + other.budget.exposed_communication_ns
+        longest - other.budget.busy_ns + other.budget.exposed_communication_ns
         for other in devices
         if other is not one
     )
@@ -134,9 +142,9 @@ def unbalanced(facts: Facts) -> list[Finding]:
         f"{one.name} computes {format_time(work[place] * count)}, "
         f"{significant(work[place] / mean)} times the mean of {len(work)} devices"
     )
-    return [
-        finding_of("imbalance", "unbalanced devices", one, lost, text, facts.command("breakdown"))
-    ]
+    most = "warning" if lost >= LEAST_IMBALANCE * one.budget.window_ns else "info"
+    command = facts.command("breakdown")
+    return [finding_of("imbalance", "unbalanced devices", one, lost, text, command, most=most)]
 
 
 RANK_CHECKS = (straggler, exposed_communication, slow_communication, unbalanced)

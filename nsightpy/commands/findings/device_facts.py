@@ -11,16 +11,14 @@ from numpy.typing import NDArray
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.copy_use import copy_uses
-from nsightpy.analysis.findings.facts import (
-    DeviceFacts,
-)
+from nsightpy.analysis.findings.facts import DeviceFacts, Place
 from nsightpy.analysis.findings.kernel_use import Gpu, kernel_use, short_cost_ns
 from nsightpy.analysis.idle.host_activity import (
     HostEvents,
     most_sampled,
 )
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
-from nsightpy.analysis.intervals import Spans, spans_of
+from nsightpy.analysis.intervals import Spans, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.host_facts import OUTSIDE, idle_facts
@@ -242,6 +240,7 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
         short_cost_ns=short,
         in_graphs=_in_graphs(source, rows),
         copies=copy_uses(operations, kernel_time, window),
+        exposed=_exposed(row, mine, mask, union_of([spans_of(operations), spans_of(graphs)])),
         repetition=repetition_of(
             (mine, operations, graphs),
             _first_call(source, place[0]),
@@ -250,6 +249,20 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
             window,
         ),
     )
+
+
+def _exposed(
+    row: RankedBudget, kernels: Frame, communicates: NDArray[np.bool_], others: Spans
+) -> Place | None:
+    """The longest time of communication with nothing beside it; None where there is little."""
+    budget = row.budget
+    if budget.exposed_communication_ns < LEAST_SHARE * budget.window_ns:
+        return None
+    alone = spans_of(kernels.take(communicates)) - spans_of(kernels.take(~communicates)) - others
+    alone = alone & budget.window
+    longest = int(np.argmax(alone.ends - alone.starts))
+    start = int(alone.starts[longest])
+    return Place(start, int(alone.ends[longest]) - start)
 
 
 def _first_call(source: _Source, pid: int) -> int | None:
