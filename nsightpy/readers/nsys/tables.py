@@ -276,9 +276,7 @@ def read(
         condition = sa.not_(_differs(table, guessed))
 
     def query(*, careful: bool) -> Query:
-        selected = [
-            selected_column(export, schema, source, name, careful=careful) for name in names
-        ]
+        selected = [selected_column(export, schema, source, n, careful=careful) for n in names]
         made = sa.select(*(selected or [_NOTHING])).select_from(table)
         return made if condition is None else made.where(condition)
 
@@ -299,16 +297,11 @@ def with_labels(
     made = dict(raw)
     if source.table in GPU_TABLES:
         made |= _unplaced(export, source, made)
+        check_places(export.file.path, Frame(made))
     found = Frame(made)
     made |= {name: Labels.constant(label, found.rows) for name, label in source.same.items()}
-    if source.table in GPU_TABLES:
-        check_places(export.file.path, found)
-    for name in raw:
-        if name in source.names:
-            made[name] = export.strings.labels(found.ints(name))
-        elif name in source.codes:
-            made[name] = source.codes[name][1](found.ints(name))
-    return made
+    made |= {n: export.strings.labels(found.ints(n)) for n in raw if n in source.names}
+    return made | {n: source.codes[n][1](found.ints(n)) for n in raw if n in source.codes}
 
 
 def selected_column(
