@@ -18,7 +18,7 @@ from nsightpy.analysis.intervals import Spans, intersection, spans_of, union, un
 from nsightpy.analysis.ranks.arrivals import arrivals_of
 from nsightpy.analysis.ranks.stages import Exchanges, Pipelines, by_unit, pipelines
 from nsightpy.analysis.time_budget import TimeBudget
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, Ints
 from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.rank_alignment import align_parts, group_text, once, rank_part
 from nsightpy.query.request import Common, Request
@@ -143,9 +143,15 @@ def _times(
             row.budget,
             intersection(exchanged - others, window).total,
             intersection((waits & exchanged) - others, window).total,
-            exchange.rows,
+            _begun_in(window, starts),
         )
     return found
+
+
+def _begun_in(window: Spans, starts: Ints) -> int:
+    """How many of these moments are in a window."""
+    counts = np.searchsorted(starts, window.ends) - np.searchsorted(starts, window.starts)
+    return int(counts.sum())
 
 
 def _others(kernels: Frame, exchange: Frame) -> Spans:

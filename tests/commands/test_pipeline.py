@@ -65,6 +65,9 @@ def test_bubbles_are_those_of_the_truth(tmp_path: Path, kind: str | None) -> Non
             row["window_ns"], abs=6
         )
         assert row["exchanges"] == 2 * 2 * 4 * job.iterations
+    half = nsightpy.pipeline(tmp_path, iteration="1-2").records()
+    assert 0 < half[0]["exchanges"] < rows[0]["exchanges"]
+    assert half[0]["window_ns"] < rows[0]["window_ns"]
 
 
 def test_experts_of_two_ranks_are_no_stages(tmp_path: Path) -> None:
