@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import zlib
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from operator import attrgetter
@@ -81,6 +82,15 @@ def integers(values: Sequence[object], missing: int = 0) -> Ints:
     if found.dtype == np.int64 and len(found) == len(values):
         return found
     return np.asarray([whole(value, missing) for value in values], dtype=np.int64)
+
+
+def _numbered(ids: Sequence[object]) -> Ints:
+    """Ids of processes and threads; texts without one number, as of merged traces, keep apart."""
+    if {*map(type, ids)} <= {int}:
+        return integers(ids, -1)
+    return integers(
+        [zlib.crc32(str(one).encode()) if whole(one, -1) < 0 else one for one in ids], -1
+    )
 
 
 class Texts:
@@ -233,10 +243,10 @@ class TraceTables:
 
     def _sort_out(self, kinds: dict[str, list[Event]]) -> None:
         """Steps that old traces call operators, and instant events that are not about memory."""
-        steps = [e for e in kinds[OPERATOR] if e.name is not None and e.name.startswith(_STEP)]
-        if steps:
-            kinds[RANGE] = kinds[RANGE] + steps
-            kinds[OPERATOR] = [e for e in kinds[OPERATOR] if not (e.name or "").startswith(_STEP)]
+        steps = {e.name for e in kinds[OPERATOR] if e.name}
+        if steps := {name for name in steps if name.startswith(_STEP)}:
+            kinds[RANGE] = kinds[RANGE] + [e for e in kinds[OPERATOR] if e.name in steps]
+            kinds[OPERATOR] = [e for e in kinds[OPERATOR] if e.name not in steps]
         kinds[MEMORY] = [e for e in kinds[MEMORY] if e.name == _MEMORY_EVENT]
 
     def _add(self, kind: str, events: list[Event], start: Ints, end: Ints) -> None:
@@ -244,14 +254,14 @@ class TraceTables:
         columns: dict[str, ColumnData] = {
             "start": start,
             "end": end,
-            "pid": integers([event.pid for event in events], -1),
-            "tid": _threads(integers([event.tid for event in events])),
+            "pid": _numbered([event.pid for event in events]),
+            "tid": _threads(_numbered([event.tid for event in events])),
             "name": self._text(kind, "name").codes([event.name for event in events]),
             **self._arguments(kind, arguments),
         }
         if kind == KERNEL:
             for shape in _SHAPES:
-                columns |= _sizes(shape, [getattr(one, shape) for one in arguments])
+                columns |= _sizes(shape, list(map(attrgetter(shape), arguments)))
             self._add_collectives(arguments)
         self._append(kind, columns)
         self._rows[kind] = self._rows.get(kind, 0) + len(events)
@@ -328,6 +338,7 @@ def _times(kind: str, events: Sequence[Event]) -> tuple[Ints, Ints]:
 
 def _sizes(shape: str, values: Sequence[Any]) -> dict[str, ColumnData]:
     """The three sizes of a grid or block; zeros where they are unknown."""
-    fine = [v if isinstance(v, list) and len(v) == 3 else (0, 0, 0) for v in values]
-    flat = integers([size for three in fine for size in three]).reshape(-1, 3)
+    if {*map(type, values)} != {list} or {*map(len, values)} != {3}:
+        values = [v if isinstance(v, list) and len(v) == 3 else (0, 0, 0) for v in values]
+    flat = integers(list(itertools.chain.from_iterable(values))).reshape(-1, 3)
     return {f"{shape}_{axis}": flat[:, place].copy() for place, axis in enumerate("xyz")}

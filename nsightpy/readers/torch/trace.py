@@ -148,7 +148,14 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
     gpu_pids = _values([pids[kind] for kind in (KERNEL, COPY, SET)])
     host_pids = _values([raw[kind].ints("pid") for kind in (CALL, OPERATOR, RANGE)])
     notes += [
-        note for note in (_sizes_note(raw), _shared_note(gpu_pids), _no_work(gpu_pids)) if note
+        note
+        for note in (
+            _sizes_note(raw),
+            _shared_note(gpu_pids),
+            _merged_note(raw[CALL]),
+            _no_work(gpu_pids),
+        )
+        if note
     ]
     end = max((int(f.ints("end_ns").max()) for f in found.values() if _spans(f)), default=0)
     facts = TraceFacts(
@@ -252,6 +259,20 @@ def restored(note: str) -> str:
 
 def _shared_note(pids: set[int]) -> str:
     return f"the trace holds the GPU work of {len(pids)} processes." if len(pids) > 1 else ""
+
+
+def _merged_note(calls: Frame) -> str:
+    """What is said where processes share correlation ids: which of them launched is not known."""
+    if len(distinct(calls.ints("pid"))[0]) <= 1:
+        return ""
+    pairs = np.unique(np.stack([calls.ints("correlation"), calls.ints("pid")]), axis=1)
+    shared = pairs[0][1:] == pairs[0][:-1]
+    if not (shared & (pairs[0][1:] != 0)).any():
+        return ""
+    return (
+        "processes of the trace share correlation ids, as in traces that were merged: GPU work may "
+        "stand under the wrong process and device; give the traces of the ranks instead."
+    )
 
 
 def _no_work(pids: set[int]) -> str:
