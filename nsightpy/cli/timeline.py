@@ -28,7 +28,7 @@ SUFFIXES = (*PICTURES, ".html", ".json", ".json.gz", ".pftrace")
     "--findings/--no-findings",
     "marked",
     default=None,
-    help="Mark findings in a page; without either, those of reports below 300 MB in all.",
+    help="Mark findings; without either, in a page those of reports below 300 MB in all.",
 )
 def command(**options: Any) -> None:
     """Draw what every rank and device did, on one clock.
@@ -47,9 +47,9 @@ def command(**options: Any) -> None:
         options,
         detail=detailed,
         calls=detailed and not options["no_calls"],
-        counters=page,
+        counters=detailed,
     )
-    if page:
+    if page or options["marked"]:
         made = _with_findings(made, options)
     with output_of(options) as file:
         write(made, file)

@@ -41,13 +41,12 @@ FIELDS = (
 PEOPLE = (
     Field("name", "text"),
     Field("instances"),
-    Field("modes"),
-    Field("medians_and_shares", "text", own=True),
+    Field("medians_and_shares", "text"),
 )
 TOP = 10
 PER_OCTAVE = 8  # bins in a doubling of the duration
 NUMBERS = ("no", "one", "two", "three", "four", "five", "six")
-MODES_SAID = 4
+MODES_SAID, MODES_IN_CELL = 4, 2
 
 
 @dataclass(frozen=True)
@@ -150,17 +149,22 @@ def _bins(name: str, values: Ints, counts: Ints, modes: Sequence[Mode]) -> list[
     return rows
 
 
-def modes_text(modes: DurationModes) -> str:
-    """The modes as people say them: two modes: 2.1 us (61 %), 48 us (39 %)."""
+def modes_text(modes: DurationModes, most: int = 99) -> str:
+    """The modes as people say them: two modes: 2.1 us (61 %), 48 us (39 %).
+
+    Of more than `most` the most frequent, and how many others there are.
+    """
     number = len(modes.medians_ns)
     count = NUMBERS[number] if number < len(NUMBERS) else str(number)
-    pairs = zip(modes.medians_ns, modes.counts, strict=True)
     if modes.instances < ENOUGH:
         return f"too few to tell: {format_time(modes.medians_ns[0])}"
     if number == 1:
         return f"one mode: {format_time(modes.medians_ns[0])}"
+    often = sorted(range(number), key=lambda mode: -modes.counts[mode])[:most]
+    pairs = [(modes.medians_ns[mode], modes.counts[mode]) for mode in sorted(often)]
     parts = [f"{format_time(ns)} ({100 * n / modes.instances:.2g} %)" for ns, n in pairs]
-    return f"{count} modes: {', '.join(parts)}"
+    left = f" + {number - most}" if number > most else ""
+    return f"{count} modes: {', '.join(parts)}{left}"
 
 
 def _note(modes: DurationModes) -> str:
@@ -171,7 +175,6 @@ def by_name(table: Histogram) -> Table:
     """The table for people: one row a name with its modes."""
     rows = []
     for one in table.modes:
-        modes = None if one.instances < ENOUGH else len(one.medians_ns)
-        rows.append((one.name, one.instances, modes, modes_text(one).partition(": ")[2]))
+        rows.append((one.name, one.instances, modes_text(one, MODES_IN_CELL).partition(": ")[2]))
     said = tuple(note for note in table.notes if note not in set(map(_note, table.modes)))
     return Table(table.command, PEOPLE, tuple(rows), table.inputs, said, table.title)

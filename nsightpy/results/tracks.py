@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from nsightpy.frames import Ints, Labels
 
-COMPUTE, COMMUNICATION, COPY, GRAPH, RANGE, CALL = range(6)
-CATEGORIES = ("compute", "communication", "copy", "graph", "nvtx", "api")
+COMPUTE, COMMUNICATION, COPY, GRAPH, RANGE, CALL, MARK = range(7)
+CATEGORIES = ("compute", "communication", "copy", "graph", "nvtx", "api", "mark")
 STREAM, RANGES, CALLS = "stream", "ranges", "calls"
 NO_LAUNCH = NO_COLLECTIVE = -1
 

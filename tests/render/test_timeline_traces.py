@@ -14,7 +14,18 @@ import pytest
 import nsightpy
 from nsightpy.frames import Labels
 from nsightpy.render.timeline.chrome_trace import write_chrome_trace
-from nsightpy.results.tracks import CATEGORIES, STREAM, Lane, Place, Timeline, Track
+from nsightpy.results.tracks import (
+    CATEGORIES,
+    FINDING,
+    ITERATION,
+    STREAM,
+    Lane,
+    Mark,
+    Place,
+    Timeline,
+    Track,
+)
+from nsightpy.results.tracks import Counter as TrackCounter
 from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports
 from tests.support.trace_checks import Slice, Trace, check_nesting, read_chrome, read_perfetto
 
@@ -111,8 +122,22 @@ def crossing_timeline() -> Timeline:
     kinds = np.zeros(6, dtype=np.uint8)
     lane = Lane(STREAM, "stream 7", 7, starts, ends, names, levels, kinds, details=names)
     place = Place("r.sqlite", 'host"<', 1, None, 0)
-    track = Track(place, (lane,))
-    return Timeline((place,), 5, 40, "clock", lambda: iter([track]), lambda: 5, ("r.sqlite",))
+    held = TrackCounter("memory, live", "bytes", starts[:3], ends[:3])
+    sampled = TrackCounter("SM active", "%", starts[:2], ends[:2])
+    track = Track(place, (lane,), (held, sampled))
+    iterations = tuple(
+        Mark(ITERATION, f"iteration {number}", "steady", 10 * number, 10 * number + 15)
+        for number in range(3)
+    )
+    findings = (
+        Mark(FINDING, HOSTILE[0], HOSTILE[1], 12, 12, place),
+        Mark(FINDING, "about all of it", ""),
+    )
+    return Timeline(
+        *((place,), 5, 40, "clock", lambda: iter([track]), lambda: 5, ("r.sqlite",)),
+        iterations=lambda: iterations,
+        findings=findings,
+    )
 
 
 @pytest.mark.parametrize("suffix", [FORMATS[0], FORMATS[2]])
@@ -135,6 +160,19 @@ def test_kernels_that_cross_get_threads_of_their_own(tmp_path: Path, suffix: str
     names = {one.name for one in trace.slices}
     assert {HOSTILE[0], HOSTILE[1], ""} <= names
     assert sum(one.end == one.start for one in trace.slices) == 1
+    assert trace.counters == {
+        (1, "GPU 0 memory, live"): [(0, 20), (5, 25), (7, 14)],
+        (1, "GPU 0 SM active"): [(0, 20), (5, 25)],
+    }
+    # what overlaps stands on threads of its own; without a start there is no place to mark
+    assert [(one.name, one.start, one.end) for one in sorted(trace.marks)] == [
+        ("iteration 0", 0, 10),
+        ("iteration 2", 15, 30),
+        ("iteration 1", 5, 20),
+        (HOSTILE[0], 7, 7),
+    ]
+    assert {one.thread[0] for one in trace.marks} == {2}
+    assert sorted(trace.marks)[-1].details == f"pid 1 · GPU 0: {HOSTILE[1]}"
 
 
 def test_the_checker_finds_crossing_slices() -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 KEYS = {
     "M": {"ph", "pid", "tid", "name", "args"},
     "X": {"ph", "pid", "tid", "name", "cat", "ts", "dur"},
+    "C": {"ph", "pid", "tid", "name", "ts", "args"},
     "s": {"ph", "pid", "tid", "name", "cat", "ts", "id"},
     "t": {"ph", "pid", "tid", "name", "cat", "ts", "id"},
     "f": {"ph", "pid", "tid", "name", "cat", "ts", "id", "bp"},
@@ -39,6 +40,16 @@ class Trace:
     threads: dict[tuple[int, int], str] = field(default_factory=dict)
     launches: list[tuple[Slice, Slice]] = field(default_factory=list)
     collectives: list[list[Slice]] = field(default_factory=list)
+    marks: list[Slice] = field(default_factory=list)
+    counters: dict[tuple[int, str], list[tuple[int, int]]] = field(default_factory=dict)
+
+    def set_marks_apart(self) -> None:
+        """Marks are slices of a process of their own."""
+        self.marks = [one for one in self.slices if one.category == "mark"]
+        self.slices = [one for one in self.slices if one.category != "mark"]
+        for one in self.marks:
+            self.threads.pop(one.thread, None)
+            self.processes.pop(one.thread[0], None)
 
     @property
     def categories(self) -> Counter[str]:
@@ -91,12 +102,17 @@ def read_chrome(data: bytes) -> Trace:
             trace.slices.append(
                 Slice(where, start, start + ns(event["dur"]), event["name"], event["cat"], details)
             )
+        elif kind == "C":
+            (value,) = event["args"].values()
+            values = trace.counters.setdefault((event["pid"], event["name"]), [])
+            values.append((ns(event["ts"]), value))
         else:
             flows[event["id"]].append(event)
     check_nesting(trace.slices)
     assert {one.thread for one in trace.slices} <= set(trace.threads)
     assert {pid for pid, _ in trace.threads} <= set(trace.processes)
     assert len({tid for _, tid in trace.threads}) == len(trace.threads)
+    trace.set_marks_apart()
     _read_flows(trace, flows)
     return trace
 
@@ -132,17 +148,26 @@ def read_perfetto(data: bytes) -> Trace:
     assert parsed.ParseFromString(data) == len(data)
     tables: dict[str, dict[int, str]] = defaultdict(dict)
     tracks: dict[int, tuple[int, int]] = {}
+    counted: dict[int, tuple[int, str]] = {}
     open_slices: dict[int, list[int]] = defaultdict(list)
     assert parsed.packet[0].sequence_flags == 1
     for packet in parsed.packet:
         assert packet.trusted_packet_sequence_id == 1
         _intern(packet.interned_data, tables)
-        if packet.HasField("track_descriptor"):
+        track = packet.track_descriptor
+        if packet.HasField("track_descriptor") and track.HasField("counter"):
+            counted[track.uuid] = (track.parent_uuid, track.name)
+            trace.counters[counted[track.uuid]] = []
+        elif packet.HasField("track_descriptor"):
             _describe(trace, tracks, packet.track_descriptor)
         elif packet.HasField("track_event"):
             event = packet.track_event
             stack = open_slices[event.track_uuid]
-            if event.type == protos.TrackEvent.TYPE_SLICE_BEGIN:
+            if event.type == protos.TrackEvent.TYPE_COUNTER:
+                trace.counters[counted[event.track_uuid]].append(
+                    (packet.timestamp, event.counter_value)
+                )
+            elif event.type == protos.TrackEvent.TYPE_SLICE_BEGIN:
                 stack.append(len(trace.slices))
                 trace.slices.append(_begun(packet.timestamp, event, tracks, tables))
             else:
@@ -151,6 +176,7 @@ def read_perfetto(data: bytes) -> Trace:
                 trace.slices[place] = trace.slices[place]._replace(end=packet.timestamp)
     assert not any(open_slices.values())
     check_nesting(trace.slices)
+    trace.set_marks_apart()
     _pair(trace)
     return trace
 

@@ -53,8 +53,14 @@ def modules(table: Table) -> str:
     if not inside:
         return f"{text}."
     most = max(inside, key=lambda one: number(one["device_self_ns"]))
-    own = share_text(number(most["device_self_ns"]), number(first["device_total_ns"]))
-    return f"{text}; {called(most['module'])} has the most of its own, {own}."
+    own = share_text(number(most["share_of_device_time"]) * _own_part(most), 1)
+    return f"{text}; inside it {called(most['module'])} the most itself, {own}."
+
+
+def _own_part(record: Record) -> float:
+    """What a module launched itself, of what was launched in it."""
+    whole = number(record["device_total_ns"])
+    return number(record["device_self_ns"]) / whole if whole else 0.0
 
 
 def steps(table: Table) -> str:

@@ -34,6 +34,7 @@ PLACES = ("rank", "device", "stream")
 KERNELS = ("name", "kernel", "kernel name", "before", "after")
 NARROWEST_NAME = 28
 NARROWEST_TEXT = 14
+WIDEST_WORD = 24  # of texts that are nsightpy's own, which are not cut below
 GAP = 2
 LONGEST_RULE = 60
 WIDEST_NOTE = 120
@@ -43,13 +44,14 @@ WIDEST_NOTE = 120
 class Shown:
     """A column as text cells under a heading, whose words may stand on several lines.
 
-    `key`: its name in the table, where it has one.
+    `key`: its name in the table, where it has one. `own`: the words are nsightpy's, not a name.
     """
 
     heading: str
     cells: tuple[str, ...]
     is_text: bool
     key: str = ""
+    own: bool = False
 
     @property
     def width(self) -> int:
@@ -87,7 +89,8 @@ class Shown:
         """The fewest cells in which it can still be read."""
         if not self.is_text:
             return self.narrowest
-        return min(self.narrowest, NARROWEST_NAME if self.is_name else NARROWEST_TEXT)
+        text = WIDEST_WORD if self.own else NARROWEST_TEXT
+        return min(self.narrowest, NARROWEST_NAME if self.is_name else text)
 
     def cut(self, width: int) -> list[str]:
         """The cells in at most that many cells of the terminal; different texts stay different."""

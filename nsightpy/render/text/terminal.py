@@ -70,15 +70,27 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
 def people_columns(table: Table) -> list[Shown]:
     """The known columns of a table as people read them, in the order of its view."""
     known = [field for field in table.fields if _is_known(table, field)]
-    fields = in_order(view_of(table.command), known)
-    return [shown_column(table.command, field, table.column(field.name)) for field in fields]
+    view = view_of(table.command)
+    fields = in_order(view, known)
+    shown = [shown_column(table.command, field, table.column(field.name)) for field in fields]
+    keys = [one.cells for one in shown if one.key in view.groups]
+    again = [
+        place > 0 and all(c[place] == c[place - 1] for c in keys) for place in range(len(table))
+    ]
+    return [_once(one, again) if one.key in view.once else one for one in shown]
+
+
+def _once(column: Shown, again: Sequence[bool]) -> Shown:
+    """A column of what is said of a group of rows: in the first row of each."""
+    told = ("" if same else one for one, same in zip(column.cells, again, strict=True))
+    return replace(column, cells=tuple(told))
 
 
 def shown_column(command: str, field: Field, values: Sequence[Value]) -> Shown:
     """A column's cells under its heading, which names the unit where all cells share it."""
     texts, unit = cells(field, values)
     title = heading(command, field.name) + (f" ({unit})" if unit else "")
-    return Shown(title, texts, is_text(field), field.name)
+    return Shown(title, texts, is_text(field), field.name, field.own)
 
 
 def print_cards(table: Table, out: Console) -> None:

@@ -17,7 +17,8 @@ class View:
 
     `columns`: the most important first; what is not listed follows, in the table's order. `rows`:
     how many are shown unasked. `worst`: of more rows, those where this column is largest. `last`:
-    columns that stand at the right. `moved`: columns that stand before the others.
+    columns that stand at the right. `moved`: columns that stand before the others. `once`: columns
+    that are about all rows with the same `groups`, and are said in the first of them.
     """
 
     columns: tuple[str, ...] = ()
@@ -25,6 +26,8 @@ class View:
     worst: str = ""
     moved: tuple[str, ...] = ()
     last: tuple[str, ...] = ()
+    once: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 def _view(columns: str, **more: object) -> View:
@@ -105,6 +108,8 @@ _VIEWS = {
         "allocated_by at_peak_bytes peak_bytes memory device at_end_bytes left_bytes"
         " at_peak_allocations allocations largest_bytes peak_ns",
         moved=("rank", "device", "memory", "peak_bytes", "at_peak_bytes"),
+        once=("peak_bytes", "peak_ns", "left_bytes"),
+        groups=("report", "rank", "device", "memory"),
     ),
     "headroom": _view(
         "name ceiling_share share roof_fraction nsys_med_ns classification ncu_ns instances"

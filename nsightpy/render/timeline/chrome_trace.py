@@ -2,7 +2,8 @@
 
 Every event is complete (X) on a thread where events nest; times are in microseconds with three
 decimals, so that no nanosecond is lost. A flow leads from each launch call to what it launched,
-another along the ranks of a collective. Written as it is read. Format:
+another along the ranks of a collective; marks are a process of their own. Written as it is read.
+Format:
 https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from nsightpy.frames import Ints
 from nsightpy.render.timeline.threads import Directory, TraceProcess, TraceThread
-from nsightpy.results.tracks import CATEGORIES, Timeline
+from nsightpy.results.tracks import CATEGORIES, Counter, Timeline
 
 _CHUNK = 1 << 15
 
@@ -40,8 +41,18 @@ def write_chrome_trace(timeline: Timeline, file: BinaryIO) -> None:
                 file.write(lines.encode())
             if thread.flows is not None:
                 flows += int(np.count_nonzero(thread.flows))
+        for counter in track.counters:
+            process, _, name = directory.counter(track, counter.label)
+            for lines in _values(counter, process, name, origin):
+                file.write(lines.encode())
     for line in collectives.lines(origin, flows):
         file.write(line.encode())
+    if (marks := directory.marks(origin)) is not None:
+        file.write(f",\n{_process(marks[0])}".encode())
+        for thread in marks[1]:
+            file.write(f",\n{_thread(thread)}".encode())
+            for lines in _events(thread, origin, flows):
+                file.write(lines.encode())
     file.write(b"\n]}\n")
 
 
@@ -110,6 +121,17 @@ def _events(thread: TraceThread, origin: int, flow: int) -> Iterator[str]:
             )
         )
         flow += len(rows)
+
+
+def _values(counter: Counter, process: int, name: str, origin: int) -> Iterator[str]:
+    """The values of a counter, in pieces."""
+    head = f',\n{{"ph":"C","pid":{process},"tid":0,"name":{_json(name)},"ts":'
+    unit = _json(counter.unit)
+    for low in range(0, len(counter.times), _CHUNK):
+        part = slice(low, low + _CHUNK)
+        times = np.maximum(counter.times[part] - origin, 0).tolist()
+        values = zip(times, counter.values[part].tolist(), strict=True)
+        yield "".join(f'{head}{_us(time)},"args":{{{unit}:{value}}}}}' for time, value in values)
 
 
 def _launch(number: int, thread: TraceThread, caller: int, call: int, start: int) -> str:

@@ -2,7 +2,7 @@
 
 Ranks are processes, streams and host threads are threads; slices nest on every one. A flow leads
 from each launch call to what it launched, another along the ranks of a collective. Names are
-interned, packets are written as they are made. Format:
+interned, packets are written as they are made; marks are a process of their own. Format:
 https://perfetto.dev/docs/reference/trace-packet-proto (TrackEvent, TrackDescriptor).
 """
 
@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 from nsightpy.errors import NsightpyError
 from nsightpy.frames import Labels
 from nsightpy.render.timeline.threads import Directory, TraceProcess, TraceThread
-from nsightpy.results.tracks import CATEGORIES, Timeline
+from nsightpy.results.tracks import CATEGORIES, Counter, Timeline
 
 if TYPE_CHECKING:
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2
 
 _SEQUENCE = 1
 _CLEARED, _NEEDS_STATE = 1, 2
-_BEGIN, _END = 1, 2
+_BEGIN, _END, _COUNTER = 1, 2, 4
+_BYTES = 3  # the unit of a counter
 _EXPLICIT = 3
 _FLUSH = 1 << 20
 _CHUNK = 1 << 15
@@ -50,6 +51,12 @@ def write_perfetto(timeline: Timeline, file: BinaryIO) -> None:
         writer.process(process)
     for track in timeline:
         for thread in directory.threads(track):
+            writer.thread(thread)
+        for counter in track.counters:
+            writer.counter(counter, *directory.counter(track, counter.label))
+    if (marks := directory.marks(timeline.earliest())) is not None:
+        writer.process(marks[0])
+        for thread in marks[1]:
             writer.thread(thread)
     writer.flush()
 
@@ -118,6 +125,23 @@ class _Writer:
             details = self._intern(lane.details, self._texts, known, encode=True)
         self._add(packet)
         self._slices(thread, names, details)
+
+    def counter(self, counter: Counter, process: int, number: int, name: str) -> None:
+        """A counter of a process and its values."""
+        packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)
+        track = packet.track_descriptor
+        track.uuid, track.parent_uuid, track.name = number, process, name
+        if counter.unit == "bytes":
+            track.counter.unit = _BYTES
+        else:
+            track.counter.unit_name = counter.unit
+        self._add(packet)
+        packet = self._packet(trusted_packet_sequence_id=_SEQUENCE)
+        packet.track_event.type, packet.track_event.track_uuid = _COUNTER, number
+        times = np.maximum(counter.times - self._origin, 0).tolist()
+        for time, value in zip(times, counter.values.tolist(), strict=True):
+            packet.timestamp, packet.track_event.counter_value = time, value
+            self._add(packet)
 
     def _intern(
         self, labels: Labels, known: dict[str, int], table: Any, *, encode: bool = False

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.results.tracks import CALLS, RANGES, STREAM, Lane, Place, Timeline, Track
+from nsightpy.frames import Labels
+from nsightpy.results.tracks import (
+    CALLS,
+    ITERATION,
+    MARK,
+    RANGES,
+    STREAM,
+    Lane,
+    Mark,
+    Place,
+    Timeline,
+    Track,
+)
 
 _FIRST_TID = 10_001
 _SORT = {CALLS: 0, RANGES: 1, STREAM: 2}
@@ -83,6 +95,38 @@ class Directory:
                 made.append(TraceThread(process, tid, title, tid, own, flows, callers))
         return made
 
+    def marks(self, origin: int) -> tuple[TraceProcess, list[TraceThread]] | None:
+        """The marks of the timeline that have times, as a process of their own; None without any.
+
+        Those that overlap are on threads of their own.
+        """
+        every = (*self.timeline.iterations(), *self.timeline.findings)
+        ends: dict[str, int] = {}
+        threads: dict[str, list[Mark]] = {}
+        for mark in sorted(every, key=lambda one: (one.kind != ITERATION, one.start_ns or 0)):
+            if mark.start_ns is None or mark.end_ns is None:
+                continue
+            names = (mark.kind if n == 1 else f"{mark.kind}, beside ({n})" for n in count(1))
+            name = next(one for one in names if ends.get(one, 0) <= max(mark.start_ns, origin))
+            ends[name] = mark.end_ns
+            threads.setdefault(name, []).append(mark)
+        if not threads:
+            return None
+        number = len(self.processes) + 1
+        made = []
+        for name, marks in threads.items():
+            tid = next(self._tids)
+            lane = _lane_of(name, marks, origin)
+            made.append(TraceThread(number, tid, name, tid, lane, None, None))
+        return TraceProcess(number, "iterations and findings", 0), made
+
+    def counter(self, track: Track, label: str) -> tuple[int, int, str]:
+        """The process of a counter of a track, a number for it, and its name there."""
+        place = track.place
+        process = self.processes[place.report, place.pid].number
+        device = "" if place.device is None else f"GPU {place.device} "
+        return process, next(self._tids), f"{device}{label}"
+
     def _launches(
         self, key: tuple[str, int], lane: Lane
     ) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64] | None]:
@@ -94,6 +138,28 @@ class Directory:
             mine = (lane.launch_tid == tid) & np.isin(lane.flows, calls)
             callers[mine] = thread
         return callers > 0, callers
+
+
+def _lane_of(label: str, marks: Sequence[Mark], origin: int) -> Lane:
+    """Marks that do not overlap as the events of a lane."""
+    starts = np.asarray([max(one.start_ns or 0, origin) for one in marks], dtype=np.int64)
+    ends = np.asarray([one.end_ns or 0 for one in marks], dtype=np.int64)
+    texts = (" ".join(filter(None, (_who(one), one.text))) for one in marks)
+    return Lane(
+        RANGES,
+        label,
+        0,
+        starts,
+        np.maximum(starts, ends),
+        Labels.of([one.label for one in marks]),
+        np.zeros(len(marks), dtype=np.int16),
+        np.full(len(marks), MARK, dtype=np.uint8),
+        details=Labels.of(texts),
+    )
+
+
+def _who(mark: Mark) -> str:
+    return "" if mark.place is None else f"{mark.place.label}:"
 
 
 def _split(lane: Lane) -> list[NDArray[np.bool_] | None]:
