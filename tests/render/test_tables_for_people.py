@@ -76,7 +76,7 @@ def test_headings(command: str, name: str, words: str) -> None:
 
 def test_no_figure_has_a_tiny_unit_or_an_underscore() -> None:
     for command in ("kernels", "launches", "breakdown", "collectives", "ranks", "imbalance"):
-        shown = "\n".join(text_of(getattr(nsightpy, command)(TRAINING), width=160))
+        shown = "\n".join(text_of(getattr(nsightpy, command)(TRAINING), 25, 160))
         assert not re.search(r"\b0\.000\d* (?:s|ms|us)\b", shown), command
         assert "_ns" not in shown
         assert " gb per " not in shown

@@ -74,6 +74,8 @@ def people_columns(table: Table) -> list[Shown]:
     view = view_of(table.command)
     fields = in_order(view, known)
     shown = [shown_column(table.command, field, table.column(field.name)) for field in fields]
+    if not view.once:
+        return shown
     keys = [one.cells for one in shown if one.key in view.groups]
     again = [
         place > 0 and all(c[place] == c[place - 1] for c in keys) for place in range(len(table))
