@@ -21,6 +21,9 @@ from nsightpy.workers.outcomes import LOG
 # Columns are written once and read a few times: clearing huge pages for them takes numpy longer
 # than it saves, most of all in virtual machines (13 % of the time of `nvtx`).
 _SMALL_PAGES = ("NUMPY_MADVISE_HUGEPAGE", "0")
+# Matrices here are small: threads that wait for each other take more time than they save (the
+# clocks of 64 ranks: five times as much on two busy processors).
+_ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
 _MOST_MEMORY = "NSIGHTPY_MOST_MEMORY"
 
 
@@ -85,7 +88,8 @@ def cli() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit: 0 fine, 1 cannot do it, 2 wrong usage, 3 a gate failed."""
-    os.environ.setdefault(*_SMALL_PAGES)
+    for setting in (_SMALL_PAGES, _ONE_THREAD):
+        os.environ.setdefault(*setting)
     if not sys.warnoptions:
         warnings.simplefilter("ignore")
     prepare_streams()

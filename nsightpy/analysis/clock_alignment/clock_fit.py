@@ -81,7 +81,7 @@ def fitted(seen: Observations, drifter: Ints) -> Fit:
 class _Groups:
     """Rows that may scatter alike."""
 
-    def __init__(self, codes: Codes) -> None:
+    def __init__(self, codes: Codes | Ints) -> None:
         _, self._of = np.unique(codes, return_inverse=True)
         counts = np.bincount(self._of)
         first = np.cumsum(counts) - counts

@@ -23,7 +23,9 @@ SAMPLE = 64
 # either has.
 LEAST_SHARE, LEAST_SHARED, NEARLY = 0.5, 3, 0.75
 # Ends that agree this often agree always; so many lanes are compared with all others at once.
-ALWAYS, CHUNK = 0.9, 32
+ALWAYS, CHUNK, MOST_NEAR = 0.9, 32, 2_000_000
+# Lanes that are far from another one at so many samples are not looked at closely.
+FIRST_SIGHT = 16
 # A tie is no chance where its ends are so many times further apart than the closest at most: many
 # ends give the median of their distance better than few.
 FARTHER, CLOSE_NS, MEDIAN_ERROR = 2.5, 100.0, 1.17
@@ -208,8 +210,13 @@ class _Tie:
 
     def farthest_ns(self, closest_ns: float) -> float:
         """How far apart its ends may be, by chance, where the closest are so far apart."""
-        chance = 3.0 * MEDIAN_ERROR / math.sqrt(self.seen)
-        return max(FARTHER, (1.0 + chance) / max(0.25, 1.0 - chance)) * closest_ns + CLOSE_NS
+        return _farther(self.seen) * closest_ns + CLOSE_NS
+
+
+def _farther(seen: int) -> float:
+    """How many times farther the median distance of so many ends may be than another one's."""
+    chance = 3.0 * MEDIAN_ERROR / math.sqrt(seen)
+    return max(FARTHER, (1.0 + chance) / max(0.25, 1.0 - chance))
 
 
 def _grouped(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> list[list[int]]:
@@ -227,19 +234,19 @@ def _grouped(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> 
         for lane in (tie.a, tie.b):
             if tie.nearly(best[lane]):
                 closest[lane] = min(closest.get(lane, tolerance), tie.apart_ns)
-    members = {lane: [lane] for lane in units}
+    # by unit: a group has no two lanes of one
+    members = {lane: {unit: lane} for lane, unit in units.items()}
     for tie in ties:
-        one, other = members[tie.a], members[tie.b]
+        one, other = sorted((members[tie.a], members[tie.b]), key=len)
         if not tie.nearly(max(best[tie.a], best[tie.b])) or one is other:
             continue
         if tie.apart_ns > tie.farthest_ns(min(closest[tie.a], closest[tie.b])):
             continue
-        if {units[lane] for lane in one} & {units[lane] for lane in other}:
-            continue
-        one += other
-        members |= dict.fromkeys(other, one)
+        if one.keys().isdisjoint(other.keys()):
+            other |= one
+            members |= dict.fromkeys(one.values(), other)
     unique = {id(group): group for group in members.values() if len(group) > 1}
-    return sorted(sorted(group) for group in unique.values())
+    return sorted(sorted(group.values()) for group in unique.values())
 
 
 def _ties(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> list[_Tie]:
@@ -250,23 +257,25 @@ def _ties(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> lis
     view = _Neighbours(ends, lanes, tolerance, units)
     known = np.zeros(int(lanes.max()) + 1, dtype=np.bool_)
     found: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    left = view.present
+    # in no order, so that lanes of one group are not looked at side by side
+    left = np.random.default_rng(0).permutation(view.present)
+    at_once = max(1, min(CHUNK, MOST_NEAR // (SAMPLE * len(left))))
     while len(left):
-        for a, others, shares, distances in view.of(left[:CHUNK]):
+        for a, others, shares, distances in view.of(left[:at_once]):
             near = shares >= NEARLY * shares.max(initial=0.0)
             most = FARTHER * distances[near].min(initial=tolerance) + CLOSE_NS
             known[others[(shares >= ALWAYS) & (distances <= most)]] = True
             kept = zip(others.tolist(), shares.tolist(), distances.tolist(), strict=True)
             for b, share, distance in kept:
                 found.setdefault((min(a, b), max(a, b)), []).append((share, distance))
-        left = left[CHUNK:]
+        left = left[at_once:]
         left = left[~known[left]]
     ties = []
     for (a, b), seen in found.items():
         share = max(one for one, _ in seen)
         distance = sum(one for _, one in seen) / len(seen)
         if share >= LEAST_SHARE:
-            ties.append(_Tie(share, distance, a, b, min(view.sampled[a], view.sampled[b])))
+            ties.append(_Tie(share, distance, a, b, int(min(view.sampled[a], view.sampled[b]))))
     return sorted(ties, key=lambda tie: (-round(tie.share, 2), tie.apart_ns, tie.a, tie.b))
 
 
@@ -282,25 +291,42 @@ class _Neighbours:
             lane: rows[:: max(1, len(rows) // SAMPLE)]
             for lane, rows in zip(self.present.tolist(), parts, strict=True)
         }
-        self.sampled = {lane: len(rows) for lane, rows in self._samples.items()}
         self._unit = np.full(int(lanes.max()) + 1, UNKNOWN, dtype=np.int64)
+        self.sampled = np.zeros(len(self._unit), dtype=np.int64)
+        self.sampled[self.present] = [len(rows) for rows in self._samples.values()]
         self._unit[self.present] = [units[lane] for lane in self.present.tolist()]
 
     def of(self, wanted: Ints) -> Iterator[tuple[int, Ints, Floats, Floats]]:
         """(lane, others, share of its ends that agree with each, median distance in ns)."""
-        places = wanted.tolist()
-        rows = np.concatenate([self._samples[lane] for lane in places])
-        counts = [self.sampled[lane] for lane in places]
-        sample = np.concatenate([np.arange(count) for count in counts])
-        own = np.repeat(np.arange(len(places)), counts)
+        counts = self.sampled[wanted]
+        near = self._near(wanted, counts)
+        near = near[:, self._close(near, counts)]
+        pairs, seen, middle = self._pairs(near)
+        mine, others = np.divmod(pairs, len(self._unit))
+        share = seen / counts[mine]
+        enough = seen >= np.minimum(LEAST_SHARED, np.minimum(self.sampled[others], counts[mine]))
+        kept = np.flatnonzero(enough & (share >= LEAST_SHARE))
+        edges = np.searchsorted(mine[kept], np.arange(len(wanted) + 1))
+        for lane, part in zip(wanted.tolist(), np.split(kept, edges[1:-1]), strict=True):
+            yield lane, others[part], share[part], middle[part]
+
+    def _near(self, wanted: Ints, counts: Ints) -> Ints:
+        """Each end near a sample: place of the lane, sample, lane of the end, distance in ns."""
+        rows = np.concatenate([self._samples[lane] for lane in wanted.tolist()])
+        own = np.repeat(np.arange(len(wanted)), counts)
+        sample = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         low = np.searchsorted(self._ends, self._ends[rows] - self._tolerance)
         size = np.searchsorted(self._ends, self._ends[rows] + self._tolerance, side="right") - low
         row = np.repeat(low - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
         own, sample, middle = (np.repeat(one, size) for one in (own, sample, self._ends[rows]))
         other = self._lanes[row]
         apart = self._unit[other] != self._unit[wanted][own]
-        own, sample, other = own[apart], sample[apart], other[apart].astype(np.int64)
-        distance = np.abs(self._ends[row[apart]] - middle[apart])
+        distance = np.abs(self._ends[row] - middle)
+        return np.stack([one[apart] for one in (own, sample, other, distance)])
+
+    def _pairs(self, near: Ints) -> tuple[Ints, Ints, Floats]:
+        """Pairs (place x lanes + other lane), how many samples see each, median distance in ns."""
+        own, sample, other, distance = near
         # the nearest end of every other lane to each sample, then all of a pair of lanes together
         pair = own * len(self._unit) + other
         order = np.lexsort((distance, sample, pair))
@@ -311,14 +337,26 @@ class _Neighbours:
         pair, distance = pair[order], distance[order]
         pairs, begin, seen = np.unique(pair, return_index=True, return_counts=True)
         middle = (distance[begin + (seen - 1) // 2] + distance[begin + seen // 2]) / 2
-        mine, others = np.divmod(pairs, len(self._unit))
-        for place, lane in enumerate(places):
-            part = slice(*np.searchsorted(mine, (place, place + 1)).tolist())
-            sampled = np.asarray([self.sampled[one] for one in others[part].tolist()])
-            enough = seen[part] >= np.minimum(LEAST_SHARED, np.minimum(sampled, counts[place]))
-            share = seen[part] / counts[place]
-            kept = enough & (share >= LEAST_SHARE)
-            yield lane, others[part][kept], share[kept], middle[part][kept]
+        return pairs, seen, middle
+
+    def _close(self, near: Ints, counts: Ints) -> Mask:
+        """What is near by lanes that may be partners, as some of the samples show.
+
+        Others are farther from them than the closest by more than chance, or seldom there.
+        """
+        step = np.maximum(1, counts // FIRST_SIGHT)
+        pairs, seen, middle = self._pairs(near[:, near[1] % step[near[0]] == 0])
+        mine = pairs // len(self._unit)
+        often = seen >= LEAST_SHARE / 2 * (counts / step)[mine]
+        closest = np.full(len(counts), float(self._tolerance))
+        np.minimum.at(closest, mine[often], middle[often])
+        farther = np.asarray([_farther(looked_at) for looked_at in (counts // step).tolist()])
+        # twice, since the mean of both lanes' distances is what counts later
+        most = 2 * (farther * closest + CLOSE_NS)
+        kept = np.zeros(len(counts) * len(self._unit), dtype=np.bool_)
+        kept[pairs[often & (middle <= most[mine])]] = True
+        found: Mask = kept[near[0] * len(self._unit) + near[2]]
+        return found
 
 
 def _has_partner(ends: Ints, communicators: Ints, lanes: Ints, tolerance: int) -> Mask:
