@@ -40,6 +40,11 @@ def ranked_frame(report: SystemReport, *, name: str) -> Frame:
     return Frame({"rank": numbers[codes], "report": path, **frame})
 
 
+def zero_of(clocks: Sequence[ProcessClock]) -> int:
+    """Where the clock common to all begins: the zero of the first one, ns."""
+    return int(clocks[0].to_aligned(np.zeros(1, dtype=np.int64))[0])
+
+
 def clock_aligned(
     frame: Frame,
     report: SystemReport,
@@ -52,7 +57,7 @@ def clock_aligned(
     Processes share the clock of their capture: what has none of its own takes the report's first.
     Where the report has none, no rows are left. `unknown` stands for times that are not known.
     """
-    zero = int(clocks[0].to_aligned(np.zeros(1, dtype=np.int64))[0])
+    zero = zero_of(clocks)
     own = [clock for clock in clocks if clock.report == str(report.path)]
     if not own:
         return frame.take(np.zeros(frame.rows, dtype=np.bool_))

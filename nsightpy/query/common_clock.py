@@ -15,6 +15,7 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.clocks import ClockFit
 from nsightpy.frames import Ints
 from nsightpy.query.rank_alignment import alignment_of
+from nsightpy.rank_frames import zero_of
 from nsightpy.rank_set import RankSet
 
 # A drift is some parts per million: each round leaves a millionth of the error before.
@@ -36,11 +37,7 @@ class CommonClock:
     def of(cls, alignment: Alignment) -> CommonClock:
         """The clock of the first of all ranks that an alignment holds."""
         fits = {(fit.report, fit.pid): fit for fit in alignment.fits}
-        if not fits:
-            return cls(notes=tuple(alignment.notes))
-        first = next(iter(fits.values()))
-        zero = int(first.to_aligned(np.zeros(1, dtype=np.int64))[0])
-        return cls(fits, zero, tuple(alignment.notes))
+        return cls(fits, zero_of(alignment.fits) if fits else 0, tuple(alignment.notes))
 
     def aligned(self, report: str, pid: int, times: Ints) -> Ints:
         """Times of a report on the common clock."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +17,7 @@ TIGHT_NS = 2_000.0
 _KEY_BITS = 62
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ends:
     """The ends of one clock's synchronising collectives, ascending, and their signatures.
 
@@ -33,6 +35,28 @@ class Ends:
 
     def __len__(self) -> int:
         return len(self.times)
+
+    @cached_property
+    def kinds(self) -> Codes:
+        """The signatures that there are, ascending."""
+        return np.unique(self.signatures)
+
+    @cached_property
+    def apart(self) -> list[Ends]:
+        """The ends of each lane that has two or more."""
+        lanes, sizes = np.unique(self.lanes, return_counts=True)
+        return [self.take(self.lanes == lane) for lane in lanes[sizes >= 2].tolist()]
+
+    @cached_property
+    def finder(self) -> Nearest:
+        """Finds the nearest of them."""
+        return Nearest(self)
+
+    def sharing(self, other: Ends) -> Ends:
+        """Those whose signature another clock has, too."""
+        if np.array_equal(self.kinds, other.kinds):
+            return self
+        return self.take(np.isin(self.signatures, other.kinds))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +105,11 @@ class Nearest:
     def distances(self, a: Ends, line: Line) -> Floats:
         """Nearest end minus where the line says it should be, in ns; infinite without any."""
         return self.around(a, a.times + line.at(a.times))
+
+    def of_lines(self, a: Ends, lines: Sequence[Line]) -> Floats:
+        """The same of several lines, a row each."""
+        wanted = [a.times + line.at(a.times) for line in lines]
+        return self.around(a, np.asarray(wanted).reshape(len(lines), len(a)))
 
     def around(self, a: Ends, wanted: Floats) -> Floats:
         """Nearest end minus wanted times; those of a's collectives along the last axis."""

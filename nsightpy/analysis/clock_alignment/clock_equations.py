@@ -160,20 +160,20 @@ class Equations:
         shares = weights * times / np.sqrt(heavy[self.seen.instance])
         # each instance and drifter once: most instances have few, or one, and need no table
         cells, cell = np.unique(self.seen.instance * count + drifter, return_inverse=True)
-        shares = np.bincount(cell, shares)
+        sums = np.bincount(cell, shares).astype(np.float64)
         instance, drifter = np.divmod(cells, count)
-        found.flat[:: count + 1] -= np.bincount(drifter, shares**2, minlength=count)
         several = np.bincount(instance)[instance] > 1
-        shares, drifter = shares[several], drifter[several]
+        alone = ~several
+        squares = np.bincount(drifter[alone], sums[alone] ** 2, minlength=count)
+        found.flat[:: count + 1] -= squares
+        sums, drifter = sums[several], drifter[several]
         instance = np.unique(instance[several], return_inverse=True)[1]
         edges = np.searchsorted(instance, np.arange(0, instance.max(initial=-1) + 1 + CHUNK, CHUNK))
         for first, last in pairwise(edges.tolist()):
             places = instance[first:last] % CHUNK * count + drifter[first:last]
-            table = np.bincount(places, shares[first:last], minlength=CHUNK * count)
+            table = np.bincount(places, sums[first:last], minlength=CHUNK * count)
             table = table.reshape(CHUNK, count)
-            common = table.T @ table
-            np.fill_diagonal(common, 0.0)
-            found -= common
+            found -= table.T @ table
         found.flat[:: count + 1] += HELD * found.diagonal().max()
         return np.linalg.inv(found).astype(np.float64) / self.scale**2
 

@@ -67,37 +67,28 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
     A guess (ns) that fits beyond doubt is taken without a search; of lines that fit equally well
     the one nearest to the last guess is taken, if it is by far.
     """
-    shared = np.intersect1d(a.signatures, b.signatures)
-    if len(shared) == 0:
+    a, b = a.sharing(b), b.sharing(a)
+    if not len(a):
         return None
-    a, b = a.take(np.isin(a.signatures, shared)), b.take(np.isin(b.signatures, shared))
-    parts = _lanes(a)
-    finder, alone = Nearest(b), [(one, Nearest(one)) for one in _lanes(b)]
     best: tuple[Line, Ends] | None = None
     for search in (_guessed_offset, _lane_offset):
-        for own, (other, near) in product(parts, alone):
+        for own, other in product(a.apart, b.apart):
             if len(own) < LEAST_SHARED or not len(own) / UNLIKE < len(other) < len(own) * UNLIKE:
                 continue
-            line = search(own, other, near, guesses)
+            line = search(own, other, other.finder, guesses)
             if line is not None:
-                support = sum(_support(part, finder, line) for part in parts)
+                support = sum(_support(part, b.finder, line) for part in a.apart)
                 if best is None or support > best[0].support:
                     best = replace(line, support=support), own
         if best is not None and _beyond_doubt(best[0]):
             break
     if best is None or (best[1].lanes[0] != KNOWN_GROUP and not _beyond_chance(*best)):
         return None
-    return _grown(best[1], finder, best[0])
+    return _grown(best[1], b.finder, best[0])
 
 
 def _beyond_doubt(line: Line) -> bool:
     return line.score >= SURE_TIE and line.support >= SURE_SUPPORT
-
-
-def _lanes(ends: Ends) -> list[Ends]:
-    """The ends of each lane."""
-    lanes, sizes = np.unique(ends.lanes, return_counts=True)
-    return [ends.take(ends.lanes == lane) for lane in lanes[sizes >= 2].tolist()]
 
 
 def _beyond_chance(line: Line, lane: Ends) -> bool:
@@ -230,20 +221,24 @@ def _best_lines(
     scores = agreement(distances - middle[:, None], TIGHT_NS + blur)
     best = np.argsort(-scores, kind="stable")[:FINALISTS]
     best = best[scores[best] >= FIRST_SIGHT * least]
-    lines = [_judged(block, finder, offset) for offset in (rough + middle)[best].tolist()]
+    lines = _judged(block, finder, (rough + middle)[best].tolist())
     return sorted(lines, key=lambda one: -one.score)
 
 
-def _judged(block: Ends, finder: Nearest, offset: float) -> Line:
-    """How well an offset fits a block, after a small correction of offset and drift."""
-    line = Line(offset, 0.0, int(block.times[len(block) // 2]))
+def _judged(block: Ends, finder: Nearest, offsets: Sequence[float]) -> list[Line]:
+    """How well offsets fit a block, each after a small correction of offset and drift."""
+    center = int(block.times[len(block) // 2])
+    given, moving = [], [Line(offset, 0.0, center) for offset in offsets]
     for _ in range(3):
-        distances = finder.distances(block, line)
-        near = np.abs(distances) < REACH_NS
-        if np.count_nonzero(near) < LEAST_SHARED:
-            return line
-        line = _corrected(line, block.times[near], distances[near])
-    return replace(line, score=_score(block, finder, line))
+        lines, moving = moving, []
+        for line, distances in zip(lines, finder.of_lines(block, lines), strict=True):
+            near = np.abs(distances) < REACH_NS
+            if np.count_nonzero(near) < LEAST_SHARED:
+                given.append(line)
+            else:
+                moving.append(_corrected(line, block.times[near], distances[near]))
+    scores = agreement(finder.of_lines(block, moving)).tolist()
+    return given + [replace(line, score=one) for line, one in zip(moving, scores, strict=True)]
 
 
 def _score(block: Ends, finder: Nearest, line: Line) -> float:
