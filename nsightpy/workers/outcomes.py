@@ -13,8 +13,6 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from nsightpy.errors import NsightpyError, ReportError, unforeseen
 
 LOG = logging.getLogger("nsightpy")
-# Of more reports none stays known beyond its facts: the schema of an export alone is 0.6 MB.
-KEPT = 64
 
 
 class Report(Protocol):
@@ -99,11 +97,6 @@ def attempt_elsewhere(
 ) -> Outcome[T]:
     """The same for a worker's own copy of a report, with the facts for the process that asked."""
     report.threads = threads
-    return _attempt_once(function, report)
-
-
-def _attempt_once(function: Callable[[R], T], report: R) -> Outcome[T]:
-    """The function's outcome for a report that is let go of, with the facts that stay."""
     try:
         outcome = attempt(function, report)
         if not isinstance(outcome, Done):
@@ -112,6 +105,7 @@ def _attempt_once(function: Callable[[R], T], report: R) -> Outcome[T]:
         return Done(outcome.value, facts.value) if isinstance(facts, Done) else facts
     finally:
         report.close()
+        # a worker is done with it: the schema of an export alone is half a megabyte
         for name in ("calls", "export"):
             vars(report).pop(name, None)
 
@@ -122,5 +116,4 @@ def _facts(report: Report) -> Any:
 
 def here(function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]:
     """One report after the other, in this process."""
-    run = attempt if len(reports) <= KEPT else _attempt_once
-    return ((report, run(function, report)) for report in reports)
+    return ((report, attempt(function, report)) for report in reports)

@@ -12,8 +12,6 @@ from nsightpy.errors import ReportError, UsageError
 from nsightpy.rank_set import open_ranks
 from nsightpy.report_files import find_reports, natural
 from nsightpy.reports.nsys import NsysReport
-from nsightpy.reports.system import SystemReport
-from nsightpy.workers import outcomes
 from tests.support.ranked_reports import join, write
 
 OPEN_FILES = Path("/proc/self/fd")
@@ -220,23 +218,3 @@ def test_worker_processes_answer_as_one_process_does(tmp_path: Path) -> None:
     alone, shared = (kernels(tmp_path, by="rank,process", jobs=jobs) for jobs in (1, 2))
     assert alone == shared
     assert sorted(row[0] for row in alone.rows) == [0, 8, 9, 10]
-
-
-def _pids(report: SystemReport) -> list[int]:
-    return sorted(set(report.frame("kernels", ["pid"]).ints("pid").tolist()))
-
-
-def test_of_many_reports_nothing_stays_open(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The schema of each would stay; what is asked next opens a report again."""
-    for rank in (0, 1):
-        write(tmp_path / f"rank{rank}.sqlite", took=100 + rank)
-    ranks = open_ranks(tmp_path, jobs=1)
-    few = ranks.map(_pids).values
-    assert all("export" in vars(report) for report in ranks)
-    monkeypatch.setattr(outcomes, "KEPT", 1)
-    many = open_ranks(tmp_path, jobs=1)
-    assert many.map(_pids).values == few == many.map(_pids).values
-    assert not any("export" in vars(report) for report in many)
-    assert many.notes == ranks.notes
