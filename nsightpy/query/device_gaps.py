@@ -54,10 +54,10 @@ def gaps_of(
 
 def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
     """The launching call of each operation, in the rows of the GPU work."""
-    missing = {"start_ns": NO_TIME, "end_ns": NO_TIME, "tid": -1}
-    start, end, tid = (of_calls(calls.ints(c), gpu_work.call, no) for c, no in missing.items())
+    end = of_calls(calls.ints("end_ns"), gpu_work.call, NO_TIME)
+    thread = of_calls(calls.ints("tid"), gpu_work.call, -1)
     first = _first_launches(work.kernels, gpu_work)
-    return Launches(start, end, tid, first, _stages(work))
+    return Launches(gpu_work.launch, end, thread, first, _stages(work))
 
 
 def _stages(work: Work) -> NDArray[np.int8]:

@@ -17,6 +17,7 @@ from nsightpy.analysis.intervals import (
     gaps,
     intersection,
     measure_before,
+    measure_inside,
     overlap_total,
     union,
     union_of,
@@ -114,6 +115,18 @@ def test_measure_before(intervals: Pairs, times: list[int], offset: int) -> None
 
 
 # 2 x time must fit int64 in concurrency, so the last offset is left out.
+@properties
+@given(pairs, pairs, offsets)
+def test_measure_inside(intervals: Pairs, others: Pairs, offset: int) -> None:
+    parts = spans(others, offset)
+    found = measure_inside(spans(intervals, offset), parts.starts, parts.ends)
+    covered = points(intervals)
+    assert found.tolist() == [
+        sum(low <= point + offset < high for point in covered)
+        for low, high in zip(parts.starts.tolist(), parts.ends.tolist(), strict=True)
+    ]
+
+
 @properties
 @given(pairs, st.sampled_from(OFFSETS[:-1]))
 def test_concurrency_counts_open_intervals(intervals: Pairs, offset: int) -> None:

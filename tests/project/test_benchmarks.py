@@ -44,7 +44,12 @@ def test_the_same_arguments_make_the_same_files(job: Path, tmp_path: Path) -> No
 def test_what_a_report_holds(job: Path) -> None:
     report = open_report(job / "report_rank3.sqlite")
     assert isinstance(report, NsysReport)
-    assert report.frame("kernels").rows == KERNELS
+    kernels = report.frame("kernels")
+    assert kernels.rows == KERNELS
+    sizes = report.frame("kernels", ("blocks", "threads"))
+    for name, shape in (("blocks", "grid"), ("threads", "block")):
+        x, y, z = (kernels.ints(f"{shape}_{axis}") for axis in "xyz")
+        assert (sizes.ints(name) == x * y * z).all()
     calls = report.frame("api_calls").rows
     assert calls == 2 * KERNELS + 2, "two a kernel, one that ends an iteration of 2,000"
     waits = report.frame("synchronizations").labels("kind")

@@ -44,9 +44,9 @@ def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents |
 
 def _beside(gaps: IdleGaps) -> bool:
     """Whether most of the host gaps' time lies in intervals that are mostly something else."""
-    lost = gaps.causes[:, HOST_GAP]
-    mostly = len(gaps) > 0 and lost[gaps.causes.argmax(axis=1) != HOST_GAP].sum() > lost.sum() / 2
-    return bool(mostly)
+    causes = gaps.causes[np.flatnonzero(gaps.causes[:, HOST_GAP])]
+    lost = causes[:, HOST_GAP]
+    return bool(len(lost) and lost[causes.argmax(axis=1) != HOST_GAP].sum() > lost.sum() / 2)
 
 
 def _calls(gaps: IdleGaps, calls: Frame) -> dict[str, str]:

@@ -50,7 +50,8 @@ HEADER_FIELDS = (
     Field("steady", "text"),
     Field("before", "text"),
 )
-HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain", "style")
+# The columns of kernels that the rankings need.
+TALLIED = ("start_ns", "end_ns", "pid", "device", "name")
 COLLECTIVE_FIELDS = (
     Field("operation", "text"),
     Field("group", "text"),
@@ -124,7 +125,7 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
         ranges = scope.narrow(report, report.frame("nvtx_ranges", columns))
         gathered = gather(report, scope, work, launches, ranges, alone=alone, causes=True)
         # one window for one answer: that of the findings
-        kernels = in_steady(kernels, gathered.steady)
+        kernels = in_steady(kernels.select(TALLIED), gathered.steady)
         operations = in_steady(operations, gathered.steady)
     return Part(
         info=report_info(report, extent),
