@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Unpack
 
+import numpy as np
+
 from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.nesting import SEPARATOR
@@ -15,11 +17,13 @@ from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
     RANGE_COLUMNS,
+    Launched,
     launched,
+    project,
 )
 from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
 from nsightpy.analysis.tally import Key
-from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame
+from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, is_constant
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -72,7 +76,8 @@ def nvtx(
     work = partial(_tallies, tree=tree, fold=fold, scope=request.scope)
     parts = request.map(work).values
     own = merged([part.own for part in parts])
-    attributed = merged([part.attributed for part in parts])
+    waited = [part.attributed for part in parts if part.attributed]
+    attributed = merged(waited) if waited else None
     known = any(part.known for part in parts)
     rows = _rows(own, attributed, known)
     ordered = _by_tree(rows) if tree else sorted(rows.items(), key=_by_gpu_time)
@@ -111,7 +116,7 @@ class _Part:
     """What one report contributes; work is the sum of its operations' durations, in ns."""
 
     own: RangeTallies
-    attributed: RangeTallies
+    attributed: RangeTallies | None
     known: bool
     outside_ns: int
     work_ns: int
@@ -121,22 +126,25 @@ def _tallies(report: SystemReport, *, tree: bool, fold: bool, scope: Scope) -> _
     # what reads the ranges waits for SQLite while what joins the launches computes
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(report.frame, "nvtx_ranges", RANGE_COLUMNS)
-        frames = [report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
+        frames = (report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES)
         operations = _together([scope.narrow(report, frame) for frame in frames])
-        calls = launching_calls(report, operations)
+        recorded = _launching(report, operations)
         whole = reading.result()
         ranges = scope.narrow(report, whole)
-    known = calls is not None or not operations.rows
-    calls = NO_CALLS if calls is None else calls
+    known = recorded is not None or not operations.rows
+    calls, done = recorded or (NO_CALLS, launched(operations, NO_CALLS))
+    tallies = partial(range_tallies, ranges, operations, tree=tree, fold=fold)
     waiting = waiting_threads(calls, whole)
-    own, attributed = (
-        range_tallies(ranges, operations, launched(operations, made), tree=tree, fold=fold)
-        for made in (calls, as_launched_by(calls, waiting))
-    )
-    outside = calls.take((waiting == NO_THREAD) & ~inside(calls, ranges))
+    waited = None if is_constant(waiting) else as_launched_by(calls, waiting)
+    attributed = tallies(launched(operations, waited)) if waited and waited.rows else None
+    found = project(ranges, done)
+    bare = ~found.launched(len(done))
+    if bare.any():  # a call inside another one may be in a range alone
+        own = done.call[bare]
+        bare[bare] = (waiting[own] == NO_THREAD) & ~inside(calls.take(own), ranges)
     lengths = operations.ints("end_ns") - operations.ints("start_ns")
-    beyond = launched(operations, outside).rows
-    return _Part(own, attributed, known, int(lengths[beyond].sum()), int(lengths.sum()))
+    beyond = int(lengths[done.rows[np.repeat(bare, np.diff(done.first))]].sum())
+    return _Part(tallies(done, found), attributed, known, beyond, int(lengths.sum()))
 
 
 def _outside_note(parts: Sequence[_Part]) -> list[str]:
@@ -158,7 +166,13 @@ def _together(frames: list[Frame]) -> Frame:
 
 
 def launching_calls(report: SystemReport, operations: Frame) -> Frame | None:
-    """The calls among which are those that launched the operations; None without any recorded.
+    """The calls among which are those that launched the operations; None without any recorded."""
+    found = _launching(report, operations)
+    return None if found is None else found[0]
+
+
+def _launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched] | None:
+    """The same calls, and what each launched.
 
     Calls that usually launch something are read first, the others only where that is not enough.
     """
@@ -166,14 +180,16 @@ def launching_calls(report: SystemReport, operations: Frame) -> Frame | None:
         return None
     alone = report.calls.only_process()
     calls = report.calls.launching(alone, ends=True, threads=True)
-    if len(launched(operations, calls).rows) == operations.rows:
-        return calls
-    others = report.calls.launching(alone, others=True, ends=True, threads=True)
-    return Frame.concatenate([calls, others.select(calls)]).ordered()
+    done = launched(operations, calls)
+    if len(done.rows) < operations.rows:
+        others = report.calls.launching(alone, others=True, ends=True, threads=True)
+        calls = Frame.concatenate([calls, others.select(calls)]).ordered()
+        done = launched(operations, calls)
+    return calls, done
 
 
 def _rows(
-    found: RangeTallies, attributed: RangeTallies, known: bool
+    found: RangeTallies, attributed: RangeTallies | None, known: bool
 ) -> dict[tuple[str, str, str], tuple[Value, ...]]:
     """The figures by (range, domain, style); None where no calls show what a range launched."""
     projected = found.projected.statistics()
@@ -182,6 +198,7 @@ def _rows(
         for group, key in enumerate(projected.keys)
     }
     ranges = found.ranges.statistics()
+    waited_ns, waited_ops = (attributed.busy_ns, attributed.operations) if attributed else ({}, {})
     rows: dict[tuple[str, str, str], tuple[Value, ...]] = {}
     for group, key in enumerate(ranges.keys):
         total, median = times.get(key, (0, None))
@@ -190,7 +207,7 @@ def _rows(
         share = busy / whole if whole else None
         name, domain, style = map(str, key)
         host = (int(ranges.instances[group]), int(ranges.total[group]))
-        waited = (attributed.busy_ns[key], attributed.operations[key])
+        waited = (waited_ns.get(key, 0), waited_ops.get(key, 0))
         rows[name, domain, style] = (
             *host,
             *(gpu if known else (None,) * 3),

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from nsightpy.analysis.nvtx.nesting import PUSH_POP, ROOT, nest
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Ints, Labels, constant, distinct
 
 NO_THREAD = -1
 
@@ -23,14 +23,20 @@ def waiting_threads(calls: Frame, ranges: Frame) -> Ints:
 
     `ranges` are NVTX ranges with start_ns, end_ns, pid, tid, end_tid, domain and style.
     """
-    waiting = np.full(calls.rows, NO_THREAD, dtype=np.int64)
-    opened = np.full(calls.rows, np.iinfo(np.int64).min)
+    waiting = constant(NO_THREAD, calls.rows)
+    opened = np.empty(0, dtype=np.int64)
     stays = ranges.ints("tid") == ranges.ints("end_tid")
-    ranges = ranges.take(stays)
-    for pid in np.unique(ranges.ints("pid")).tolist():
+    ranges = ranges if stays.all() else ranges.take(stays)
+    for pid in distinct(ranges.ints("pid"))[0].tolist():
+        mine, own = ranges.at(pid=pid), calls.select(("start_ns", "pid", "tid")).at(pid=pid)
+        launching, holding = (distinct(frame.ints("tid"))[0] for frame in (own, mine))
+        if not own.rows or (len(launching) < 2 and np.array_equal(launching, holding)):
+            continue
+        if not len(opened):
+            waiting = waiting.copy()
+            opened = np.full(calls.rows, np.iinfo(np.int64).min)
         rows = np.flatnonzero(calls.ints("pid") == pid)
-        mine = ranges.take(ranges.ints("pid") == pid)
-        _of_process(calls.take(rows), mine, rows, waiting, opened)
+        _of_process(own, mine, rows, waiting, opened)
     return waiting
 
 
@@ -42,12 +48,8 @@ def as_launched_by(calls: Frame, threads: Ints) -> Frame:
 
 def _of_process(calls: Frame, ranges: Frame, rows: Ints, waiting: Ints, opened: Ints) -> None:
     start, tid = calls.ints("start_ns"), calls.ints("tid")
-    launching = np.unique(tid)
-    holding = np.unique(ranges.ints("tid"))
-    if not len(rows) or (len(launching) < 2 and np.array_equal(launching, holding)):
-        return
     before, after = _neighbours(start, tid)
-    for thread in holding.tolist():
+    for thread in distinct(ranges.ints("tid"))[0].tolist():
         own = ranges.take(ranges.ints("tid") == thread)
         others = np.flatnonzero(tid != thread)
         row = _innermost(own, start[others])

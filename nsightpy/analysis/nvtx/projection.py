@@ -8,7 +8,6 @@ reduced by its children. Ranges that end on another thread are not projected.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +17,7 @@ from nsightpy.frames import Frame, Ints, distinct, elementwise, taken
 
 OPERATION_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id")
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class")
+_BLOCK_BITS = 4
 RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "end_tid", "name", "domain", "style")
 
 
@@ -25,10 +25,12 @@ RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "end_tid", "name", "domain"
 class Launched:
     """The calls that launched GPU operations, by thread and start, and what each launched.
 
-    `rows` are operations in the order of their calls; call i owns rows[first[i]:first[i + 1]].
-    `start`, `end`: first start and last end of what a call launched. Times in ns.
+    `call` is its row among all calls; `rows` are operations in the order of their calls, of which
+    call i owns rows[first[i]:first[i + 1]]. `start`, `end`: first start and last end of what a call
+    launched. Times in ns.
     """
 
+    call: Ints
     thread: Ints
     call_start: Ints
     call_end: Ints
@@ -58,6 +60,12 @@ class Projection:
     def found(self) -> NDArray[np.bool_]:
         """Which ranges have operations."""
         return self.operations > 0
+
+    def launched(self, calls: int) -> NDArray[np.bool_]:
+        """Which of so many calls lie in any range."""
+        low, high = self.low[self.found], self.high[self.found]
+        steps = np.bincount(low, minlength=calls + 1) - np.bincount(high, minlength=calls + 1)
+        return np.cumsum(steps[:calls]) > 0
 
     @property
     def length(self) -> Ints:
@@ -92,6 +100,7 @@ def launched(operations: Frame, calls: Frame) -> Launched:
     if len(first) < len(rows):
         start, end = np.minimum.reduceat(start, first), np.maximum.reduceat(end, first)
     return Launched(
+        call,
         taken(thread_key(calls), call),
         calls.ints("start_ns")[call],
         calls.ints("end_ns")[call],
@@ -151,19 +160,25 @@ def extreme(values: Ints, low: Ints, high: Ints, function: np.ufunc) -> Ints:
     """The minimum or maximum of values[low:high] for many non-empty stretches at once.
 
     Stretches of 2**k to 2**(k + 1) values are two overlapping ones of 2**k: a table of those is
-    made for one k after the other.
+    made for one k after the other. What is longer is blocks of such values between two of them.
     """
     found = np.empty(len(low), dtype=np.int64)
-    _, exponent = np.frexp(high - low)
-    order = np.argsort(exponent, kind="stable")
-    edges = np.searchsorted(exponent[order], np.arange(1, int(exponent.max(initial=0)) + 2))
+    length = high - low
     table = values
-    for k, (first, last) in enumerate(pairwise(edges.tolist())):
+    for k in range(_BLOCK_BITS + 1):
         if k:
             half = 1 << (k - 1)
             table = function(table[:-half], table[half:])
-        rows = order[first:last]
+        longer = length >= 2 << k
+        rows = np.flatnonzero((length >= 1 << k) & ~longer)
         found[rows] = function(table[low[rows]], table[high[rows] - (1 << k)])
+        if not longer.any():
+            return found
+    rows, size = np.flatnonzero(longer), 1 << _BLOCK_BITS
+    blocks = function.reduceat(values, np.arange(0, len(values), size))
+    first, last = low[rows], high[rows]
+    inner = extreme(blocks, -(-first // size), last // size, function)
+    found[rows] = function(function(table[first], table[last - size]), inner)
     return found
 
 
