@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,17 +36,22 @@ MATERIAL_SHARE = 0.01
 
 def is_communication(names: Labels, extra: Iterable[str] = ()) -> NDArray[np.bool_]:
     """Mask of the rows whose kernel name is communication; `extra` adds regular expressions."""
-    patterns = [*COMMUNICATION_KERNELS, *((pattern, "") for pattern in extra)]
+    own = tuple(extra)
     try:
-        known = [(re.compile(pattern), word) for pattern, word in patterns]
+        for pattern in own:
+            re.compile(pattern)
     except re.error as error:
         raise UsageError(f"a communication pattern is no regular expression: {error}") from None
-    hits = np.zeros(len(names.values), dtype=np.bool_)
-    for pattern, word in known:
-        # to look for a word is far cheaper than for a pattern
-        candidates = [code for code, value in enumerate(names.values) if word in value]
-        hits[[code for code in candidates if pattern.search(names.values[code])]] = True
+    hits = np.asarray([_communicates(value, own) for value in names.values], dtype=np.bool_)
     return hits[names.codes] if len(hits) else np.zeros(len(names), dtype=np.bool_)
+
+
+@lru_cache(1 << 14)
+def _communicates(name: str, extra: tuple[str, ...]) -> bool:
+    """Whether a kernel is communication; the reports of a job hold the same names."""
+    patterns = (*COMMUNICATION_KERNELS, *((pattern, "") for pattern in extra))
+    # to look for a word is far cheaper than for a pattern
+    return any(word in name and re.search(pattern, name) for pattern, word in patterns)
 
 
 def suspects(names: Sequence[str], work_ns: Sequence[int]) -> list[str]:

@@ -25,12 +25,8 @@ def widest(marks: Sequence[Ints], work: LaunchedWork) -> Ints | None:
     """Of places that mark each turn once those before which the device is idle longest."""
     if not marks:
         return None
-    busy_until = np.maximum.accumulate(work.end)
-    gap = work.start.copy()
-    gap[1:] -= busy_until[:-1]
-    gap[0] = 0
     length = float(np.median(np.diff(work.end[marks[0]])))
-    gaps = [float(np.median(gap[places])) for places in marks]
+    gaps = [float(np.median(work.idle_before[places])) for places in marks]
     floor = max(max(gaps) / 2, GAP_SHARE * length) if max(gaps) > GAP_SHARE * length else min(gaps)
     wide = [places for places, wait in zip(marks, gaps, strict=True) if wait >= floor]
     most = max(len(places) for places in wide)

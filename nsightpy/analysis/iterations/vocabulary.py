@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import enum
 import re
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.frames import Labels
 
+_KEPT = 1 << 14
 LIBRARY_DOMAINS = frozenset(
     (
         *("NCCL", "NVSHMEM", "MPI", "cuBLAS", "cuBLASLt", "cuDNN", "cuFFT", "cuSOLVER"),
@@ -184,10 +186,16 @@ def is_product(names: Labels) -> NDArray[np.bool_]:
 
 def products_folded(names: Labels) -> Labels:
     """Kernel names with all matrix products under one: libraries choose them by shape."""
-    values = tuple("product" if _PRODUCT.search(value) else value for value in names.values)
+    values = tuple("product" if _says(_PRODUCT, value) else value for value in names.values)
     return Labels(names.codes, values).merged()
 
 
 def _hits(names: Labels, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
-    hits = np.asarray([bool(pattern.search(value)) for value in names.values], dtype=np.bool_)
+    hits = np.asarray([_says(pattern, value) for value in names.values], dtype=np.bool_)
     return hits[names.codes] if len(hits) else np.zeros(len(names), dtype=np.bool_)
+
+
+@lru_cache(_KEPT)
+def _says(pattern: re.Pattern[str], name: str) -> bool:
+    """Whether a name has a pattern; the reports of a job hold the same names."""
+    return pattern.search(name) is not None

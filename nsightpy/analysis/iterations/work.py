@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 
@@ -34,9 +35,17 @@ class LaunchedWork:
     def __len__(self) -> int:
         return len(self.start)
 
-    @property
+    @cached_property
     def lengths(self) -> Ints:
         return self.end - self.start
+
+    @cached_property
+    def idle_before(self) -> Ints:
+        """For how long nothing had run when each began; below 0 where something still ran."""
+        idle = self.start.copy()
+        idle[1:] -= np.maximum.accumulate(self.end)[:-1]
+        idle[:1] = 0
+        return idle
 
     def take(self, rows: Ints) -> LaunchedWork:
         """Some of the work, in the same order."""
