@@ -160,6 +160,16 @@ def test_events_in_two_parts_are_left_out_and_counted(tmp_path: Path) -> None:
     assert "1 events whose begin and end stand apart" in report.notes[0]
 
 
+def test_merged_traces_are_said_to_be_ambiguous(tmp_path: Path) -> None:
+    """Two ranks in one file: processes are named by texts, correlation ids come twice."""
+    ranks = [
+        one.replace('"pid": 41', f'"pid": "[rank{n}] 41 x"') for n in (0, 1) for one in steps(2)
+    ]
+    report = opened(written(tmp_path, trace_of(*ranks)))
+    assert len(set(report.frame("api_calls").ints("pid").tolist())) == 2
+    assert "share correlation ids" in " ".join(report.notes)
+
+
 @pytest.mark.parametrize("api", ["cuda", "hip", "xpu", "mtia", "privateuse1"])
 def test_accelerators_of_all_makers(tmp_path: Path, api: str) -> None:
     calls = call("5", "1").replace("cuda_runtime", f"{api}_runtime")

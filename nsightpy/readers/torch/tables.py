@@ -84,13 +84,15 @@ def integers(values: Sequence[object], missing: int = 0) -> Ints:
     return np.asarray([whole(value, missing) for value in values], dtype=np.int64)
 
 
-def _numbered(ids: Sequence[object]) -> Ints:
+def _numbered(ids: Sequence[object], missing: int = 0) -> Ints:
     """Ids of processes and threads; texts without one number, as of merged traces, keep apart."""
     if {*map(type, ids)} <= {int}:
-        return integers(ids, -1)
-    return integers(
-        [zlib.crc32(str(one).encode()) if whole(one, -1) < 0 else one for one in ids], -1
-    )
+        return integers(ids)
+    return integers([_code(one) if isinstance(one, str) else one for one in ids], missing)
+
+
+def _code(text: str) -> int | str:
+    return text if _NUMBERED.fullmatch(text) else zlib.crc32(text.encode("utf-8", "replace"))
 
 
 class Texts:
@@ -254,7 +256,7 @@ class TraceTables:
         columns: dict[str, ColumnData] = {
             "start": start,
             "end": end,
-            "pid": _numbered([event.pid for event in events]),
+            "pid": _numbered([event.pid for event in events], -1),
             "tid": _threads(_numbered([event.tid for event in events])),
             "name": self._text(kind, "name").codes([event.name for event in events]),
             **self._arguments(kind, arguments),
