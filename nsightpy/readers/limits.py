@@ -1,7 +1,8 @@
 """How much a report may ask of this machine, and the variables that say otherwise: docs/limits.md.
 
-Time and steps of a query grow with the file, so that no whole report of any size meets them. The
-other limits are far beyond what programs do.
+Time and steps of a query grow with the file, so that no whole report of any size meets them; time
+is that of the processor, so that a busy machine or a slow disk ends none. The other limits are far
+beyond what programs do.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ _SIZE = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*([KMGT]?)(?:i?B)?", re.IGN
 
 
 def query_seconds(file_bytes: int) -> float:
-    """Seconds that one query of a file may take. Raises UsageError where the variable is none."""
+    """Processor seconds that one query of a file may take.
+
+    Raises UsageError where the variable is none.
+    """
     text = os.environ.get(QUERY_SECONDS, "")
     if not text:
         return LEAST_SECONDS + file_bytes / BYTES_PER_SECOND
@@ -52,6 +56,11 @@ def query_seconds(file_bytes: int) -> float:
     if not 0 < seconds < 1e9:
         raise UsageError(f"{QUERY_SECONDS} is {text[:40]!r}: give seconds, such as 300")
     return seconds
+
+
+def too_long(seconds: float) -> str:
+    """What is said of a query that took more than it may."""
+    return f"took more than {seconds:,.0f} s of processor time"
 
 
 def most(variable: str, otherwise: int) -> int:
@@ -143,7 +152,7 @@ class QueryWatch:
 
     def begin(self) -> None:
         """A query begins now."""
-        self._end = time.monotonic() + self._seconds
+        self._end = time.thread_time() + self._seconds
         self._steps = 0
         self.interruption: BaseException | None = None
         self.exceeded = ""
@@ -152,8 +161,8 @@ class QueryWatch:
         """1 ends the query."""
         try:
             self._steps += STEPS_BETWEEN
-            if time.monotonic() > self._end:
-                self.exceeded = f"took longer than {self._seconds:,.0f} s"
+            if time.thread_time() > self._end:
+                self.exceeded = too_long(self._seconds)
             elif self._steps > self._most_steps:
                 self.exceeded = f"took more than {self._most_steps:,} steps"
             return 1 if self.exceeded else 0

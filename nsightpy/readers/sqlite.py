@@ -26,7 +26,7 @@ from sqlalchemy.pool import StaticPool
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
 from nsightpy.readers.arrow import BATCH_ROWS, Columns, NotIntegersError, batches
-from nsightpy.readers.limits import ROWS, STEPS_BETWEEN, QueryWatch, most, query_seconds
+from nsightpy.readers.limits import ROWS, STEPS_BETWEEN, QueryWatch, most, query_seconds, too_long
 from nsightpy.readers.sqlite_errors import damaged, explained, too_much
 from nsightpy.readers.sqlite_tables import Tables, extremes, row_number
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
@@ -130,7 +130,7 @@ class SqliteFile:
             try:
                 in_threads(read, len(queries), self._seconds)
             except TimeoutError:
-                raise too_much(self.path, f"took longer than {self._seconds:,.0f} s") from None
+                raise too_much(self.path, too_long(self._seconds)) from None
             except OSError as error:
                 if _MISMATCH in str(error):
                     raise NotIntegersError from None
@@ -143,7 +143,7 @@ class SqliteFile:
         self, found: Iterable[Any], stop: threading.Event, most_rows: int
     ) -> Iterator[Any]:
         """The batches of a query until somebody stops, or there are too many rows."""
-        end, rows = time.monotonic() + self._seconds, 0
+        end, rows = time.thread_time() + self._seconds, 0
         for batch in found:
             rows += batch.num_rows
             if stop.is_set():
@@ -151,8 +151,8 @@ class SqliteFile:
             if rows > most_rows:
                 problem = f"is damaged: a query gave more than {most_rows:,} rows"
                 raise ReportError(self.path, problem, f"{ROWS} allows more.")
-            if time.monotonic() > end:
-                raise too_much(self.path, f"took longer than {self._seconds:,.0f} s")
+            if time.thread_time() > end:
+                raise too_much(self.path, too_long(self._seconds))
             yield batch
 
     def _split(self, query: Query, table: sa.TableClause | None) -> tuple[list[Query], list[int]]:

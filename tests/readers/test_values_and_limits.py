@@ -158,7 +158,7 @@ def test_a_query_without_rows_ends_in_time(tmp_path: Path, monkeypatch: pytest.M
     endless = "(WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n)"
     i: sa.ColumnClause[int] = sa.column("i")
     began = time.monotonic()
-    with pytest.raises(ReportError, match="took longer than"):
+    with pytest.raises(ReportError, match="s of processor time"):
         file.arrays(sa.select(i).select_from(sa.text(endless)).where(i < 0))
     assert time.monotonic() - began < 10
 

@@ -106,7 +106,7 @@ def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints | None = No
     name = both.labels("name").merged()
     start, end = both.ints("start_ns"), both.ints("end_ns")
     issued = launch_starts(both, calls)
-    np.copyto(issued, start, where=issued == NO_TIME)
+    issued = np.where(issued == NO_TIME, start, issued)
     waits = np.empty(0, dtype=np.int64) if waits is None else np.sort(waits)
     if (issued[1:] <= issued[:-1]).any():
         order = np.lexsort((start, issued))

@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+_TICK_S = 0.1
+
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
@@ -38,8 +40,8 @@ def time_limit(seconds: float) -> Iterator[None]:
 def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
     """Do all parts of some work side by side, and raise the first exception of any.
 
-    Raises TimeoutError where they take longer: nobody waits for the threads then, which end with
-    the process at the latest. Signals are handled meanwhile.
+    Raises TimeoutError where they take more of the processor: nobody waits for the threads then,
+    which end with the process at the latest. Signals are handled meanwhile.
     """
     done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
@@ -50,15 +52,19 @@ def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             done.put(error)
 
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds * parts
     threads = [threading.Thread(target=one, args=(part,), daemon=True) for part in range(parts)]
     for thread in threads:
         thread.start()
-    for _ in range(parts):
+    waited_for = parts
+    while waited_for:
         try:
-            failed = done.get(timeout=max(0.0, end - time.monotonic()))
+            failed = done.get(timeout=_TICK_S)
         except queue.Empty:
-            raise TimeoutError(f"took longer than {seconds} s") from None
+            if time.process_time() > end:
+                raise TimeoutError(f"took more than {seconds} s of processor time") from None
+            continue
+        waited_for -= 1
         if failed is not None:
             raise failed
     for thread in threads:  # a process with threads cannot be copied
