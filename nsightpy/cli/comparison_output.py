@@ -42,5 +42,5 @@ def deliver_comparison(result: Comparison, options: dict[str, Any]) -> None:
 def _first(result: Comparison, top: int | None) -> Comparison:
     """The step, its parts, and the first rows of what ran."""
     sections = (result.kernels, result.collectives, result.ranges)
-    shown = (result.step, *result.parts, *(one for rows in sections for one in rows[:top]))
+    shown = (result.step, *result.parts, *(row for rows in sections for row in rows[:top]))
     return replace(result, rows=tuple(one.row for one in shown))

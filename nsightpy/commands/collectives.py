@@ -193,8 +193,8 @@ def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list
             alike.setdefault((one.signature, one.ranks), []).append(one)
     notes = []
     for groups in alike.values():
-        usual = float(np.median([one.transfer_ns or 0.0 for one in groups]))
-        fastest = min(one.transfer_ns or 0.0 for one in groups)
+        usual = float(np.median([group.transfer_ns or 0.0 for group in groups]))
+        fastest = min(group.transfer_ns or 0.0 for group in groups)
         base = usual if len(groups) > 2 else fastest
         slow = max(groups, key=lambda one: one.transfer_ns or 0.0)
         if (slow.transfer_ns or 0.0) >= SLOWER_GROUP * base:
@@ -206,7 +206,7 @@ def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list
 
 
 def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
-    if not any(one.signature.bytes < 0 for one in found):
+    if not any(collective.signature.bytes < 0 for collective in found):
         return []
     return [
         Abstention(
@@ -220,9 +220,9 @@ def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
 
 def _missing_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
     torn = {
-        names.group(one.units, one.size): one.size - len(one.units)
-        for one in found
-        if one.size > len(one.units)
+        names.group(collective.units, collective.size): collective.size - len(collective.units)
+        for collective in found
+        if collective.size > len(collective.units)
     }
     if not torn:
         return []

@@ -174,7 +174,7 @@ def _note(modes: DurationModes) -> str:
 def by_name(table: Histogram) -> Table:
     """The table for people: one row a name with its modes."""
     rows = []
-    for one in table.modes:
-        rows.append((one.name, one.instances, modes_text(one, MODES_IN_CELL).partition(": ")[2]))
+    for mode in table.modes:
+        rows.append((mode.name, mode.instances, modes_text(mode, MODES_IN_CELL).partition(": ")[2]))
     said = tuple(note for note in table.notes if note not in set(map(_note, table.modes)))
     return Table(table.command, PEOPLE, tuple(rows), table.inputs, said, table.title)

@@ -94,13 +94,13 @@ def iterations(
     work = partial(_find, communication=tuple(communication), scope=request.scope)
     results = request.map(work, ranked=True).results
     clock = common_clock(request.ranks)
-    placed = [(str(report.path), one) for report, part in results for one in part.devices]
+    placed = [(str(report.path), device) for report, part in results for device in part.devices]
     placed.sort(key=lambda pair: _order(pair[1]))
     parts, devices = [part for _, part in results], [one for _, one in placed]
     rows = tuple(row for path, one in placed for row in _rows(one, path, clock))[:top]
     notes = [*_spread_notes(devices), *_slow_notes(devices)]
     why = [pair for part in parts for pair in part.why]
-    said = dict.fromkeys(text for one in devices for text in one.iterations.notes)
+    said = dict.fromkeys(text for device in devices for text in device.iterations.notes)
     others = _others_note(devices)
     table = Table("iterations", FIELDS, rows)
     return request.finish(table, *notes, *said, *others, *_reasons(why))
@@ -182,7 +182,7 @@ def _who(one: DeviceIterations) -> str:
 
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The spread of each rank's steady iterations; of all together when they are many."""
-    alone = list({(one.rank, one.pid): one for one in reversed(devices)}.values())[::-1]
+    alone = list({(device.rank, device.pid): device for device in reversed(devices)}.values())[::-1]
     spreads = [(one, found) for one in alone if (found := spread(one.iterations)) is not None]
     if len(spreads) > RANKS_SAID:
         medians = [found.median for _, found in spreads]
@@ -213,11 +213,11 @@ def _spread_text(one: DeviceIterations, found: Spread) -> str:
 
 def _others_note(devices: Sequence[DeviceIterations]) -> list[str]:
     """What else repeats, of the first process."""
-    for one in devices[:1]:
+    for device in devices[:1]:
         texts = [
             f"{other.count} x {format_time(other.period_ns)} {other.source}"
             + (f" ({other.why})" if other.why else "")
-            for other in one.iterations.others[:OTHERS_SAID]
+            for other in device.iterations.others[:OTHERS_SAID]
         ]
         if texts:
             return [f"Also repeating, not taken for iterations: {'; '.join(texts)}."]
@@ -226,7 +226,7 @@ def _others_note(devices: Sequence[DeviceIterations]) -> list[str]:
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The slowest iterations of all, and what grew in them."""
-    found = [(one, slow) for one in devices for slow in one.slow]
+    found = [(device, slow) for device in devices for slow in device.slow]
     found.sort(key=lambda pair: -pair[1].ratio)
     return [_slow_text(one, slow) for one, slow in found[:RANKS_SAID]]
 

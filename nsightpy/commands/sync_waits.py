@@ -50,15 +50,15 @@ def _waits(report: SystemReport, *, scope: Scope) -> list[tuple[Value, ...]] | N
         return None
     calls, work = report.calls.synchronising(), read_work(report, scope)
     rows: list[tuple[Value, ...]] = []
-    for one in rank_budgets(report, scope, *work):
-        window = one.budget.window
-        ran = (spans_of(frame.at(pid=one.pid, device=one.device)) for frame in work)
+    for budget in rank_budgets(report, scope, *work):
+        window = budget.budget.window
+        ran = (spans_of(frame.at(pid=budget.pid, device=budget.device)) for frame in work)
         idle = difference(window, union_of(ran))
-        own = calls.at(pid=one.pid)
+        own = calls.at(pid=budget.pid)
         for cost in sync_costs(own, window, idle):
-            share = cost.idle_ns / one.budget.window_ns if one.budget.window_ns else None
+            share = cost.idle_ns / budget.budget.window_ns if budget.budget.window_ns else None
             times = (cost.total_ns, cost.median_ns, cost.longest_ns, cost.idle_ns)
-            rows.append((one.rank, one.device, cost.api, cost.calls, *times, share))
+            rows.append((budget.rank, budget.device, cost.api, cost.calls, *times, share))
     return rows
 
 

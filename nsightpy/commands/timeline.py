@@ -250,7 +250,7 @@ def _tracks(
 
 
 def _filled(counters: Iterable[Counter]) -> tuple[Counter, ...]:
-    return tuple(one for one in counters if len(one.times))
+    return tuple(counter for counter in counters if len(counter.times))
 
 
 def _columns(*parts: tuple[str, ...]) -> tuple[str, ...]:

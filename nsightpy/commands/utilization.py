@@ -103,9 +103,9 @@ def utilization(
     }
     work = partial(_part, edges=own, communication=tuple(communication), scope=request.scope)
     parts = request.map(work, ranked=True).values
-    devices = sorted((one for part in parts for one in part.devices), key=_order)
+    devices = sorted((device for part in parts for device in part.devices), key=_order)
     samples = [part.sampled for part in parts if part.sampled is not None]
-    rows = tuple(row for one in devices for row in _rows(one, samples, edges))
+    rows = tuple(row for device in devices for row in _rows(device, samples, edges))
     doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
     table = Table("utilization", FIELDS, rows)
     return request.finish(table, *map(suspect_note, doubtful), *_missing(samples), *clock.notes)

@@ -255,9 +255,9 @@ def _opaque(graphs: Frame, place: tuple[int, int], window: Spans) -> bool:
 
 def residual_note(found: list[DeviceIdle]) -> list[str]:
     """What is said of time without compute that no cause was found for, over all devices."""
-    causes = [one.causes for one in found if one.causes is not None]
-    tail = sum(one.tail_ns for one in causes)
-    unlaunched = sum(one.unlaunched_ns for one in causes)
+    causes = [idle.causes for idle in found if idle.causes is not None]
+    tail = sum(cause.tail_ns for cause in causes)
+    unlaunched = sum(cause.unlaunched_ns for cause in causes)
     if not tail + unlaunched:
         return []
     parts = (
@@ -265,7 +265,7 @@ def residual_note(found: list[DeviceIdle]) -> list[str]:
         (unlaunched, "before kernels whose launch was not recorded"),
     )
     where_lost = " and ".join(f"{format_time(lost)} {where}" for lost, where in parts if lost)
-    whole = format_time(sum(one.compute_absent_ns for one in causes))
+    whole = format_time(sum(cause.compute_absent_ns for cause in causes))
     lost = format_time(tail + unlaunched)
     return [f"{lost} of {whole} without compute are not attributed: {where_lost}."]
 

@@ -71,7 +71,7 @@ def rank_part(
             start_ns=low,
             end_ns=high,
         )
-        found = tuple((one.pid, one.device, one.budget.compute_ns) for one in budgets)
+        found = tuple((budget.pid, budget.device, budget.budget.compute_ns) for budget in budgets)
     log = log_of(collectives, shown)
     return RankPart(tuple(clocks_in(report)), log, found, mpi_log(report))
 

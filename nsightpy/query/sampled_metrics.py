@@ -103,7 +103,7 @@ def _network(report: SystemReport, edges: Ints) -> dict[str, Floats]:
     frame = report.frame("nic_metrics")
     found = {}
     for column, pattern in RATES.items():
-        parts = [_rate(one, edges) for one in _counters(frame, pattern)]
+        parts = [_rate(counter, edges) for counter in _counters(frame, pattern)]
         if parts:
             found[column] = np.nansum(parts, axis=0)
             found[column][np.isnan(parts).all(axis=0)] = np.nan

@@ -75,7 +75,7 @@ class Scope:
     def columns(self) -> tuple[str, ...]:
         """The frame columns that narrowing needs beside start_ns and end_ns."""
         processes = (self.ranks, self.nvtx, self.iteration)
-        wanted = ("pid",) if any(one is not None for one in processes) else ()
+        wanted = ("pid",) if any(process is not None for process in processes) else ()
         wanted = (*wanted, "device") if self.devices is not None else wanted
         return (*wanted, "correlation_id") if self.nvtx is not None else wanted
 

@@ -129,4 +129,4 @@ def _most(fits: Sequence[ClockFit]) -> str:
 def _within(fits: Sequence[ClockFit]) -> str:
     """The largest residual."""
     residuals = (one for fit in fits for one in (fit.residual_p05_ns, fit.residual_p95_ns))
-    return format_time(max(abs(one or 0) for one in residuals))
+    return format_time(max(abs(residual or 0) for residual in residuals))

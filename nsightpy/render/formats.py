@@ -130,7 +130,7 @@ def _opened(command: str, inputs: Sequence[str]) -> dict[str, Any]:
 
 def _closed(abstentions: Sequence[Abstention], untrusted: Sequence[str]) -> dict[str, Any]:
     return {
-        "abstentions": [one.record() for one in abstentions],
+        "abstentions": [abstention.record() for abstention in abstentions],
         "untrusted": list(untrusted),
     }
 

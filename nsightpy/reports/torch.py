@@ -148,11 +148,13 @@ class TorchTrace(SystemReport):
 
     def _stored(self, name: str, columns: Sequence[str]) -> Frame:
         if set(columns) & _SIZES.keys() and name == "kernels":
-            found = self._stored(name, [c for one in columns for c in _SIZES.get(one, (one,))])
+            found = self._stored(
+                name, [c for column in columns for c in _SIZES.get(column, (column,))]
+            )
             made = dict(found)
-            for one in set(columns) & _SIZES.keys():
-                x, y, z = map(found.ints, _SIZES[one])
-                made[one] = x * y * z
+            for column in set(columns) & _SIZES.keys():
+                x, y, z = map(found.ints, _SIZES[column])
+                made[column] = x * y * z
             return Frame(made).select(columns)
         source = self._source
         if isinstance(source, CachedTrace):

@@ -207,11 +207,11 @@ class Comparison(Table):
             "unit": self.unit,
             "spread": self.spread,
             "limits": asdict(self.limits),
-            "circumstances": [asdict(one) for one in self.circumstances],
+            "circumstances": [asdict(circumstance) for circumstance in self.circumstances],
             "gate": None if self.gate is None else asdict(self.gate),
             "noise": None if self.noise is None else asdict(self.noise),
             "runs_needed": self.step.runs_needed,
-            "details": [_details(one) for one in self.quantities],
+            "details": [_details(quantity) for quantity in self.quantities],
             "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
         }
 

@@ -78,5 +78,5 @@ def finding_record(finding: Finding) -> dict[str, Any]:
 
 def findings_table(found: Sequence[Finding]) -> Table:
     """Findings under the columns of the command line."""
-    rows = tuple(tuple(finding_record(one).values()) for one in found)
-    return Table("findings", FINDING_FIELDS, rows, keys=tuple(one.key for one in found))
+    rows = tuple(tuple(finding_record(finding).values()) for finding in found)
+    return Table("findings", FINDING_FIELDS, rows, keys=tuple(finding.key for finding in found))

@@ -113,7 +113,7 @@ class Page:
 
     def section(self, wanted: str) -> Section:
         """The section of that id. Raises KeyError."""
-        for one in self.sections:
-            if one.id == wanted:
-                return one
+        for section in self.sections:
+            if section.id == wanted:
+                return section
         raise KeyError(wanted)

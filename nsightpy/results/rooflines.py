@@ -207,14 +207,14 @@ class RooflineVariant:
     @property
     def total_ns(self) -> int | None:
         """Time of all launches; None where no duration is known."""
-        known = [one.duration_ns for one in self.launches if one.duration_ns is not None]
+        known = [launch.duration_ns for launch in self.launches if launch.duration_ns is not None]
         return sum(known) if known else None
 
     @property
     def typical(self) -> RooflineLaunch:
         """The launch of median duration, of those of which most was measured."""
-        most = max(one.figures for one in self.launches)
-        known = (one for one in self.launches if one.figures == most)
+        most = max(launch.figures for launch in self.launches)
+        known = (launch for launch in self.launches if launch.figures == most)
         ordered = sorted(known, key=lambda one: one.duration_ns or 0)
         return ordered[(len(ordered) - 1) // 2]
 
@@ -222,8 +222,8 @@ class RooflineVariant:
         """Lowest and highest FLOP/s of that kind over the launches."""
         found = [
             point.flops_per_s
-            for one in self.launches
-            for point in one.points
+            for launch in self.launches
+            for point in launch.points
             if (point.precision, point.level) == (precision, level)
         ]
         return (min(found), max(found)) if found else None
@@ -290,4 +290,4 @@ def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
 
 def tool_versions(launches: Iterable[RooflineLaunch]) -> tuple[str, ...]:
     """The ncu versions of launches, each once; without those that are not known."""
-    return tuple(dict.fromkeys(one.tool_version for one in launches if one.tool_version))
+    return tuple(dict.fromkeys(launch.tool_version for launch in launches if launch.tool_version))

@@ -24,7 +24,7 @@ PARTS = (
 def verdict_of(summary: Summary) -> str:
     """How the devices spent their time, and the first finding, in two sentences."""
     records = summary.sections["breakdown"].records()
-    whole = sum(_number(one["window_ns"]) for one in records)
+    whole = sum(_number(record["window_ns"]) for record in records)
     first = next(iter(summary.findings), None)
     if not whole:
         if first:
@@ -61,7 +61,7 @@ def _replaced(text: str, words: Mapping[str, str]) -> str:
 
 
 def _sum(records: list[dict[str, Value]], name: str) -> float:
-    return sum(_number(one[name]) for one in records)
+    return sum(_number(record[name]) for record in records)
 
 
 def _listed(parts: list[str]) -> str:

@@ -287,7 +287,7 @@ class _Evidence:
         A line shifted by one of many even intervals misses the last collective of each run alone.
         """
         distances = (self.finder.distances(self.block, line) for line in (best, rival))
-        agreed_best, agreed_rival = (agreed(one) for one in distances)
+        agreed_best, agreed_rival = (agreed(distance) for distance in distances)
         steps = agreed_best - agreed_rival
         return bool(steps.sum() > CLEAR * np.sqrt(np.sum(steps**2)))
 

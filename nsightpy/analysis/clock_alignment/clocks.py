@@ -94,8 +94,10 @@ def sessions_of(clocks: Sequence[Clock]) -> Codes:
     """For each clock the first one of its session: they are one clock."""
     first: dict[tuple[object, ...], int] = {}
     keys = (
-        (one.session, one.host, one.utc_ns, one.system_clock_ns) if one.session else (one.report,)
-        for one in clocks
+        (clock.session, clock.host, clock.utc_ns, clock.system_clock_ns)
+        if clock.session
+        else (clock.report,)
+        for clock in clocks
     )
     found = [first.setdefault(key, place) for place, key in enumerate(keys)]
     return np.asarray(found, dtype=np.int32)

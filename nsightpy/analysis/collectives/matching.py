@@ -83,7 +83,10 @@ def _operations(ledger: Ledger, rows: Ints) -> Ints:
     The two sides of a point-to-point transfer call different operations: they have one code.
     """
     codes: dict[str, int] = {}
-    names = ("" if one.operation in POINT_TO_POINT else one.operation for one in ledger.signatures)
+    names = (
+        "" if signature.operation in POINT_TO_POINT else signature.operation
+        for signature in ledger.signatures
+    )
     of_signature = [codes.setdefault(name, len(codes)) for name in names]
     return np.asarray(of_signature, dtype=np.int64)[ledger.signature[rows]]
 

@@ -62,7 +62,7 @@ def notes_on(found: Comparison) -> tuple[str, ...]:
 def _collective_notes(collectives: Sequence[ComparedQuantity]) -> list[str]:
     """Whether collectives changed because ranks wait, or because the transfer changed."""
     sums = _waits_and_transfers(collectives)
-    whole = sum(one.before_ns or 0 for one in collectives)
+    whole = sum(collective.before_ns or 0 for collective in collectives)
     if max(map(abs, sums)) <= 0.01 * whole:
         return []
     wait, transfer = (f"{'+' if ns > 0 else ''}{format_time(ns)}" for ns in sums)
@@ -76,7 +76,11 @@ def _collective_notes(collectives: Sequence[ComparedQuantity]) -> list[str]:
 def _waits_and_transfers(collectives: Sequence[ComparedQuantity]) -> tuple[int, int]:
     """By how much waiting for other ranks and the transfers changed, in ns."""
     wait, transfer = (
-        sum(one.delta_ns for one in collectives if one.name.endswith(f": {kind}"))
+        sum(
+            collective.delta_ns
+            for collective in collectives
+            if collective.name.endswith(f": {kind}")
+        )
         for kind in ("wait", "transfer")
     )
     return wait, transfer

@@ -80,7 +80,7 @@ def compare_sides(
     )
     return replace(
         found,
-        rows=tuple(one.row for one in found.quantities),
+        rows=tuple(quantity.row for quantity in found.quantities),
         inputs=(*before.names, *after.names),
         notes=notes_on(found),
         next_steps=next_steps(found),

@@ -40,7 +40,7 @@ def gated(found: Comparison, limits: Limits, on: str | None, strict: bool) -> Co
 
 def _called(found: Comparison, name: str) -> ComparedQuantity:
     """What has a name: the whole name, else the only one whose name holds it."""
-    every = [one for one in found.quantities if one.section != "step"]
+    every = [quantity for quantity in found.quantities if quantity.section != "step"]
     for one in every:
         if name in (one.name, *one.other_names):
             return one

@@ -23,23 +23,24 @@ class Side:
     @property
     def step(self) -> Sample:
         """The time of a unit."""
-        runs = np.asarray([one.duration_ns for one in self.units], dtype=np.float64)
+        runs = np.asarray([unit.duration_ns for unit in self.units], dtype=np.float64)
         return Sample(runs, self._units(0))
 
     def part(self, place: int) -> Sample:
         """The time of one of PARTS."""
-        runs = np.asarray([one.parts[place] for one in self.units], dtype=np.float64)
+        runs = np.asarray([unit.parts[place] for unit in self.units], dtype=np.float64)
         return Sample(runs, self._units(1 + place))
 
     def _units(self, column: int) -> tuple[np.ndarray, ...]:
         return tuple(
-            np.asarray([row[column] for row in one.samples], dtype=np.float64) for one in self.units
+            np.asarray([row[column] for row in unit.samples], dtype=np.float64)
+            for unit in self.units
         )
 
     @property
     def medians(self) -> tuple[int, Ints]:
         """The median unit, and parts that add up to it, in ns."""
-        parts = np.asarray([one.parts for one in self.units], dtype=np.int64)
+        parts = np.asarray([unit.parts for unit in self.units], dtype=np.int64)
         return reconciled(parts.reshape(-1, len(PARTS)))
 
     def works(self, section: str) -> Works:
@@ -88,7 +89,7 @@ class Works:
             self._sampled(run, count, names)
             for run, count in zip(self.runs, self.sampled, strict=True)
         ]
-        known = tuple(one for one in units if one is not None)
+        known = tuple(unit for unit in units if unit is not None)
         return Sample(runs, known if len(known) == len(units) else ())
 
     def _sampled(

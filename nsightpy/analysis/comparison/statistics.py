@@ -37,7 +37,7 @@ class Sample:
     @property
     def has_units(self) -> bool:
         """Whether every run has several units to draw from."""
-        return bool(self.units) and all(len(one) > 1 for one in self.units)
+        return bool(self.units) and all(len(unit) > 1 for unit in self.units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _drawn_units(units: Sequence[Floats], side: int) -> Floats:
     medians = np.empty((DRAWS, size), dtype=np.float64)
     for slot in range(size):
         every = np.stack(
-            [np.median(one[_draws(len(one), 2 + 2 * slot + side)], axis=1) for one in units]
+            [np.median(unit[_draws(len(unit), 2 + 2 * slot + side)], axis=1) for unit in units]
         )
         medians[:, slot] = every[chosen[:, slot], np.arange(DRAWS)]
     drawn: Floats = np.median(medians, axis=1)

@@ -59,7 +59,7 @@ def no_gpu_work(facts: Facts) -> list[Finding]:
 
 def opaque_graphs(facts: Facts) -> list[Finding]:
     """Graph launches whose kernels are not recorded."""
-    opaque = sum(one.budget.opaque_graph_ns for one in facts.devices)
+    opaque = sum(device.budget.opaque_graph_ns for device in facts.devices)
     if not facts.window_ns or opaque < OPAQUE_SHARE * facts.window_ns:
         return []
     share = opaque / facts.window_ns
@@ -154,7 +154,7 @@ def no_steady_state(facts: Facts) -> list[Finding]:
 
 def healthy(facts: Facts, found: list[Finding]) -> list[Finding]:
     """The GPU is busy, and nothing at this level stands against it: go on with ncu."""
-    against = [one for one in found if one.severity != "info"]
+    against = [finding for finding in found if finding.severity != "info"]
     if not facts.used or any(one.id not in _AGREES_WITH_HEALTH for one in against):
         return []
     least = min(facts.used, key=lambda one: one.budget.busy_ns / one.budget.window_ns)
@@ -168,7 +168,7 @@ def healthy(facts: Facts, found: list[Finding]) -> list[Finding]:
         f"the GPU is busy for {percent_text(share)} of {least.span}{others}: only the kernels "
         "themselves can become faster"
     )
-    if any(one.id == "opaque-graphs" for one in found):
+    if any(finding.id == "opaque-graphs" for finding in found):
         text += "; what runs inside the CUDA graphs is not known"
     return [_plain("healthy", "GPU busy", "info", text, facts.command("select"))]
 

@@ -198,13 +198,17 @@ class Facts:
 
     @property
     def window_ns(self) -> int:
-        return sum(one.budget.window_ns for one in self.devices)
+        return sum(device.budget.window_ns for device in self.devices)
 
     @property
     def used(self) -> list[DeviceFacts]:
         """The devices that did material work: a context on another one is no starved device."""
-        least = UNUSED * max((one.budget.busy_ns for one in self.devices), default=0)
-        return [one for one in self.devices if one.budget.window_ns and one.budget.busy_ns > least]
+        least = UNUSED * max((device.budget.busy_ns for device in self.devices), default=0)
+        return [
+            device
+            for device in self.devices
+            if device.budget.window_ns and device.budget.busy_ns > least
+        ]
 
     def command(self, command: str, one: DeviceFacts | None = None, *, more: str = "") -> str:
         """The command line of a command about these reports, or about one device of several."""

@@ -21,29 +21,29 @@ LEAST_EXPOSED = 0.01
 
 def straggler(facts: Facts) -> list[Finding]:
     """The rank that the others wait for."""
-    for one in facts.devices:
-        if one.straggler is None or not one.budget.window_ns:
+    for device in facts.devices:
+        if device.straggler is None or not device.budget.window_ns:
             continue
-        others = [other for other in facts.devices if other is not one]
+        others = [other for other in facts.devices if other is not device]
         # who waits for it communicates, and only what nothing else hides costs time
         most = max((other.budget.exposed_communication_ns for other in others), default=0)
-        lost = min(one.straggler.caused_ns, most)
+        lost = min(device.straggler.caused_ns, most)
         if lost <= 0:
             continue
-        share = percent_text(lost / one.budget.window_ns)
-        times = one.straggler.times
+        share = percent_text(lost / device.budget.window_ns)
+        times = device.straggler.times
         how = (
             f"came late {times:,} time{'s' if times > 1 else ''}, not as a rule"
             if times
-            else f"comes last to {percent_text(one.straggler.last_share)} of the collectives in "
+            else f"comes last to {percent_text(device.straggler.last_share)} of the collectives in "
             "which ranks wait"
         )
         text = (
-            f"the other ranks wait for {one.name}, which {how}: up to {format_time(lost)}, "
-            f"{share} of {one.span}{_slower(one, others, lost)}"
+            f"the other ranks wait for {device.name}, which {how}: up to {format_time(lost)}, "
+            f"{share} of {device.span}{_slower(device, others, lost)}"
         )
         name = "late rank" if times else "straggler"
-        return [finding_of("straggler", name, one, lost, text, facts.command("ranks"))]
+        return [finding_of("straggler", name, device, lost, text, facts.command("ranks"))]
     return []
 
 
@@ -120,8 +120,10 @@ def slow_communication(facts: Facts) -> list[Finding]:
 def unbalanced(facts: Facts) -> list[Finding]:
     """One device that computes much longer than the mean of all, while another waits."""
     devices = facts.used
-    counted = all(one.iterations for one in devices)
-    work = [one.budget.compute_ns / (one.iterations or 1 if counted else 1) for one in devices]
+    counted = all(device.iterations for device in devices)
+    work = [
+        device.budget.compute_ns / (device.iterations or 1 if counted else 1) for device in devices
+    ]
     if len(work) < 2 or not sum(work):
         return []
     mean = sum(work) / len(work)

@@ -66,9 +66,9 @@ def _streams_of(work: GpuWork, *frames: Frame) -> Ints:
     """The number of each row's stream; streams without work get numbers beyond the work's."""
     numbers: dict[tuple[int, ...], int] = {own: n for n, own in enumerate(work.streams)}
     codes, streams = numbered(frames, ("pid", "context", "stream"))
-    return np.asarray([numbers.setdefault(one, len(numbers)) for one in streams], dtype=np.int64)[
-        codes
-    ]
+    return np.asarray(
+        [numbers.setdefault(stream, len(numbers)) for stream in streams], dtype=np.int64
+    )[codes]
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,7 +266,9 @@ def _counted(calls: Frame, window: Spans) -> Frame:
 def _frees(calls: Frame) -> NDArray[np.bool_]:
     """Mask of the calls that free memory, which waits for the device."""
     names = calls.labels("name")
-    return names.equals([one for one in names.values if "Free" in one and "Async" not in one])
+    return names.equals(
+        [value for value in names.values if "Free" in value and "Async" not in value]
+    )
 
 
 def _by_thread(thread: Ints, calls: Frame) -> list[tuple[Ints, Frame]]:

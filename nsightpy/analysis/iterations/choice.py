@@ -43,7 +43,7 @@ def choose_iterations(
     steps, named, rejected = from_nvtx(ranges, work)
     sequence, levels = from_sequences(alone, ranges, first_ns)
     if steps:
-        chosen = next((one for one in steps if one.kind == PROFILER), steps[0])
+        chosen = next((step for step in steps if step.kind == PROFILER), steps[0])
         return _chosen(chosen, [*steps, *named], sequence, [*rejected, *levels])
     if few := few_engine_steps(ranges, work):
         rest = [*([_as_other(sequence)] if sequence else []), *rejected, *levels]
@@ -72,7 +72,7 @@ def _chosen(
     rest: Sequence[Other],
 ) -> IterationChoice:
     """A choice with all other candidates, and how the launches' order relates to it."""
-    beside = [one for one in named if one is not chosen]
+    beside = [candidate for candidate in named if candidate is not chosen]
     notes = []
     if sequence is not None:
         beside.append(sequence)
@@ -86,7 +86,7 @@ def _chosen(
 
 def _reason(others: Sequence[Other]) -> str:
     """Why nothing was chosen."""
-    explained = [one for one in others if one.why]
+    explained = [other for other in others if other.why]
     if not explained:
         return (
             "no range, collective or kernel sequence repeats through most of the run; "

@@ -52,7 +52,7 @@ def find_cycles(symbols: NDArray[np.int32] | Ints, repeats: int = REPEATS) -> li
             run = tuple(looked_at[first : first + size].tolist())
             turns = found.setdefault(period, {})
             # a run of several symbols may miss turns that one symbol does not
-            near = (one for one in turns if abs(one - count) <= max(1, FEWER * one))
+            near = (turn for turn in turns if abs(turn - count) <= max(1, FEWER * turn))
             turns.setdefault(next(near, count), []).append((score, run))
     best = {
         (period, count): sorted(marks, key=lambda one: (-one[0], len(one[1])))[:MARKS]

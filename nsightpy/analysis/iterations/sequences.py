@@ -74,9 +74,9 @@ def from_sequences(
         levels = _levels(looked_at, ranges)
         chosen, why = _choose(levels, looked_at)
     others = [
-        _other(one, looked_at, why.get(id(one), ""))
-        for one in levels
-        if chosen is None or one.cycle is not chosen.cycle
+        _other(level, looked_at, why.get(id(level), ""))
+        for level in levels
+        if chosen is None or level.cycle is not chosen.cycle
     ]
     if chosen is None:
         return None, _without_near_copies(others)
@@ -149,10 +149,10 @@ def _places(level: Level, work: LaunchedWork) -> Ints | None:
 
 def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, dict[int, str]]:
     """The level whose units are steps, and why the others are not."""
-    why = {id(one): f"layers: {one.layer}" for one in levels if one.layer}
+    why = {id(level): f"layers: {level.layer}" for level in levels if level.layer}
     # by launches: libraries' matrix products, which hold most of the work, are in solvers as well
     learning = len(work) > 0 and float(is_learning(work.name).mean()) >= LEARNING
-    shown = any(one.step and not one.layer for one in levels)
+    shown = any(level.step and not level.layer for level in levels)
     open_ones = []
     for one in levels:
         if one.layer:

@@ -85,7 +85,7 @@ def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
     groups: dict[tuple[int, ...], list[int]] = {}
     for one in np.unique(communicator[peers]).tolist():
         groups.setdefault(members[one], []).append(one)
-    wanted = (np.flatnonzero(peers & np.isin(communicator, one)) for one in groups.values())
+    wanted = (np.flatnonzero(peers & np.isin(communicator, group)) for group in groups.values())
     return [own[np.argsort(arrivals.rows[own])] for own in wanted]
 
 

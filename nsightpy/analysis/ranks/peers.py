@@ -40,7 +40,7 @@ def peer_rows(alignment: Alignment, arrivals: Arrivals) -> Mask:
 def point_to_point(ledger: Ledger) -> Mask:
     """The rows of the ledger that pass data from rank to rank."""
     of_signature = np.asarray(
-        [one.operation in POINT_TO_POINT for one in ledger.signatures], np.bool_
+        [signature.operation in POINT_TO_POINT for signature in ledger.signatures], np.bool_
     )
     return of_signature[ledger.signature]
 

@@ -44,9 +44,9 @@ class Exchanges:
 def _is_exchange(alignment: Alignment, arrivals: Arrivals) -> Mask:
     """Which rows of the arrivals are an exchange of two units."""
     ledger = alignment.ledger
-    kinds = [one.operation in POINT_TO_POINT for one in ledger.signatures]
+    kinds = [signature.operation in POINT_TO_POINT for signature in ledger.signatures]
     # a payload that names several partners is no exchange of two
-    pairs = [UNKNOWN not in one.ranks for one in ledger.communicators]
+    pairs = [UNKNOWN not in communicator.ranks for communicator in ledger.communicators]
     fits = np.asarray([*kinds, False])[ledger.signature[arrivals.rows]]
     fits &= np.asarray([*pairs, False])[ledger.communicator[arrivals.rows]]
     found: Mask = fits & (arrivals.sizes == 2)[arrivals.instance]

@@ -83,7 +83,11 @@ def _by_type(paths: list[_Path]) -> Mapping[str, list[_Path]]:
     groups: dict[str, list[_Path]] = {}
     for path in paths:
         owner = next(
-            (one for one in aggregates if path.type == one or path.type.startswith(f"{one}_dst")),
+            (
+                aggregate
+                for aggregate in aggregates
+                if path.type == aggregate or path.type.startswith(f"{aggregate}_dst")
+            ),
             path.type,
         )
         groups.setdefault(owner, []).append(path)

@@ -101,7 +101,7 @@ def _distance(launch: RooflineLaunch) -> str:
 
 def _spread(variant: RooflineVariant) -> str:
     """How far the launches are from each other, where it matters."""
-    times = [one.duration_ns for one in variant.launches if one.duration_ns]
+    times = [launch.duration_ns for launch in variant.launches if launch.duration_ns]
     if len(times) < 2 or max(times) < 1.05 * min(times):
         return ""
     low, high = format_time(min(times)), format_time(max(times))

@@ -64,11 +64,11 @@ def match(variant: Variant, measured: Sequence[MeasuredKernel]) -> Match | None:
     Loosely is the same function under another geometry, that with the nearest number of threads.
     Other template arguments make another kernel, as far as the names have any.
     """
-    shaped = [one for one in measured if _same_shape(variant, one)]
+    shaped = [kernel for kernel in measured if _same_shape(variant, kernel)]
     same = [one for one in shaped if variant.mangled and one.mangled == variant.mangled]
     if same:
         return Match(same[0], MANGLED)
-    related = [one for one in measured if _same_function(variant, one)]
+    related = [kernel for kernel in measured if _same_function(variant, kernel)]
     related = [one for one in related if _same_instance(variant, one)]
     exact = [one for one in related if one in shaped]
     if exact:

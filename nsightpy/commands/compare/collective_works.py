@@ -52,7 +52,7 @@ def collective_works(
 
 
 def _place(units: Sequence[PlaceUnits], place: tuple[int, int]) -> PlaceUnits | None:
-    return next((one for one in units if one.place == place), None)
+    return next((unit for unit in units if unit.place == place), None)
 
 
 def _logged(log: CollectiveLog, place: tuple[int, int]) -> Ints:

@@ -185,7 +185,10 @@ def _noise(runs: Sequence[RunSummary], limits: Limits) -> Comparison:
 
 def _require_common(found: Comparison) -> None:
     """Raise NsightpyError where no kernel of one side is one of the other."""
-    if any(one.before_names and one.after_names for one in found.kernels) or not found.kernels:
+    if (
+        any(kernel.before_names and kernel.after_names for kernel in found.kernels)
+        or not found.kernels
+    ):
         return
     names = [", ".join(side.names[:2]) for side in (found.before, found.after)]
     raise NsightpyError(

@@ -32,7 +32,7 @@ def run_summary(
     `kinds` are those units (step, window) that are wanted; reports without GPU work do not count.
     """
     parts = [part for _, part in results]
-    working = [one for one in results if one[1].units]
+    working = [result for result in results if result[1].units]
     collectives = collective_works(working, kinds)
     units = {
         kind: unit_summary(
@@ -109,15 +109,15 @@ def _works(
     regular: dict[str, bool] = {}
     paths: dict[str, str] = {}
     positions: dict[str, float] = {}
-    for one in found:
-        paths = one.paths | paths
-        positions = one.positions | positions
-        for row, name in enumerate(one.names):
-            own = one.totals[row, one.totals.shape[1] - samples :] / devices
-            counts[name] = counts.get(name, 0.0) + float(one.counts[row]) / devices
-            means[name] = means.get(name, 0.0) + float(one.means[row]) / devices
+    for work in found:
+        paths = work.paths | paths
+        positions = work.positions | positions
+        for row, name in enumerate(work.names):
+            own = work.totals[row, work.totals.shape[1] - samples :] / devices
+            counts[name] = counts.get(name, 0.0) + float(work.counts[row]) / devices
+            means[name] = means.get(name, 0.0) + float(work.means[row]) / devices
             times[name] = times.get(name, np.zeros(samples)) + own
-            regular[name] = regular.get(name, True) and one.regular[row]
+            regular[name] = regular.get(name, True) and work.regular[row]
     totals = {
         name: round(float(np.median(own)) if regular[name] else means[name])
         for name, own in times.items()

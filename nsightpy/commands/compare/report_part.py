@@ -121,7 +121,7 @@ class _Read:
         found = self.iterations.get(pid)
         if found is None or self.scope.iteration is not None:
             return None
-        starts = next((one.starts for one in found.others if len(one.starts) > REPEATS), None)
+        starts = next((other.starts for other in found.others if len(other.starts) > REPEATS), None)
         if starts is None or not (np.diff(starts) > 0).all():
             return None
         return starts[:-1], starts[1:]
@@ -151,7 +151,7 @@ def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
     collectives, begun = None, {}
     if communicates.any():
         frame = report.frame("collectives", COLLECTIVES.names)
-        begun = {one: _begun(read, frame, times if one == kind else {}) for one in units}
+        begun = {unit: _begun(read, frame, times if unit == kind else {}) for unit in units}
         log = log_of(frame, np.ones(frame.rows, dtype=np.bool_))
         collectives = RankPart(tuple(clocks_in(report)), log)
     return ReportPart(
@@ -279,7 +279,7 @@ def _window(
 
 def _first(read: _Read, place: Place) -> Place:
     """The first device of a process: ranges are the process's own, and counted there."""
-    return min(one for one in read.windows if one[0] == place[0])
+    return min(window for window in read.windows if window[0] == place[0])
 
 
 def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints]]) -> Ints:

@@ -56,7 +56,7 @@ def listed(runs: Runs | None) -> list[OneRun]:
 
 def open_runs(runs: Sequence[OneRun], **common: Unpack[Common]) -> list[OpenRun]:
     """Open each run; raises ReportError for what is none, UsageError for options without sense."""
-    return [_open(one, **common) for one in runs]
+    return [_open(run, **common) for run in runs]
 
 
 def _open(one: OneRun, **common: Unpack[Common]) -> OpenRun:

@@ -42,7 +42,7 @@ class Roots:
             raise self._outside(given)
         path = Path(given)
         candidates = [path] if path.is_absolute() else [root / path for root in self.folders]
-        inside = [one for one in candidates if self.holds(_literal(one))]
+        inside = [candidate for candidate in candidates if self.holds(_literal(candidate))]
         if not inside:
             raise self._outside(given)
         found = [real for one in inside for real in self._behind(one, given)]
@@ -64,11 +64,13 @@ class Roots:
             matches = [path]
         else:
             matches = [Path(name) for name in sorted(glob.glob(str(path), recursive=True))]  # noqa: PTH207
-        for one in matches:
-            beside = list(one.iterdir()) if one.is_dir() else [one, *_exports_of(one.resolve())]
+        for match in matches:
+            beside = (
+                list(match.iterdir()) if match.is_dir() else [match, *_exports_of(match.resolve())]
+            )
             if not all(self.holds(each) for each in beside):
                 raise self._outside(given)
-        return [str(one.resolve()) for one in matches]
+        return [str(match.resolve()) for match in matches]
 
     def _reports_in(self, root: Path) -> Iterator[Path]:
         for path in root.rglob("*"):

@@ -168,15 +168,15 @@ def _table(parts: Sequence[_Part], top: int | None) -> MemoryUsage:
 def _of_snapshot(snapshot: MemorySnapshot, *, by: str, scope: Scope) -> _Part:
     devices = usage_of(snapshot, by, scope)
     part = _Part([], [], list(snapshot.notes), [])
-    for one in devices:
-        figures = (one.peak_bytes, one.recorded.time_of(one.peak), one.left_bytes)
+    for device in devices:
+        figures = (device.peak_bytes, device.recorded.time_of(device.peak), device.left_bytes)
         part.rows.extend(
-            _row(one.device, MEMORY, figures, holder, snapshot.rank) for holder in one.holders
+            _row(device.device, MEMORY, figures, holder, snapshot.rank) for holder in device.holders
         )
-        part.series.append(series_of(snapshot, one))
-        part.notes.extend(notes_of(one))
-        part.growth.extend(one.growth)
-        part.held[one.device] = one.holders
+        part.series.append(series_of(snapshot, device))
+        part.notes.extend(notes_of(device))
+        part.growth.extend(device.growth)
+        part.held[device.device] = device.holders
     return part
 
 

@@ -48,6 +48,6 @@ def title_of(inputs: Sequence[str]) -> str:
     paths = [Path(one) for one in inputs]
     if len(paths) == 1:
         return paths[0].name
-    folders = {one.parent for one in paths}
+    folders = {path.parent for path in paths}
     where = f"{paths[0].parent.name}: " if len(folders) == 1 and paths[0].parent.name else ""
     return f"{where}{len(paths)} reports, {paths[0].name} to {paths[-1].name}"

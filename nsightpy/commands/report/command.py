@@ -137,7 +137,9 @@ def _without_system(inputs: Inputs, measured: Roofline | None) -> Page:
         missing = ncu_sections.NO_SYSTEM
         sections.append(Section("headroom", "What there is to gain", missing=missing))
         sections.append(capture_section(info(inputs.compute), measured.notes, context))
-    said = [one.says for one in sections if not one.is_empty and one.id != "capture"]
+    said = [
+        section.says for section in sections if not section.is_empty and section.id != "capture"
+    ]
     return Page(
         title=title_of(names),
         inputs=names,
@@ -148,5 +150,5 @@ def _without_system(inputs: Inputs, measured: Roofline | None) -> Page:
 
 
 def _other_inputs(inputs: Inputs, measured: Roofline | None) -> tuple[str, ...]:
-    snapshots = (str(getattr(one, "path", one)) for one in inputs.snapshots)
+    snapshots = (str(getattr(snapshot, "path", snapshot)) for snapshot in inputs.snapshots)
     return (*(() if measured is None else measured.inputs), *snapshots)

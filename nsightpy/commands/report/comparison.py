@@ -36,7 +36,7 @@ MAIN = ("name", "delta_ns", "before_ns", "after_ns", "ratio", "ratio_low", "rati
 
 def with_comparison(page: Page, before: Runs, after: Sequence[OneRun], common: Common) -> Page:
     """The page, which is about the first run after, begun with what changed since those before."""
-    sides = [[_run(one, common) for one in runs] for runs in (listed(before), after)]
+    sides = [[_run(run, common) for run in runs] for runs in (listed(before), after)]
     found = compare(*sides, **common)
     names = [
         f"{side_name(side)}, {side_size(side, found.unit)}" for side in (found.before, found.after)
@@ -83,5 +83,5 @@ def _section(found: Comparison, common: Common) -> Section:
 
 
 def _table(name: str, title: str, rows: Sequence[ComparedQuantity]) -> PageTable:
-    table = Table("compare", COMPARE_FIELDS, tuple(one.row for one in rows))
+    table = Table("compare", COMPARE_FIELDS, tuple(row.row for row in rows))
     return table_of(f"comparison-{name}", table, MAIN, title=title)

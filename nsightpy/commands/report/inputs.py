@@ -72,4 +72,4 @@ def _is_snapshot(path: Path) -> bool:
 def _holds_more(given: str | Path) -> bool:
     """Whether a folder or glob holds reports of other kinds, too."""
     files = files_of(given) or []
-    return any(is_ncu_file(one) or is_system_report(one) for one in files)
+    return any(is_ncu_file(file) or is_system_report(file) for file in files)

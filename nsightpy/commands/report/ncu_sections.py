@@ -101,7 +101,7 @@ def headroom_question(found: Roofline | None, inputs: Inputs, context: Context) 
 
 
 def _roofline_says(table: Table) -> str:
-    records = [one for one in table.records() if one["duration_ns"] is not None]
+    records = [record for record in table.records() if record["duration_ns"] is not None]
     if not records:
         return f"{len(table)} rows, none with a duration."
     first = max(records, key=lambda one: number(one.get("total_ns") or one["duration_ns"]))

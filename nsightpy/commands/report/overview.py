@@ -92,8 +92,8 @@ def facts_of(summary: Summary) -> list[tuple[str, str]]:
 def cards_of(summary: Summary) -> tuple[Card, ...]:
     """The findings, each with its bound and place in words."""
     return tuple(
-        Card(one, bound_of(one), where_of(one), SECTIONS.get(one.id, "capture"))
-        for one in summary.findings
+        Card(finding, bound_of(finding), where_of(finding), SECTIONS.get(finding.id, "capture"))
+        for finding in summary.findings
     )
 
 
@@ -122,13 +122,13 @@ def devices_section(summary: Summary, context: Context) -> Section:
     known = [name for name in _CAUSE_FIELDS if name in idle.columns]
     known += [name for name in idle.columns[3:] if name not in known]
     rows = []
-    for one in budgets.records():
-        at = (one["rank"], one["device"])
-        window = number(one["window_ns"])
-        shares = [number(one[name]) / window if window else None for _, name in _SHARES]
+    for record in budgets.records():
+        at = (record["rank"], record["device"])
+        window = number(record["window_ns"])
+        shares = [number(record[name]) / window if window else None for _, name in _SHARES]
         cause = causes.get(at, {})
         rows.append(
-            (*at, hosts.get(at), one["window_ns"], *shares, *(cause.get(name) for name in known))
+            (*at, hosts.get(at), record["window_ns"], *shares, *(cause.get(name) for name in known))
         )
     fields = (*DEVICE_FIELDS, *(Field(name, "ns") for name in known))
     table = Table("breakdown", fields, tuple(rows), summary.inputs)
@@ -149,7 +149,7 @@ def devices_section(summary: Summary, context: Context) -> Section:
 
 def _least_busy(table: Table) -> str:
     records = table.records()
-    shares = [number(one["idle_share"]) for one in records]
+    shares = [number(record["idle_share"]) for record in records]
     if len(records) == 1:
         return f"The device is idle {share_text(shares[0], 1)} of its window."
     worst = records[shares.index(max(shares))]

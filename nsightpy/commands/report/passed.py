@@ -49,7 +49,7 @@ CHECKS: tuple[tuple[str, str, str], ...] = (
 def passed_checks(summary: Summary) -> tuple[tuple[str, str], ...]:
     """The ids that found nothing, each with what that means."""
     there = set(_looked_at(summary))
-    found = {one.id for one in summary.findings}
+    found = {finding.id for finding in summary.findings}
     return tuple((name, says) for name, what, says in CHECKS if what in there and name not in found)
 
 

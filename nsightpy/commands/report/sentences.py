@@ -43,10 +43,12 @@ def operators(table: Table) -> str:
 
 
 def modules(table: Table) -> str:
-    outer = [one for one in table.records() if "/" not in str(one["module"])]
+    outer = [record for record in table.records() if "/" not in str(record["module"])]
     first = max(outer or table.records(), key=lambda one: number(one["device_total_ns"]))
     inside = [
-        one for one in table.records() if str(one["module"]).startswith(f"{first['module']}/")
+        record
+        for record in table.records()
+        if str(record["module"]).startswith(f"{first['module']}/")
     ]
     part = share_text(number(first["share_of_device_time"]), 1)
     text = f"{called(first['module'])} launched {part} of the device time"
@@ -65,10 +67,10 @@ def _own_part(record: Record) -> float:
 
 def steps(table: Table) -> str:
     records = table.records()
-    kinds = dict.fromkeys(str(one["phase"]) for one in records)
+    kinds = dict.fromkeys(str(record["phase"]) for record in records)
     parts = []
     for kind in kinds:
-        times = sorted(number(one["busy_ns"]) for one in records if one["phase"] == kind)
+        times = sorted(number(record["busy_ns"]) for record in records if record["phase"] == kind)
         middle = format_time(times[len(times) // 2])
         parts.append(f"{counted(len(times), f'{kind} step')} with {middle} of GPU time")
     return f"{', '.join(parts)} (medians)."
@@ -102,9 +104,11 @@ def collectives(table: Table) -> str:
 
 def utilization(table: Table) -> str:
     devices: dict[tuple[Value, Value], list[float]] = {}
-    for one in table.records():
-        if one["busy_share"] is not None:
-            devices.setdefault((one["rank"], one["device"]), []).append(number(one["busy_share"]))
+    for record in table.records():
+        if record["busy_share"] is not None:
+            devices.setdefault((record["rank"], record["device"]), []).append(
+                number(record["busy_share"])
+            )
     quiet = {at: sum(busy < HALF for busy in found) / len(found) for at, found in devices.items()}
     if not any(quiet.values()):
         return "Every device was busy for more than half of each moment."
@@ -115,7 +119,7 @@ def utilization(table: Table) -> str:
 
 def histogram(table: Table) -> str:
     modes = table.modes if isinstance(table, Histogram) else ()
-    several = [one for one in modes if len(one.medians_ns) > 1]
+    several = [mode for mode in modes if len(mode.medians_ns) > 1]
     if not several:
         return "Each of the kernels with the most time gathers around one duration."
     first = several[0]
@@ -139,8 +143,8 @@ def pace(table: Table) -> str:
 
 def ranks(table: Table) -> str:
     records = table.records()
-    late = [one for one in records if one.get("straggler")]
-    waits = [number(one["wait_ns"]) for one in records if one["wait_ns"] is not None]
+    late = [record for record in records if record.get("straggler")]
+    waits = [number(record["wait_ns"]) for record in records if record["wait_ns"] is not None]
     most = f" Ranks wait for others up to {format_time(max(waits))}." if waits else ""
     if late:
         part = late[0]["arrived_last_share"]
@@ -159,7 +163,7 @@ def imbalance(table: Table) -> str:
 
 def iterations(table: Table) -> str:
     records = table.records()
-    steady = [one for one in records if one["phase"] == "steady"] or records
+    steady = [record for record in records if record["phase"] == "steady"] or records
     times = sorted(number(one["duration_ns"]) for one in steady)
     middle = times[len(times) // 2]
     count = len({one["iteration"] for one in steady})
@@ -247,7 +251,7 @@ def api(table: Table) -> str:
 
 
 def metrics(table: Table) -> str:
-    several = len({one["range"] for one in table.records()})
+    several = len({record["range"] for record in table.records()})
     return f"Sampled GPU metrics inside {counted(several, 'range')}."
 
 

@@ -27,14 +27,18 @@ def of_kernels(
         return list(launches)
     fits = _expression(pattern)
     kept = [
-        one
-        for one in launches
-        if (ids is None or one.launch in ids)
-        and any(fits.search(name) for name in (one.base_name, one.name, one.mangled_name) if name)
+        launch
+        for launch in launches
+        if (ids is None or launch.launch in ids)
+        and any(
+            fits.search(name)
+            for name in (launch.base_name, launch.name, launch.mangled_name)
+            if name
+        )
     ]
     if launches and not kept:
         asked = f"of name {pattern!r}" if ids is None else f"with id {spec}"
-        names = dict.fromkeys(brief(one.base_name or one.name, _WIDTH) for one in launches)
+        names = dict.fromkeys(brief(launch.base_name or launch.name, _WIDTH) for launch in launches)
         more = f", and {len(names) - _MOST} more" if len(names) > _MOST else ""
         raise ReportError(
             launches[0].report,

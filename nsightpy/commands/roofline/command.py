@@ -174,7 +174,7 @@ def _row_count(launches: Sequence[RooflineLaunch], by: str) -> int:
     """The rows of so many launches: one for each point, one for a launch without any."""
     if by == "variant":
         launches = [variant.typical for variant in variants(launches)]
-    return sum(max(len(one.points), 1) for one in launches)
+    return sum(max(len(launch.points), 1) for launch in launches)
 
 
 def _shared_notes(notes: Sequence[str], reports: int) -> list[str]:
@@ -187,7 +187,7 @@ def _shared_notes(notes: Sequence[str], reports: int) -> list[str]:
 
 def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
     """Why points are missing and what to know of those that are there, with the launches' count."""
-    texts = [text for one in launches for text in (*one.missing, *one.remarks)]
+    texts = [text for launch in launches for text in (*launch.missing, *launch.remarks)]
     found = []
     for text in dict.fromkeys(texts):
         count = texts.count(text)
@@ -202,12 +202,14 @@ def _of_launches(some: str, text: str) -> str:
 
 def _clock_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
     """At which clocks the peaks are meant, when there are any."""
-    clocks = [one.machine.clock_hz for one in launches if one.points and one.machine.clock_hz]
+    clocks = [
+        launch.machine.clock_hz for launch in launches if launch.points and launch.machine.clock_hz
+    ]
     if not clocks:
         return []
     low, high = min(clocks) / 1e6, max(clocks) / 1e6
     shown = f"{low:.0f} MHz" if round(low) == round(high) else f"{low:.0f} to {high:.0f} MHz"
-    kinds = {one.machine.clock for one in launches if one.machine.clock_hz}
+    kinds = {launch.machine.clock for launch in launches if launch.machine.clock_hz}
     if kinds == {PROFILED}:
         return [f"Peaks are at the SM clock of the profile, {shown}; --clock max asks for more."]
     what = "the maximum SM clock" if MAXIMUM in kinds else "an SM clock"

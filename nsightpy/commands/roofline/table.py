@@ -46,10 +46,10 @@ _NO_POINT: Row = (None,) * 9
 
 def launch_rows(launches: Iterable[RooflineLaunch], name: str, *, several: bool) -> Iterator[Row]:
     """Rows of FIELDS, with `several` reports also of ORIGIN; one without figures for no point."""
-    for one in launches:
-        origin = (one.rank, one.report) if several else ()
-        figures = [_figures(point) for point in one.points] or [_NO_POINT]
-        yield from ((*_head(one, name), *each, *_tail(one), *origin) for each in figures)
+    for launch in launches:
+        origin = (launch.rank, launch.report) if several else ()
+        figures = [_figures(point) for point in launch.points] or [_NO_POINT]
+        yield from ((*_head(launch, name), *each, *_tail(launch), *origin) for each in figures)
 
 
 def variant_rows(variants: Iterable[RooflineVariant], name: str) -> Iterator[Row]:

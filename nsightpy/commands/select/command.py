@@ -147,7 +147,7 @@ def _chosen(
     request: Request, found: Sequence[Found], criteria: Criteria, settings: NcuSettings
 ) -> Selection:
     """The selection over all reports. Raises ReportError and UsageError where nothing is left."""
-    offers = of_ranks([one for part in found for one in part.offers], criteria.profile_rank)
+    offers = of_ranks([offer for part in found for offer in part.offers], criteria.profile_rank)
     if not offers:
         problem = "has no kernels to choose from"
         raise ReportError(request.ranks.inputs[0], problem, _way_out(found))

@@ -32,7 +32,7 @@ def one_run_each(
     used = {choice.unit.report for choice in selection.choices}
     steady = {part.report: part.steady for part in found if part.report in used}
     launches = {}
-    for report in (one for one in request.ranks if str(one.path) in used):
+    for report in (rank for rank in request.ranks if str(rank.path) in used):
         done, weighed, _ = launches_in(report, request.scope, steady[str(report.path)])
         launches[str(report.path)] = done, standing(done, weighed, criteria.warm_up)
     while True:

@@ -114,10 +114,13 @@ def _next_steps(
     found: Sequence[Finding], sections: dict[str, Table], facts: Facts
 ) -> tuple[tuple[str, str], ...]:
     """The commands to run next, of the first findings first; three at most."""
-    steps = [(one.next_command, one.name) for one in found if one.next_command]
+    steps = [(finding.next_command, finding.name) for finding in found if finding.next_command]
     if not any(len(table) for table in sections.values()):
         steps.append((facts.command("info"), "what the report holds"))
-    elif len({one.rank for one in facts.devices if not (one.label or one.rank is None)}) > 1:
+    elif (
+        len({device.rank for device in facts.devices if not (device.label or device.rank is None)})
+        > 1
+    ):
         steps.insert(2, (facts.command("ranks"), "who waits for whom"))
     elif sections["kernels"]:
         steps.append((facts.command("kernels"), "all kernels, as nsys stats counts them"))

@@ -161,9 +161,9 @@ def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
     """One row per rank and device."""
     rows: list[tuple[Value, ...]] = []
     for path, part in parts:
-        for one in sorted(part.budgets, key=budget_order):
+        for budget in sorted(part.budgets, key=budget_order):
             source = "; ".join(part.info.rank_sources) or None
-            rows.append((one.rank, path, part.info.host or None, one.device, source))
+            rows.append((budget.rank, path, part.info.host or None, budget.device, source))
     rows.sort(key=lambda row: (row[0] is None, row[0] or 0, str(row[1]), row[3] or 0))
     return Table("ranks", RANK_FIELDS, tuple(rows))
 
@@ -216,12 +216,12 @@ def ranges_section(tallies: Sequence[Tally]) -> Table:
 def idle_section(facts: Facts) -> Table:
     """Why each device was idle; the causes add up to idle_ns. None where that is not known."""
     rows: list[tuple[Value, ...]] = []
-    for one in facts.devices:
-        idle = one.idle
+    for device in facts.devices:
+        idle = device.idle
         if idle is not None:
             causes = [idle.causes.get(cause, 0) for cause in CAUSES]
             parts = (*causes, idle.mpi_ns, idle.compiling_ns)
-            rows.append((one.rank, one.device, one.budget.idle_ns, *parts))
+            rows.append((device.rank, device.device, device.budget.idle_ns, *parts))
     return Table("idle", IDLE_FIELDS, tuple(rows))
 
 
@@ -243,13 +243,15 @@ def gap_section(facts: Facts) -> Table:
 
 def steady_text(facts: Facts, parts: Sequence[Part]) -> str | None:
     """Which steady iterations all sections are about, for people; None: the whole capture."""
-    counts = sorted({one.iterations for one in facts.devices if one.iterations is not None})
+    counts = sorted(
+        {device.iterations for device in facts.devices if device.iterations is not None}
+    )
     if not counts:
         return None
     sources = {one.source for part in parts for one in part.gathered.steady.values()}
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     plural = "" if counts == [1] else "s"
-    partly = any(one.iterations is None for one in facts.devices)
+    partly = any(device.iterations is None for device in facts.devices)
     by = f" by {', '.join(sorted(sources))}" if any(sources) else ""
     return f"{count} steady iteration{plural}{by}{', where there are some' if partly else ''}"
 
@@ -257,9 +259,9 @@ def steady_text(facts: Facts, parts: Sequence[Part]) -> str | None:
 def outside_text(facts: Facts) -> str | None:
     """What lies before the steady state of the device where that is longest, for people."""
     cases = [
-        (one.repetition.whole_ns - one.budget.window_ns, one.repetition.outside)
-        for one in facts.devices
-        if one.iterations is not None and one.repetition.outside
+        (device.repetition.whole_ns - device.budget.window_ns, device.repetition.outside)
+        for device in facts.devices
+        if device.iterations is not None and device.repetition.outside
     ]
     return max(cases)[1] if cases else None
 
@@ -267,22 +269,22 @@ def outside_text(facts: Facts) -> str | None:
 def header_of(request: Request, parts: Sequence[Part]) -> dict[str, Value]:
     """Who, where, when, with what: over all reports."""
     infos = [part.info for part in parts]
-    gpus = tuple(name for one in infos for name in one.gpus)
-    durations = [one.duration_ns for one in infos if one.duration_ns is not None]
-    starts = [one.start_utc for one in infos if one.start_utc is not None]
-    versions = dict.fromkeys(one.tool_version for one in infos if one.tool_version)
-    hosts = dict.fromkeys(one.host for one in infos if one.host)
+    gpus = tuple(name for info in infos for name in info.gpus)
+    durations = [info.duration_ns for info in infos if info.duration_ns is not None]
+    starts = [info.start_utc for info in infos if info.start_utc is not None]
+    versions = dict.fromkeys(info.tool_version for info in infos if info.tool_version)
+    hosts = dict.fromkeys(info.host for info in infos if info.host)
     return {
         "reports": len(infos),
         "gpu": gpu_text(gpus) or None,
-        "devices": sum(one.devices for one in infos),
-        "processes": sum(len(one.pids) for one in infos),
-        "ranks": sum(rank is not None for one in infos for rank in one.ranks),
+        "devices": sum(info.devices for info in infos),
+        "processes": sum(len(info.pids) for info in infos),
+        "ranks": sum(rank is not None for info in infos for rank in info.ranks),
         "hosts": ", ".join(hosts) or None,
         "tool_version": ", ".join(versions) or None,
         "start_utc": min(starts, default=None),
         "duration_ns": max(durations, default=None),
-        "kernels": sum(one.kernels for one in infos),
+        "kernels": sum(info.kernels for info in infos),
         "outside_ns": _outside_ns(request, parts),
     }
 

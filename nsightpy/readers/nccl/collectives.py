@@ -178,7 +178,7 @@ def _operations(
     by_group = names.equals([GROUP_END])[serving[own]]
     passed = calls.ranges.ints("payload")[call]
     sends = names.equals(["Send"])[call]
-    sent = (*(sent_text([one]) for one in calls.payloads), "")
+    sent = (*(sent_text([payload]) for payload in calls.payloads), "")
     several = served[~simple[group]]
     rows = list(rows_of_launches(kernels, calls, serving, several, group[~simple[group]]))
     start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
@@ -196,18 +196,18 @@ def _operations(
         ),
     ]
     if rows:
-        numbers = ((one.kernel, one.first + kernels.rows, one.start, one.end) for one in rows)
+        numbers = ((row.kernel, row.first + kernels.rows, row.start, row.end) for row in rows)
         kernel, order, begin, finish = np.asarray(list(numbers), dtype=np.int64).T
         parts += [
             _part(
-                *(kernel, order, begin, finish, Labels.of(one.operation for one in rows)),
+                *(kernel, order, begin, finish, Labels.of(row.operation for row in rows)),
                 len(calls.payloads) + 1 + np.arange(len(rows)),
-                np.asarray([one.calls for one in rows], dtype=np.int64),
-                Labels.of(one.evidence for one in rows),
-                Labels.of(one.sent for one in rows),
+                np.asarray([row.calls for row in rows], dtype=np.int64),
+                Labels.of(row.evidence for row in rows),
+                Labels.of(row.sent for row in rows),
             )
         ]
-    payloads = (*calls.payloads, NO_PAYLOAD, *(one.payload for one in rows))
+    payloads = (*calls.payloads, NO_PAYLOAD, *(row.payload for row in rows))
     return Frame.concatenate(parts), payloads
 
 

@@ -86,14 +86,14 @@ def rows_of_launches(
     for own in launches.values():
         place = int(serving[own[0].row])
         members = calls.members[calls.first[place] : calls.first[place + 1]].tolist()
-        made = [_Call(names[one], calls.payloads[int(payload[one])]) for one in members]
+        made = [_Call(names[member], calls.payloads[int(payload[member])]) for member in members]
         grouped = len(made) > 1 or names[place] == GROUP_END
         yield from _of_launch(made, own, known, BY_GROUP if grouped else BY_RANGE)
 
 
 def _stream_owners(kernels: Frame, calls: Calls, serving: Ints) -> dict[tuple[int, int, int], str]:
     """The communicator of each (pid, device, stream) on which only one was seen for certain."""
-    names = Labels.of(one.communicator for one in calls.payloads)
+    names = Labels.of(payload.communicator for payload in calls.payloads)
     codes = names.codes[calls.ranges.ints("payload")[calls.members]]
     stands = np.flatnonzero(calls.counts)
     of_range = np.full(len(calls), NONE)
@@ -162,10 +162,10 @@ def _with_calls(row: Row, calls: Sequence[_Call], evidence: str) -> Row:
 def sent_text(sends: Sequence[Payload]) -> str:
     """The bytes of Send calls by receiver, as the frame has them; empty where not all say."""
     sums: dict[int, int] = {}
-    for one in sends:
-        if one.peer < 0 or not 0 <= one.bytes <= MOST_SENT:
+    for send in sends:
+        if send.peer < 0 or not 0 <= send.bytes <= MOST_SENT:
             return ""
-        sums[one.peer] = sums.get(one.peer, 0) + one.bytes
+        sums[send.peer] = sums.get(send.peer, 0) + send.bytes
     return " ".join(f"{peer}:{size}" for peer, size in sorted(sums.items()))
 
 

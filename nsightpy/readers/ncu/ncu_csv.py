@@ -213,7 +213,7 @@ class _Reader:
                 "per cycle that were rounded to 0.00 are left out."
             )
         return NcuTables(
-            launches_frame([(one.launch, one.values, one.gpu) for one in results]),
+            launches_frame([(result.launch, result.values, result.gpu) for result in results]),
             self._metrics.frame(),
             rules_frame(self._rules),
             notes=tuple(notes),

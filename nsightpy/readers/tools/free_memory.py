@@ -28,7 +28,7 @@ def _of_group() -> int | None:
         most = int((_GROUP / "memory.max").read_text(encoding="ascii"))
         used = int((_GROUP / "memory.current").read_text(encoding="ascii"))
         lines = (_GROUP / "memory.stat").read_text(encoding="ascii").splitlines()
-        cached = sum(int(one.split()[1]) for one in lines if one.startswith("inactive_file "))
+        cached = sum(int(line.split()[1]) for line in lines if line.startswith("inactive_file "))
     except (OSError, ValueError, IndexError):
         return None
     return max(0, most - used + cached)

@@ -86,7 +86,7 @@ def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Fr
     kinds = [_copy(name) for name in copies.labels("name").values]
     codes = copies.labels("name").codes
     moved = {
-        key: Labels(codes, tuple(one[place] for one in kinds)).merged()
+        key: Labels(codes, tuple(kind[place] for kind in kinds)).merged()
         for place, key in enumerate(("operation", "source_memory", "target_memory"))
     }
     filled = sets.labels("name")

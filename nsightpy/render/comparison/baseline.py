@@ -38,7 +38,7 @@ def _work(work: WorkSummary) -> bytes:
 
 def _object(value: Baseline | RunSummary | UnitSummary, **encoded: bytes) -> bytes:
     """A dataclass as JSON, with these fields as they are encoded already."""
-    every = {one.name: getattr(value, one.name) for one in fields(value)}
+    every = {field.name: getattr(value, field.name) for field in fields(value)}
     return _json(every | {name: msgspec.Raw(text) for name, text in encoded.items()})
 
 

@@ -69,7 +69,9 @@ def _quantity(result: Comparison) -> ComparedQuantity:
     """What is under the gate; the step where there is none."""
     gate = result.gate
     wanted = gate.on if gate is not None else result.step.name
-    return next((one for one in result.quantities if one.name == wanted), result.step)
+    return next(
+        (quantity for quantity in result.quantities if quantity.name == wanted), result.step
+    )
 
 
 def _properties(suite: ET.Element, result: Comparison) -> None:
@@ -78,8 +80,8 @@ def _properties(suite: ET.Element, result: Comparison) -> None:
     for label, side in (("before", result.before), ("after", result.after)):
         value = f"{side_name(side)}, {side_size(side, result.unit)}"
         ET.SubElement(found, "property", {"name": label, "value": xml_text(value)})
-    for one in differences(result):
-        ET.SubElement(found, "property", {"name": "differs", "value": xml_text(one)})
+    for difference in differences(result):
+        ET.SubElement(found, "property", {"name": "differs", "value": xml_text(difference)})
 
 
 def _screen(result: Comparison) -> str:

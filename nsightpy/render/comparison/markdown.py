@@ -89,14 +89,14 @@ def _parts(result: Comparison) -> Iterator[str]:
     name = f"{unit_name(result)} ({unit})"
     yield f"| {name} | before | after | change | % | 95 % interval | verdict |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
-    for one in shown_parts(result):
-        mark = "**" if one is result.step else ""
+    for part in shown_parts(result):
+        mark = "**" if part is result.step else ""
         cells = [
-            f"{mark}{_words(one.name)}{mark}",
-            fixed(one.before_ns, unit, decimals),
-            fixed(one.after_ns, unit, decimals),
-            fixed(one.delta_ns, unit, decimals, sign=True),
-            *_confidence(one, unit, decimals),
+            f"{mark}{_words(part.name)}{mark}",
+            fixed(part.before_ns, unit, decimals),
+            fixed(part.after_ns, unit, decimals),
+            fixed(part.delta_ns, unit, decimals, sign=True),
+            *_confidence(part, unit, decimals),
         ]
         yield _row(cells)
 

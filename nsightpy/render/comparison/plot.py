@@ -122,7 +122,9 @@ def waterfall(result: Comparison) -> list[Bar]:
 
 def _inside(result: Comparison, part: ComparedQuantity, start: int) -> list[Bar]:
     """The kernels or collectives that a part is made of, and what else adds up to it."""
-    kernels = [one for one in contributors(result) if one.section == "kernel"]
+    kernels = [
+        contributor for contributor in contributors(result) if contributor.section == "kernel"
+    ]
     rows = {"compute": kernels, "exposed communication": result.collectives}
     bars: list[Bar] = []
     reached = start

@@ -36,7 +36,7 @@ NO_SPREAD = "one value a side, so no interval"
 def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> tuple[str, int]:
     """The unit of a column of times, and the decimals that give its largest change three digits."""
     unit, scale = time_unit_for(values)
-    largest = max((abs(one) for one in deltas if one is not None), default=0) / scale
+    largest = max((abs(delta) for delta in deltas if delta is not None), default=0) / scale
     if not largest or scale == 1:
         return unit, 0 if scale == 1 else 1
     return unit, min(max(2 - math.floor(math.log10(largest)), 1), MOST_DECIMALS)
@@ -62,7 +62,7 @@ def unit_of_parts(result: Comparison) -> tuple[str, int]:
 
 def unit_of_changes(rows: Sequence[ComparedQuantity]) -> tuple[str, int]:
     """The unit of a table of changes, and its decimals."""
-    deltas = [one.delta_ns for one in rows]
+    deltas = [row.delta_ns for row in rows]
     return unit_for(deltas, deltas)
 
 
@@ -171,8 +171,8 @@ def same_on_both(result: Comparison) -> list[str]:
 def differences(result: Comparison) -> list[str]:
     """What differs between the sides: clocks 1980 MHz -> 1755 MHz."""
     return [
-        printable(f"{one.name} {one.before or 'unknown'} -> {one.after or 'unknown'}")
-        for one in result.circumstances
+        printable(f"{known.name} {known.before or 'unknown'} -> {known.after or 'unknown'}")
+        for known in result.circumstances
     ]
 
 
@@ -220,7 +220,9 @@ def confidence(result: Comparison) -> str:
         parts.append(f"p = {significant(step.p_value, 2)}")
     limits = result.limits
     parts.append(f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}")
-    if result.unit == "window" and any(one.name == OTHER_WORK for one in result.circumstances):
+    if result.unit == "window" and any(
+        circumstance.name == OTHER_WORK for circumstance in result.circumstances
+    ):
         parts.append(f"the windows do not hold the same work{_launch_for_launch(result)}")
     if step.verdict == CANNOT_TELL and step.runs_needed:
         few = step.runs_needed <= MANY_RUNS
@@ -232,11 +234,11 @@ def confidence(result: Comparison) -> str:
 def _launch_for_launch(result: Comparison) -> str:
     """How much longer the kernels of both sides compute for as many launches of each."""
     change = whole = 0.0
-    for one in result.kernels:
-        each = one.before_duration_ns
-        if each is not None and one.after_count and one.category != COMMUNICATION:
-            change += one.delta_from_duration_ns or 0
-            whole += each * ((one.before_count or 0) + one.after_count) / 2
+    for kernel in result.kernels:
+        each = kernel.before_duration_ns
+        if each is not None and kernel.after_count and kernel.category != COMMUNICATION:
+            change += kernel.delta_from_duration_ns or 0
+            whole += each * ((kernel.before_count or 0) + kernel.after_count) / 2
     return f" ({_change(1 + change / whole)} % compute launch for launch)" if whole else ""
 
 
@@ -307,21 +309,21 @@ def changed_rows(
 ) -> tuple[list[ComparedQuantity], list[ComparedQuantity]]:
     """The rows to show, and those that are only counted: what rounds to no change, or is beyond."""
     unit, decimals = unit_of_changes(rows)
-    changed = [one for one in rows if fixed(one.delta_ns, unit, decimals, sign=True) != "0"]
+    changed = [row for row in rows if fixed(row.delta_ns, unit, decimals, sign=True) != "0"]
     shown = changed[:top]
-    return shown, [one for one in rows if not any(one is other for other in shown)]
+    return shown, [row for row in rows if not any(row is other for other in shown)]
 
 
 def told_matches(rows: Sequence[ComparedQuantity]) -> bool:
     """Whether it says anything how the rows were matched."""
-    return any(one.matched_by not in (FULL_NAME, "") for one in rows)
+    return any(row.matched_by not in (FULL_NAME, "") for row in rows)
 
 
 def rest_line(left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str:
     """How many rows are not shown, and what they change together."""
-    if not any(one.delta_ns for one in left):
+    if not any(quantity.delta_ns for quantity in left):
         return f"{counted(len(left), 'row')} without any change"
-    total = fixed(sum(one.delta_ns for one in left), unit, decimals, sign=True)
+    total = fixed(sum(quantity.delta_ns for quantity in left), unit, decimals, sign=True)
     return f"and {counted(len(left), 'more row')}, {total} {unit} together"
 
 
@@ -331,7 +333,9 @@ def contributors(result: Comparison) -> list[ComparedQuantity]:
     Where there are collectives, their kernels are not told a second time.
     """
     known = bool(result.collectives)
-    kernels = (one for one in result.kernels if not (known and one.category == COMMUNICATION))
+    kernels = (
+        kernel for kernel in result.kernels if not (known and kernel.category == COMMUNICATION)
+    )
     return sorted((*kernels, *result.collectives), key=lambda one: -abs(one.delta_ns))
 
 

@@ -163,12 +163,12 @@ def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple
 def _contributors_title(result: Comparison, found: Sequence[ComparedQuantity]) -> str:
     """What the table below is of, and what its changes are made of."""
     kinds = {"kernel": "kernels", "collective": "collectives"}
-    named = " and ".join(kinds[one] for one in kinds if any(q.section == one for q in found))
+    named = " and ".join(kinds[kind] for kind in kinds if any(q.section == kind for q in found))
     unit = "" if result.unit == "launch" else f" per {result.unit}"
     title = f"{named[:1].upper()}{named[1:]} by change{unit}"
-    if any(one.delta_from_count_ns for one in found):
+    if any(quantity.delta_from_count_ns for quantity in found):
         return f"{title} (= by count + by time)"
-    known = any(one.before_count is not None for one in found)
+    known = any(quantity.before_count is not None for quantity in found)
     return f"{title}; each launched as often as before" if known else title
 
 

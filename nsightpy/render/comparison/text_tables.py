@@ -119,26 +119,28 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
 def _columns(
     shown: Sequence[ComparedQuantity], unit: str, decimals: int, width: int
 ) -> list[Shown]:
-    deltas = [one.delta_ns for one in shown]
+    deltas = [quantity.delta_ns for quantity in shown]
     columns = [_times(f"change ({unit})", deltas, unit, decimals, sign=True)]
     columns += _split(shown, unit, decimals)
     intervals = tuple(map(interval, shown))
     if width >= WIDE or set(intervals) == {"-"}:
-        percents = (percent_cell(one, unit, decimals) for one in shown)
+        percents = (percent_cell(quantity, unit, decimals) for quantity in shown)
         columns.append(Shown("%", tuple(percents), False))
     columns += [*_confidence(shown, intervals), *_figures(shown)]
     if width >= WIDE:
         columns += [_counts(shown), *_matched(shown)]
-    known = [one for one in columns if set(one.cells) - {"-", "", "0"} or one is columns[0]]
-    return [*known, Shown("name", tuple(printable(one.name) for one in shown), True)]
+    known = [
+        column for column in columns if set(column.cells) - {"-", "", "0"} or column is columns[0]
+    ]
+    return [*known, Shown("name", tuple(printable(quantity.name) for quantity in shown), True)]
 
 
 def _confidence(shown: Sequence[ComparedQuantity], intervals: tuple[str, ...]) -> list[Shown]:
     """Interval and verdict; where there are no intervals one can tell of new and gone alone."""
-    verdicts = tuple(one.verdict for one in shown)
+    verdicts = tuple(quantity.verdict for quantity in shown)
     # not texts, since no verdict is ever cut
     if set(intervals) == {"-"}:
-        verdicts = tuple("" if one == CANNOT_TELL else one for one in verdicts)
+        verdicts = tuple("" if verdict == CANNOT_TELL else verdict for verdict in verdicts)
         return [Shown("verdict", verdicts, False)] if any(verdicts) else []
     return [Shown("95 % interval", intervals, False), Shown("verdict", verdicts, False)]
 
@@ -151,15 +153,15 @@ def _times(
     *,
     sign: bool = False,
 ) -> Shown:
-    return Shown(heading, tuple(fixed(one, unit, decimals, sign=sign) for one in values), False)
+    return Shown(heading, tuple(fixed(value, unit, decimals, sign=sign) for value in values), False)
 
 
 def _split(shown: Sequence[ComparedQuantity], unit: str, decimals: int) -> list[Shown]:
     """The change by count and by duration, where any count changed."""
-    by_count = [one.delta_from_count_ns for one in shown]
+    by_count = [quantity.delta_from_count_ns for quantity in shown]
     if not any(by_count):
         return []
-    by_duration = [one.delta_from_duration_ns for one in shown]
+    by_duration = [quantity.delta_from_duration_ns for quantity in shown]
     return [
         _times("by count", by_count, unit, decimals, sign=True),
         _times("by time", by_duration, unit, decimals, sign=True),
@@ -180,15 +182,16 @@ def _count(one: ComparedQuantity) -> str:
 
 def _matched(shown: Sequence[ComparedQuantity]) -> list[Shown]:
     """How rows were matched, where not all of them simply have the same name."""
-    cells = tuple(shorten(printable(one.matched_by), WIDEST_MATCH) for one in shown)
+    cells = tuple(shorten(printable(quantity.matched_by), WIDEST_MATCH) for quantity in shown)
     return [Shown("matched by", cells, False)] if told_matches(shown) else []
 
 
 def _figures(shown: Sequence[ComparedQuantity]) -> list[Shown]:
     """What ncu measured, before and after."""
-    names = dict.fromkeys(name for one in shown for name, _, _ in one.figures)
+    names = dict.fromkeys(name for quantity in shown for name, _, _ in quantity.figures)
     return [
-        Shown(_label(name), tuple(_figure(one, name) for one in shown), False) for name in names
+        Shown(_label(name), tuple(_figure(quantity, name) for quantity in shown), False)
+        for name in names
     ]
 
 

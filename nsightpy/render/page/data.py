@@ -19,7 +19,7 @@ def page_data(page: Page) -> dict[str, Any]:
         "verdict": page.verdict,
         "header": dict(page.header),
         "findings": [finding_record(card.finding) for card in page.cards],
-        "sections": [_section(one) for one in page.sections],
+        "sections": [_section(section) for section in page.sections],
         "passed": [{"id": name, "says": says} for name, says in page.passed],
         "notes": list(page.notes),
     }
@@ -33,7 +33,7 @@ def _section(section: Section) -> dict[str, Any]:
         "says": section.says,
         "missing": section.missing,
         "command": section.command,
-        "tables": [_table(one) for one in section.tables],
+        "tables": [_table(table) for table in section.tables],
         "notes": list(section.notes),
     }
 

@@ -76,7 +76,9 @@ def page_text(page: Page) -> tuple[str, str]:
     First tables lose rows, then the largest pictures go.
     """
     pictures: dict[str, Markup | None] = {
-        one.id: drawn(one, LARGEST_PICTURE) for section in page.shown for one in section.pictures
+        picture.id: drawn(picture, LARGEST_PICTURE)
+        for section in page.shown
+        for picture in section.pictures
     }
     text = ""
     for rows, left_out in _cuts(pictures):
@@ -116,7 +118,7 @@ def _rendered(page: Page, pictures: dict[str, Markup | None]) -> str:
             page=page,
             policy=assets.policy(
                 timeline=page.timeline is not None,
-                images=any("<image" in (one or "") for one in pictures.values()),
+                images=any("<image" in (picture or "") for picture in pictures.values()),
             ),
             style=Markup(assets.style),
             script=Markup(assets.script),

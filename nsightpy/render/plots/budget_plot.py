@@ -75,11 +75,17 @@ def breakdown_figure(table: Table, iterations: Table | None = None) -> Figure:
             LEFT / WIDTH, 1 - 0.24 / height, _title(table, left_out), fontsize=LARGE, weight="bold"
         )
         budget = inch_axes(figure, LEFT, BOTTOM + below, panel, bars)
-        _panel(budget, records, [_budget(one) for one in records], BUDGET, "where the time went")
+        _panel(
+            budget, records, [_budget(record) for record in records], BUDGET, "where the time went"
+        )
         size = min(SMALL, 72 * _bar(len(records)) * 0.9)
-        budget.set_yticks(range(len(records)), [_place(one) for one in records], fontsize=size)
+        budget.set_yticks(
+            range(len(records)), [_place(record) for record in records], fontsize=size
+        )
         causes = inch_axes(figure, LEFT + panel + GAP, BOTTOM + below, panel, bars)
-        _panel(causes, records, [_causes(one) for one in records], CAUSES, "time without compute")
+        _panel(
+            causes, records, [_causes(record) for record in records], CAUSES, "time without compute"
+        )
         causes.set_yticks([])
         if iterations is not None and iterations.rows:
             axes = inch_axes(figure, LEFT, BOTTOM, WIDTH - LEFT - RIGHT, ITERATIONS)
@@ -101,7 +107,7 @@ def _shown(records: list[Record]) -> tuple[list[Record], int]:
         return records, 0
     ranked = sorted(records, key=lambda one: -_ns(one, "idle_ns") / max(_ns(one, "window_ns"), 1))
     kept = [id(one) for one in ranked[:MOST]]
-    return [one for one in records if id(one) in kept], len(records) - MOST
+    return [record for record in records if id(record) in kept], len(records) - MOST
 
 
 def _budget(record: Record) -> list[int] | None:

@@ -99,8 +99,12 @@ def collectives_figure(table: Table) -> Figure:
 
 
 def _points(table: Table) -> list[_Point]:
-    records = [one for one in table.records() if one["bytes"] and one["busbw_with_wait_gb_per_s"]]
-    named = [_family(one["group"], one["ranks"]) for one in records]
+    records = [
+        record
+        for record in table.records()
+        if record["bytes"] and record["busbw_with_wait_gb_per_s"]
+    ]
+    named = [_family(record["group"], record["ranks"]) for record in records]
     groups: dict[str, set[Value]] = {}
     for name, one in zip(named, records, strict=True):
         groups.setdefault(name, set()).add(one["group"])

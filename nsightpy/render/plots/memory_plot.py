@@ -63,9 +63,9 @@ def memory_figure(table: MemoryUsage) -> Figure:
 def _panels(series: Sequence[MemorySeries]) -> list[tuple[str, list[MemorySeries]]]:
     """What each panel shows: all devices of a kind of memory, or one device in layers."""
     kinds: dict[tuple[object, ...], list[MemorySeries]] = {}
-    for one in series:
-        alone = (one.rank, one.device) if one.layers else ()
-        kinds.setdefault((one.memory, *alone), []).append(one)
+    for memory_series in series:
+        alone = (memory_series.rank, memory_series.device) if memory_series.layers else ()
+        kinds.setdefault((memory_series.memory, *alone), []).append(memory_series)
     return [(found[0].memory, found) for found in kinds.values()]
 
 

@@ -19,7 +19,7 @@ def spans(
     """What the axes must show: every point, every ridge, and some air."""
     xs = [spot.x for spot in spots if spot.x > 0] + [at for _, _, at in roofs.ridges] + [0.1, 10.0]
     ys = [spot.point.flops_per_s for spot in spots] + list(roofs.work.values())
-    ys += [one.value for one in ceilings if not one.is_memory]
+    ys += [ceiling.value for ceiling in ceilings if not ceiling.is_memory]
     ys = ys or [1e9, 1e12]
     low, high = min(ys), max(ys)
     left, right = min(xs) / 3, max(xs) * 3

@@ -17,7 +17,7 @@ def kernel_lines(launch: RooflineLaunch) -> list[str]:
 
 def _rules(launch: RooflineLaunch) -> str:
     """ncu's estimates; each is of its own, and they do not add up."""
-    worth = [one for one in launch.rules if one.speedup_pct >= _LEAST_PCT][:MOST_RULES]
+    worth = [rule for rule in launch.rules if rule.speedup_pct >= _LEAST_PCT][:MOST_RULES]
     texts = [
         f"{printable(one.title)} {one.speedup_pct:.0f} %{' (local)' * (one.scope == 'local')}"
         for one in worth

@@ -38,8 +38,8 @@ def draw_key(
     machine = group[0].first.machine
     axes.text(0, 0.1, machine.name, fontsize=NORMAL + 1, weight="bold")
     about = [
-        _clock([one.first.machine for one in group]),
-        version(one for each in group for one in each.launches),
+        _clock([roofline_variant.first.machine for roofline_variant in group]),
+        version(launch for each in group for launch in each.launches),
     ]
     axes.text(0, 0.1 + LINE * 1.2, ", ".join(filter(None, about)), fontsize=SMALL, color=QUIET)
     y = _signs(axes, 0.1 + LINE * 2.8, roofs, spots, result.ceilings)
@@ -47,7 +47,7 @@ def draw_key(
 
 
 def _clock(machines: Sequence[Machine]) -> str:
-    clocks = [one.clock_hz / 1e6 for one in machines if one.clock_hz]
+    clocks = [machine.clock_hz / 1e6 for machine in machines if machine.clock_hz]
     if not clocks:
         return "SM clock not known"
     low, high = round(min(clocks)), round(max(clocks))
@@ -89,10 +89,10 @@ def _signs(
     if ceilings:
         y += LINE
         axes.text(0, y, "solid: measured, dashed: theoretical", fontsize=SMALL, color=QUIET)
-    for one in ceilings:
+    for ceiling in ceilings:
         y += LINE
-        name = one.name.upper() if one.is_memory else one.name
-        value = rate(one.value, "B/s" if one.is_memory else "FLOP/s")
+        name = ceiling.name.upper() if ceiling.is_memory else ceiling.name
+        value = rate(ceiling.value, "B/s" if ceiling.is_memory else "FLOP/s")
         axes.text(0.3, y, f"measured {name} {value}", fontsize=SMALL)
     return y + LINE
 

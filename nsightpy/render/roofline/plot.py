@@ -82,12 +82,12 @@ def _title(result: Roofline) -> str:
 
 def _machines(result: Roofline) -> str:
     """The GPUs and the ncu, for a picture without a key."""
-    names = dict.fromkeys(one.machine.name for one in result.launches)
+    names = dict.fromkeys(launch.machine.name for launch in result.launches)
     return ", ".join(filter(None, (*names, version(result.launches))))
 
 
 def _no_roofline(result: Roofline) -> str:
-    reasons = [text for one in result.launches for text in one.missing]
+    reasons = [text for launch in result.launches for text in launch.missing]
     return short_name(reasons[0], 150) if reasons else "No floating point work was counted."
 
 

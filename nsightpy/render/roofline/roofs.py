@@ -177,9 +177,9 @@ def _label_level(
 
 def _measured(plane: Plane, ceilings: Sequence[Ceiling]) -> None:
     """Measured ceilings, solid."""
-    work = [one for one in ceilings if not one.is_memory]
+    work = [ceiling for ceiling in ceilings if not ceiling.is_memory]
     top = max((one.value for one in work), default=plane.y.high)
-    traffic = {one.name: one.value for one in ceilings if one.is_memory}
+    traffic = {ceiling.name: ceiling.value for ceiling in ceilings if ceiling.is_memory}
     _memory_roofs(plane, traffic, top, "-", prefix="measured ")
     for one in work:
         fastest = max(traffic.values(), default=0.0)

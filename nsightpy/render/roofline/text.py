@@ -68,10 +68,10 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
 def _machines(result: Roofline) -> Iterator[str]:
     """Each GPU with its clocks and how many launches ran on it."""
     counts: dict[str, list[RooflineLaunch]] = {}
-    for one in result.launches:
-        counts.setdefault(one.machine.name, []).append(one)
+    for launch in result.launches:
+        counts.setdefault(launch.machine.name, []).append(launch)
     for name, launches in counts.items():
-        clocks = [one.machine.clock_hz for one in launches if one.machine.clock_hz]
+        clocks = [launch.machine.clock_hz for launch in launches if launch.machine.clock_hz]
         parts = [printable(name)]
         if clocks:
             low, high = round(min(clocks) / 1e6), round(max(clocks) / 1e6)
@@ -86,7 +86,7 @@ def _machines(result: Roofline) -> Iterator[str]:
 def _columns(result: Roofline, shown: Sequence[RooflineLaunch]) -> list[Shown]:
     """The table's columns in one unit each; what is about the launch stands on its first row."""
     grouped = result.by == "variant"
-    rows = [row for one in shown for row in _rows(one)]
+    rows = [row for roofline_launch in shown for row in _rows(roofline_launch)]
     points = [point for _, point, _ in rows]
     heads = [launch for launch, _, first in rows if first]
     several = len(result.inputs) > 1 and not grouped
@@ -96,13 +96,13 @@ def _columns(result: Roofline, shown: Sequence[RooflineLaunch]) -> list[Shown]:
         left = iter(texts)
         return Shown(heading, tuple(next(left) if first else "" for *_, first in rows), is_text)
 
-    speed = [one.speed for one in heads]
-    names = _names([one.named(result.naming) for one in heads], _TABLE_NAME_WIDTH)
+    speed = [head.speed for head in heads]
+    names = _names([head.named(result.naming) for head in heads], _TABLE_NAME_WIDTH)
     intensities = _each(points, lambda p: p.arithmetic_intensity)
     # the most telling first: a narrow terminal leaves out from the end
     return [
         *([_origin(heads, of_launch)] if several else []),
-        of_launch("id", [str(one.launch) for one in heads]),
+        of_launch("id", [str(head.launch) for head in heads]),
         of_launch("name", names, is_text=True),
         *([of_launch("launches", counts)] if grouped else []),
         Shown("precision", tuple(p.precision if p else "-" for p in points), True),
@@ -112,21 +112,21 @@ def _columns(result: Roofline, shown: Sequence[RooflineLaunch]) -> list[Shown]:
         of_launch("compute %", [_one(each.compute_pct) for each in speed]),
         of_launch("memory %", [_one(each.memory_pct) for each in speed]),
         of_launch("class", [each.classification or "-" for each in speed], is_text=True),
-        of_launch("duration", [format_time(one.duration_ns) for one in heads]),
+        of_launch("duration", [format_time(head.duration_ns) for head in heads]),
         Shown("FLOP/B", tuple(map(_digits, intensities)), False),
         _rates("peak", "FLOP/s", _each(points, lambda p: p.peak_flops_per_s)),
         _rates("traffic", "B/s", _each(points, lambda p: p.bytes_per_s)),
         _rates("peak", "B/s", _each(points, lambda p: p.peak_bytes_per_s)),
-        of_launch("grid", [one.grid or "-" for one in heads], is_text=True),
-        of_launch("block", [one.block or "-" for one in heads], is_text=True),
+        of_launch("grid", [head.grid or "-" for head in heads], is_text=True),
+        of_launch("block", [head.block or "-" for head in heads], is_text=True),
     ]
 
 
 def _origin(heads: Sequence[RooflineLaunch], of_launch: Callable[..., Shown]) -> Shown:
     """The rank of each launch; where one is not known, the name of its report."""
-    if all(one.rank is not None for one in heads):
-        return of_launch("rank", [_plain(one.rank) for one in heads])
-    files = [printable(one.report.replace("\\", "/").rpartition("/")[2]) for one in heads]
+    if all(head.rank is not None for head in heads):
+        return of_launch("rank", [_plain(head.rank) for head in heads])
+    files = [printable(head.report.replace("\\", "/").rpartition("/")[2]) for head in heads]
     return of_launch("report", [shorten(name, _FILE_WIDTH) for name in files], is_text=True)
 
 
@@ -144,7 +144,7 @@ def _rows(launch: RooflineLaunch) -> list[tuple[RooflineLaunch, Point | None, bo
 
 
 def _zero_rows(result: Roofline) -> bool:
-    return any(len(one.work) < len(one.points) for one in result.launches)
+    return any(len(launch.work) < len(launch.points) for launch in result.launches)
 
 
 def _heading(variant: RooflineVariant, name: str, variants: Sequence[RooflineVariant]) -> str:

@@ -72,7 +72,7 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
             yield title, [*build(table, width), *more]
     if summary.findings:
         yield "What stands out", _findings(summary, width)
-    notes = unsaid(summary.notes, [one.text for one in summary.findings[:MOST_FINDINGS]])
+    notes = unsaid(summary.notes, [finding.text for finding in summary.findings[:MOST_FINDINGS]])
     if notes:
         yield "About this capture", _notes(notes, width)
     if summary.next_steps:
@@ -253,8 +253,10 @@ def _figure(heading: str, key: str, values: Sequence[Value]) -> Shown:
 def _findings(summary: Summary, width: int) -> list[object]:
     return [
         line
-        for one in summary.findings[:MOST_FINDINGS]
-        for line in _wrapped(f"{printable(one.name)}: {printable(one.text)}", width, "  ! ", "    ")
+        for finding in summary.findings[:MOST_FINDINGS]
+        for line in _wrapped(
+            f"{printable(finding.name)}: {printable(finding.text)}", width, "  ! ", "    "
+        )
     ]
 
 

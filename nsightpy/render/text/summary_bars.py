@@ -54,7 +54,7 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     A guess follows the order of the files: "rank 1" would name none of several unrelated captures.
     """
     records = ranks.records()
-    guessed = [one for one in records if str(one["rank_source"] or "").startswith("guess")]
+    guessed = [record for record in records if str(record["rank_source"] or "").startswith("guess")]
     if not guessed or len(guessed) < len(records):
         return {}
     names = [PurePath(str(one["report"])).name for one in guessed]
@@ -131,7 +131,7 @@ def idle_causes(table: Table, names: Mapping[Value, str]) -> list[str]:
         (ns_of(worst, name), _CAUSES.get(name) or name.removesuffix("_ns").replace("_", "-"))
         for name in table.columns[3:]
     ]
-    said = sorted((one for one in causes if 100 * one[0] >= LEAST_CAUSE * idle), reverse=True)
+    said = sorted((cause for cause in causes if 100 * cause[0] >= LEAST_CAUSE * idle), reverse=True)
     parts = [f"{name} {format_time(lost)}" for lost, name in said[:MOST_CAUSES]]
     rest = idle - sum(lost for lost, _ in said[:MOST_CAUSES])
     parts += [f"other {format_time(rest)}"] if rest > 0 else []

@@ -90,7 +90,7 @@ def write_page(timeline: Timeline, file: BinaryIO) -> None:
         planes = _Planes()
         lanes = sorted(track.lanes, key=_order)
         meta = [_lane(lane, planes, names, details) for lane in lanes]
-        counters = [_counter(one, planes) for one in track.counters]
+        counters = [_counter(counter, planes) for counter in track.counters]
         tracks[place] = {
             **_who(track),
             "process": processes.setdefault((track.place.report, track.place.pid), len(processes)),

@@ -142,16 +142,16 @@ class Directory:
 
 def _lane_of(label: str, marks: Sequence[Mark], origin: int) -> Lane:
     """Marks that do not overlap as the events of a lane."""
-    starts = np.asarray([max(one.start_ns or 0, origin) for one in marks], dtype=np.int64)
-    ends = np.asarray([one.end_ns or 0 for one in marks], dtype=np.int64)
-    texts = (" ".join(filter(None, (_who(one), one.text))) for one in marks)
+    starts = np.asarray([max(mark.start_ns or 0, origin) for mark in marks], dtype=np.int64)
+    ends = np.asarray([mark.end_ns or 0 for mark in marks], dtype=np.int64)
+    texts = (" ".join(filter(None, (_who(mark), mark.text))) for mark in marks)
     return Lane(
         RANGES,
         label,
         0,
         starts,
         np.maximum(starts, ends),
-        Labels.of([one.label for one in marks]),
+        Labels.of([mark.label for mark in marks]),
         np.zeros(len(marks), dtype=np.int16),
         np.full(len(marks), MARK, dtype=np.uint8),
         details=Labels.of(texts),
