@@ -13,7 +13,7 @@ A100 = Gpu(108, 8, "NVIDIA A100")
 
 
 def used(name: str, blocks: int = 1000, gpu: Gpu = A100) -> KernelUse:
-    shape = dict.fromkeys(COLUMNS, 1) | {"grid_x": blocks, "block_x": 128}
+    shape = dict.fromkeys(COLUMNS, 1) | {"blocks": blocks, "threads": 128}
     columns = {"start_ns": 0, "end_ns": 50_000, "stream": 7, **shape}
     ints = {key: np.asarray([value], dtype=np.int64) for key, value in columns.items()}
     kernels = Frame({**ints, "name": Labels.of([name])})

@@ -38,14 +38,16 @@ NAMES_OF = {
     "compare": {"reports": "before"},
 }
 # What a program can say and a command line has no option for: the suffix of -o decides over
-# `detail` and `counters`, words after -- are the `application`, ncu itself says its `version`, and
-# where the files of export go is part of the question.
+# `detail` and `counters`, words after -- are the `application`, ncu itself says its `version`,
+# where the files of export go is part of the question, and what stands on both sides of -- are
+# `before` and `after`.
 LIBRARY_ONLY = {"progress"}
 LIBRARY_ONLY_OF = {
     "timeline": {"detail", "counters"},
     "select": {"application", "version"},
     "export": {"output", "file_format", "force"},
     "compare": {"after", "overwrite"},
+    "report": {"before"},
 }
 
 # What is typed at least.

@@ -87,7 +87,7 @@ def test_json() -> None:
 
 def test_markdown() -> None:
     head, rule, first, absent, hostile, blank, note = to_markdown(TABLE).decode().splitlines()
-    assert head == "| rank | time % | total | ratio | ok | name |"
+    assert head == "| rank | time % | total | after / before | ok | name |"
     assert rule == "| ---: | ---: | ---: | ---: | ---: | --- |"
     assert first == "| 0 | 62.5 | 9007199 s | 0.125 | yes | gemm&lt;float, (int)4&gt; |"
     assert absent == "| - | - | - | - | - | - |"
