@@ -75,7 +75,7 @@ def compare(
     sides = _sides(listed(before), listed(after), noise=noise, baseline=baseline is not None)
     kept = read_baseline(baseline) if baseline is not None else ()
     opened = [open_runs(side, **common) for side in sides]
-    names = [(one.name, one.kind) for side in opened for one in side]
+    names = [(run.name, run.kind) for side in opened for run in side]
     same_kind([*((run.name, run.kind) for run in kept), *names])
     found = _summaries(opened, kept, every=save_baseline is not None)
     if save_baseline is not None:
@@ -138,7 +138,7 @@ def _summaries(
     sides: Sequence[Sequence[OpenRun]], kept: Sequence[RunSummary], *, every: bool
 ) -> list[list[RunSummary]]:
     """The summaries of all runs, side by side; all are read in one go."""
-    found = summaries([one for side in sides for one in side], kept, every=every)
+    found = summaries([run for side in sides for run in side], kept, every=every)
     first = len(sides[0])
     return [found[:first], found[first:]] if len(sides) > 1 else [found]
 
@@ -201,6 +201,6 @@ def _noted(found: Comparison, sides: Sequence[Sequence[OpenRun]]) -> Comparison:
     """The comparison with a note where a run is on both sides."""
     if len(sides) < 2:
         return found
-    first, second = ({Path(one.name).resolve() for one in side} for side in sides)
+    first, second = ({Path(run.name).resolve() for run in side} for side in sides)
     notes = [SAME_FILE.format(name=path.name) for path in sorted(first & second)]
     return replace(found, notes=(*notes, *found.notes))

@@ -80,7 +80,7 @@ class Around:
         ranges, parent = self._nested(int(begun[known].min()), int(begun[known].max()))
         found = innermost(ranges, parent, thread, begun[known])
         texts = {row: path_of(ranges, parent, row) for row in np.unique(found).tolist()}
-        kept = [name for name, one in zip(names, known.tolist(), strict=True) if one]
+        kept = [name for name, is_known in zip(names, known.tolist(), strict=True) if is_known]
         return most_frequent(kept, [texts[row] for row in found.tolist()])
 
     def _nested(self, low: int, high: int) -> tuple[Frame, Ints]:

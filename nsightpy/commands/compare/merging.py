@@ -36,16 +36,17 @@ def run_summary(
     collectives = collective_works(working, kinds)
     units = {
         kind: unit_summary(
-            [one for _, part in working for one in part.units[kind]], collectives[kind]
+            [place_units for _, part in working for place_units in part.units[kind]],
+            collectives[kind],
         )
         for kind in kinds
     }
     ranks = {report.rank_of(pid)[0] for report, _ in results for pid in report.pids}
     devices = len(
         {
-            (place, one.place)
+            (place, place_units.place)
             for place, part in enumerate(parts)
-            for one in part.units.get("window", ())
+            for place_units in part.units.get("window", ())
         }
     )
     known = [part.circumstances for part in parts]
@@ -71,7 +72,7 @@ def unit_summary(places: Sequence[PlaceUnits], collectives: Sequence[UnitWorks])
     samples = np.concatenate([parts.sum(axis=1)[:, None], parts], axis=1)
     samples = samples[some_units(length, MOST_SAMPLES)]
     count = len(samples)
-    ran = [one for place in places for one in (place.kernels, place.graphs)]
+    ran = [works for place in places for works in (place.kernels, place.graphs)]
     kernels = _works("kernel", ran, count, len(places))
     found = [place.ranges for place in places if place.ranges is not None]
     ranges = _works("range", found, count, len(found))[:MOST_RANGES]

@@ -198,7 +198,7 @@ def _iterations(
     if not work.kernels.rows and not work.graphs.rows:
         return {}
     found = find_in_report(report, scope, work, calls)
-    return {pid: one.iterations for pid, one in found.items()}
+    return {pid: process.iterations for pid, process in found.items()}
 
 
 def _gaps(read: _Read, steps: Mapping[int, tuple[Ints, Ints]]) -> dict[Place, IdleGaps]:
@@ -247,8 +247,8 @@ def _steps(
     owner = owners(*times, began)
     length = kernels.ints("end_ns")[mine] - began
     works = unit_works(kernels.labels("name").take(mine), owner, length, len(times[0]))
-    one = int(rows[typical_unit(parts.sum(axis=1))])
-    works = around.placed(works, mine[owner == one])
+    typical = int(rows[typical_unit(parts.sum(axis=1))])
+    works = around.placed(works, mine[owner == typical])
     found = ranges_in(around, place, *times) if place == _first(read, place) else None
     graphs = _graphs(read, place, *times)
     return PlaceUnits(place, len(times[0]), parts, works, graphs, found)

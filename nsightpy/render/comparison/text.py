@@ -145,7 +145,8 @@ def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple
     named = other_rows(found, top or MOST_ROWS)
     if named:
         titles = dict.fromkeys(
-            "new or gone" if one.change in (NEW, GONE) else "under another name" for one in named
+            "new or gone" if quantity.change in (NEW, GONE) else "under another name"
+            for quantity in named
         )
         title = ", ".join(titles).capitalize()
         yield title, renamed_lines(named, width, *unit_of_changes(found))
@@ -154,7 +155,7 @@ def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple
     if different and _as_many(different, room) != "; ".join(different):
         yield (
             "What differs between the sides",
-            [_styled(f"  {shorten(one, width - 2)}", "not dim") for one in different],
+            [_styled(f"  {shorten(difference, width - 2)}", "not dim") for difference in different],
         )
     if result.next_steps:
         yield "Next", _next(result.next_steps, width)
