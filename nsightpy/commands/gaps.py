@@ -119,9 +119,9 @@ def _longest(
             mine = found[place]
             chosen = np.argsort(-mine.length, kind="stable")[:top]
             about = (row.rank, row.device, windows[place], names, events[row.pid])
-            rows += [(row.pid, one) for one in _rows(mine, chosen, *about)]
-    count = sum(len(one) for one in found.values())
-    return _Part(rows, count, sum(int(one.length.sum()) for one in found.values()))
+            rows += [(row.pid, cells) for cells in _rows(mine, chosen, *about)]
+    count = sum(len(device_gaps) for device_gaps in found.values())
+    return _Part(rows, count, sum(int(device_gaps.length.sum()) for device_gaps in found.values()))
 
 
 def _operations(work: Work) -> Labels:

@@ -83,7 +83,7 @@ def histogram(
     parts = request.map(work).values
     every = merge([part.durations for part in parts])
     if of is not None and not every.keys:
-        near = close_names(of, [one for part in parts for one in part.close])
+        near = close_names(of, [similar for part in parts for similar in part.close])
         advice = f"\n  similar ones: {', '.join(near)}." if near else ""
         first = request.ranks.inputs[0]
         raise NsightpyError(f"{first}: no {kind} is called {of!r}; * stands for anything.{advice}")

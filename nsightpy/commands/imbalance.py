@@ -64,7 +64,7 @@ def imbalance(
         for report, part in mapped.results
         for (pid, device), profile in part.items()
     ]
-    found.sort(key=lambda one: (isinstance(one[0], str), one[0]))
+    found.sort(key=lambda pair: (isinstance(pair[0], str), pair[0]))
     names = [called for called, _ in found]
     result = imbalance_of([profile for _, profile in found])
     rows = tuple(_row(row, names) for row in result.kernels)

@@ -72,9 +72,9 @@ def launch_queues(
         for pid, row in part.rows:
             moment = clock.moment(path, pid, int(row[LONGEST_AT] or 0))
             rows.append((*row[:LONGEST_AT], moment, *row[LONGEST_AT + 1 :]))
-        for pid, one in part.series:
-            times = clock.aligned(path, pid, np.asarray(one.times_ns, dtype=np.int64))
-            series.append(replace(one, times_ns=times.tolist()))
+        for pid, queue in part.series:
+            times = clock.aligned(path, pid, np.asarray(queue.times_ns, dtype=np.int64))
+            series.append(replace(queue, times_ns=times.tolist()))
     rows.sort(key=_order)
     series.sort(key=_series_order)
     table = QueueLengths("launch-queues", FIELDS, tuple(rows), series=tuple(series)).first(top)
@@ -145,5 +145,5 @@ def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
     return (-count, rank is None, rank or 0, device, stream)
 
 
-def _series_order(one: QueueSeries) -> tuple[object, ...]:
-    return (one.rank is None, one.rank or 0, one.device, -one.operations, one.stream)
+def _series_order(queue: QueueSeries) -> tuple[object, ...]:
+    return (queue.rank is None, queue.rank or 0, queue.device, -queue.operations, queue.stream)

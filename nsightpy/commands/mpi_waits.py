@@ -78,11 +78,11 @@ def mpi_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     """
     request = Request.of(reports, **common)
     mapped = request.map(partial(_gathered, scope=request.scope), identified=True)
-    kept = once(request.ranks, [(report, one.part) for report, one in mapped.results])
+    kept = once(request.ranks, [(report, gathered.part) for report, gathered in mapped.results])
     idle = {
         (str(report.path), pid): spans
-        for report, one in mapped.results
-        for pid, spans in one.idle.items()
+        for report, gathered in mapped.results
+        for pid, spans in gathered.idle.items()
     }
     alignment = align_parts(kept)
     aligned = aligned_calls(kept, alignment)

@@ -67,14 +67,14 @@ def nvtx_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Com
     """
     request = Request.of(reports, **common)
     parts = request.map(partial(_metrics, top=top or RANGES, scope=request.scope)).values
-    found = [one for part, _ in parts for one in part]
+    found = [nvtx_range for part, _ in parts for nvtx_range in part]
     cut = any(more for _, more in parts)
     rows: dict[tuple[Key, str], list[MetricSummary]] = {}
     times: dict[Key, int] = {}
-    for one in found:
-        times[one.key] = times.get(one.key, 0) + one.projected_ns
-        for metric in one.metrics:
-            rows.setdefault((one.key, metric.metric), []).append(metric)
+    for nvtx_range in found:
+        times[nvtx_range.key] = times.get(nvtx_range.key, 0) + nvtx_range.projected_ns
+        for metric in nvtx_range.metrics:
+            rows.setdefault((nvtx_range.key, metric.metric), []).append(metric)
     shown = sorted(times, key=lambda key: (key != WHOLE, -times[key], key))[: (top or RANGES) + 1]
     ordered = sorted(
         (pair for pair in rows if pair[0] in shown),

@@ -82,7 +82,7 @@ def pace(
     found = {part.kind for _, part in results if part.events.rows}
     if not found:
         raise NsightpyError(_nothing(of, kind, results))
-    first = next(one for one in KINDS if one in found)
+    first = next(known for known in KINDS if known in found)
     if len(found) > 1:
         results = request.map(partial(work, kinds=(first,)), ranked=True).results
     clock = common_clock(request.ranks)
@@ -105,7 +105,7 @@ def _instances(
         events = named_events(report, scope, kind, of, name)
         if events.rows:
             return _Part(kind, events, *_numbered(report, events), [])
-    every = {n for one in kinds for n in _names(named_events(report, scope, one, None, "base"))}
+    every = {n for kind in kinds for n in _names(named_events(report, scope, kind, None, "base"))}
     none = np.empty(0, dtype=np.int64)
     return _Part(kinds[0], events, none, none, close_names(of, every))
 

@@ -103,9 +103,11 @@ def pipeline(
         for unit, clock in zip(alignment.ledger.units, clocks, strict=True)
     ]
     stage = found.stage
-    places = {keys[n]: one for n, one in by_unit(alignment, arrivals).items() if n in stage}
+    places = {keys[n]: arrived for n, arrived in by_unit(alignment, arrivals).items() if n in stage}
     work = partial(_times, scope=request.scope, places=places, communication=tuple(communication))
-    times = {key: one for part in request.map(work).values for key, one in part.items()}
+    times = {
+        key: rank_times for part in request.map(work).values for key, rank_times in part.items()
+    }
     rows = _rows(found, keys, times, ranks)
     notes = [*_notes(found, ranks), *([MEANS] if rows else [NONE]), *alignment.notes]
     return request.finish(Table("pipeline", FIELDS, tuple(rows)).first(top), *notes)
@@ -187,18 +189,18 @@ def _figures(own: Sequence[_Rank]) -> Row:
     def mean(values: Iterable[int]) -> int:
         return round(sum(values) / len(own))
 
-    window = mean(one.budget.window_ns for one in own)
-    bubble = mean(one.bubble_ns for one in own)
+    window = mean(rank.budget.window_ns for rank in own)
+    bubble = mean(rank.bubble_ns for rank in own)
     return (
         window,
-        mean(one.budget.compute_ns for one in own),
+        mean(rank.budget.compute_ns for rank in own),
         bubble,
         bubble / window if window else None,
-        mean(one.exchanged_ns - one.bubble_ns for one in own),
-        mean(one.other_ns for one in own),
-        mean(one.budget.copy_only_ns for one in own),
-        mean(one.budget.idle_ns for one in own),
-        sum(one.exchanges for one in own),
+        mean(rank.exchanged_ns - rank.bubble_ns for rank in own),
+        mean(rank.other_ns for rank in own),
+        mean(rank.budget.copy_only_ns for rank in own),
+        mean(rank.budget.idle_ns for rank in own),
+        sum(rank.exchanges for rank in own),
     )
 
 

@@ -113,7 +113,7 @@ def _rows(
             fit = alignment.fits[clock]
             row = (*head, *_clock_values(fit), compute.get((pid, device)))
             found.append((clock, device, (*row, *_wait_values(waits, unit, straggler))))
-    return [row for _, _, row in sorted(found, key=lambda one: one[:2])]
+    return [row for _, _, row in sorted(found, key=lambda entry: entry[:2])]
 
 
 def _wanted(scope: Scope, rank: int | None, device: int) -> bool:

@@ -238,14 +238,18 @@ def _tracks(
                 for pid, device, lane in streams
                 if (pid, device) == _key(place)
             ]
-            if place == next(one for one in mine if one.pid == place.pid):
+            if place == next(other for other in mine if other.pid == place.pid):
                 lanes += [lane for pid, lane in hosts if pid == place.pid]
             moved = (lane.moved(move).within(wanted.start_ns, wanted.end_ns) for lane in lanes)
-            own = (one.moved(move) for pid, device, one in counters if (pid, device) == _key(place))
+            own = (
+                counter.moved(move)
+                for pid, device, counter in counters
+                if (pid, device) == _key(place)
+            )
             yield Track(
                 place,
                 tuple(lane for lane in moved if len(lane)),
-                _filled(one.within(wanted.start_ns, wanted.end_ns) for one in own),
+                _filled(counter.within(wanted.start_ns, wanted.end_ns) for counter in own),
             )
 
 

@@ -124,7 +124,7 @@ def _edges(
             found.append(clock.aligned(str(report.path), pid, np.asarray(ends, dtype=np.int64)))
     if not found:
         return None
-    low, high = int(min(one[0] for one in found)), int(max(one[1] for one in found))
+    low, high = int(min(extent[0] for extent in found)), int(max(extent[1] for extent in found))
     low = low if scope.from_ns is None else scope.from_ns
     high = high if scope.to_ns is None else scope.to_ns
     return edges_of(low, max(high, low + 1), bins)
@@ -142,8 +142,8 @@ def _extents(report: SystemReport, *, scope: Scope) -> list[tuple[int, int, int]
     frames = [scope.narrow(report, frame) for frame in read_work(report, scope)]
     for pid in sorted({pid for frame in frames for pid, _ in places_of(frame)}):
         own = [mine for frame in frames if (mine := frame.at(pid=pid)).rows]
-        low = min(int(one.ints("start_ns").min()) for one in own)
-        found.append((pid, low, max(int(one.ints("end_ns").max()) for one in own)))
+        low = min(int(frame.ints("start_ns").min()) for frame in own)
+        found.append((pid, low, max(int(frame.ints("end_ns").max()) for frame in own)))
     return found
 
 
@@ -162,7 +162,7 @@ def _part(
         done = activity(kernels, communicates, operations, graphs).inside(window)
         sets = (done.busy, done.compute, done.communication, done.memory)
         stretches = edges[str(report.path), pid]
-        found = {n: shares(one, window, stretches) for n, one in zip(BUSY, sets, strict=True)}
+        found = {n: shares(spans, window, stretches) for n, spans in zip(BUSY, sets, strict=True)}
         rank = report.rank_of(pid)[0]
         devices.append(_Device(rank, pid, device, keys[pid, device], found))
     first = next((at for (path, _), at in edges.items() if path == str(report.path)), None)
@@ -170,17 +170,17 @@ def _part(
     return _Part(devices, None if first is None else sampled(report, first), doubtful)
 
 
-def _order(one: _Device) -> tuple[bool, int, int, int]:
-    return (one.rank is None, one.rank or 0, one.pid, one.device)
+def _order(device: _Device) -> tuple[bool, int, int, int]:
+    return (device.rank is None, device.rank or 0, device.pid, device.device)
 
 
-def _rows(one: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tuple[Value, ...]]:
+def _rows(device: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tuple[Value, ...]]:
     """The rows of a device, in the order of time; NaN becomes None."""
     none = np.full(len(edges) - 1, np.nan)
-    of_gpu = [part.gpus.get(one.gpu, {}) for part in samples]
-    of_host = [part.network for part in samples if part.host == one.gpu[0]]
+    of_gpu = [part.gpus.get(device.gpu, {}) for part in samples]
+    of_host = [part.network for part in samples if part.host == device.gpu[0]]
     figures = [
-        *(one.shares[name] for name in BUSY),
+        *(device.shares[name] for name in BUSY),
         *(_first_known([part[name] for part in of_gpu if name in part], none) for name in SHARES),
         *(_first_known([part[name] for part in of_host if name in part], none) for name in RATES),
     ]
@@ -188,7 +188,7 @@ def _rows(one: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tup
     values = np.stack(figures, axis=1).tolist()
     for start, length, row in zip(starts, lengths, values, strict=True):
         known = (None if math.isnan(value) else value for value in row)
-        yield (one.rank, one.device, start, length, *known)
+        yield (device.rank, device.device, start, length, *known)
 
 
 def _first_known(found: Sequence[Floats], none: Floats) -> Floats:

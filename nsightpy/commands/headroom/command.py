@@ -60,7 +60,7 @@ def headroom(
     kernels = gains([part.parts for part in found], measured, clock)
     step = sum(part.parts.step_ns for part in found)
     hit = {kernel.match.measured.number for kernel in kernels if kernel.match is not None}
-    unmatched = tuple(one for one in measured if one.number not in hit)
+    unmatched = tuple(kernel for kernel in measured if kernel.number not in hit)
     worth = [k for k in kernels if k.match is not None or k.covered_ns >= WORTH_A_ROW * step]
     made = Headroom(
         "headroom",

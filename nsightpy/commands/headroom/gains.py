@@ -96,8 +96,13 @@ class Headroom(Table):
         step_ns sums the windows of all devices; ceiling_share is over disjoint time.
         """
         alone = [
-            {"name": one.name, "grid": one.grid, "block": one.block, "launches": one.count}
-            for one in self.unmatched
+            {
+                "name": kernel.name,
+                "grid": kernel.grid,
+                "block": kernel.block,
+                "launches": kernel.count,
+            }
+            for kernel in self.unmatched
         ]
         return {"step_ns": self.step_ns, "ceiling_share": self.ceiling_share, "unmatched": alone}
 

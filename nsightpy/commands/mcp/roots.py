@@ -45,7 +45,7 @@ class Roots:
         inside = [candidate for candidate in candidates if self.holds(_literal(candidate))]
         if not inside:
             raise self._outside(given)
-        found = [real for one in inside for real in self._behind(one, given)]
+        found = [real for candidate in inside for real in self._behind(candidate, given)]
         if not found:
             raise UsageError(f"{given}: there is no such file; list_reports names those there are")
         return list(dict.fromkeys(found))

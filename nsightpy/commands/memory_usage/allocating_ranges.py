@@ -74,11 +74,11 @@ def _ranges(report: SystemReport, calls: Frame, rows: np.ndarray) -> list[str]:
     pid, tid = calls.ints("pid")[rows], calls.ints("tid")[rows]
     time = calls.ints("start_ns")[rows]
     names = own.labels("name")
-    for one, thread in sorted(set(zip(pid.tolist(), tid.tolist(), strict=True))):
-        mine = np.flatnonzero((own.ints("pid") == one) & (own.ints("tid") == thread))
+    for process, thread in sorted(set(zip(pid.tolist(), tid.tolist(), strict=True))):
+        mine = np.flatnonzero((own.ints("pid") == process) & (own.ints("tid") == thread))
         thread_ranges = own.take(mine)
         parent = nest(thread_ranges).parent
-        calls_here = np.flatnonzero((pid == one) & (tid == thread))
+        calls_here = np.flatnonzero((pid == process) & (tid == thread))
         start, end = thread_ranges.ints("start_ns"), thread_ranges.ints("end_ns")
         if not len(mine):
             continue

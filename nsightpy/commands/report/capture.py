@@ -45,7 +45,7 @@ def snapshots_section(inputs: Inputs, context: Context) -> Section:
 
 def title_of(inputs: Sequence[str]) -> str:
     """The name of the only file; of several their folder, how many, the first and the last."""
-    paths = [Path(one) for one in inputs]
+    paths = [Path(name) for name in inputs]
     if len(paths) == 1:
         return paths[0].name
     folders = {path.parent for path in paths}

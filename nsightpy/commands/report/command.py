@@ -78,7 +78,9 @@ def _of_system(
     common = inputs.common
     context = Context(common, typed_again(together.inputs), typed_options(common))
     headroom = ncu_sections.headroom_question(measured, inputs, context)
-    questions = [one for one in QUESTIONS if not (one is MEMORY_USAGE and inputs.snapshots)]
+    questions = [
+        question for question in QUESTIONS if not (question is MEMORY_USAGE and inputs.snapshots)
+    ]
     questions += [headroom] if measured is not None else []
     found = answers(
         together,
@@ -86,7 +88,7 @@ def _of_system(
             partial(summarize, **common),
             partial(info, **common),
             partial(timeline_section, context=context, embedded=embedded),
-            *(partial(answer, question=one, common=common) for one in questions),
+            *(partial(answer, question=question, common=common) for question in questions),
         ],
     )
     summary: Summary = found[0]
@@ -112,7 +114,7 @@ def _of_system(
         sections=(
             overview.devices_section(summary, context),
             drawn[0],
-            *sorted(sections, key=lambda one: ORDER.index(one.id)),
+            *sorted(sections, key=lambda section: ORDER.index(section.id)),
             capture_section(about, [*general, *summary.notes], context),
         ),
         passed=passed_checks(summary),

@@ -52,13 +52,13 @@ def with_comparison(page: Page, before: Runs, after: Sequence[OneRun], common: C
     )
 
 
-def _run(one: OneRun, common: Common) -> OneRun:
+def _run(run: OneRun, common: Common) -> OneRun:
     """A run as compare takes it: of a folder with more than that its reports of the system."""
-    if isinstance(one, RankSet | NcuReport):
-        return one
-    inputs = Inputs.of(one, **common)
+    if isinstance(run, RankSet | NcuReport):
+        return run
+    inputs = Inputs.of(run, **common)
     mixed = inputs.ranks is not None and (inputs.compute or inputs.snapshots)
-    return inputs.ranks if inputs.ranks is not None and mixed else one
+    return inputs.ranks if inputs.ranks is not None and mixed else run
 
 
 def _section(found: Comparison, common: Common) -> Section:

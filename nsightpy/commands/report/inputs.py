@@ -62,7 +62,9 @@ class Inputs:
 def snapshots_in(given: str | Path) -> list[Path]:
     """The memory snapshots that a path, folder or glob stands for."""
     files = files_of(given)
-    return sorted(one for one in ([Path(given)] if files is None else files) if _is_snapshot(one))
+    return sorted(
+        file for file in ([Path(given)] if files is None else files) if _is_snapshot(file)
+    )
 
 
 def _is_snapshot(path: Path) -> bool:

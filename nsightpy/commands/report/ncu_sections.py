@@ -104,7 +104,7 @@ def _roofline_says(table: Table) -> str:
     records = [record for record in table.records() if record["duration_ns"] is not None]
     if not records:
         return f"{len(table)} rows, none with a duration."
-    first = max(records, key=lambda one: number(one.get("total_ns") or one["duration_ns"]))
+    first = max(records, key=lambda record: number(record.get("total_ns") or record["duration_ns"]))
     near = first["roof_fraction"]
     if near is None and first["sol_compute_pct"] is None and first["sol_memory_pct"] is None:
         time = format_time(number(first.get("total_ns") or first["duration_ns"]))

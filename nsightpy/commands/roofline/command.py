@@ -127,13 +127,13 @@ def _read(
     found = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
     mine = [
         dataclasses.replace(
-            one,
+            launch,
             report=str(report.path),
             rank=report.rank,
             tool_version=tables.tool_version,
         )
-        for one in found
-        if devices is None or one.device in devices
+        for launch in found
+        if devices is None or launch.device in devices
     ]
     return mine, report.notes
 
@@ -145,8 +145,13 @@ def in_range(nvtx: Labels, wanted: str) -> NDArray[np.bool_]:
     inside = []
     for text in nvtx.values:
         stacks = [each.partition("@") for each in text.split(", ")]
-        ranges = [one for path, _, where in stacks if where == domain for one in path.split("/")]
-        inside.append(any(pattern.fullmatch(one) for one in ranges if one))
+        ranges = [
+            range_name
+            for path, _, where in stacks
+            if where == domain
+            for range_name in path.split("/")
+        ]
+        inside.append(any(pattern.fullmatch(range_name) for range_name in ranges if range_name))
     return np.asarray(inside, dtype=np.bool_)[nvtx.codes]
 
 

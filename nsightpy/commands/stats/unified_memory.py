@@ -42,7 +42,7 @@ def _by_place(report: SystemReport, scope: Scope, by: tuple[str, ...]) -> Tallie
         *(_tally(part, by, part.ints("bytes")) for part in moved),
         *(_tally(part, by, part.ints("faults")) for part in sides),
         _tally(both, by, durations(both)),
-        *(_tally(one, (), one.ints("address")) for one in placed),
+        *(_tally(part, (), part.ints("address")) for part in placed),
     )
 
 

@@ -100,5 +100,5 @@ def stacks(rows: Ints, parent: Ints) -> list[Value]:
         stack = [row + 1]
         while (row := int(parent[row])) != ROOT:
             stack.append(row + 1)
-        found.append("".join(f":{one}" for one in reversed(stack)))
+        found.append("".join(f":{range_id}" for range_id in reversed(stack)))
     return found
