@@ -94,7 +94,9 @@ def _unwrap(element: ET.Element) -> None:
 
 
 def _references(element: ET.Element) -> list[str]:
-    found = [one for value in element.attrib.values() for one in _REFERENCE.findall(value)]
+    found = [
+        reference for value in element.attrib.values() for reference in _REFERENCE.findall(value)
+    ]
     if (target := element.get(HREF, "")).startswith("#"):
         found.append(target[1:])
     return found
@@ -137,12 +139,12 @@ def short_path(path: str) -> str:
     if not _LINES.fullmatch(path):
         return " ".join(_rounded(path).split())
     parts, at, start, last = [], (0, 0), (0, 0), ""
-    for command, one, other in _STEP.findall(path):
+    for command, x, y in _STEP.findall(path):
         if command in "zZ":
             parts.append("z")
             at, last = start, "z"
             continue
-        to = (round(10 * float(one)), round(10 * float(other)))
+        to = (round(10 * float(x)), round(10 * float(y)))
         if command == "M":
             parts.append(f"M{_tenths(to[0])}{_joined(_tenths(to[1]))}")
             start, last = to, "M"

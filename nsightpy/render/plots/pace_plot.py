@@ -138,7 +138,7 @@ def _color(number: int, slowest: bool, places: int) -> str:
 
 def _label(place: Place, places: dict[Place, NDArray[np.int64]]) -> str:
     rank, device = place
-    ranks = [one for one, _ in places]
+    ranks = [other for other, _ in places]
     text = f"device {device}" if rank is None else f"rank {rank}"
     if rank is None and device is None:
         text = "host"

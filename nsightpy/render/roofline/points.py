@@ -58,7 +58,7 @@ def draw_points(plane: Plane, spots: Sequence[DrawnPoint], precisions: Sequence[
     """Draw the points, the larger ones first, and join those of one kernel."""
     lines: dict[tuple[int, str], list[tuple[float, float]]] = {}
     order = ("l1", "l2", "dram", "")
-    for spot in sorted(spots, key=lambda one: (-one.area, order.index(one.point.level))):
+    for spot in sorted(spots, key=lambda spot: (-spot.area, order.index(spot.point.level))):
         marker, colour = marker_of(spot.point.precision, precisions)
         fill = FILLS[spot.point.level] or colour
         x, y = spot.x, spot.point.flops_per_s
@@ -103,7 +103,7 @@ def draw_numbers(plane: Plane, spots: Sequence[DrawnPoint]) -> None:
     """The kernel's number beside its point, where nothing else stands; else with a leader."""
     from matplotlib.patheffects import withStroke
 
-    for spot in (one for one in spots if one.labelled):
+    for spot in (spot for spot in spots if spot.labelled):
         x, y = plane.place(spot.x, spot.point.flops_per_s)
         size = text_box(str(spot.number), NORMAL)
         reach = math.sqrt(spot.area) / 72 / 2 + 0.09

@@ -178,16 +178,16 @@ def _label_level(
 def _measured(plane: Plane, ceilings: Sequence[Ceiling]) -> None:
     """Measured ceilings, solid."""
     work = [ceiling for ceiling in ceilings if not ceiling.is_memory]
-    top = max((one.value for one in work), default=plane.y.high)
+    top = max((ceiling.value for ceiling in work), default=plane.y.high)
     traffic = {ceiling.name: ceiling.value for ceiling in ceilings if ceiling.is_memory}
     _memory_roofs(plane, traffic, top, "-", prefix="measured ")
-    for one in work:
+    for ceiling in work:
         fastest = max(traffic.values(), default=0.0)
-        start = max(one.value / fastest, plane.x.low) if fastest else plane.x.low
+        start = max(ceiling.value / fastest, plane.x.low) if fastest else plane.x.low
         ends = [min(start, plane.x.high), plane.x.high]
-        plane.axes.plot(ends, [one.value] * 2, "-", color=INK, linewidth=1.8, zorder=2)
-        label = f"measured {one.name} {rate(one.value, 'FLOP/s')}"
-        _label_level(plane, label, start, one.value, needed=False)
+        plane.axes.plot(ends, [ceiling.value] * 2, "-", color=INK, linewidth=1.8, zorder=2)
+        label = f"measured {ceiling.name} {rate(ceiling.value, 'FLOP/s')}"
+        _label_level(plane, label, start, ceiling.value, needed=False)
 
 
 def _ridges(plane: Plane, roofs: Roofs) -> None:

@@ -157,9 +157,11 @@ def fitted(
 
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     """What a terminal has no room for, on one line: first what all rows share, then columns."""
-    same = [one for one in hidden if one.is_repeated and not one.is_empty]
-    others = [one.heading for one in hidden if one not in same]
-    parts = [f"{one.heading} {shorten(one.cells[0], 30)} in all rows" for one in same] + others
+    same = [column for column in hidden if column.is_repeated and not column.is_empty]
+    others = [column.heading for column in hidden if column not in same]
+    parts = [
+        f"{column.heading} {shorten(column.cells[0], 30)} in all rows" for column in same
+    ] + others
     text, end = "not shown: ", " (--format csv)"
     for place, part in enumerate(parts):
         left = len(parts) - place

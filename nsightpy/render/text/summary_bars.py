@@ -57,11 +57,11 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     guessed = [record for record in records if str(record["rank_source"] or "").startswith("guess")]
     if not guessed or len(guessed) < len(records):
         return {}
-    names = [PurePath(str(one["report"])).name for one in guessed]
+    names = [PurePath(str(record["report"])).name for record in guessed]
     if len(set(names)) < len(names):  # several processes of one report
         return {}
     short = short_names([printable(_SUFFIX.sub("", name)) for name in names], WIDEST_NAME)
-    return {one["rank"]: name for one, name in zip(guessed, short, strict=True)}
+    return {record["rank"]: name for record, name in zip(guessed, short, strict=True)}
 
 
 def device_bars(table: Table, _width: int, names: Mapping[Value, str]) -> list[object]:

@@ -137,7 +137,7 @@ def _draw_bands(axes: Axes, picture: Picture, slots: list[_Slot], scale: int) ->
             floors[id(slot.row)] = base + _heights(slot.band, base)
         if slot.band.boxes is not None:
             _draw_boxes(axes, slot, slot.band.boxes, scale)
-    points = sum(len(one) for found in shapes.values() for one in found)
+    points = sum(len(shape) for found in shapes.values() for shape in found)
     for kind, found in shapes.items():
         axes.add_collection(
             PolyCollection(

@@ -103,11 +103,13 @@ class Directory:
         every = (*self.timeline.iterations(), *self.timeline.findings)
         ends: dict[str, int] = {}
         threads: dict[str, list[Mark]] = {}
-        for mark in sorted(every, key=lambda one: (one.kind != ITERATION, one.start_ns or 0)):
+        for mark in sorted(every, key=lambda mark: (mark.kind != ITERATION, mark.start_ns or 0)):
             if mark.start_ns is None or mark.end_ns is None:
                 continue
             names = (mark.kind if n == 1 else f"{mark.kind}, beside ({n})" for n in count(1))
-            name = next(one for one in names if ends.get(one, 0) <= max(mark.start_ns, origin))
+            name = next(
+                thread for thread in names if ends.get(thread, 0) <= max(mark.start_ns, origin)
+            )
             ends[name] = mark.end_ns
             threads.setdefault(name, []).append(mark)
         if not threads:
