@@ -45,13 +45,13 @@ def listed(runs: Runs | None) -> list[OneRun]:
     if runs is None:
         return []
     given = [runs] if isinstance(runs, str | Path | SystemReport | NcuReport | RankSet) else runs
-    found: list[OneRun] = []
+    expanded: list[OneRun] = []
     for run in given:
         files = None
         if isinstance(run, str | Path) and not Path(run).is_dir():
             files = files_of(run)
-        found += [run] if files is None else sorted(files)
-    return found
+        expanded += [run] if files is None else sorted(files)
+    return expanded
 
 
 def open_runs(runs: Sequence[OneRun], **common: Unpack[Common]) -> list[OpenRun]:
@@ -100,15 +100,15 @@ def summaries(
     if not runs:
         return []
     if runs[0].request is None:
-        found = [run.measured for run in runs if run.measured is not None]
-        return ncu_summaries([run.name for run in runs], found)
+        measured = [run.measured for run in runs if run.measured is not None]
+        return ncu_summaries([run.name for run in runs], measured)
     requests = [run.request for run in runs if run.request is not None]
     work = partial(report_part, scope=requests[0].scope)
     scope = requests[0].scope
     parts = map_runs([request.ranks for request in requests], work, ranked=scope.needs_ranks)
     for run, results in zip(runs, parts, strict=True):
         _require_work(run, results)
-    known = [_kinds(found) for found in parts]
+    known = [_kinds(results) for results in parts]
     common = set(UNITS).intersection(*known, *(run.units for run in also))
     if "step" in common:
         common = {"step"}
@@ -117,9 +117,9 @@ def summaries(
             run.name,
             results,
             [*request.ranks.notes, *scope.notes],
-            [kind for kind in UNITS if kind in (own if every else common)],
+            [kind for kind in UNITS if kind in (kinds_of_run if every else common)],
         )
-        for run, request, results, own in zip(runs, requests, parts, known, strict=True)
+        for run, request, results, kinds_of_run in zip(runs, requests, parts, known, strict=True)
     ]
 
 

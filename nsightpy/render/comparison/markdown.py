@@ -49,10 +49,10 @@ def comparison_markdown(result: Comparison, top: int | None = None) -> bytes:
         lines = [*_verdict(result), "", f"Runs: {code(noise_runs(result))}"]
         return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
     lines = [*_verdict(result), "", *_parts(result), "", *_circumstances(result)]
-    found = contributors(result)
-    if found:
+    changed = contributors(result)
+    if changed:
         title = "Kernels and collectives that contribute most"
-        lines += _folded(title, _quantities(found, top or MOST_ROWS))
+        lines += _folded(title, _quantities(changed, top or MOST_ROWS))
     if result.ranges:
         title = "Ranges: their time lies within the parts above"
         lines += _folded(title, _quantities(result.ranges, MOST_RANGES))

@@ -45,12 +45,12 @@ def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> 
 def shown_parts(result: Comparison) -> list[ComparedQuantity]:
     """The parts that take any time worth printing, and then what they add up to."""
     unit, decimals = unit_of_parts(result)
-    found = [
+    parts = [
         part
         for part in result.parts
         if any(float(fixed(time or 0, unit, decimals)) for time in (part.before_ns, part.after_ns))
     ]
-    return [*found, result.step]
+    return [*parts, result.step]
 
 
 def unit_of_parts(result: Comparison) -> tuple[str, int]:

@@ -63,7 +63,7 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
         columns += _confidence(every, tuple(map(interval, every)))
     made = lines(columns, width - BAR - 4, rule=False, fold=False)
     longest = max(map(_width_of, made))
-    found = [Text("  ") + made[0]]
+    texts = [Text("  ") + made[0]]
     for part, line in zip(every, made[1:], strict=True):
         text = Text("  ") + line
         text.append(" " * (longest - _width_of(line) + 2))
@@ -72,8 +72,8 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
         else:
             text.append_text(change_bar(part.delta_ns, largest, BAR))
         text.rstrip()
-        found.append(text)
-    return found
+        texts.append(text)
+    return texts
 
 
 def _width_of(line: Text) -> int:
@@ -106,14 +106,14 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
     if not shown:
         return [Text(f"  {rest_line(left, unit, decimals)}", style="dim")]
     made = lines(_columns(shown, unit, decimals, width), width - 2, rule=False, fold=True)
-    found = [Text("  ") + line for line in made]
-    for quantity, line in zip(shown, found[len(made) - len(shown) :], strict=True):
+    texts = [Text("  ") + line for line in made]
+    for quantity, line in zip(shown, texts[len(made) - len(shown) :], strict=True):
         if style := STYLES.get(quantity.verdict):
             place = line.plain.find(quantity.verdict)
             line.stylize(style, place, place + len(quantity.verdict))
     if left:
-        found.append(Text(f"  {rest_line(left, unit, decimals)}", style="dim"))
-    return found
+        texts.append(Text(f"  {rest_line(left, unit, decimals)}", style="dim"))
+    return texts
 
 
 def _columns(
@@ -233,23 +233,23 @@ def renamed_lines(
     widest = max(map(len, changes))
     kind = max(len(quantity.change) for quantity in shown)
     indent = 2 + kind + 2 + widest + 2
-    found = []
+    texts = []
     for quantity, change in zip(shown, changes, strict=True):
         before, after = map(printable, other_names_text(quantity))
         room = width - indent - 3
         first, second = short_names([readable(before, room), readable(after, room)], room)
         head = Text(f"  {quantity.change:<{kind}}  {change:>{widest}}  ")
         if not before or not after or before == after:
-            found.append(head.append(first or second))
+            texts.append(head.append(first or second))
             continue
         how = f"(matched by {printable(quantity.matched_by)})" if quantity.matched_by else ""
-        found.append(head.append(first))
+        texts.append(head.append(first))
         line = Text(" " * indent).append(f"-> {second}")
         if how and display_width(line.plain) + 2 + len(how) <= width:
             line.append(f"  {how}", style="dim")
             how = ""
-        found.append(line)
+        texts.append(line)
         if how:
-            found.append(Text(f"{' ' * indent}{shorten(how, width - indent)}", style="dim"))
+            texts.append(Text(f"{' ' * indent}{shorten(how, width - indent)}", style="dim"))
     more = len(rows) - len(shown)
-    return [*found, Text(f"  and {counted(more, 'more row')}", style="dim")] if more else found
+    return [*texts, Text(f"  and {counted(more, 'more row')}", style="dim")] if more else texts
