@@ -94,9 +94,9 @@ def collectives(
         table, notes = _by_node(alignment, request.scope)
         return request.finish(table.first(top), *notes, *alignment.notes)
     names = UnitNames.of(alignment)
-    found = grouped_collectives(alignment, arrivals_of(alignment))
+    seen = grouped_collectives(alignment, arrivals_of(alignment))
     shown = [
-        collective for collective in found if _wanted(request.scope, alignment, collective.units)
+        collective for collective in seen if _wanted(request.scope, alignment, collective.units)
     ]
     rows = tuple(_row(collective, names) for collective in shown)
     notes = [*_notes(shown, alignment, names), *alignment.notes]
@@ -106,7 +106,7 @@ def collectives(
 def _by_node(alignment: Alignment, scope: Scope) -> tuple[Table, list[str]]:
     """The table of groups within a node and across nodes."""
     wanted = (n for n in range(len(alignment.ledger.units)) if _wanted(scope, alignment, (n,)))
-    found = traffic_by_node(alignment, arrivals_of(alignment), frozenset(wanted))
+    by_node = traffic_by_node(alignment, arrivals_of(alignment), frozenset(wanted))
     rows = tuple(
         (
             *(
@@ -119,10 +119,10 @@ def _by_node(alignment: Alignment, scope: Scope) -> tuple[Table, list[str]]:
             ),
             *(traffic.transfer_ns, traffic.busbw, traffic.wait_ns, traffic.wait_share),
         )
-        for traffic in found
+        for traffic in by_node
     )
-    notes = [UNPLACED] if any(traffic.place == UNKNOWN_PLACE for traffic in found) else []
-    notes += [] if found else [NO_SHARED]
+    notes = [UNPLACED] if any(traffic.place == UNKNOWN_PLACE for traffic in by_node) else []
+    notes += [] if by_node else [NO_SHARED]
     return Table("collectives", NODE_FIELDS, rows), notes
 
 
@@ -154,12 +154,12 @@ def _row(collective: GroupedCollective, names: UnitNames) -> tuple[Value, ...]:
     )
 
 
-def _notes(found: Sequence[GroupedCollective], alignment: Alignment, names: UnitNames) -> list[str]:
+def _notes(seen: Sequence[GroupedCollective], alignment: Alignment, names: UnitNames) -> list[str]:
     return [
-        *_abnormal_notes(found, names),
-        *_slower_groups(found, names),
-        *_size_notes(found),
-        *_missing_notes(found, names),
+        *_abnormal_notes(seen, names),
+        *_slower_groups(seen, names),
+        *_size_notes(seen),
+        *_missing_notes(seen, names),
         *doubtful_note(alignment, names),
         *_unmatched_note(alignment),
     ]
@@ -171,12 +171,12 @@ def called(collective: GroupedCollective, names: UnitNames) -> str:
     return f"{collective.signature.operation}{size} in {group}"
 
 
-def _abnormal_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+def _abnormal_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
     """The worst instances, each with its ratio and whether somebody was waited for."""
     worst = sorted(
         (
             (-bad.ratio, place, bad)
-            for place, collective in enumerate(found)
+            for place, collective in enumerate(seen)
             for bad in collective.abnormal
         ),
         key=lambda case: (case[0], case[1], case[2].start_ns),
@@ -184,7 +184,7 @@ def _abnormal_notes(found: Sequence[GroupedCollective], names: UnitNames) -> lis
     notes = []
     for _, place, bad in worst[:MOST_NOTES]:
         notes.append(
-            f"abnormal: {called(found[place], names)} once took {format_time(bad.duration_ns)}, "
+            f"abnormal: {called(seen[place], names)} once took {format_time(bad.duration_ns)}, "
             f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
         )
     return notes
@@ -199,10 +199,10 @@ def cause_of(bad: Abnormal, names: UnitNames) -> str:
     return "the transfer itself was slow"
 
 
-def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+def _slower_groups(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
     """Groups in which the same operation of the same size takes much longer than in others."""
     alike: dict[tuple[object, int], list[GroupedCollective]] = {}
-    for collective in found:
+    for collective in seen:
         if collective.transfer_ns and collective.signature.bytes >= 0:
             alike.setdefault((collective.signature, collective.ranks), []).append(collective)
     notes = []
@@ -219,8 +219,8 @@ def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list
     return notes[:MOST_NOTES]
 
 
-def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
-    if not any(collective.signature.bytes < 0 for collective in found):
+def _size_notes(seen: Sequence[GroupedCollective]) -> list[str]:
+    if not any(collective.signature.bytes < 0 for collective in seen):
         return []
     return [
         Abstention(
@@ -232,10 +232,10 @@ def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
     ]
 
 
-def _missing_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+def _missing_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
     torn = {
         names.group(collective.units, collective.size): collective.size - len(collective.units)
-        for collective in found
+        for collective in seen
         if collective.size > len(collective.units)
     }
     if not torn:

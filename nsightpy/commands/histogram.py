@@ -92,12 +92,12 @@ def histogram(
     rows: list[tuple[Value, ...]] = []
     modes = []
     for group in order:
-        own = slice(int(every.bounds[group]), int(every.bounds[group + 1]))
-        values, counts = every.values[own], every.counts[own]
-        found = find_modes(values, counts)
+        bounds = slice(int(every.bounds[group]), int(every.bounds[group + 1]))
+        values, counts = every.values[bounds], every.counts[bounds]
+        modes_of_name = find_modes(values, counts)
         text = str(every.keys[group][0])
-        modes.append(_named(text, found))
-        rows += _bins(text, values, counts, found)
+        modes.append(_named(text, modes_of_name))
+        rows += _bins(text, values, counts, modes_of_name)
     table = Histogram("histogram", FIELDS, tuple(rows), modes=tuple(modes))
     left = len(every.keys) - len(order)
     more = [f"{left:,} more names with less time are left out: --top N shows more."] if left else []

@@ -114,37 +114,37 @@ def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope)
         if not len(process.iterations):
             why += [(rank, note) for note in process.iterations.notes]
             continue
-        found, shown = _between(process.iterations, *scope.bounds(report))
+        marked, shown = _between(process.iterations, *scope.bounds(report))
         if not len(shown):
-            why.append((rank, f"none of its {len(found)} iterations is in the wanted time."))
+            why.append((rank, f"none of its {len(marked)} iterations is in the wanted time."))
         if scope.iteration is not None:
-            shown = np.intersect1d(shown, places_in(found, scope.iteration))
-        own = (process.kernels, process.operations, process.graphs)
-        for _, device in sorted({place for frame in own for place in places_of(frame)}):
-            kernels, copies, traces = (_on(frame, device) for frame in own)
+            shown = np.intersect1d(shown, places_in(marked, scope.iteration))
+        frames = (process.kernels, process.operations, process.graphs)
+        for _, device in sorted({place for frame in frames for place in places_of(frame)}):
+            kernels, copies, traces = (_on(frame, device) for frame in frames)
             is_comm = is_communication(kernels.labels("name"), communication)
-            budgets = iteration_budgets(found, activity(kernels, is_comm, copies, traces))
-            slow = tuple(slow_iterations(found, budgets, kernels))
-            devices.append(DeviceIterations(rank, pid, device, found, budgets, slow, shown))
+            budgets = iteration_budgets(marked, activity(kernels, is_comm, copies, traces))
+            slow = tuple(slow_iterations(marked, budgets, kernels))
+            devices.append(DeviceIterations(rank, pid, device, marked, budgets, slow, shown))
     return _Part(devices, why)
 
 
-def _between(found: Iterations, low: int | None, high: int | None) -> tuple[Iterations, Ints]:
+def _between(whole: Iterations, low: int | None, high: int | None) -> tuple[Iterations, Ints]:
     """The iterations of a stretch of time (ns; None: no bound), and their places.
 
     They have half of their time in it, or it has half of its time in them: a printed moment is
     rounded. The others keep their place, and have no phase: nothing counts them.
     """
     if low is None and high is None:
-        return found, np.arange(len(found))
-    first = int(found.start.min()) if low is None else low
-    last = int(found.end.max()) if high is None else high
-    shared = np.minimum(found.end, last) - np.maximum(found.start, first)
-    inside = (shared > 0) & (2 * shared >= np.minimum(found.duration, last - first))
+        return whole, np.arange(len(whole))
+    first = int(whole.start.min()) if low is None else low
+    last = int(whole.end.max()) if high is None else high
+    shared = np.minimum(whole.end, last) - np.maximum(whole.start, first)
+    inside = (shared > 0) & (2 * shared >= np.minimum(whole.duration, last - first))
     phase = (
-        phase_name if there else "" for phase_name, there in zip(found.phase, inside, strict=True)
+        phase_name if there else "" for phase_name, there in zip(whole.phase, inside, strict=True)
     )
-    return replace(found, phase=tuple(phase)), np.flatnonzero(inside)
+    return replace(whole, phase=tuple(phase)), np.flatnonzero(inside)
 
 
 def _on(frame: Frame, device: int) -> Frame:
@@ -186,20 +186,22 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The spread of each rank's steady iterations; of all together when they are many."""
     alone = list({(device.rank, device.pid): device for device in reversed(devices)}.values())[::-1]
     spreads = [
-        (device, found) for device in alone if (found := spread(device.iterations)) is not None
+        (device, spread_of)
+        for device in alone
+        if (spread_of := spread(device.iterations)) is not None
     ]
     if len(spreads) > RANKS_SAID:
-        medians = [found.median for _, found in spreads]
-        counts = [found.count for _, found in spreads]
+        medians = [spread_of.median for _, spread_of in spreads]
+        counts = [spread_of.count for _, spread_of in spreads]
         text = (
             f"{len(spreads)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
             f"{format_time(min(medians))} to {format_time(max(medians))}."
         )
         return [text]
-    return [_spread_text(device, found) for device, found in spreads]
+    return [_spread_text(device, spread_of) for device, spread_of in spreads]
 
 
-def _spread_text(device: DeviceIterations, found: Spread) -> str:
+def _spread_text(device: DeviceIterations, spread_of: Spread) -> str:
     others = [
         f"{device.iterations.phase.count(phase)} {phase}"
         for phase in ("warm-up", "edge")
@@ -209,9 +211,10 @@ def _spread_text(device: DeviceIterations, found: Spread) -> str:
     kernels = int(np.median(device.iterations.kernels[device.iterations.steady]))
     each = f"{kernels:,} launch{'' if kernels == 1 else 'es'} each"
     return (
-        f"{_who(device)}: {found.count} steady iterations{beside} by {device.iterations.source}, "
-        f"{each}: median {format_time(found.median)}, min {format_time(found.minimum)}, max "
-        f"{format_time(found.maximum)}, p95 {format_time(found.p95)}."
+        f"{_who(device)}: {spread_of.count} steady iterations{beside} "
+        f"by {device.iterations.source}, {each}: "
+        f"median {format_time(spread_of.median)}, min {format_time(spread_of.minimum)}, "
+        f"max {format_time(spread_of.maximum)}, p95 {format_time(spread_of.p95)}."
     )
 
 
@@ -230,9 +233,9 @@ def _others_note(devices: Sequence[DeviceIterations]) -> list[str]:
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The slowest iterations of all, and what grew in them."""
-    found = [(device, slow) for device in devices for slow in device.slow]
-    found.sort(key=lambda pair: -pair[1].ratio)
-    return [_slow_text(device, slow) for device, slow in found[:RANKS_SAID]]
+    slowest = [(device, slow) for device in devices for slow in device.slow]
+    slowest.sort(key=lambda pair: -pair[1].ratio)
+    return [_slow_text(device, slow) for device, slow in slowest[:RANKS_SAID]]
 
 
 def _slow_text(device: DeviceIterations, slow: SlowIteration) -> str:

@@ -83,13 +83,13 @@ def launch_queues(
 
 def _queues(report: SystemReport, *, scope: Scope) -> _Part:
     with launches_of(report, ends=True) as launches:
-        found = read_work(report, scope)
-        found = Work(*(scope.narrow(report, frame) for frame in found))
+        ran = read_work(report, scope)
+        ran = Work(*(scope.narrow(report, frame) for frame in ran))
         if launches is None:
-            return _Part([], [], recorded=not any(frame.rows for frame in found))
-        work, calls = launches.work(found, np.zeros(found.kernels.rows, dtype=np.bool_))
+            return _Part([], [], recorded=not any(frame.rows for frame in ran))
+        work, calls = launches.work(ran, np.zeros(ran.kernels.rows, dtype=np.bool_))
     call_ns = np.zeros(len(work), dtype=np.int64)
-    call_ns[: found.kernels.rows] = launch_lengths(found.kernels, calls)
+    call_ns[: ran.kernels.rows] = launch_lengths(ran.kernels, calls)
     queues = stream_queues(work, call_ns)
     unlaunched = int(np.count_nonzero(work.launch == NO_TIME))
     rows = [(queue.place[0], _row(report, queue)) for queue in queues]

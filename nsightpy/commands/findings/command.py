@@ -61,9 +61,9 @@ def findings(
     work = partial(_gathered, communication=tuple(communication), scope=request.scope, alone=alone)
     results = request.map(work, ranked=True).results
     facts = facts_of(request, results)
-    found = check_all(facts)
-    nothing = [NOTHING] if facts.devices and not found else []
-    return request.finish(findings_table(found).first(top), *nothing, *facts.notes)
+    problems = check_all(facts)
+    nothing = [NOTHING] if facts.devices and not problems else []
+    return request.finish(findings_table(problems).first(top), *nothing, *facts.notes)
 
 
 def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]) -> Facts:
@@ -107,10 +107,10 @@ def _shared_start(texts: Sequence[str]) -> str:
 def _finds(given: str, inputs: Sequence[str]) -> bool:
     """Whether a folder or pattern stands for these reports and no others."""
     try:
-        found = find_reports(given)
+        files = find_reports(given)
     except (ReportError, OSError):
         return False
-    return {path.resolve() for path in found} == {Path(path).resolve() for path in inputs}
+    return {path.resolve() for path in files} == {Path(path).resolve() for path in inputs}
 
 
 def _gathered(

@@ -66,8 +66,8 @@ def with_waits(
     places = [_place(alignment, unit) for unit in range(len(alignment.ledger.units))]
     inside = _inside(alignment, [facts.get(place) for place in places])
     names = UnitNames.of(alignment)
-    found = slow_by_unit(alignment, grouped_collectives(alignment, arrivals), inside)
-    for unit, slow in found.items():
+    slow_units = slow_by_unit(alignment, grouped_collectives(alignment, arrivals), inside)
+    for unit, slow in slow_units.items():
         if places[unit] in facts:
             named = _named(slow, names)
             facts[places[unit]] = replace(facts[places[unit]], slow_collectives=named)
@@ -111,8 +111,8 @@ def _on_common_clock(
 
 
 def _place(alignment: Alignment, unit: int) -> Place:
-    own = alignment.ledger.units[unit]
-    return alignment.clocks[own.clock].report, own.pid, own.device
+    participant = alignment.ledger.units[unit]
+    return alignment.clocks[participant.clock].report, participant.pid, participant.device
 
 
 def _inside(alignment: Alignment, devices: Sequence[DeviceFacts | None]) -> Mask:

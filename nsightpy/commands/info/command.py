@@ -64,8 +64,8 @@ def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
     inputs += [str(snapshot.path) for snapshot in snapshots]
     if systems or not (compute or snapshots):
         request = Request.of(systems, **common)
-        found = request.map(report_info, ranked=True).results
-        rows = [*(_row(str(report.path), facts) for report, facts in found), *rows]
+        infos = request.map(report_info, ranked=True).results
+        rows = [*(_row(str(report.path), facts) for report, facts in infos), *rows]
         inputs = [*request.ranks.inputs, *inputs]
         failures = [*request.ranks.failure_notes, *failures]
     return Table("info", FIELDS, tuple(rows), tuple(inputs), tuple(failures))
@@ -105,8 +105,8 @@ def used_gpus(report: SystemReport, places: Collection[tuple[int, int]]) -> tupl
     }
     if not places:
         return tuple(name for name in by_place.values() if name)
-    found = (by_place.get(place) or by_place.get((0, place[1]), "") for place in sorted(places))
-    return tuple(name for name in found if name)
+    gpus = (by_place.get(place) or by_place.get((0, place[1]), "") for place in sorted(places))
+    return tuple(name for name in gpus if name)
 
 
 def _row(path: str, facts: ReportInfo) -> tuple[Value, ...]:

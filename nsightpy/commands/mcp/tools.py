@@ -57,8 +57,8 @@ class Tool:
     @property
     def description(self) -> str:
         """What it answers: the line of the help, then the function's own words."""
-        own = inspect.cleandoc(self.function.__doc__ or "").partition(_SHARED_WORDS)[0]
-        return f"{self.command.help}\n\n{_RAISES.sub('', own).strip()}"
+        text = inspect.cleandoc(self.function.__doc__ or "").partition(_SHARED_WORDS)[0]
+        return f"{self.command.help}\n\n{_RAISES.sub('', text).strip()}"
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
@@ -151,7 +151,7 @@ def _types(name: str, parameter: inspect.Parameter) -> list[str]:
     words = str(parameter.annotation)
     if _is_path(name, parameter):
         return ["array", "string"] if _are_paths(name, parameter) else ["string"]
-    found = [
+    types = [
         kind
         for kind, python in (
             ("boolean", "bool"),
@@ -162,7 +162,7 @@ def _types(name: str, parameter: inspect.Parameter) -> list[str]:
         )
         if any(word in words for word in ([python] if isinstance(python, str) else python))
     ]
-    return found or ["string"]
+    return types or ["string"]
 
 
 def _is_path(name: str, parameter: inspect.Parameter) -> bool:

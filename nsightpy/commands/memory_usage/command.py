@@ -204,26 +204,26 @@ def _usages(report: SystemReport, *, scope: Scope) -> _Part:
         mine = np.flatnonzero(groups.codes == code)
         if not isinstance(pid, int) or not isinstance(device, int) or not len(mine):
             continue
-        found = usage(events.take(mine))
-        unknown += 0 if found.before else found.unknown_frees
-        who = Labels.of(names[int(mine[row])] for row in found.rows.tolist())
-        live = np.zeros(len(found.rows), dtype=np.bool_)
-        live[found.at_peak] = True
+        used = usage(events.take(mine))
+        unknown += 0 if used.before else used.unknown_frees
+        who = Labels.of(names[int(mine[row])] for row in used.rows.tolist())
+        live = np.zeros(len(used.rows), dtype=np.bool_)
+        live[used.at_peak] = True
         held = holders(
-            who.codes.astype(np.int64), who.values, found.bytes, live, found.freed == NEVER
+            who.codes.astype(np.int64), who.values, used.bytes, live, used.freed == NEVER
         )
         rank = report.rank_of(pid)[0]
-        figures = (found.peak_bytes, found.peak_ns, found.left_bytes)
+        figures = (used.peak_bytes, used.peak_ns, used.left_bytes)
         part.rows.extend(_row(device, str(memory), figures, holder, rank) for holder in held)
-        if found.before:
-            row = (found.before_at_peak, None, None, None, BEFORE, found.before_at_end, rank)
+        if used.before:
+            row = (used.before_at_peak, None, None, None, BEFORE, used.before_at_end, rank)
             part.rows.append((device, str(memory), *figures, *row))
         first = str(held[0].name or "") if held else ""
-        if found.before_at_peak > (held[0].at_peak_bytes if held else 0):
+        if used.before_at_peak > (held[0].at_peak_bytes if held else 0):
             first = BEFORE
-        times, levels = found.times.tolist(), found.live.tolist()
+        times, levels = used.times.tolist(), used.live.tolist()
         drawn = MemorySeries(rank, device, str(memory), times, levels, first)
-        part.series.append(replace(drawn, reserved=found.reserved.tolist()))
+        part.series.append(replace(drawn, reserved=used.reserved.tolist()))
     return replace(part, unknown_frees=unknown)
 
 

@@ -38,8 +38,10 @@ def difference(
             {str(holder.name): holder for holder in side.get(device, ())}
             for side in (before, after)
         ]
-        own = [_row(device, name, *(side.get(name) for side in held)) for name in held[0] | held[1]]
-        rows += sorted(own, key=_order)
+        device_rows = [
+            _row(device, name, *(side.get(name) for side in held)) for name in held[0] | held[1]
+        ]
+        rows += sorted(device_rows, key=_order)
     return MemoryUsage("memory-usage", FIELDS, tuple(rows)).first(top)
 
 

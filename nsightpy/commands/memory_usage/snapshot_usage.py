@@ -85,20 +85,22 @@ def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsag
         if scope.devices is not None and device not in scope.devices:
             continue
         events, segments, blocks = (_of(snapshot.frame(name), device) for name in _FRAMES)
-        found = recorded(events, segments, blocks)
-        if (scope.from_ns, scope.to_ns) != (None, None) and found.time_of(0) is None:
+        recording = recorded(events, segments, blocks)
+        if (scope.from_ns, scope.to_ns) != (None, None) and recording.time_of(0) is None:
             problem = "has no times that --from and --to could be measured by"
             raise MissingDataError(snapshot.path, problem, "leave them out.")
-        codes, names = _named(known, found)
-        first, last = found.states(scope.from_ns, scope.to_ns)
+        codes, names = _named(known, recording)
+        first, last = recording.states(scope.from_ns, scope.to_ns)
         spans = snapshot_iterations(
             ranges.take(np.isin(ranges.ints("device"), (device, ANY_DEVICE)))
         )
-        growth = left_behind(found, spans, codes, names) if found.time_of(0) is not None else []
+        growth = (
+            left_behind(recording, spans, codes, names) if recording.time_of(0) is not None else []
+        )
         made.append(
             DeviceUsage(
                 device,
-                found,
+                recording,
                 codes,
                 names,
                 first,
@@ -106,7 +108,7 @@ def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsag
                 reserve(segments, blocks),
                 [
                     failure
-                    for failure in out_of_memory(events, found)
+                    for failure in out_of_memory(events, recording)
                     if _within(failure.start_ns, scope)
                 ],
                 [
@@ -131,11 +133,11 @@ def _within(time: int | None, scope: Scope) -> bool:
     return after and (scope.to_ns is None or time <= scope.to_ns)
 
 
-def _named(known: AllocationPlaces, found: Recorded) -> tuple[Ints, tuple[str, ...]]:
+def _named(known: AllocationPlaces, recording: Recorded) -> tuple[Ints, tuple[str, ...]]:
     """The place of each allocation; those without a stack have one of two names of their own."""
-    codes = known.of(found.stack)
+    codes = known.of(recording.stack)
     count = len(known.names)
-    missing = np.where(found.start == BEFORE, count, count + 1)
+    missing = np.where(recording.start == BEFORE, count, count + 1)
     return np.where(codes >= 0, codes, missing), (*known.names, EARLIER, NO_STACK)
 
 
@@ -230,21 +232,21 @@ def _signed(size: int) -> str:
 
 def _doubts(usage: DeviceUsage, device: str) -> list[str]:
     """Where the recording does not fit together."""
-    found = usage.recorded
+    recording = usage.recorded
     said = []
-    if found.unmatched:
-        said.append(f"{device}: {found.unmatched:,} frees end no known allocation; left out.")
-    if found.replaced:
+    if recording.unmatched:
+        said.append(f"{device}: {recording.unmatched:,} frees end no known allocation; left out.")
+    if recording.replaced:
         said.append(
-            f"{device}: {found.replaced:,} allocations were freed unseen; they end where their "
+            f"{device}: {recording.replaced:,} allocations were freed unseen; they end where their "
             "address is allocated again."
         )
-    if found.later:
+    if recording.later:
         said.append(
-            f"{device}: {counted(found.later, 'block')} of the dump came after the recording; "
+            f"{device}: {counted(recording.later, 'block')} of the dump came after the recording; "
             "left out."
         )
-    if found.events and bool((found.reserved < found.live).any()):
+    if recording.events and bool((recording.reserved < recording.live).any()):
         said.append(
             f"{device}: less is reserved than allocated at times: the recording ended before the "
             "dump, and reserved memory is uncertain."

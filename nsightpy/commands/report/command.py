@@ -82,7 +82,7 @@ def _of_system(
         question for question in QUESTIONS if not (question is MEMORY_USAGE and inputs.snapshots)
     ]
     questions += [headroom] if measured is not None else []
-    found = answers(
+    answered = answers(
         together,
         [
             partial(summarize, **common),
@@ -91,14 +91,14 @@ def _of_system(
             *(partial(answer, question=question, common=common) for question in questions),
         ],
     )
-    summary: Summary = found[0]
-    about: Table = found[1]
-    drawn: tuple[Section, Timeline | None] = found[2]
+    summary: Summary = answered[0]
+    about: Table = answered[1]
+    drawn: tuple[Section, Timeline | None] = answered[2]
     general = general_notes(together)
     context = context.with_notes(general)
     sections = [
         section_of(question, table, context)
-        for question, table in zip(questions, found[3:], strict=True)
+        for question, table in zip(questions, answered[3:], strict=True)
     ]
     sections.append(ncu_sections.roofline_section(measured, inputs, context))
     if measured is None:

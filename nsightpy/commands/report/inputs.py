@@ -47,9 +47,9 @@ class Inputs:
             elif isinstance(item, SystemReport | NcuReport):
                 others.append(item)
             else:
-                found = snapshots_in(item)
-                snapshots += found
-                if not found or _holds_more(item):
+                snapshot_files = snapshots_in(item)
+                snapshots += snapshot_files
+                if not snapshot_files or _holds_more(item):
                     others.append(item)
         systems, compute, _ = split_by_tool(others)
         use_cache = common.get("use_cache", True)

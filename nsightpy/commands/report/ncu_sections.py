@@ -64,17 +64,19 @@ def measured(inputs: Inputs) -> Roofline:
     return roofline(inputs.compute, by="variant", **cast(Common, kept))
 
 
-def roofline_section(found: Roofline | None, inputs: Inputs, context: Context) -> Section:
+def roofline_section(rooflines: Roofline | None, inputs: Inputs, context: Context) -> Section:
     """What ncu measured, or how to measure."""
     question = roofline_question(inputs, context)
-    return section_of(question, Table("roofline", (), ()) if found is None else found, context)
+    return section_of(
+        question, Table("roofline", (), ()) if rooflines is None else rooflines, context
+    )
 
 
-def headroom_question(found: Roofline | None, inputs: Inputs, context: Context) -> Question:
+def headroom_question(rooflines: Roofline | None, inputs: Inputs, context: Context) -> Question:
     """The ceilings of the kernels of the capture, by what ncu measured of them."""
 
     def ask(ranks: OnePass, **common: Unpack[Common]) -> Headroom:
-        return headroom(ranks, ncu=found or inputs.compute, **common)
+        return headroom(ranks, ncu=rooflines or inputs.compute, **common)
 
     return Question(
         "headroom",
@@ -130,5 +132,5 @@ def _headroom_says(table: Table) -> str:
         if together
         else ""
     )
-    own = share_text(number(gain), 1)
-    return f"{most}{called(first['name'])} has the most: at most {own} of the step."
+    share = share_text(number(gain), 1)
+    return f"{most}{called(first['name'])} has the most: at most {share} of the step."

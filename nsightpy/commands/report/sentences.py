@@ -32,13 +32,14 @@ def kernels(table: Table) -> str:
 def operators(table: Table) -> str:
     first = table.records()[0]
     whole = sum(number(value) for value in table.column("device_self_ns"))
-    own = number(first["device_self_ns"])
+    launched = number(first["device_self_ns"])
     if not whole:
         host = format_time(number(first["host_self_ns"]))
         return f"{called(first['operator'])} takes the most host time itself: {host}."
     return (
-        f"{called(first['operator'])} launched {share_text(own, whole)} of the device time that "
-        f"operators launched: {format_time(own)} in {counted(int(number(first['calls'])), 'call')}."
+        f"{called(first['operator'])} launched {share_text(launched, whole)} of the device time "
+        f"that operators launched: {format_time(launched)} "
+        f"in {counted(int(number(first['calls'])), 'call')}."
     )
 
 
@@ -55,8 +56,8 @@ def modules(table: Table) -> str:
     if not inside:
         return f"{text}."
     most = max(inside, key=lambda record: number(record["device_self_ns"]))
-    own = share_text(number(most["share_of_device_time"]) * _own_part(most), 1)
-    return f"{text}; inside it {called(most['module'])} the most itself, {own}."
+    share = share_text(number(most["share_of_device_time"]) * _own_part(most), 1)
+    return f"{text}; inside it {called(most['module'])} the most itself, {share}."
 
 
 def _own_part(record: Record) -> float:
@@ -109,7 +110,9 @@ def utilization(table: Table) -> str:
             devices.setdefault((record["rank"], record["device"]), []).append(
                 number(record["busy_share"])
             )
-    quiet = {at: sum(busy < HALF for busy in found) / len(found) for at, found in devices.items()}
+    quiet = {
+        at: sum(busy < HALF for busy in shares) / len(shares) for at, shares in devices.items()
+    }
     if not any(quiet.values()):
         return "Every device was busy for more than half of each moment."
     worst = max(quiet, key=lambda at: quiet[at])

@@ -124,7 +124,7 @@ def _read(
     launches = tables.launches
     if isinstance(nvtx, str):
         launches = launches.take(in_range(launches.labels("nvtx"), nvtx))
-    found = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
+    rooflines = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
     mine = [
         dataclasses.replace(
             launch,
@@ -132,7 +132,7 @@ def _read(
             rank=report.rank,
             tool_version=tables.tool_version,
         )
-        for launch in found
+        for launch in rooflines
         if devices is None or launch.device in devices
     ]
     return mine, report.notes
@@ -193,12 +193,12 @@ def _shared_notes(notes: Sequence[str], reports: int) -> list[str]:
 def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
     """Why points are missing and what to know of those that are there, with the launches' count."""
     texts = [text for launch in launches for text in (*launch.missing, *launch.remarks)]
-    found = []
+    notes = []
     for text in dict.fromkeys(texts):
         count = texts.count(text)
         some = "" if count == len(launches) else f"{count} of {len(launches)}: "
-        found.append(reworded(text, partial(_of_launches, some)))
-    return found
+        notes.append(reworded(text, partial(_of_launches, some)))
+    return notes
 
 
 def _of_launches(some: str, text: str) -> str:

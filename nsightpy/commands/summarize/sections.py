@@ -148,13 +148,15 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
 def _collective_tally(report: SystemReport, kernels: Frame) -> Tally:
     """Durations per (operation, who took part) of the communication kernels."""
     names = kernels.labels("name")
-    own = kernels.take(is_communication(names))
-    codes = own.labels("name").codes
+    collectives = kernels.take(is_communication(names))
+    codes = collectives.labels("name").codes
     operations = Labels(codes, tuple(map(operation_of, names.values))).merged()
-    groups = group_by(Frame({"operation": operations, "pid": own["pid"]}), ("operation", "pid"))
+    groups = group_by(
+        Frame({"operation": operations, "pid": collectives["pid"]}), ("operation", "pid")
+    )
     where = str(report.path)
     keys = tuple((operation, f"{where}:{pid}") for operation, pid in groups.keys)
-    return tally(groups.codes, ranking.durations(own), keys)
+    return tally(groups.codes, ranking.durations(collectives), keys)
 
 
 def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
@@ -227,7 +229,7 @@ def idle_section(facts: Facts) -> Table:
 
 def gap_section(facts: Facts) -> Table:
     """The longest idle interval of all devices, where it is 5 % of its device's window or more."""
-    found = [
+    longest = [
         (
             device.idle.longest.place.duration_ns / device.budget.window_ns,
             number,
@@ -238,8 +240,8 @@ def gap_section(facts: Facts) -> Table:
         if device.idle is not None and device.idle.longest is not None
     ]
     rows: list[tuple[Value, ...]] = []
-    if found:
-        share, _, device, gap = max(found, key=lambda case: (case[0], -case[1]))
+    if longest:
+        share, _, device, gap = max(longest, key=lambda case: (case[0], -case[1]))
         if share >= LEAST_GAP:
             place = (gap.place.start_ns + device.ahead_ns, gap.place.duration_ns)
             rows.append((device.rank, device.device, *place, share, gap.cause, gap.host))
