@@ -73,7 +73,7 @@ def _panels(series: Sequence[MemorySeries]) -> list[tuple[str, list[MemorySeries
     for memory_series in series:
         alone = (memory_series.rank, memory_series.device) if memory_series.layers else ()
         kinds.setdefault((memory_series.memory, *alone), []).append(memory_series)
-    return [(found[0].memory, found) for found in kinds.values()]
+    return [(panel[0].memory, panel) for panel in kinds.values()]
 
 
 def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scale: int) -> None:

@@ -69,7 +69,10 @@ def _heat_map(
 ) -> Figure:
     """The longest queue of any stream of each device over time, on one logarithmic scale."""
     edges = np.linspace(*time, CELLS + 1)
-    rows = [np.max([_resampled(queue, edges) for queue in own], axis=0) for own in devices.values()]
+    rows = [
+        np.max([_resampled(queue, edges) for queue in queues], axis=0)
+        for queues in devices.values()
+    ]
     shown = np.asarray(rows)
     height = min(max(ROW * len(devices), 1.5), 7.0)
     figure, (axes,) = panel_figure(heading, 1, height, key=0.8)

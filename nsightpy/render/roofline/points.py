@@ -112,10 +112,10 @@ def draw_numbers(plane: Plane, spots: Sequence[DrawnPoint]) -> None:
             for far in (1.0, 1.4, 2.0, 2.8, 3.8, 5.0, 6.5)
             for dx, dy in _AROUND
         ]
-        found = free_place(wanted, size, plane.taken, plane.size)
-        if found is None:
+        free = free_place(wanted, size, plane.taken, plane.size)
+        if free is None:
             continue
-        place, box = found
+        place, box = free
         plane.taken.append(box)
         at = plane.value(box.left + box.width / 2, box.bottom + box.height / 2)
         if place >= len(_AROUND):

@@ -118,12 +118,12 @@ def lines(
 
     widths = _widths(columns, width, fold=fold)
     style = "bold" if rule else "dim"
-    found = [Text(_join(line, columns, widths), style=style) for line in _headings(columns, widths)]
+    texts = [Text(_join(line, columns, widths), style=style) for line in _headings(columns, widths)]
     if rule:
-        found.append(Text("  ".join("─" * min(size, LONGEST_RULE) for size in widths), style="dim"))
+        texts.append(Text("  ".join("─" * min(size, LONGEST_RULE) for size in widths), style="dim"))
     cut = [column.cut(size) for column, size in zip(columns, widths, strict=True)]
-    found += [Text(_join(cells, columns, widths)) for cells in zip(*cut, strict=True)]
-    return found
+    texts += [Text(_join(cells, columns, widths)) for cells in zip(*cut, strict=True)]
+    return texts
 
 
 def fitted(

@@ -86,13 +86,13 @@ class Directory:
                 name = f"GPU {place.device} {name}"
             for part, rows in enumerate(_split(lane)):
                 tid = next(self._tids)
-                own = lane if rows is None else lane.take(rows)
-                if lane.kind == CALLS and own.flows is not None:
+                piece = lane if rows is None else lane.take(rows)
+                if lane.kind == CALLS and piece.flows is not None:
                     threads = self._callers.setdefault(key, {})
-                    threads[lane.number] = (tid, own.flows)
-                flows, callers = self._launches(key, own)
+                    threads[lane.number] = (tid, piece.flows)
+                flows, callers = self._launches(key, piece)
                 title = name if part == 0 else f"{name}, beside ({part + 1})"
-                made.append(TraceThread(process, tid, title, tid, own, flows, callers))
+                made.append(TraceThread(process, tid, title, tid, piece, flows, callers))
         return made
 
     def marks(self, origin: int) -> tuple[TraceProcess, list[TraceThread]] | None:
