@@ -62,15 +62,15 @@ def clock_aligned(
     Where the report has none, no rows are left. `unknown` stands for times that are not known.
     """
     zero = zero_of(clocks)
-    own = [clock for clock in clocks if clock.report == str(report.path)]
-    if not own:
+    report_clocks = [clock for clock in clocks if clock.report == str(report.path)]
+    if not report_clocks:
         return frame.take(np.zeros(frame.rows, dtype=np.bool_))
     columns = dict(frame)
     for name in MOMENTS:
         if name in frame:
             times = frame.ints(name)
-            moved = own[0].to_aligned(times) - zero
-            for clock in own[1:]:
+            moved = report_clocks[0].to_aligned(times) - zero
+            for clock in report_clocks[1:]:
                 rows = np.flatnonzero(frame.ints("pid") == clock.pid)
                 moved[rows] = clock.to_aligned(times[rows]) - zero
             columns[name] = moved if unknown is None else np.where(times == unknown, times, moved)

@@ -45,14 +45,14 @@ def command(context: click.Context, /, **options: Any) -> int:
 
     first, second = _sides(context.meta.get(SIDES), options)
     sides = {"before": first or None, "after": second or None}
-    found = asked(compare, options, **sides, overwrite=options["force"])
+    comparison = asked(compare, options, **sides, overwrite=options["force"])
     if options["save_baseline"]:
-        say(f"{len(found.after.runs)} runs are kept in {options['save_baseline']}", options)
-    if found.rows:
-        deliver_comparison(found, options)
+        say(f"{len(comparison.after.runs)} runs are kept in {options['save_baseline']}", options)
+    if comparison.rows:
+        deliver_comparison(comparison, options)
     else:
-        tell(found, options)
-    return GATE_FAILED if found.gate is not None and found.gate.failed else 0
+        tell(comparison, options)
+    return GATE_FAILED if comparison.gate is not None and comparison.gate.failed else 0
 
 
 def _sides(

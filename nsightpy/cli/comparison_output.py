@@ -43,4 +43,4 @@ def _first(result: Comparison, top: int | None) -> Comparison:
     """The step, its parts, and the first rows of what ran."""
     sections = (result.kernels, result.collectives, result.ranges)
     shown = (result.step, *result.parts, *(row for rows in sections for row in rows[:top]))
-    return replace(result, rows=tuple(one.row for one in shown))
+    return replace(result, rows=tuple(quantity.row for quantity in shown))

@@ -266,8 +266,8 @@ def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
 
     for given in reports if output.exists() else ():
         try:
-            found = find_reports(given)
-            if any(path.exists() and path.samefile(output) for path in found):
+            input_files = find_reports(given)
+            if any(path.exists() and path.samefile(output) for path in input_files):
                 raise OutputError(f"{output}: is one of the reports; give another file.")
         except (ReportError, OSError):
             continue

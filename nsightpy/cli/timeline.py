@@ -69,11 +69,11 @@ def _with_findings(made: Timeline, options: dict[str, Any]) -> Timeline:
     if not wanted:
         return made
     try:
-        found = asked(findings, options)
+        table = asked(findings, options)
     except NsightpyError as error:
         made.notes.append(f"No findings are marked: {error}")
         return made
-    return replace(made, findings=finding_marks(made, found))
+    return replace(made, findings=finding_marks(made, table))
 
 
 def _size(path: str) -> int:

@@ -94,9 +94,11 @@ def collectives(
         table, notes = _by_node(alignment, request.scope)
         return request.finish(table.first(top), *notes, *alignment.notes)
     names = UnitNames.of(alignment)
-    found = grouped_collectives(alignment, arrivals_of(alignment))
-    shown = [one for one in found if _wanted(request.scope, alignment, one.units)]
-    rows = tuple(_row(one, names) for one in shown)
+    seen = grouped_collectives(alignment, arrivals_of(alignment))
+    shown = [
+        collective for collective in seen if _wanted(request.scope, alignment, collective.units)
+    ]
+    rows = tuple(_row(collective, names) for collective in shown)
     notes = [*_notes(shown, alignment, names), *alignment.notes]
     return request.finish(Table("collectives", FIELDS, rows).first(top), *notes)
 
@@ -104,16 +106,23 @@ def collectives(
 def _by_node(alignment: Alignment, scope: Scope) -> tuple[Table, list[str]]:
     """The table of groups within a node and across nodes."""
     wanted = (n for n in range(len(alignment.ledger.units)) if _wanted(scope, alignment, (n,)))
-    found = traffic_by_node(alignment, arrivals_of(alignment), frozenset(wanted))
+    by_node = traffic_by_node(alignment, arrivals_of(alignment), frozenset(wanted))
     rows = tuple(
         (
-            *(one.place, one.operation, one.groups, one.nodes, one.instances, one.bytes),
-            *(one.transfer_ns, one.busbw, one.wait_ns, one.wait_share),
+            *(
+                traffic.place,
+                traffic.operation,
+                traffic.groups,
+                traffic.nodes,
+                traffic.instances,
+                traffic.bytes,
+            ),
+            *(traffic.transfer_ns, traffic.busbw, traffic.wait_ns, traffic.wait_share),
         )
-        for one in found
+        for traffic in by_node
     )
-    notes = [UNPLACED] if any(one.place == UNKNOWN_PLACE for one in found) else []
-    notes += [] if found else [NO_SHARED]
+    notes = [UNPLACED] if any(traffic.place == UNKNOWN_PLACE for traffic in by_node) else []
+    notes += [] if by_node else [NO_SHARED]
     return Table("collectives", NODE_FIELDS, rows), notes
 
 
@@ -126,51 +135,56 @@ def _wanted(scope: Scope, alignment: Alignment, places: Sequence[int]) -> bool:
     )
 
 
-def _row(one: GroupedCollective, names: UnitNames) -> tuple[Value, ...]:
+def _row(collective: GroupedCollective, names: UnitNames) -> tuple[Value, ...]:
     return (
-        one.signature.operation,
-        names.group(one.units, one.size),
-        one.ranks,
-        one.instances,
-        one.total_bytes,
-        one.duration_ns,
-        one.transfer_ns,
-        one.jitter_ns,
-        one.algbw,
-        one.busbw,
-        None if one.last_unit is None else names.names[one.last_unit],
-        one.last_share,
-        len(one.abnormal),
-        one.busbw_with_wait,
+        collective.signature.operation,
+        names.group(collective.units, collective.size),
+        collective.ranks,
+        collective.instances,
+        collective.total_bytes,
+        collective.duration_ns,
+        collective.transfer_ns,
+        collective.jitter_ns,
+        collective.algbw,
+        collective.busbw,
+        None if collective.last_unit is None else names.names[collective.last_unit],
+        collective.last_share,
+        len(collective.abnormal),
+        collective.busbw_with_wait,
     )
 
 
-def _notes(found: Sequence[GroupedCollective], alignment: Alignment, names: UnitNames) -> list[str]:
+def _notes(seen: Sequence[GroupedCollective], alignment: Alignment, names: UnitNames) -> list[str]:
     return [
-        *_abnormal_notes(found, names),
-        *_slower_groups(found, names),
-        *_size_notes(found),
-        *_missing_notes(found, names),
+        *_abnormal_notes(seen, names),
+        *_slower_groups(seen, names),
+        *_size_notes(seen),
+        *_missing_notes(seen, names),
         *doubtful_note(alignment, names),
         *_unmatched_note(alignment),
     ]
 
 
-def called(one: GroupedCollective, names: UnitNames) -> str:
-    size = "" if one.total_bytes is None else f" of {format_bytes(one.total_bytes)}"
-    return f"{one.signature.operation}{size} in {names.group(one.units, one.size)}"
+def called(collective: GroupedCollective, names: UnitNames) -> str:
+    size = "" if collective.total_bytes is None else f" of {format_bytes(collective.total_bytes)}"
+    group = names.group(collective.units, collective.size)
+    return f"{collective.signature.operation}{size} in {group}"
 
 
-def _abnormal_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+def _abnormal_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
     """The worst instances, each with its ratio and whether somebody was waited for."""
     worst = sorted(
-        ((-bad.ratio, place, bad) for place, one in enumerate(found) for bad in one.abnormal),
+        (
+            (-bad.ratio, place, bad)
+            for place, collective in enumerate(seen)
+            for bad in collective.abnormal
+        ),
         key=lambda case: (case[0], case[1], case[2].start_ns),
     )
     notes = []
     for _, place, bad in worst[:MOST_NOTES]:
         notes.append(
-            f"abnormal: {called(found[place], names)} once took {format_time(bad.duration_ns)}, "
+            f"abnormal: {called(seen[place], names)} once took {format_time(bad.duration_ns)}, "
             f"{significant(bad.ratio)} times its median; {cause_of(bad, names)}."
         )
     return notes
@@ -185,18 +199,18 @@ def cause_of(bad: Abnormal, names: UnitNames) -> str:
     return "the transfer itself was slow"
 
 
-def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+def _slower_groups(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
     """Groups in which the same operation of the same size takes much longer than in others."""
     alike: dict[tuple[object, int], list[GroupedCollective]] = {}
-    for one in found:
-        if one.transfer_ns and one.signature.bytes >= 0:
-            alike.setdefault((one.signature, one.ranks), []).append(one)
+    for collective in seen:
+        if collective.transfer_ns and collective.signature.bytes >= 0:
+            alike.setdefault((collective.signature, collective.ranks), []).append(collective)
     notes = []
     for groups in alike.values():
         usual = float(np.median([group.transfer_ns or 0.0 for group in groups]))
         fastest = min(group.transfer_ns or 0.0 for group in groups)
         base = usual if len(groups) > 2 else fastest
-        slow = max(groups, key=lambda one: one.transfer_ns or 0.0)
+        slow = max(groups, key=lambda group: group.transfer_ns or 0.0)
         if (slow.transfer_ns or 0.0) >= SLOWER_GROUP * base:
             notes.append(
                 f"{called(slow, names)} takes {(slow.transfer_ns or 0.0) / base:.3g} times as "
@@ -205,8 +219,8 @@ def _slower_groups(found: Sequence[GroupedCollective], names: UnitNames) -> list
     return notes[:MOST_NOTES]
 
 
-def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
-    if not any(collective.signature.bytes < 0 for collective in found):
+def _size_notes(seen: Sequence[GroupedCollective]) -> list[str]:
+    if not any(collective.signature.bytes < 0 for collective in seen):
         return []
     return [
         Abstention(
@@ -218,10 +232,10 @@ def _size_notes(found: Sequence[GroupedCollective]) -> list[str]:
     ]
 
 
-def _missing_notes(found: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
+def _missing_notes(seen: Sequence[GroupedCollective], names: UnitNames) -> list[str]:
     torn = {
         names.group(collective.units, collective.size): collective.size - len(collective.units)
-        for collective in found
+        for collective in seen
         if collective.size > len(collective.units)
     }
     if not torn:
@@ -238,7 +252,11 @@ def doubtful_note(alignment: Alignment, names: UnitNames) -> list[str]:
     ledger = alignment.ledger
     shown = np.unique(ledger.communicator[ledger.shown & alignment.instances.matched]).tolist()
     seen = [ledger.communicators[place] for place in shown]
-    several = list(dict.fromkeys(names.group(one.ranks, 0) for one in seen if one.doubtful))
+    several = list(
+        dict.fromkeys(
+            names.group(communicator.ranks, 0) for communicator in seen if communicator.doubtful
+        )
+    )
     if not several:
         return []
     listed = "; ".join(several[:MOST_NOTES])

@@ -109,19 +109,21 @@ def _longest(
         waiting = Frame.concatenate(launches.waiting()).ordered()
     budgets = rank_budgets(report, scope, *work, communication=communication)
     windows = {(row.pid, row.device): row.budget.window for row in budgets}
-    found = gaps_of(work, followed, waiting, windows)
+    gaps_by_place = gaps_of(work, followed, waiting, windows)
     events = host_events(report)
     names = _operations(work)
     rows: list[tuple[int, tuple[Value, ...]]] = []
     for row in budgets:
         place = (row.pid, row.device)
-        if place in found:
-            mine = found[place]
+        if place in gaps_by_place:
+            mine = gaps_by_place[place]
             chosen = np.argsort(-mine.length, kind="stable")[:top]
             about = (row.rank, row.device, windows[place], names, events[row.pid])
-            rows += [(row.pid, one) for one in _rows(mine, chosen, *about)]
-    count = sum(len(one) for one in found.values())
-    return _Part(rows, count, sum(int(one.length.sum()) for one in found.values()))
+            rows += [(row.pid, cells) for cells in _rows(mine, chosen, *about)]
+    count = sum(len(device_gaps) for device_gaps in gaps_by_place.values())
+    return _Part(
+        rows, count, sum(int(device_gaps.length.sum()) for device_gaps in gaps_by_place.values())
+    )
 
 
 def _operations(work: Work) -> Labels:

@@ -83,7 +83,7 @@ def histogram(
     parts = request.map(work).values
     every = merge([part.durations for part in parts])
     if of is not None and not every.keys:
-        near = close_names(of, [one for part in parts for one in part.close])
+        near = close_names(of, [similar for part in parts for similar in part.close])
         advice = f"\n  similar ones: {', '.join(near)}." if near else ""
         first = request.ranks.inputs[0]
         raise NsightpyError(f"{first}: no {kind} is called {of!r}; * stands for anything.{advice}")
@@ -92,12 +92,12 @@ def histogram(
     rows: list[tuple[Value, ...]] = []
     modes = []
     for group in order:
-        own = slice(int(every.bounds[group]), int(every.bounds[group + 1]))
-        values, counts = every.values[own], every.counts[own]
-        found = find_modes(values, counts)
+        bounds = slice(int(every.bounds[group]), int(every.bounds[group + 1]))
+        values, counts = every.values[bounds], every.counts[bounds]
+        modes_of_name = find_modes(values, counts)
         text = str(every.keys[group][0])
-        modes.append(_named(text, found))
-        rows += _bins(text, values, counts, found)
+        modes.append(_named(text, modes_of_name))
+        rows += _bins(text, values, counts, modes_of_name)
     table = Histogram("histogram", FIELDS, tuple(rows), modes=tuple(modes))
     left = len(every.keys) - len(order)
     more = [f"{left:,} more names with less time are left out: --top N shows more."] if left else []

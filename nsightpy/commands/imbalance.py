@@ -59,14 +59,14 @@ def imbalance(
         _profiles, label=NAMES[name], scope=request.scope, communication=tuple(communication)
     )
     mapped = request.map(work, ranked=True)
-    found = [
+    profiles = [
         (_called(report, pid, device, part), profile)
         for report, part in mapped.results
         for (pid, device), profile in part.items()
     ]
-    found.sort(key=lambda one: (isinstance(one[0], str), one[0]))
-    names = [called for called, _ in found]
-    result = imbalance_of([profile for _, profile in found])
+    profiles.sort(key=lambda pair: (isinstance(pair[0], str), pair[0]))
+    names = [called for called, _ in profiles]
+    result = imbalance_of([profile for _, profile in profiles])
     rows = tuple(_row(row, names) for row in result.kernels)
     return request.finish(Table("imbalance", FIELDS, rows).first(top), *_notes(result, names))
 
@@ -81,12 +81,12 @@ def _profiles(
     kernels = kernels.take(~is_communication(kernels.labels("name"), communication))
     tally = tally_durations(kernels, ("pid", "device", label))
     statistics = tally.statistics()
-    found: Part = {}
+    totals: Part = {}
     for group, (pid, device, kernel) in enumerate(statistics.keys):
         if isinstance(pid, int) and isinstance(device, int):
             count, total = int(statistics.instances[group]), int(statistics.total[group])
-            found.setdefault((pid, device), {})[str(kernel)] = (count, total)
-    return found
+            totals.setdefault((pid, device), {})[str(kernel)] = (count, total)
+    return totals
 
 
 def _called(report: SystemReport, pid: int, device: int, part: Part) -> int | str:

@@ -96,8 +96,8 @@ def iterations(
     clock = common_clock(request.ranks)
     placed = [(str(report.path), device) for report, part in results for device in part.devices]
     placed.sort(key=lambda pair: _order(pair[1]))
-    parts, devices = [part for _, part in results], [one for _, one in placed]
-    rows = tuple(row for path, one in placed for row in _rows(one, path, clock))[:top]
+    parts, devices = [part for _, part in results], [device for _, device in placed]
+    rows = tuple(row for path, device in placed for row in _rows(device, path, clock))[:top]
     notes = [*_spread_notes(devices), *_slow_notes(devices)]
     why = [pair for part in parts for pair in part.why]
     said = dict.fromkeys(text for device in devices for text in device.iterations.notes)
@@ -109,40 +109,42 @@ def iterations(
 def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
     devices, why = [], []
     whole = replace(scope, from_ns=None, to_ns=None)
-    for pid, one in find_in_report(report, whole).items():
+    for pid, process in find_in_report(report, whole).items():
         rank = report.rank_of(pid)[0]
-        if not len(one.iterations):
-            why += [(rank, note) for note in one.iterations.notes]
+        if not len(process.iterations):
+            why += [(rank, note) for note in process.iterations.notes]
             continue
-        found, shown = _between(one.iterations, *scope.bounds(report))
+        marked, shown = _between(process.iterations, *scope.bounds(report))
         if not len(shown):
-            why.append((rank, f"none of its {len(found)} iterations is in the wanted time."))
+            why.append((rank, f"none of its {len(marked)} iterations is in the wanted time."))
         if scope.iteration is not None:
-            shown = np.intersect1d(shown, places_in(found, scope.iteration))
-        own = (one.kernels, one.operations, one.graphs)
-        for _, device in sorted({place for frame in own for place in places_of(frame)}):
-            kernels, copies, traces = (_on(frame, device) for frame in own)
+            shown = np.intersect1d(shown, places_in(marked, scope.iteration))
+        frames = (process.kernels, process.operations, process.graphs)
+        for _, device in sorted({place for frame in frames for place in places_of(frame)}):
+            kernels, copies, traces = (_on(frame, device) for frame in frames)
             is_comm = is_communication(kernels.labels("name"), communication)
-            budgets = iteration_budgets(found, activity(kernels, is_comm, copies, traces))
-            slow = tuple(slow_iterations(found, budgets, kernels))
-            devices.append(DeviceIterations(rank, pid, device, found, budgets, slow, shown))
+            budgets = iteration_budgets(marked, activity(kernels, is_comm, copies, traces))
+            slow = tuple(slow_iterations(marked, budgets, kernels))
+            devices.append(DeviceIterations(rank, pid, device, marked, budgets, slow, shown))
     return _Part(devices, why)
 
 
-def _between(found: Iterations, low: int | None, high: int | None) -> tuple[Iterations, Ints]:
+def _between(whole: Iterations, low: int | None, high: int | None) -> tuple[Iterations, Ints]:
     """The iterations of a stretch of time (ns; None: no bound), and their places.
 
     They have half of their time in it, or it has half of its time in them: a printed moment is
     rounded. The others keep their place, and have no phase: nothing counts them.
     """
     if low is None and high is None:
-        return found, np.arange(len(found))
-    first = int(found.start.min()) if low is None else low
-    last = int(found.end.max()) if high is None else high
-    shared = np.minimum(found.end, last) - np.maximum(found.start, first)
-    inside = (shared > 0) & (2 * shared >= np.minimum(found.duration, last - first))
-    phase = (one if there else "" for one, there in zip(found.phase, inside, strict=True))
-    return replace(found, phase=tuple(phase)), np.flatnonzero(inside)
+        return whole, np.arange(len(whole))
+    first = int(whole.start.min()) if low is None else low
+    last = int(whole.end.max()) if high is None else high
+    shared = np.minimum(whole.end, last) - np.maximum(whole.start, first)
+    inside = (shared > 0) & (2 * shared >= np.minimum(whole.duration, last - first))
+    phase = (
+        phase_name if there else "" for phase_name, there in zip(whole.phase, inside, strict=True)
+    )
+    return replace(whole, phase=tuple(phase)), np.flatnonzero(inside)
 
 
 def _on(frame: Frame, device: int) -> Frame:
@@ -150,64 +152,69 @@ def _on(frame: Frame, device: int) -> Frame:
     return frame if mine.all() else frame.take(mine)
 
 
-def _order(one: DeviceIterations) -> tuple[bool, int, int, int]:
-    return (one.rank is None, one.rank or 0, one.pid, one.device)
+def _order(device: DeviceIterations) -> tuple[bool, int, int, int]:
+    return (device.rank is None, device.rank or 0, device.pid, device.device)
 
 
-def _rows(one: DeviceIterations, report: str, clock: CommonClock) -> Iterable[tuple[Value, ...]]:
+def _rows(device: DeviceIterations, report: str, clock: CommonClock) -> Iterable[tuple[Value, ...]]:
     figures = (
-        clock.aligned(report, one.pid, one.iterations.start),
-        one.iterations.duration,
-        one.budgets.busy,
-        one.budgets.compute,
-        one.budgets.exposed_communication,
-        one.budgets.idle,
+        clock.aligned(report, device.pid, device.iterations.start),
+        device.iterations.duration,
+        device.budgets.busy,
+        device.budgets.compute,
+        device.budgets.exposed_communication,
+        device.budgets.idle,
     )
-    shown = set(one.shown.tolist())
+    shown = set(device.shown.tolist())
     for place, values in enumerate(zip(*(f.tolist() for f in figures), strict=True)):
         if place in shown:
             yield (
-                one.rank,
+                device.rank,
                 place,
                 *values,
-                one.iterations.source,
-                one.device,
-                one.iterations.phase[place],
+                device.iterations.source,
+                device.device,
+                device.iterations.phase[place],
             )
 
 
-def _who(one: DeviceIterations) -> str:
-    return f"device {one.device}" if one.rank is None else f"rank {one.rank}"
+def _who(device: DeviceIterations) -> str:
+    return f"device {device.device}" if device.rank is None else f"rank {device.rank}"
 
 
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The spread of each rank's steady iterations; of all together when they are many."""
     alone = list({(device.rank, device.pid): device for device in reversed(devices)}.values())[::-1]
-    spreads = [(one, found) for one in alone if (found := spread(one.iterations)) is not None]
+    spreads = [
+        (device, spread_of)
+        for device in alone
+        if (spread_of := spread(device.iterations)) is not None
+    ]
     if len(spreads) > RANKS_SAID:
-        medians = [found.median for _, found in spreads]
-        counts = [found.count for _, found in spreads]
+        medians = [spread_of.median for _, spread_of in spreads]
+        counts = [spread_of.count for _, spread_of in spreads]
         text = (
             f"{len(spreads)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
             f"{format_time(min(medians))} to {format_time(max(medians))}."
         )
         return [text]
-    return [_spread_text(one, found) for one, found in spreads]
+    return [_spread_text(device, spread_of) for device, spread_of in spreads]
 
 
-def _spread_text(one: DeviceIterations, found: Spread) -> str:
+def _spread_text(device: DeviceIterations, spread_of: Spread) -> str:
     others = [
-        f"{one.iterations.phase.count(phase)} {phase}"
+        f"{device.iterations.phase.count(phase)} {phase}"
         for phase in ("warm-up", "edge")
-        if phase in one.iterations.phase
+        if phase in device.iterations.phase
     ]
     beside = f" (beside {', '.join(others)})" if others else ""
-    kernels = int(np.median(one.iterations.kernels[one.iterations.steady]))
+    kernels = int(np.median(device.iterations.kernels[device.iterations.steady]))
     each = f"{kernels:,} launch{'' if kernels == 1 else 'es'} each"
     return (
-        f"{_who(one)}: {found.count} steady iterations{beside} by {one.iterations.source}, {each}: "
-        f"median {format_time(found.median)}, min {format_time(found.minimum)}, max "
-        f"{format_time(found.maximum)}, p95 {format_time(found.p95)}."
+        f"{_who(device)}: {spread_of.count} steady iterations{beside} "
+        f"by {device.iterations.source}, {each}: "
+        f"median {format_time(spread_of.median)}, min {format_time(spread_of.minimum)}, "
+        f"max {format_time(spread_of.maximum)}, p95 {format_time(spread_of.p95)}."
     )
 
 
@@ -226,19 +233,19 @@ def _others_note(devices: Sequence[DeviceIterations]) -> list[str]:
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
     """The slowest iterations of all, and what grew in them."""
-    found = [(device, slow) for device in devices for slow in device.slow]
-    found.sort(key=lambda pair: -pair[1].ratio)
-    return [_slow_text(one, slow) for one, slow in found[:RANKS_SAID]]
+    slowest = [(device, slow) for device in devices for slow in device.slow]
+    slowest.sort(key=lambda pair: -pair[1].ratio)
+    return [_slow_text(device, slow) for device, slow in slowest[:RANKS_SAID]]
 
 
-def _slow_text(one: DeviceIterations, slow: SlowIteration) -> str:
+def _slow_text(device: DeviceIterations, slow: SlowIteration) -> str:
     kernel = (
         f", most of it in {brief_kernel(slow.kernel)} (+{format_time(slow.kernel_grew_ns)})"
         if slow.kernel and slow.kernel_grew_ns > slow.grew_ns / 2
         else ""
     )
     return (
-        f"{_who(one)}, iteration {slow.iteration}: {format_time(slow.duration_ns)}, "
+        f"{_who(device)}, iteration {slow.iteration}: {format_time(slow.duration_ns)}, "
         f"{slow.ratio:.2f} x the median; {slow.part} grew by {format_time(slow.grew_ns)}{kernel}."
     )
 

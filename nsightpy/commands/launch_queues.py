@@ -72,9 +72,9 @@ def launch_queues(
         for pid, row in part.rows:
             moment = clock.moment(path, pid, int(row[LONGEST_AT] or 0))
             rows.append((*row[:LONGEST_AT], moment, *row[LONGEST_AT + 1 :]))
-        for pid, one in part.series:
-            times = clock.aligned(path, pid, np.asarray(one.times_ns, dtype=np.int64))
-            series.append(replace(one, times_ns=times.tolist()))
+        for pid, queue in part.series:
+            times = clock.aligned(path, pid, np.asarray(queue.times_ns, dtype=np.int64))
+            series.append(replace(queue, times_ns=times.tolist()))
     rows.sort(key=_order)
     series.sort(key=_series_order)
     table = QueueLengths("launch-queues", FIELDS, tuple(rows), series=tuple(series)).first(top)
@@ -83,13 +83,13 @@ def launch_queues(
 
 def _queues(report: SystemReport, *, scope: Scope) -> _Part:
     with launches_of(report, ends=True) as launches:
-        found = read_work(report, scope)
-        found = Work(*(scope.narrow(report, frame) for frame in found))
+        ran = read_work(report, scope)
+        ran = Work(*(scope.narrow(report, frame) for frame in ran))
         if launches is None:
-            return _Part([], [], recorded=not any(frame.rows for frame in found))
-        work, calls = launches.work(found, np.zeros(found.kernels.rows, dtype=np.bool_))
+            return _Part([], [], recorded=not any(frame.rows for frame in ran))
+        work, calls = launches.work(ran, np.zeros(ran.kernels.rows, dtype=np.bool_))
     call_ns = np.zeros(len(work), dtype=np.int64)
-    call_ns[: found.kernels.rows] = launch_lengths(found.kernels, calls)
+    call_ns[: ran.kernels.rows] = launch_lengths(ran.kernels, calls)
     queues = stream_queues(work, call_ns)
     unlaunched = int(np.count_nonzero(work.launch == NO_TIME))
     rows = [(queue.place[0], _row(report, queue)) for queue in queues]
@@ -145,5 +145,5 @@ def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
     return (-count, rank is None, rank or 0, device, stream)
 
 
-def _series_order(one: QueueSeries) -> tuple[object, ...]:
-    return (one.rank is None, one.rank or 0, one.device, -one.operations, one.stream)
+def _series_order(queue: QueueSeries) -> tuple[object, ...]:
+    return (queue.rank is None, queue.rank or 0, queue.device, -queue.operations, queue.stream)

@@ -56,11 +56,11 @@ def launches(
     request = Request.of(reports, **common)
     work = partial(_statistics, label=NAMES[name], scope=request.scope)
     parts = request.map(work, ranked=True).values
-    found = [row for rows, _ in parts for row in rows]
-    found.sort(key=lambda pair: (-pair[1].kernel_total_ns, *map(_sortable, _row(*pair))))
+    keyed_rows = [row for rows, _ in parts for row in rows]
+    keyed_rows.sort(key=lambda pair: (-pair[1].kernel_total_ns, *map(_sortable, _row(*pair))))
     unmatched = sum(missing for _, missing in parts)
     note = without_launch_call(f"{unmatched:,} kernels", "left out")
-    table = Table("launches", FIELDS, tuple(_row(*pair) for pair in found)).first(top)
+    table = Table("launches", FIELDS, tuple(_row(*pair) for pair in keyed_rows)).first(top)
     return request.finish(table, *([note] if unmatched else []))
 
 
@@ -72,8 +72,8 @@ def _statistics(
     calls = report.frame("api_calls", (*_SPAN, "name", "event_class"))
     keyed = Frame({**kernels, "label": kernels[label]})
     unmatched = int(np.count_nonzero(launch_rows(kernels, calls) == NO_LAUNCH))
-    found = launch_statistics(keyed, calls, ("pid", "device", "label"))
-    return [(report.rank_of(_pid(row))[0], row) for row in found], unmatched
+    statistics = launch_statistics(keyed, calls, ("pid", "device", "label"))
+    return [(report.rank_of(_pid(row))[0], row) for row in statistics], unmatched
 
 
 def _pid(row: LaunchStatistics) -> int:

@@ -133,11 +133,11 @@ def _exposed(
     for pid, device in places_of(placed):
         kernels = union_of(spans_of(frame.at(pid=pid, device=device)) for frame in everything)
         mine = np.flatnonzero((placed.ints("pid") == pid) & (placed.ints("device") == device))
-        own = whole.take(mine)
-        groups = group_by(own, (*splits, "operation"))
+        on_device = whole.take(mine)
+        groups = group_by(on_device, (*splits, "operation"))
         for code, key in enumerate(groups.keys):
             rows = groups.codes == code
-            ran = union(own.ints("start_ns")[rows], own.ints("end_ns")[rows])
+            ran = union(on_device.ints("start_ns")[rows], on_device.ints("end_ns")[rows])
             shown_as = shown_key(key, report, splits, several=several)
             lost[shown_as] = lost.get(shown_as, 0) + difference(ran, kernels).total
     return lost

@@ -121,8 +121,8 @@ def _of_trace(report: SystemReport, work: Sequence[Frame]) -> _Tree:
     operators = report.frame("operators", (*OPERATOR_COLUMNS, *_BACKWARD))
     calls = report.frame("api_calls", CALL_COLUMNS)
     times = operator_times(tree, calls, work)
-    own = operator_times(operators, calls, work).device_self
-    attributed = backward_times(tree, operators, own)
+    device_self = operator_times(operators, calls, work).device_self
+    attributed = backward_times(tree, operators, device_self)
     outside = times.outside_ns - int(attributed.sum())
     return _Tree(tree, times, attributed, outside, times.unlaunched_ns)
 
@@ -147,7 +147,7 @@ def _of_ranges(report: SystemReport, work: Sequence[Frame]) -> _Tree:
 def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTimes:
     """The times of ranges; those of one domain do not take from those of another."""
     host = tree.ints("end_ns") - tree.ints("start_ns")
-    host_self, total, own = (np.zeros(tree.rows, dtype=np.int64) for _ in range(3))
+    host_self, total, device_self = (np.zeros(tree.rows, dtype=np.int64) for _ in range(3))
     domains = tree.labels("domain").merged()
     for code in range(len(domains.values)):
         rows = np.flatnonzero(domains.codes == code)
@@ -157,8 +157,8 @@ def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTime
         moved = np.where(parent == NONE, NONE, place[np.maximum(parent, 0)])
         times = operator_times(Frame({**tree.take(rows), "parent": moved}), calls, work)
         host_self[rows], total[rows] = times.host_self, times.device_total
-        own[rows] = times.device_self
-    return OperatorTimes(host, host_self, total, own)
+        device_self[rows] = times.device_self
+    return OperatorTimes(host, host_self, total, device_self)
 
 
 def _rows(sums: dict[Key, list[int]], whole_ns: int, depth: int | None) -> list[Row]:

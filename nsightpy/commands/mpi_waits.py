@@ -78,19 +78,19 @@ def mpi_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     """
     request = Request.of(reports, **common)
     mapped = request.map(partial(_gathered, scope=request.scope), identified=True)
-    kept = once(request.ranks, [(report, one.part) for report, one in mapped.results])
+    kept = once(request.ranks, [(report, gathered.part) for report, gathered in mapped.results])
     idle = {
         (str(report.path), pid): spans
-        for report, one in mapped.results
-        for pid, spans in one.idle.items()
+        for report, gathered in mapped.results
+        for pid, spans in gathered.idle.items()
     }
     alignment = align_parts(kept)
     aligned = aligned_calls(kept, alignment)
-    found = _rows(alignment, aligned, idle)
+    waits = _rows(alignment, aligned, idle)
     wanted = request.scope.ranks
     rows = [
         _values(row, alignment)
-        for row in found
+        for row in waits
         if wanted is None or alignment.clocks[row.clock].rank in wanted
     ]
     notes = _notes(alignment, aligned)
@@ -120,15 +120,15 @@ def _gathered(report: SystemReport, *, scope: Scope) -> _Part:
 def _idle_in(report: SystemReport, calls: Frame) -> dict[int, Spans]:
     """By process the time inside of MPI calls in which no device of it did anything."""
     work = [report.frame(name, ("start_ns", "end_ns", "pid")) for name in GPU_FRAMES]
-    found = {}
+    idle = {}
     for pid in np.unique(calls.ints("pid")).tolist():
-        own = [frame.at(pid=pid) for frame in work]
-        if any(frame.rows for frame in own):
+        frames = [frame.at(pid=pid) for frame in work]
+        if any(frame.rows for frame in frames):
             inside = spans_of(calls.at(pid=pid))
-            busy = union_of(map(spans_of, own))
+            busy = union_of(map(spans_of, frames))
             low, high = int(inside.starts[0]), int(inside.ends[-1])
-            found[pid] = complement(busy, low, high) & inside
-    return found
+            idle[pid] = complement(busy, low, high) & inside
+    return idle
 
 
 def _rows(

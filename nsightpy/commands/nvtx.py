@@ -75,16 +75,16 @@ def nvtx(
     request = Request.of(reports, **common)
     work = partial(_tallies, tree=tree, fold=fold, scope=request.scope)
     parts = request.map(work).values
-    own = merged([part.own for part in parts])
+    tallied = merged([part.own for part in parts])
     waited = [part.attributed for part in parts if part.attributed]
     attributed = merged(waited) if waited else None
     known = any(part.known for part in parts)
-    rows = _rows(own, attributed, known)
+    rows = _rows(tallied, attributed, known)
     ordered = _by_tree(rows) if tree else sorted(rows.items(), key=_by_gpu_time)
-    named = partial(_shown_name, members=own.members, tree=tree)
+    named = partial(_shown_name, members=tallied.members, tree=tree)
     shown = tuple((named(key[0]), *key[1:], *row) for key, row in ordered)
     outside = _outside_note(parts) if known else []
-    notes = [*_folded_note(own), *_notes(own, known)]
+    notes = [*_folded_note(tallied), *_notes(tallied, known)]
     return request.finish(Table("nvtx", FIELDS, shown).first(top), *notes, *outside)
 
 
@@ -102,9 +102,9 @@ def _shown_name(name: str, *, members: Mapping[str, frozenset[str]], tree: bool)
     return "/".join(shown) + (f" ({count:,} names)" if count > 1 and not tree else "")
 
 
-def _folded_note(found: RangeTallies) -> list[str]:
+def _folded_note(tallied: RangeTallies) -> list[str]:
     """That rows stand for several ranges."""
-    several = sum(len(those) > 1 for those in found.members.values())
+    several = sum(len(those) > 1 for those in tallied.members.values())
     if not several:
         return []
     rows = counted(several, "row stands", "rows stand")
@@ -137,14 +137,14 @@ def _tallies(report: SystemReport, *, tree: bool, fold: bool, scope: Scope) -> _
     waiting = waiting_threads(calls, whole)
     waited = None if is_constant(waiting) else as_launched_by(calls, waiting)
     attributed = tallies(launched(operations, waited)) if waited and waited.rows else None
-    found = project(ranges, done)
-    bare = ~found.launched(len(done))
+    projected = project(ranges, done)
+    bare = ~projected.launched(len(done))
     if bare.any():  # a call inside another one may be in a range alone
-        own = done.call[bare]
-        bare[bare] = (waiting[own] == NO_THREAD) & ~inside(calls.take(own), ranges)
+        callers = done.call[bare]
+        bare[bare] = (waiting[callers] == NO_THREAD) & ~inside(calls.take(callers), ranges)
     lengths = operations.ints("end_ns") - operations.ints("start_ns")
     beyond = int(lengths[done.rows[np.repeat(bare, np.diff(done.first))]].sum())
-    return _Part(tallies(done, found), attributed, known, beyond, int(lengths.sum()))
+    return _Part(tallies(done, projected), attributed, known, beyond, int(lengths.sum()))
 
 
 def _outside_note(parts: Sequence[_Part]) -> list[str]:
@@ -167,8 +167,8 @@ def _together(frames: list[Frame]) -> Frame:
 
 def launching_calls(report: SystemReport, operations: Frame) -> Frame | None:
     """The calls among which are those that launched the operations; None without any recorded."""
-    found = _launching(report, operations)
-    return None if found is None else found[0]
+    launching = _launching(report, operations)
+    return None if launching is None else launching[0]
 
 
 def _launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched] | None:
@@ -189,21 +189,21 @@ def _launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched
 
 
 def _rows(
-    found: RangeTallies, attributed: RangeTallies | None, known: bool
+    tallied: RangeTallies, attributed: RangeTallies | None, known: bool
 ) -> dict[tuple[str, str, str], tuple[Value, ...]]:
     """The figures by (range, domain, style); None where no calls show what a range launched."""
-    projected = found.projected.statistics()
+    projected = tallied.projected.statistics()
     times: dict[Key, tuple[int, float]] = {
         key: (int(projected.total[group]), float(projected.median[group]))
         for group, key in enumerate(projected.keys)
     }
-    ranges = found.ranges.statistics()
+    ranges = tallied.ranges.statistics()
     waited_ns, waited_ops = (attributed.busy_ns, attributed.operations) if attributed else ({}, {})
     rows: dict[tuple[str, str, str], tuple[Value, ...]] = {}
     for group, key in enumerate(ranges.keys):
         total, median = times.get(key, (0, None))
-        busy, whole = found.busy_ns[key], found.whole_busy_ns
-        gpu: tuple[Value, ...] = (total, median, found.operations[key])
+        busy, whole = tallied.busy_ns[key], tallied.whole_busy_ns
+        gpu: tuple[Value, ...] = (total, median, tallied.operations[key])
         share = busy / whole if whole else None
         name, domain, style = map(str, key)
         host = (int(ranges.instances[group]), int(ranges.total[group]))
@@ -240,14 +240,15 @@ def _by_tree(
     return sorted(rows.items(), key=place)
 
 
-def _notes(found: RangeTallies, known: bool) -> list[str]:
+def _notes(tallied: RangeTallies, known: bool) -> list[str]:
     notes: list[str] = []
     if not known:
         notes.append(NOT_RECORDED)
-    elif found.unlaunched:
-        notes.append(without_launch_call(f"{found.unlaunched:,} GPU operations", "in no range"))
-    if found.crossing:
+    elif tallied.unlaunched:
+        notes.append(without_launch_call(f"{tallied.unlaunched:,} GPU operations", "in no range"))
+    if tallied.crossing:
         notes.append(
-            f"{found.crossing:,} ranges end on another thread: they are not projected onto the GPU."
+            f"{tallied.crossing:,} ranges end on another thread: "
+            "they are not projected onto the GPU."
         )
     return notes

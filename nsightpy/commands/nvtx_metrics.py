@@ -67,14 +67,14 @@ def nvtx_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Com
     """
     request = Request.of(reports, **common)
     parts = request.map(partial(_metrics, top=top or RANGES, scope=request.scope)).values
-    found = [one for part, _ in parts for one in part]
+    measured = [nvtx_range for part, _ in parts for nvtx_range in part]
     cut = any(more for _, more in parts)
     rows: dict[tuple[Key, str], list[MetricSummary]] = {}
     times: dict[Key, int] = {}
-    for one in found:
-        times[one.key] = times.get(one.key, 0) + one.projected_ns
-        for metric in one.metrics:
-            rows.setdefault((one.key, metric.metric), []).append(metric)
+    for nvtx_range in measured:
+        times[nvtx_range.key] = times.get(nvtx_range.key, 0) + nvtx_range.projected_ns
+        for metric in nvtx_range.metrics:
+            rows.setdefault((nvtx_range.key, metric.metric), []).append(metric)
     shown = sorted(times, key=lambda key: (key != WHOLE, -times[key], key))[: (top or RANGES) + 1]
     ordered = sorted(
         (pair for pair in rows if pair[0] in shown),
@@ -118,12 +118,12 @@ def _metrics(report: SystemReport, *, top: int, scope: Scope) -> tuple[list[_Fou
     high = int(time.max()) + 1 if end is None else end
     everything = Spans.of(low, high)
     seen = dict.fromkeys(np.unique(samples.ints("gpu_id")).tolist(), everything)
-    found = [_Found(WHOLE, 0, tuple(summaries(samples, seen)))]
+    measured = [_Found(WHOLE, 0, tuple(summaries(samples, seen)))]
     every = _windows(report, ranges, operations, gpus)
     for key, windows in islice(every.items(), top):
         spent = sum(window.total for window in windows.values())
-        found.append(_Found(key, spent, tuple(summaries(samples, windows))))
-    return found, len(every) > top
+        measured.append(_Found(key, spent, tuple(summaries(samples, windows))))
+    return measured, len(every) > top
 
 
 def _windows(
@@ -137,20 +137,20 @@ def _windows(
     The range with most projected time is first.
     """
     groups = group_by(Frame({**ranges, "name": folded(ranges.labels("name"))}), BY)
-    found: dict[Key, dict[int, Spans]] = {}
+    by_range: dict[Key, dict[int, Spans]] = {}
     for pid, device in places_of(operations):
         mine = (operations.ints("pid") == pid) & (operations.ints("device") == device)
-        own = operations.take(mine)
-        calls = launching_calls(report, own)
+        launched_here = operations.take(mine)
+        calls = launching_calls(report, launched_here)
         if calls is None:
             return {}
-        projected = project(ranges, launched(own, calls))
+        projected = project(ranges, launched(launched_here, calls))
         for code in np.unique(groups.codes[projected.found]).tolist():
             rows = projected.found & (groups.codes == code)
             window = union(projected.start[rows], projected.end[rows])
             name, domain, style = map(str, groups.keys[code])
             gpu = gpus.get((pid, device), gpus.get((0, device), device))
-            windows = found.setdefault((name, domain, style), {})
+            windows = by_range.setdefault((name, domain, style), {})
             windows[gpu] = windows[gpu] | window if gpu in windows else window
-    spent = {key: sum(w.total for w in windows.values()) for key, windows in found.items()}
-    return {key: found[key] for key in sorted(found, key=lambda key: (-spent[key], key))}
+    spent = {key: sum(w.total for w in windows.values()) for key, windows in by_range.items()}
+    return {key: by_range[key] for key in sorted(by_range, key=lambda key: (-spent[key], key))}

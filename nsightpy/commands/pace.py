@@ -79,11 +79,11 @@ def pace(
     work = partial(_instances, of=of, name=name, scope=request.scope)
     wanted = KINDS if kind == ANY else (kind,)
     results = request.map(partial(work, kinds=wanted), ranked=True).results
-    found = {part.kind for _, part in results if part.events.rows}
-    if not found:
+    kinds = {part.kind for _, part in results if part.events.rows}
+    if not kinds:
         raise NsightpyError(_nothing(of, kind, results))
-    first = next(one for one in KINDS if one in found)
-    if len(found) > 1:
+    first = next(known for known in KINDS if known in kinds)
+    if len(kinds) > 1:
         results = request.map(partial(work, kinds=(first,)), ranked=True).results
     clock = common_clock(request.ranks)
     rows: list[tuple[Value, ...]] = []
@@ -105,7 +105,7 @@ def _instances(
         events = named_events(report, scope, kind, of, name)
         if events.rows:
             return _Part(kind, events, *_numbered(report, events), [])
-    every = {n for one in kinds for n in _names(named_events(report, scope, one, None, "base"))}
+    every = {n for kind in kinds for n in _names(named_events(report, scope, kind, None, "base"))}
     none = np.empty(0, dtype=np.int64)
     return _Part(kinds[0], events, none, none, close_names(of, every))
 
@@ -122,13 +122,17 @@ def _numbered(report: SystemReport, events: Frame) -> tuple[Ints, Ints]:
     every = search(report)
     for pid in np.unique(events.ints("pid")).tolist():
         mine = np.flatnonzero(events.ints("pid") == pid)
-        found = every[pid].iterations if pid in every else None
-        if found is not None and len(found):
-            iteration[mine] = owner_of(found.start, found.end - 1, events.ints("start_ns")[mine])
+        iterations = every[pid].iterations if pid in every else None
+        if iterations is not None and len(iterations):
+            iteration[mine] = owner_of(
+                iterations.start, iterations.end - 1, events.ints("start_ns")[mine]
+            )
         for device in np.unique(events.ints("device")[mine]).tolist():
-            own = mine[events.ints("device")[mine] == device]
-            own = own[iteration[own] >= 0] if found is not None and len(found) else own
-            instance[own] = _running_number(iteration[own])
+            rows = mine[events.ints("device")[mine] == device]
+            rows = (
+                rows[iteration[rows] >= 0] if iterations is not None and len(iterations) else rows
+            )
+            instance[rows] = _running_number(iteration[rows])
     return iteration, instance
 
 

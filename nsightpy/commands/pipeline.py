@@ -97,17 +97,19 @@ def pipeline(
     arrivals = arrivals_of(alignment)
     clocks = [alignment.clocks[unit.clock] for unit in alignment.ledger.units]
     ranks = {n: clock.rank for n, clock in enumerate(clocks) if clock.rank is not None}
-    found = pipelines(alignment, arrivals, ranks)
+    pipes = pipelines(alignment, arrivals, ranks)
     keys = [
         (clock.report, unit.pid, unit.device)
         for unit, clock in zip(alignment.ledger.units, clocks, strict=True)
     ]
-    stage = found.stage
-    places = {keys[n]: one for n, one in by_unit(alignment, arrivals).items() if n in stage}
+    stage = pipes.stage
+    places = {keys[n]: arrived for n, arrived in by_unit(alignment, arrivals).items() if n in stage}
     work = partial(_times, scope=request.scope, places=places, communication=tuple(communication))
-    times = {key: one for part in request.map(work).values for key, one in part.items()}
-    rows = _rows(found, keys, times, ranks)
-    notes = [*_notes(found, ranks), *([MEANS] if rows else [NONE]), *alignment.notes]
+    times = {
+        key: rank_times for part in request.map(work).values for key, rank_times in part.items()
+    }
+    rows = _rows(pipes, keys, times, ranks)
+    notes = [*_notes(pipes, ranks), *([MEANS] if rows else [NONE]), *alignment.notes]
     return request.finish(Table("pipeline", FIELDS, tuple(rows)).first(top), *notes)
 
 
@@ -119,7 +121,7 @@ def _times(
     communicates = is_communication(work.kernels.labels("name"), communication)
     columns = ("start_ns", "end_ns", "pid", "device", "stream")
     collectives = report.frame("collectives", columns)
-    found = {}
+    times = {}
     for row in rank_budgets(report, scope, *work, communication=communication):
         key = (str(report.path), row.pid, row.device)
         if key not in places:
@@ -139,13 +141,13 @@ def _times(
                 _others(work.kernels.take(communicates).at(**at), exchange),
             ]
         )
-        found[key] = _Rank(
+        times[key] = _Rank(
             row.budget,
             intersection(exchanged - others, window).total,
             intersection((waits & exchanged) - others, window).total,
             _begun_in(window, starts),
         )
-    return found
+    return times
 
 
 def _begun_in(window: Spans, starts: Ints) -> int:
@@ -167,13 +169,13 @@ def _others(kernels: Frame, exchange: Frame) -> Spans:
 
 
 def _rows(
-    found: Pipelines,
+    pipes: Pipelines,
     keys: Sequence[tuple[str, int, int]],
     times: Mapping[tuple[str, int, int], _Rank],
     ranks: Mapping[int, int],
 ) -> list[Row]:
     stages: dict[int, list[int]] = {}
-    for unit, stage in found.stage.items():
+    for unit, stage in pipes.stage.items():
         if keys[unit] in times:
             stages.setdefault(stage, []).append(unit)
     rows: list[Row] = []
@@ -183,30 +185,30 @@ def _rows(
     return rows
 
 
-def _figures(own: Sequence[_Rank]) -> Row:
+def _figures(stage_ranks: Sequence[_Rank]) -> Row:
     def mean(values: Iterable[int]) -> int:
-        return round(sum(values) / len(own))
+        return round(sum(values) / len(stage_ranks))
 
-    window = mean(one.budget.window_ns for one in own)
-    bubble = mean(one.bubble_ns for one in own)
+    window = mean(rank.budget.window_ns for rank in stage_ranks)
+    bubble = mean(rank.bubble_ns for rank in stage_ranks)
     return (
         window,
-        mean(one.budget.compute_ns for one in own),
+        mean(rank.budget.compute_ns for rank in stage_ranks),
         bubble,
         bubble / window if window else None,
-        mean(one.exchanged_ns - one.bubble_ns for one in own),
-        mean(one.other_ns for one in own),
-        mean(one.budget.copy_only_ns for one in own),
-        mean(one.budget.idle_ns for one in own),
-        sum(one.exchanges for one in own),
+        mean(rank.exchanged_ns - rank.bubble_ns for rank in stage_ranks),
+        mean(rank.other_ns for rank in stage_ranks),
+        mean(rank.budget.copy_only_ns for rank in stage_ranks),
+        mean(rank.budget.idle_ns for rank in stage_ranks),
+        sum(rank.exchanges for rank in stage_ranks),
     )
 
 
-def _notes(found: Pipelines, ranks: Mapping[int, int]) -> list[str]:
+def _notes(pipes: Pipelines, ranks: Mapping[int, int]) -> list[str]:
     said: list[str] = (
-        [TWO] if found.chains and all(len(chain) == 2 for chain in found.chains) else []
+        [TWO] if pipes.chains and all(len(chain) == 2 for chain in pipes.chains) else []
     )
-    if found.torn:
-        torn = group_text([ranks.get(unit, f"#{unit}") for unit in found.torn])
+    if pipes.torn:
+        torn = group_text([ranks.get(unit, f"#{unit}") for unit in pipes.torn])
         said.append(Abstention(RINGS.format(ranks=torn)))
     return said

@@ -99,7 +99,7 @@ def _rows(
     """The rows in the order of ranks; one for each process and device."""
     units = {unit: place for place, unit in enumerate(alignment.ledger.units)}
     clocks = {(fit.report, fit.pid): place for place, fit in enumerate(alignment.fits)}
-    found: list[tuple[int, int, tuple[Value, ...]]] = []
+    keyed: list[tuple[int, int, tuple[Value, ...]]] = []
     for report, part in results:
         compute = {(pid, device): busy for pid, device, busy in part.compute}
         places = {(kind.pid, kind.device) for kind in part.log.kinds} | set(compute)
@@ -112,8 +112,8 @@ def _rows(
             head = (rank, str(report.path), report.session.host or None, device, source or None)
             fit = alignment.fits[clock]
             row = (*head, *_clock_values(fit), compute.get((pid, device)))
-            found.append((clock, device, (*row, *_wait_values(waits, unit, straggler))))
-    return [row for _, _, row in sorted(found, key=lambda one: one[:2])]
+            keyed.append((clock, device, (*row, *_wait_values(waits, unit, straggler))))
+    return [row for _, _, row in sorted(keyed, key=lambda entry: entry[:2])]
 
 
 def _wanted(scope: Scope, rank: int | None, device: int) -> bool:

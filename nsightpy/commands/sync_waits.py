@@ -54,8 +54,8 @@ def _waits(report: SystemReport, *, scope: Scope) -> list[tuple[Value, ...]] | N
         window = budget.budget.window
         ran = (spans_of(frame.at(pid=budget.pid, device=budget.device)) for frame in work)
         idle = difference(window, union_of(ran))
-        own = calls.at(pid=budget.pid)
-        for cost in sync_costs(own, window, idle):
+        process_calls = calls.at(pid=budget.pid)
+        for cost in sync_costs(process_calls, window, idle):
             share = cost.idle_ns / budget.budget.window_ns if budget.budget.window_ns else None
             times = (cost.total_ns, cost.median_ns, cost.longest_ns, cost.idle_ns)
             rows.append((budget.rank, budget.device, cost.api, cost.calls, *times, share))

@@ -147,13 +147,13 @@ def _placed(
     surveys: Iterable[tuple[SystemReport, _Survey | None]],
 ) -> list[tuple[Place, _Survey]]:
     """Every place with its report's survey, in the order of the picture."""
-    found = [
+    placed = [
         (_place(report, pid, device), survey)
         for report, survey in surveys
         if survey is not None
         for pid, device in survey.places
     ]
-    return sorted(found, key=lambda pair: _order(pair[0]))
+    return sorted(placed, key=lambda pair: _order(pair[0]))
 
 
 def _survey_of(report: SystemReport, *, scope: Scope) -> _Survey | None:
@@ -196,7 +196,7 @@ def _greatest(times: Ints) -> int | None:
 def _earliest(reports: Sequence[SystemReport], clocks: Clocks, places: Sequence[Place]) -> int:
     bounds = {str(report.path): report.bounds(gpu=True) for report in reports}
     starts = (
-        clocks.aligned(place, found[0])[0] for place in places if (found := bounds[place.report])
+        clocks.aligned(place, extent[0])[0] for place in places if (extent := bounds[place.report])
     )
     return min(starts, default=0)
 
@@ -238,14 +238,18 @@ def _tracks(
                 for pid, device, lane in streams
                 if (pid, device) == _key(place)
             ]
-            if place == next(one for one in mine if one.pid == place.pid):
+            if place == next(other for other in mine if other.pid == place.pid):
                 lanes += [lane for pid, lane in hosts if pid == place.pid]
             moved = (lane.moved(move).within(wanted.start_ns, wanted.end_ns) for lane in lanes)
-            own = (one.moved(move) for pid, device, one in counters if (pid, device) == _key(place))
+            shifted = (
+                counter.moved(move)
+                for pid, device, counter in counters
+                if (pid, device) == _key(place)
+            )
             yield Track(
                 place,
                 tuple(lane for lane in moved if len(lane)),
-                _filled(one.within(wanted.start_ns, wanted.end_ns) for one in own),
+                _filled(counter.within(wanted.start_ns, wanted.end_ns) for counter in shifted),
             )
 
 

@@ -96,12 +96,14 @@ def utilization(
     edges = _edges(extents, request.scope, clock, bins)
     if edges is None:
         return request.finish(Table("utilization", FIELDS, ()))
-    own = {
+    report_edges = {
         (str(report.path), pid): clock.own_times(str(report.path), pid, edges)
         for report in request.ranks.readable
         for pid in report.pids
     }
-    work = partial(_part, edges=own, communication=tuple(communication), scope=request.scope)
+    work = partial(
+        _part, edges=report_edges, communication=tuple(communication), scope=request.scope
+    )
     parts = request.map(work, ranked=True).values
     devices = sorted((device for part in parts for device in part.devices), key=_order)
     samples = [part.sampled for part in parts if part.sampled is not None]
@@ -118,13 +120,13 @@ def _edges(
     bins: int,
 ) -> Ints | None:
     """The edges of the stretches on the common clock; None without GPU work in scope."""
-    found = []
+    bounds = []
     for report, extents in placed:
         for pid, *ends in extents:
-            found.append(clock.aligned(str(report.path), pid, np.asarray(ends, dtype=np.int64)))
-    if not found:
+            bounds.append(clock.aligned(str(report.path), pid, np.asarray(ends, dtype=np.int64)))
+    if not bounds:
         return None
-    low, high = int(min(one[0] for one in found)), int(max(one[1] for one in found))
+    low, high = int(min(extent[0] for extent in bounds)), int(max(extent[1] for extent in bounds))
     low = low if scope.from_ns is None else scope.from_ns
     high = high if scope.to_ns is None else scope.to_ns
     return edges_of(low, max(high, low + 1), bins)
@@ -138,13 +140,13 @@ def _extents(report: SystemReport, *, scope: Scope) -> list[tuple[int, int, int]
         if whole.start_ns is None or whole.end_ns is None:
             return []
         return [(pid, whole.start_ns, whole.end_ns) for pid in report.pids[:1]]
-    found = []
+    bounds = []
     frames = [scope.narrow(report, frame) for frame in read_work(report, scope)]
     for pid in sorted({pid for frame in frames for pid, _ in places_of(frame)}):
-        own = [mine for frame in frames if (mine := frame.at(pid=pid)).rows]
-        low = min(int(one.ints("start_ns").min()) for one in own)
-        found.append((pid, low, max(int(one.ints("end_ns").max()) for one in own)))
-    return found
+        frames_here = [mine for frame in frames if (mine := frame.at(pid=pid)).rows]
+        low = min(int(frame.ints("start_ns").min()) for frame in frames_here)
+        bounds.append((pid, low, max(int(frame.ints("end_ns").max()) for frame in frames_here)))
+    return bounds
 
 
 def _part(
@@ -162,25 +164,27 @@ def _part(
         done = activity(kernels, communicates, operations, graphs).inside(window)
         sets = (done.busy, done.compute, done.communication, done.memory)
         stretches = edges[str(report.path), pid]
-        found = {n: shares(one, window, stretches) for n, one in zip(BUSY, sets, strict=True)}
+        device_shares = {
+            n: shares(spans, window, stretches) for n, spans in zip(BUSY, sets, strict=True)
+        }
         rank = report.rank_of(pid)[0]
-        devices.append(_Device(rank, pid, device, keys[pid, device], found))
+        devices.append(_Device(rank, pid, device, keys[pid, device], device_shares))
     first = next((at for (path, _), at in edges.items() if path == str(report.path)), None)
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
     return _Part(devices, None if first is None else sampled(report, first), doubtful)
 
 
-def _order(one: _Device) -> tuple[bool, int, int, int]:
-    return (one.rank is None, one.rank or 0, one.pid, one.device)
+def _order(device: _Device) -> tuple[bool, int, int, int]:
+    return (device.rank is None, device.rank or 0, device.pid, device.device)
 
 
-def _rows(one: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tuple[Value, ...]]:
+def _rows(device: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tuple[Value, ...]]:
     """The rows of a device, in the order of time; NaN becomes None."""
     none = np.full(len(edges) - 1, np.nan)
-    of_gpu = [part.gpus.get(one.gpu, {}) for part in samples]
-    of_host = [part.network for part in samples if part.host == one.gpu[0]]
+    of_gpu = [part.gpus.get(device.gpu, {}) for part in samples]
+    of_host = [part.network for part in samples if part.host == device.gpu[0]]
     figures = [
-        *(one.shares[name] for name in BUSY),
+        *(device.shares[name] for name in BUSY),
         *(_first_known([part[name] for part in of_gpu if name in part], none) for name in SHARES),
         *(_first_known([part[name] for part in of_host if name in part], none) for name in RATES),
     ]
@@ -188,13 +192,13 @@ def _rows(one: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tup
     values = np.stack(figures, axis=1).tolist()
     for start, length, row in zip(starts, lengths, values, strict=True):
         known = (None if math.isnan(value) else value for value in row)
-        yield (one.rank, one.device, start, length, *known)
+        yield (device.rank, device.device, start, length, *known)
 
 
-def _first_known(found: Sequence[Floats], none: Floats) -> Floats:
+def _first_known(series: Sequence[Floats], none: Floats) -> Floats:
     """Of what several reports sampled, what the first of them knows of each stretch."""
     known = none
-    for values in found:
+    for values in series:
         known = np.where(np.isnan(known), values, known)
     return known
 

@@ -124,11 +124,11 @@ def script(
     launcher: Sequence[str] = (),
 ) -> str:
     """The script of a kind in SCRIPTS; `launcher` replaces its own, `titles` name the runs."""
-    own = SCRIPTS[kind]
-    header = [*own.header, *(own.on_nodes if job.nodes > 1 else ())]
+    starter = SCRIPTS[kind]
+    header = [*starter.header, *(starter.on_nodes if job.nodes > 1 else ())]
     lines = ["#!/usr/bin/env bash", *map(job.fill, header)]
     lines += [
-        f"# Made by nsightpy select: {job.fill(own.how)}",
+        f"# Made by nsightpy select: {job.fill(starter.how)}",
         "# Every run starts the application again; ncu runs in the chosen ranks only.",
         "set -u",
         'cd "${PBS_O_WORKDIR:-$PWD}" || exit 1',
@@ -137,7 +137,7 @@ def script(
     if kind == "plain":
         lines += [_ALONE.rstrip()]
     else:
-        lines += [*_launch(own, job, launcher), _per_rank(own.rank_variables).rstrip()]
+        lines += [*_launch(starter, job, launcher), _per_rank(starter.rank_variables).rstrip()]
     for place, run in enumerate(runs):
         title = titles[place] if place < len(titles) else run.output
         lines += ["", f"# {_one_line(title)}"]
@@ -147,15 +147,15 @@ def script(
     return "\n".join([*lines, "", 'exit "$failed"', ""])
 
 
-def _launch(own: Launcher, job: Job, launcher: Sequence[str]) -> list[str]:
+def _launch(starter: Launcher, job: Job, launcher: Sequence[str]) -> list[str]:
     """The launcher as a shell array; the script's own one starts the ranks that were captured."""
     if launcher:
         return [f"launch=({shlex.join(launcher)})"]
     captured = counted(job.ranks, "rank")
     lines = [f"# The reports are of {captured}; --launcher starts another number."]
-    lines += [f"launch=({shlex.join(map(job.fill, own.start))})"]
-    if own.more and job.nodes > 1:
-        lines += [f"launch+=({job.fill(own.more)})"]
+    lines += [f"launch=({shlex.join(map(job.fill, starter.start))})"]
+    if starter.more and job.nodes > 1:
+        lines += [f"launch+=({job.fill(starter.more)})"]
     return lines
 
 

@@ -78,7 +78,7 @@ def _figure(field: Field) -> Callable[[float], str]:
         return percent_text
     if unit == "bytes" or name.endswith("_bytes"):
         return format_bytes
-    found: dict[str, Callable[[float], str]] = {
+    writers: dict[str, Callable[[float], str]] = {
         "ns": _time,
         "bytes/s": lambda value: f"{format_bytes(value)}/s",
         "MB": lambda value: format_bytes(1e6 * value) if value else "< 1 KB",
@@ -90,8 +90,8 @@ def _figure(field: Field) -> Callable[[float], str]:
         "%": lambda value: f"{value:.1f}",
         "ratio": lambda value: f"{value:.2f}" if abs(value) >= 0.1 else significant(value, 2),
     }
-    if unit in found:
-        return found[unit]
+    if unit in writers:
+        return writers[unit]
     return lambda value: f"{value:,.{_decimals(field, value)}f}"
 
 

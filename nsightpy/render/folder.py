@@ -42,7 +42,7 @@ def _publish(partial: Path, path: Path) -> None:
         partial.replace(path)
         return
     _clear(path)
-    for file in sorted(one for one in partial.rglob("*") if one.is_file()):
+    for file in sorted(file for file in partial.rglob("*") if file.is_file()):
         target = path / file.relative_to(partial)
         target.parent.mkdir(parents=True, exist_ok=True)
         file.replace(target)

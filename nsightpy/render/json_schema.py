@@ -52,9 +52,9 @@ def table_schema(
     """
     rows = [_row(command, fields, more) for fields in layouts]
     items = rows[0] if len(rows) == 1 else {"anyOf": rows}
-    own = dict(members or {})
+    additions = dict(members or {})
     body = {"rows": {"type": "array", "items": items}, "notes": _NOTES, **_COUNTED}
-    return _document(command, {**body, **_CLOSING, **own}, optional=own)
+    return _document(command, {**body, **_CLOSING, **additions}, optional=additions)
 
 
 def summary_schema(header: Sequence[Field], sections: Mapping[str, Sequence[Field]]) -> Schema:

@@ -52,7 +52,7 @@ def write_json(table: Table, file: BinaryIO) -> None:
 def _write_rows(table: Table, file: BinaryIO) -> None:
     records, mark = table.keyed(), "[\n"
     while batch := list(islice(records, BATCH_ROWS)):
-        file.write((mark + ",\n".join(json.dumps(finite(one)) for one in batch)).encode())
+        file.write((mark + ",\n".join(json.dumps(finite(row)) for row in batch)).encode())
         mark = ",\n"
     file.write(b"[]" if mark.startswith("[") else b"\n]")
 

@@ -112,8 +112,8 @@ class ProcessWorkers:
     def _exit_code(self) -> int | None:
         """How the first worker that died of itself ended: a pool then terminates the others."""
         codes = [process.exitcode for process in self._processes]
-        own = [code for code in codes if code not in (0, None, -signal.SIGTERM)]
-        return own[0] if own else next((code for code in codes if code), None)
+        failures = [code for code in codes if code not in (0, None, -signal.SIGTERM)]
+        return failures[0] if failures else next((code for code in codes if code), None)
 
 
 class _Noting:

@@ -16,7 +16,7 @@ def circumstances_of(
     """The circumstances of one report, by name; empty texts where it does not say."""
     devices = report.frame("devices")
     clocks = sorted({clock for clock in devices.ints("clock_hz").tolist() if clock > 0})
-    sources = dict.fromkeys(found.source for found in iterations.values() if found.source)
+    sources = dict.fromkeys(process.source for process in iterations.values() if process.source)
     return {
         "GPU": gpu_text(used_gpus(report, places)),
         "maximum SM clock": ", ".join(f"{clock / 1e6:.0f} MHz" for clock in clocks),
@@ -28,14 +28,14 @@ def circumstances_of(
 
 def of_run(parts: Sequence[Mapping[str, str]], ranks: int, devices: int) -> dict[str, str]:
     """Those of all reports of a run; GPUs are counted."""
-    found = {"ranks": format_count(ranks) if ranks else "", "devices": format_count(devices)}
+    texts = {"ranks": format_count(ranks) if ranks else "", "devices": format_count(devices)}
     for name in dict.fromkeys(name for part in parts for name in part):
         values = [part[name] for part in parts if part.get(name)]
         if name == "GPU":
-            found[name] = _gpus(values)
+            texts[name] = _gpus(values)
         else:
-            found[name] = ", ".join(sorted(set(values)))
-    return found
+            texts[name] = ", ".join(sorted(set(values)))
+    return texts
 
 
 def _gpus(texts: Sequence[str]) -> str:

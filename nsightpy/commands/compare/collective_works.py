@@ -34,7 +34,7 @@ def collective_works(
     alignment = align_parts(known)
     names, suffixed = _names(alignment), _suffixed(alignment)
     parts = {str(report.path): part for report, part in results}
-    found: dict[str, list[UnitWorks]] = {kind: [] for kind in kinds}
+    works: dict[str, list[UnitWorks]] = {kind: [] for kind in kinds}
     for number, unit in enumerate(alignment.ledger.units):
         part = parts[alignment.clocks[unit.clock].report]
         rows = np.flatnonzero(alignment.ledger.unit == number)
@@ -47,8 +47,8 @@ def collective_works(
             place = _place(part.units[kind], (unit.pid, unit.device))
             if place is not None:
                 owner = part.owners[kind][logged]
-                found[kind].append(_of_place(rows, owner, names, suffixed, place.covered))
-    return found
+                works[kind].append(_of_place(rows, owner, names, suffixed, place.covered))
+    return works
 
 
 def _place(units: Sequence[PlaceUnits], place: tuple[int, int]) -> PlaceUnits | None:

@@ -75,17 +75,17 @@ def compare(
     sides = _sides(listed(before), listed(after), noise=noise, baseline=baseline is not None)
     kept = read_baseline(baseline) if baseline is not None else ()
     opened = [open_runs(side, **common) for side in sides]
-    names = [(one.name, one.kind) for side in opened for one in side]
+    names = [(run.name, run.kind) for side in opened for run in side]
     same_kind([*((run.name, run.kind) for run in kept), *names])
-    found = _summaries(opened, kept, every=save_baseline is not None)
+    side_runs = _summaries(opened, kept, every=save_baseline is not None)
     if save_baseline is not None:
-        _save(Path(save_baseline), found[-1], overwrite)
+        _save(Path(save_baseline), side_runs[-1], overwrite)
     if noise:
-        return _noise(found[0], limits)
-    if len(found) + bool(kept) < 2:
-        return _kept(found[0])
-    first = ComparedSide(kept, str(baseline)) if kept else ComparedSide(tuple(found[0]))
-    result = compare_sides(first, ComparedSide(tuple(found[-1])), limits)
+        return _noise(side_runs[0], limits)
+    if len(side_runs) + bool(kept) < 2:
+        return _kept(side_runs[0])
+    first = ComparedSide(kept, str(baseline)) if kept else ComparedSide(tuple(side_runs[0]))
+    result = compare_sides(first, ComparedSide(tuple(side_runs[-1])), limits)
     _require_common(result)
     result = _noted(result, opened)
     if gate is None and gate_ns is None and gate_on is None:
@@ -138,9 +138,9 @@ def _summaries(
     sides: Sequence[Sequence[OpenRun]], kept: Sequence[RunSummary], *, every: bool
 ) -> list[list[RunSummary]]:
     """The summaries of all runs, side by side; all are read in one go."""
-    found = summaries([one for side in sides for one in side], kept, every=every)
+    all_runs = summaries([run for side in sides for run in side], kept, every=every)
     first = len(sides[0])
-    return [found[:first], found[first:]] if len(sides) > 1 else [found]
+    return [all_runs[:first], all_runs[first:]] if len(sides) > 1 else [all_runs]
 
 
 def _save(path: Path, runs: Sequence[RunSummary], overwrite: bool) -> None:
@@ -172,35 +172,35 @@ def _kept(runs: Sequence[RunSummary]) -> Comparison:
 
 def _noise(runs: Sequence[RunSummary], limits: Limits) -> Comparison:
     """Every other run against the ones between, and the floor of all such halves."""
-    found = compare_sides(ComparedSide(tuple(runs[::2])), ComparedSide(tuple(runs[1::2])), limits)
-    floor = noise_floor([run.units[found.unit].duration_ns for run in runs])
-    notes = found.notes
+    halves = compare_sides(ComparedSide(tuple(runs[::2])), ComparedSide(tuple(runs[1::2])), limits)
+    floor = noise_floor([run.units[halves.unit].duration_ns for run in runs])
+    notes = halves.notes
     if len(runs) < 2 * FEWEST_RUNS:
         notes = (
             f"{len(runs)} runs divide in few ways: the floor is rough; ten runs say more.",
             *notes,
         )
-    return replace(found, noise=floor, notes=notes)
+    return replace(halves, noise=floor, notes=notes)
 
 
-def _require_common(found: Comparison) -> None:
+def _require_common(comparison: Comparison) -> None:
     """Raise NsightpyError where no kernel of one side is one of the other."""
     if (
-        any(kernel.before_names and kernel.after_names for kernel in found.kernels)
-        or not found.kernels
+        any(kernel.before_names and kernel.after_names for kernel in comparison.kernels)
+        or not comparison.kernels
     ):
         return
-    names = [", ".join(side.names[:2]) for side in (found.before, found.after)]
+    names = [", ".join(side.names[:2]) for side in (comparison.before, comparison.after)]
     raise NsightpyError(
         f"{names[0]} and {names[1]} have no kernel in common: they are not runs of one program.\n"
         "  `nsightpy kernels` lists what each of them ran."
     )
 
 
-def _noted(found: Comparison, sides: Sequence[Sequence[OpenRun]]) -> Comparison:
+def _noted(comparison: Comparison, sides: Sequence[Sequence[OpenRun]]) -> Comparison:
     """The comparison with a note where a run is on both sides."""
     if len(sides) < 2:
-        return found
-    first, second = ({Path(one.name).resolve() for one in side} for side in sides)
+        return comparison
+    first, second = ({Path(run.name).resolve() for run in side} for side in sides)
     notes = [SAME_FILE.format(name=path.name) for path in sorted(first & second)]
-    return replace(found, notes=(*notes, *found.notes))
+    return replace(comparison, notes=(*notes, *comparison.notes))

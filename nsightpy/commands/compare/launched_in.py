@@ -59,7 +59,9 @@ class Around:
         places: dict[str, list[int]] = {}
         for place, name in enumerate(names):
             places.setdefault(name, []).append(place)
-        positions = {name: sum(found) / len(found) / len(names) for name, found in places.items()}
+        positions = {
+            name: sum(numbers) / len(numbers) / len(names) for name, numbers in places.items()
+        }
         order = tuple(names[:MOST_LAUNCHES])
         return replace(works, positions=positions, order=order, paths=self._paths(rows, names))
 
@@ -78,10 +80,10 @@ class Around:
             return {}
         thread = (wanted[0][known] << 24) | tid[known]
         ranges, parent = self._nested(int(begun[known].min()), int(begun[known].max()))
-        found = innermost(ranges, parent, thread, begun[known])
-        texts = {row: path_of(ranges, parent, row) for row in np.unique(found).tolist()}
-        kept = [name for name, one in zip(names, known.tolist(), strict=True) if one]
-        return most_frequent(kept, [texts[row] for row in found.tolist()])
+        enclosing = innermost(ranges, parent, thread, begun[known])
+        texts = {row: path_of(ranges, parent, row) for row in np.unique(enclosing).tolist()}
+        kept = [name for name, is_known in zip(names, known.tolist(), strict=True) if is_known]
+        return most_frequent(kept, [texts[row] for row in enclosing.tolist()])
 
     def _nested(self, low: int, high: int) -> tuple[Frame, Ints]:
         """The operators of a framework, or else the ranges that are open in a stretch of time."""

@@ -36,16 +36,17 @@ def run_summary(
     collectives = collective_works(working, kinds)
     units = {
         kind: unit_summary(
-            [one for _, part in working for one in part.units[kind]], collectives[kind]
+            [place_units for _, part in working for place_units in part.units[kind]],
+            collectives[kind],
         )
         for kind in kinds
     }
     ranks = {report.rank_of(pid)[0] for report, _ in results for pid in report.pids}
     devices = len(
         {
-            (place, one.place)
+            (place, place_units.place)
             for place, part in enumerate(parts)
-            for one in part.units.get("window", ())
+            for place_units in part.units.get("window", ())
         }
     )
     known = [part.circumstances for part in parts]
@@ -71,10 +72,10 @@ def unit_summary(places: Sequence[PlaceUnits], collectives: Sequence[UnitWorks])
     samples = np.concatenate([parts.sum(axis=1)[:, None], parts], axis=1)
     samples = samples[some_units(length, MOST_SAMPLES)]
     count = len(samples)
-    ran = [one for place in places for one in (place.kernels, place.graphs)]
+    ran = [works for place in places for works in (place.kernels, place.graphs)]
     kernels = _works("kernel", ran, count, len(places))
-    found = [place.ranges for place in places if place.ranges is not None]
-    ranges = _works("range", found, count, len(found))[:MOST_RANGES]
+    in_ranges = [place.ranges for place in places if place.ranges is not None]
+    ranges = _works("range", in_ranges, count, len(in_ranges))[:MOST_RANGES]
     busiest = max(places, key=lambda place: len(place.kernels.order))
     numbers = {work.name: number for number, work in enumerate(kernels)}
     return UnitSummary(
@@ -96,7 +97,7 @@ def _job_unit(parts: Sequence[Ints]) -> Ints:
 
 
 def _works(
-    section: str, found: Sequence[UnitWorks], samples: int, devices: int
+    section: str, works: Sequence[UnitWorks], samples: int, devices: int
 ) -> tuple[WorkSummary, ...]:
     """What ran in one unit, over so many devices on average, most time first.
 
@@ -109,18 +110,18 @@ def _works(
     regular: dict[str, bool] = {}
     paths: dict[str, str] = {}
     positions: dict[str, float] = {}
-    for work in found:
+    for work in works:
         paths = work.paths | paths
         positions = work.positions | positions
         for row, name in enumerate(work.names):
-            own = work.totals[row, work.totals.shape[1] - samples :] / devices
+            per_device = work.totals[row, work.totals.shape[1] - samples :] / devices
             counts[name] = counts.get(name, 0.0) + float(work.counts[row]) / devices
             means[name] = means.get(name, 0.0) + float(work.means[row]) / devices
-            times[name] = times.get(name, np.zeros(samples)) + own
+            times[name] = times.get(name, np.zeros(samples)) + per_device
             regular[name] = regular.get(name, True) and work.regular[row]
     totals = {
-        name: round(float(np.median(own)) if regular[name] else means[name])
-        for name, own in times.items()
+        name: round(float(np.median(sums)) if regular[name] else means[name])
+        for name, sums in times.items()
     }
     ordered = sorted(totals, key=lambda name: (-totals[name], name))
     return tuple(

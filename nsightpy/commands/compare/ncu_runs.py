@@ -25,9 +25,11 @@ def ncu_summaries(names: Sequence[str], runs: Sequence[ReportSet[NcuReport]]) ->
     together = ReportSet(
         list(every.values()), jobs=first.jobs, dask=first.dask, on_error=first.on_error
     )
-    found = {report.path: value for report, value in together.map(_launches).results}
+    by_report = {report.path: value for report, value in together.map(_launches).results}
     return [
-        _summary(name, [found[report.path] for report in run.reports if report.path in found])
+        _summary(
+            name, [by_report[report.path] for report in run.reports if report.path in by_report]
+        )
         for name, run in zip(names, runs, strict=True)
     ]
 
@@ -41,7 +43,7 @@ def _launches(report: NcuReport) -> tuple[list[RooflineLaunch], str, tuple[str, 
 def _summary(
     name: str, parts: Sequence[tuple[list[RooflineLaunch], str, tuple[str, ...]]]
 ) -> RunSummary:
-    launches = [launch for found, _, _ in parts for launch in found if launch.duration_ns]
+    launches = [launch for of_report, _, _ in parts for launch in of_report if launch.duration_ns]
     if not launches:
         raise NsightpyError(
             f"{name}: holds no launch with a duration: there is nothing to compare.\n  "
@@ -50,7 +52,7 @@ def _summary(
     by_name: dict[str, list[RooflineLaunch]] = {}
     for launch in launches:
         by_name.setdefault(launch.name, []).append(launch)
-    works = tuple(_work(kernel, found) for kernel, found in by_name.items())
+    works = tuple(_work(kernel, launches_of_name) for kernel, launches_of_name in by_name.items())
     places = {work.name: place for place, work in enumerate(works)}
     total = sum(work.total_ns for work in works)
     order = tuple(places[launch.name] for launch in launches[:MOST_LAUNCHES])

@@ -88,16 +88,16 @@ class _Read:
         if chosen is not None:
             return {place: chosen[place] for place in places if place in chosen}
         low, high = self.scope.bounds(self.report)
-        found = {}
+        spans = {}
         for place in places:
             every = (frame.at(pid=place[0], device=place[1]) for frame in self.work)
-            own = [frame for frame in every if frame.rows]
-            if not own:  # a number that no device has
+            frames = [frame for frame in every if frame.rows]
+            if not frames:  # a number that no device has
                 continue
-            first = min(int(frame.ints("start_ns").min()) for frame in own)
-            last = max(int(frame.ints("end_ns").max()) for frame in own)
-            found[place] = Spans.of(first if low is None else low, last if high is None else high)
-        return found
+            first = min(int(frame.ints("start_ns").min()) for frame in frames)
+            last = max(int(frame.ints("end_ns").max()) for frame in frames)
+            spans[place] = Spans.of(first if low is None else low, last if high is None else high)
+        return spans
 
     @cached_property
     def graphs(self) -> Frame:
@@ -107,21 +107,23 @@ class _Read:
 
     def steps(self, pid: int) -> tuple[Ints, Ints] | None:
         """Starts and ends of the steps of a process; None where it has none."""
-        found = self.iterations.get(pid)
-        if found is None:
+        iterations = self.iterations.get(pid)
+        if iterations is None:
             return None
         chosen = self.scope.iteration
-        rows = found.steady if chosen is None else places_in(found, chosen)
+        rows = iterations.steady if chosen is None else places_in(iterations, chosen)
         if len(rows) < (REPEATS if chosen is None else 1):
             return None
-        return found.start[rows], found.end[rows]
+        return iterations.start[rows], iterations.end[rows]
 
     def repetitions(self, pid: int) -> tuple[Ints, Ints] | None:
         """The same of what repeats in a process and is no step; None where nothing does."""
-        found = self.iterations.get(pid)
-        if found is None or self.scope.iteration is not None:
+        iterations = self.iterations.get(pid)
+        if iterations is None or self.scope.iteration is not None:
             return None
-        starts = next((other.starts for other in found.others if len(other.starts) > REPEATS), None)
+        starts = next(
+            (other.starts for other in iterations.others if len(other.starts) > REPEATS), None
+        )
         if starts is None or not (np.diff(starts) > 0).all():
             return None
         return starts[:-1], starts[1:]
@@ -155,7 +157,7 @@ def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
         log = log_of(frame, np.ones(frame.rows, dtype=np.bool_))
         collectives = RankPart(tuple(clocks_in(report)), log)
     return ReportPart(
-        {kind: found for kind, found in units.items() if found},
+        {kind: of_places for kind, of_places in units.items() if of_places},
         collectives,
         begun,
         circumstances_of(report, list(read.windows), read.iterations if "step" in units else {}),
@@ -167,9 +169,9 @@ def _repeated(read: _Read) -> tuple[str, Mapping[int, tuple[Ints, Ints]]]:
     """What repeats in all processes, steps before anything else: its kind, and when by process."""
     pids = {pid for pid, _ in read.windows}
     for kind, of in (("step", read.steps), ("repetition", read.repetitions)):
-        found = {pid: times for pid in pids if (times := of(pid)) is not None}
-        if found.keys() == pids and pids:
-            return kind, found
+        times_of = {pid: times for pid in pids if (times := of(pid)) is not None}
+        if times_of.keys() == pids and pids:
+            return kind, times_of
     return "", {}
 
 
@@ -188,8 +190,8 @@ def _with_calls(
         waits = launches.waiting()
         waiting = Frame.concatenate(waits).ordered()
         calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
-    found = _iterations(report, scope, work, calls)
-    return _Read(report, scope, work, communicates, followed, waiting, ranges, found)
+    iterations = _iterations(report, scope, work, calls)
+    return _Read(report, scope, work, communicates, followed, waiting, ranges, iterations)
 
 
 def _iterations(
@@ -197,8 +199,8 @@ def _iterations(
 ) -> dict[int, Iterations]:
     if not work.kernels.rows and not work.graphs.rows:
         return {}
-    found = find_in_report(report, scope, work, calls)
-    return {pid: one.iterations for pid, one in found.items()}
+    processes = find_in_report(report, scope, work, calls)
+    return {pid: process.iterations for pid, process in processes.items()}
 
 
 def _gaps(read: _Read, steps: Mapping[int, tuple[Ints, Ints]]) -> dict[Place, IdleGaps]:
@@ -247,11 +249,11 @@ def _steps(
     owner = owners(*times, began)
     length = kernels.ints("end_ns")[mine] - began
     works = unit_works(kernels.labels("name").take(mine), owner, length, len(times[0]))
-    one = int(rows[typical_unit(parts.sum(axis=1))])
-    works = around.placed(works, mine[owner == one])
-    found = ranges_in(around, place, *times) if place == _first(read, place) else None
+    typical = int(rows[typical_unit(parts.sum(axis=1))])
+    works = around.placed(works, mine[owner == typical])
+    in_ranges = ranges_in(around, place, *times) if place == _first(read, place) else None
     graphs = _graphs(read, place, *times)
-    return PlaceUnits(place, len(times[0]), parts, works, graphs, found)
+    return PlaceUnits(place, len(times[0]), parts, works, graphs, in_ranges)
 
 
 def _graphs(read: _Read, place: Place, start: Ints, end: Ints) -> UnitWorks:
@@ -273,8 +275,8 @@ def _window(
     length = mine.ints("end_ns") - mine.ints("start_ns")
     works = unit_works(mine.labels("name"), np.zeros(mine.rows, dtype=np.int64), length, 1)
     whole = window.starts[:1], window.ends[-1:]
-    found = ranges_in(around, place, *whole) if place == _first(read, place) else None
-    return PlaceUnits(place, 1, parts[None, :], works, _graphs(read, place, *whole), found)
+    in_ranges = ranges_in(around, place, *whole) if place == _first(read, place) else None
+    return PlaceUnits(place, 1, parts[None, :], works, _graphs(read, place, *whole), in_ranges)
 
 
 def _first(read: _Read, place: Place) -> Place:
@@ -284,16 +286,16 @@ def _first(read: _Read, place: Place) -> Place:
 
 def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints]]) -> Ints:
     """The step, or else the window, of its device that each collective began in; -1 for none."""
-    found = np.full(frame.rows, -1, dtype=np.int64)
+    began_in = np.full(frame.rows, -1, dtype=np.int64)
     for place, window in read.windows.items():
         times = steps.get(place[0])
         mine = np.flatnonzero(_rows(frame, place))
         began = frame.ints("start_ns")[mine]
         if times is None:
-            found[mine] = np.minimum(owners(window.starts, window.ends, began), 0)
+            began_in[mine] = np.minimum(owners(window.starts, window.ends, began), 0)
         else:
-            found[mine] = owners(*times, began)
-    return found
+            began_in[mine] = owners(*times, began)
+    return began_in
 
 
 def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> tuple[str, ...]:
@@ -302,5 +304,5 @@ def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> tuple[str,
     if read.followed is None and read.windows:
         notes.append("Idle time has no causes: the capture holds no CUDA API calls.")
     if "step" not in units:
-        notes += [note for found in read.iterations.values() for note in found.notes][:1]
+        notes += [note for iterations in read.iterations.values() for note in iterations.notes][:1]
     return tuple(notes)

@@ -45,13 +45,13 @@ def listed(runs: Runs | None) -> list[OneRun]:
     if runs is None:
         return []
     given = [runs] if isinstance(runs, str | Path | SystemReport | NcuReport | RankSet) else runs
-    found: list[OneRun] = []
-    for one in given:
+    expanded: list[OneRun] = []
+    for run in given:
         files = None
-        if isinstance(one, str | Path) and not Path(one).is_dir():
-            files = files_of(one)
-        found += [one] if files is None else sorted(files)
-    return found
+        if isinstance(run, str | Path) and not Path(run).is_dir():
+            files = files_of(run)
+        expanded += [run] if files is None else sorted(files)
+    return expanded
 
 
 def open_runs(runs: Sequence[OneRun], **common: Unpack[Common]) -> list[OpenRun]:
@@ -59,9 +59,9 @@ def open_runs(runs: Sequence[OneRun], **common: Unpack[Common]) -> list[OpenRun]
     return [_open(run, **common) for run in runs]
 
 
-def _open(one: OneRun, **common: Unpack[Common]) -> OpenRun:
-    name = ", ".join(one.inputs) if isinstance(one, RankSet) else str(getattr(one, "path", one))
-    systems, compute, snapshots = split_by_tool(one)
+def _open(run: OneRun, **common: Unpack[Common]) -> OpenRun:
+    name = ", ".join(run.inputs) if isinstance(run, RankSet) else str(getattr(run, "path", run))
+    systems, compute, snapshots = split_by_tool(run)
     if snapshots:
         problem = "is a memory snapshot"
         raise ReportError(name, problem, "`nsightpy memory-usage --diff A B` compares two of them.")
@@ -100,26 +100,26 @@ def summaries(
     if not runs:
         return []
     if runs[0].request is None:
-        found = [one.measured for one in runs if one.measured is not None]
-        return ncu_summaries([one.name for one in runs], found)
-    requests = [one.request for one in runs if one.request is not None]
+        measured = [run.measured for run in runs if run.measured is not None]
+        return ncu_summaries([run.name for run in runs], measured)
+    requests = [run.request for run in runs if run.request is not None]
     work = partial(report_part, scope=requests[0].scope)
     scope = requests[0].scope
-    parts = map_runs([one.ranks for one in requests], work, ranked=scope.needs_ranks)
-    for one, results in zip(runs, parts, strict=True):
-        _require_work(one, results)
-    known = [_kinds(found) for found in parts]
+    parts = map_runs([request.ranks for request in requests], work, ranked=scope.needs_ranks)
+    for run, results in zip(runs, parts, strict=True):
+        _require_work(run, results)
+    known = [_kinds(results) for results in parts]
     common = set(UNITS).intersection(*known, *(run.units for run in also))
     if "step" in common:
         common = {"step"}
     return [
         run_summary(
-            one.name,
+            run.name,
             results,
             [*request.ranks.notes, *scope.notes],
-            [kind for kind in UNITS if kind in (own if every else common)],
+            [kind for kind in UNITS if kind in (kinds_of_run if every else common)],
         )
-        for one, request, results, own in zip(runs, requests, parts, known, strict=True)
+        for run, request, results, kinds_of_run in zip(runs, requests, parts, known, strict=True)
     ]
 
 

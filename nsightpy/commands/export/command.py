@@ -51,14 +51,14 @@ def export(
     require_choice("file format", file_format, FORMATS)
     request = Request.of(reports, **common)
     with output_folder(Path(output), force=force) as folder:
-        found = request.map(_pids, ranked=True).results
-        several = len(found) > 1
+        pids_of_reports = request.map(_pids, ranked=True).results
+        several = len(pids_of_reports) > 1
         alignment = alignment_of(request.ranks) if several else None
         clocks: list[ProcessClock] = [] if alignment is None else list(alignment.fits)
         notes = [] if alignment is None else list(alignment.notes)
         repeated = request.ranks.repeated if several else {}
         rows: list[Row] = []
-        for place, (report, _) in enumerate(found):
+        for place, (report, _) in enumerate(pids_of_reports):
             if report.path in repeated:
                 continue
             if clocks and not any(clock.report == str(report.path) for clock in clocks):

@@ -20,8 +20,8 @@ _CLOCK = "Times are ns since the first rank's report began, on the clock that al
 
 def columns(schema: Schema) -> tuple[Column, ...]:
     """The columns of an exported frame."""
-    own = {column.name for column in RANKED} & set(schema.names)
-    return (*(c for c in RANKED if c.name not in own), *map(_on_one_clock, schema.columns))
+    names = {column.name for column in RANKED} & set(schema.names)
+    return (*(c for c in RANKED if c.name not in names), *map(_on_one_clock, schema.columns))
 
 
 def _on_one_clock(column: Column) -> Column:

@@ -61,27 +61,27 @@ def findings(
     work = partial(_gathered, communication=tuple(communication), scope=request.scope, alone=alone)
     results = request.map(work, ranked=True).results
     facts = facts_of(request, results)
-    found = check_all(facts)
-    nothing = [NOTHING] if facts.devices and not found else []
-    return request.finish(findings_table(found).first(top), *nothing, *facts.notes)
+    problems = check_all(facts)
+    nothing = [NOTHING] if facts.devices and not problems else []
+    return request.finish(findings_table(problems).first(top), *nothing, *facts.notes)
 
 
 def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]) -> Facts:
     """The facts of all reports together."""
-    evidence = [(report, one.ranks) for report, one in gathered]
+    evidence = [(report, part.ranks) for report, part in gathered]
     devices, notes = with_waits(request.ranks, evidence)
     return Facts(
         devices=list(devices.values()),
-        kernels=sum(one.kernels for _, one in gathered),
+        kernels=sum(part.kernels for _, part in gathered),
         report=typed_again(request.ranks.inputs),
         problems=[n for n in request.ranks.notes if any(mark in n for mark in _PROBLEMS)],
-        unlaunched=sum(one.unlaunched for _, one in gathered),
+        unlaunched=sum(part.unlaunched for _, part in gathered),
         options=request.options,
-        has_ranges=any(one.has_ranges for _, one in gathered),
-        host=listed((one.host for _, one in gathered if one.host), most=3, mark="; "),
-        has_calls=any(one.has_calls for _, one in gathered),
-        has_collectives=any(len(one.ranks.part.log) for _, one in gathered),
-        notes=(*notes, *dict.fromkeys(note for _, one in gathered for note in one.shared)),
+        has_ranges=any(part.has_ranges for _, part in gathered),
+        host=listed((part.host for _, part in gathered if part.host), most=3, mark="; "),
+        has_calls=any(part.has_calls for _, part in gathered),
+        has_collectives=any(len(part.ranks.part.log) for _, part in gathered),
+        notes=(*notes, *dict.fromkeys(note for _, part in gathered for note in part.shared)),
     )
 
 
@@ -107,10 +107,10 @@ def _shared_start(texts: Sequence[str]) -> str:
 def _finds(given: str, inputs: Sequence[str]) -> bool:
     """Whether a folder or pattern stands for these reports and no others."""
     try:
-        found = find_reports(given)
+        files = find_reports(given)
     except (ReportError, OSError):
         return False
-    return {path.resolve() for path in found} == {Path(path).resolve() for path in inputs}
+    return {path.resolve() for path in files} == {Path(path).resolve() for path in inputs}
 
 
 def _gathered(

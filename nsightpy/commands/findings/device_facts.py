@@ -103,7 +103,7 @@ def gather(
     if followed is not None and waits is not None:
         calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
     steady = steady_places(report, scope, work, calls) or {}
-    counted = {place: one.window for place, one in steady.items()} or None
+    counted = {place: place_steady.window for place, place_steady in steady.items()} or None
     rows, notes = _budgets(report, scope, work, followed, communication, counted, causes)
     waiting = Frame.empty(API_CALLS, CALL_COLUMNS)
     if waits is not None:
@@ -201,7 +201,9 @@ def _devices(source: _Source, rows: Sequence[RankedBudget]) -> dict[tuple[int, i
         if (place := (row.pid, row.device)) in source.gaps
     ]
     lost = any(causes["host-gap"] >= least for causes, least in known)
-    if not lost and any(sum(causes[one] for one in OUTSIDE) >= least for causes, least in known):
+    if not lost and any(
+        sum(causes[cause] for cause in OUTSIDE) >= least for causes, least in known
+    ):
         # shorter stretches matter where they are spent in MPI
         lost = source.report.frame("mpi_calls", HOST_COLUMNS).rows > 0
     events = host_events(source.report, source.ranges) if lost else {}

@@ -51,15 +51,15 @@ def _beside(gaps: IdleGaps) -> bool:
 
 def _calls(gaps: IdleGaps, calls: Frame) -> dict[str, str]:
     """The function that most of the time of a cause was spent in, where one stands out."""
-    found = {}
+    names = {}
     allocates = kinds_of_calls(calls.labels("name")) == ALLOCATION
     for cause in ("sync-drain", "allocation", "first-launch"):
         rows = gaps.causes[:, CAUSES.index(cause)] > 0
         time = union(gaps.opened[rows], gaps.closed[rows])
         name, share = most_in(time, calls.take(allocates == (cause == "allocation")))
         if share > 0:
-            found[cause] = name
-    return found
+            names[cause] = name
+    return names
 
 
 def _blocked_by(gaps: IdleGaps, calls: Frame) -> str:
@@ -84,9 +84,9 @@ def _with_host(facts: IdleFacts, gaps: IdleGaps, window: Spans, events: HostEven
         for cause, spent in outside_in(gaps, mine, calls).items() if len(calls) else ():
             mpi += spent
             causes[cause] -= spent
-        own = lost & mine
-        if own.any():
-            time = union(gaps.opened[own], gaps.closed[own])
+        lost_here = lost & mine
+        if lost_here.any():
+            time = union(gaps.opened[lost_here], gaps.closed[lost_here])
             compiled += overlap_total(compiling(thread.ranges) - calls, time)
             texts.append((time.total, described(time, thread, window)))
     compiled = min(compiled, causes["host-gap"])

@@ -47,13 +47,13 @@ def with_waits(
 ) -> tuple[dict[Place, DeviceFacts], tuple[str, ...]]:
     """The facts about all devices, with what their ranks lost in collectives; and notes on it."""
     facts: dict[Place, DeviceFacts] = {
-        (str(report.path), *place): one
+        (str(report.path), *place): device
         for report, evidence in results
-        for place, one in evidence.devices.items()
+        for place, device in evidence.devices.items()
     }
     if not rank_set.one_job:
         return _named_by_report(facts), ()
-    parts = once(rank_set, [(report, one.part) for report, one in results])
+    parts = once(rank_set, [(report, evidence.part) for report, evidence in results])
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
         return facts, ()
@@ -66,8 +66,8 @@ def with_waits(
     places = [_place(alignment, unit) for unit in range(len(alignment.ledger.units))]
     inside = _inside(alignment, [facts.get(place) for place in places])
     names = UnitNames.of(alignment)
-    found = slow_by_unit(alignment, grouped_collectives(alignment, arrivals), inside)
-    for unit, slow in found.items():
+    slow_units = slow_by_unit(alignment, grouped_collectives(alignment, arrivals), inside)
+    for unit, slow in slow_units.items():
         if places[unit] in facts:
             named = _named(slow, names)
             facts[places[unit]] = replace(facts[places[unit]], slow_collectives=named)
@@ -89,9 +89,10 @@ def _named_by_report(facts: Mapping[Place, DeviceFacts]) -> dict[Place, DeviceFa
     alone = Counter(path for path, _, _ in facts)
     return {
         place: replace(
-            one, label=f"{Path(place[0]).stem}{'' if alone[place[0]] == 1 else f', {one.name}'}"
+            device,
+            label=f"{Path(place[0]).stem}{'' if alone[place[0]] == 1 else f', {device.name}'}",
         )
-        for place, one in facts.items()
+        for place, device in facts.items()
     }
 
 
@@ -101,30 +102,31 @@ def _on_common_clock(
     """The facts with how far each device's own time is from the clock of all ranks."""
     return {
         (path, pid, device): replace(
-            one,
-            ahead_ns=clock.moment(path, pid, one.budget.start_ns) - one.budget.start_ns,
+            device_facts,
+            ahead_ns=clock.moment(path, pid, device_facts.budget.start_ns)
+            - device_facts.budget.start_ns,
         )
-        for (path, pid, device), one in facts.items()
+        for (path, pid, device), device_facts in facts.items()
     }
 
 
 def _place(alignment: Alignment, unit: int) -> Place:
-    own = alignment.ledger.units[unit]
-    return alignment.clocks[own.clock].report, own.pid, own.device
+    participant = alignment.ledger.units[unit]
+    return alignment.clocks[participant.clock].report, participant.pid, participant.device
 
 
 def _inside(alignment: Alignment, devices: Sequence[DeviceFacts | None]) -> Mask:
     """The rows of the ledger that touch the windows of their devices; none of unknown devices."""
     ledger = alignment.ledger
     keep = np.zeros(len(ledger), dtype=np.bool_)
-    for unit, one in enumerate(devices):
-        if one is None:
+    for unit, device in enumerate(devices):
+        if device is None:
             continue
         fit = alignment.fits[ledger.units[unit].clock]
         rows = np.flatnonzero(ledger.unit == unit)
         # the ledger's times are the report's own plus a constant
         shift = fit.epoch_ns - alignment.base_ns
-        window = one.budget.window
+        window = device.budget.window
         before = measure_before(window, ledger.starts[rows] - shift)
         keep[rows] = measure_before(window, ledger.ends[rows] - shift) > before
     return keep

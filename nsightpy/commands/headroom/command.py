@@ -55,12 +55,12 @@ def headroom(
         communication=(communication,) if isinstance(communication, str) else tuple(communication),
         whole=whole or request.scope.nvtx is not None or request.scope.iteration is not None,
     )
-    found = request.map(work).values
-    clock = max((part.clock_hz for part in found), default=0)
-    kernels = gains([part.parts for part in found], measured, clock)
-    step = sum(part.parts.step_ns for part in found)
+    of_reports = request.map(work).values
+    clock = max((part.clock_hz for part in of_reports), default=0)
+    kernels = gains([part.parts for part in of_reports], measured, clock)
+    step = sum(part.parts.step_ns for part in of_reports)
     hit = {kernel.match.measured.number for kernel in kernels if kernel.match is not None}
-    unmatched = tuple(one for one in measured if one.number not in hit)
+    unmatched = tuple(kernel for kernel in measured if kernel.number not in hit)
     worth = [k for k in kernels if k.match is not None or k.covered_ns >= WORTH_A_ROW * step]
     made = Headroom(
         "headroom",
@@ -70,6 +70,6 @@ def headroom(
         step_ns=step,
         unmatched=unmatched,
     )
-    devices = sum(part.devices for part in found)
-    steady = steady_notes(state for part in found for state in part.steady)
+    devices = sum(part.devices for part in of_reports)
+    steady = steady_notes(state for part in of_reports for state in part.steady)
     return request.finish(made.first(top), *headroom_notes(made, devices), *steady)

@@ -96,8 +96,13 @@ class Headroom(Table):
         step_ns sums the windows of all devices; ceiling_share is over disjoint time.
         """
         alone = [
-            {"name": one.name, "grid": one.grid, "block": one.block, "launches": one.count}
-            for one in self.unmatched
+            {
+                "name": kernel.name,
+                "grid": kernel.grid,
+                "block": kernel.block,
+                "launches": kernel.count,
+            }
+            for kernel in self.unmatched
         ]
         return {"step_ns": self.step_ns, "ceiling_share": self.ceiling_share, "unmatched": alone}
 
@@ -112,11 +117,11 @@ def gains(
     made = []
     for group, key in enumerate(statistics.keys):
         variant = variant_of(key)
-        found = match(variant, measured)
-        typical = None if found is None else found.measured.typical
+        matched = match(variant, measured)
+        typical = None if matched is None else matched.measured.typical
         median = float(statistics.median[group])
         reason = ""
-        if typical is not None and found is not None and found.way != LOOSE:
+        if typical is not None and matched is not None and matched.way != LOOSE:
             profiled = typical.machine.sm_hz
             reason = unlike(median, typical.duration_ns or 0, profiled, clock_hz or None)
         made.append(
@@ -126,7 +131,7 @@ def gains(
                 sum(part.disjoint.get(variant, 0) for part in parts),
                 int(statistics.instances[group]),
                 median,
-                found,
+                matched,
                 None if typical is None else nearest_roof(typical),
                 reason,
             )

@@ -106,7 +106,10 @@ def _alone(made: Headroom) -> Iterator[str]:
             f"({_first(named, 3)}); `nsightpy select` prints the commands for them."
         )
     if made.unmatched:
-        seen = [f"{one.base or one.name} {one.grid} {one.block}" for one in made.unmatched]
+        seen = [
+            f"{kernel.base or kernel.name} {kernel.grid} {kernel.block}"
+            for kernel in made.unmatched
+        ]
         yield (
             f"Measured, but not seen by nsys: {counted(len(made.unmatched), 'kernel')} "
             f"({_first(list(dict.fromkeys(seen)), 5)})."

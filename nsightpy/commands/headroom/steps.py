@@ -51,8 +51,8 @@ def part_of(
 
     def distance(variant: Variant) -> float | None:
         if variant not in distances:
-            found = match(variant, measured)
-            exact = found if found is not None and found.way != LOOSE else None
+            matched = match(variant, measured)
+            exact = matched if matched is not None and matched.way != LOOSE else None
             roof = None if exact is None else nearest_roof(exact.measured.typical)
             distances[variant] = None if roof is None else roof.distance
         return distances[variant]
@@ -70,7 +70,7 @@ def _windows(
     columns = tuple(dict.fromkeys((*PLACED, *scope.columns)))
     frames = [scope.within(report, report.frame(name, columns)) for name in GPU_FRAMES]
     done = Frame.concatenate([frame.select(PLACED) for frame in frames])
-    found = {}
+    clipped = {}
     for pid, device in places_of(done):
         mine = (done.ints("pid") == pid) & (done.ints("device") == device)
         start, end = done.ints("start_ns")[mine], done.ints("end_ns")[mine]
@@ -81,7 +81,7 @@ def _windows(
             low, high = states[pid].start_ns, states[pid].end_ns
         whole = union(start[:1] * 0 + low, end[:1] * 0 + max(low, high))
         if chosen is None:
-            found[pid, device] = whole
+            clipped[pid, device] = whole
         elif (pid, device) in chosen:
-            found[pid, device] = clip(chosen[pid, device], low, high)
-    return found
+            clipped[pid, device] = clip(chosen[pid, device], low, high)
+    return clipped

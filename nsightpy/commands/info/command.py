@@ -64,8 +64,8 @@ def info(reports: AnyPaths, **common: Unpack[Common]) -> Table:
     inputs += [str(snapshot.path) for snapshot in snapshots]
     if systems or not (compute or snapshots):
         request = Request.of(systems, **common)
-        found = request.map(report_info, ranked=True).results
-        rows = [*(_row(str(report.path), one) for report, one in found), *rows]
+        infos = request.map(report_info, ranked=True).results
+        rows = [*(_row(str(report.path), facts) for report, facts in infos), *rows]
         inputs = [*request.ranks.inputs, *inputs]
         failures = [*request.ranks.failure_notes, *failures]
     return Table("info", FIELDS, tuple(rows), tuple(inputs), tuple(failures))
@@ -105,27 +105,27 @@ def used_gpus(report: SystemReport, places: Collection[tuple[int, int]]) -> tupl
     }
     if not places:
         return tuple(name for name in by_place.values() if name)
-    found = (by_place.get(place) or by_place.get((0, place[1]), "") for place in sorted(places))
-    return tuple(name for name in found if name)
+    gpus = (by_place.get(place) or by_place.get((0, place[1]), "") for place in sorted(places))
+    return tuple(name for name in gpus if name)
 
 
-def _row(path: str, one: ReportInfo) -> tuple[Value, ...]:
-    known = [rank for rank in one.ranks if rank is not None]
+def _row(path: str, facts: ReportInfo) -> tuple[Value, ...]:
+    known = [rank for rank in facts.ranks if rank is not None]
     return (
         path,
-        one.kind,
+        facts.kind,
         known[0] if len(known) == 1 else ",".join(map(str, sorted(known))) or None,
-        "; ".join(one.rank_sources) or None,
-        one.host or None,
-        gpu_text(one.gpus) or None,
-        one.devices,
-        len(one.pids),
-        one.tool_version or None,
-        one.schema_version or None,
-        one.start_utc,
-        one.duration_ns,
-        one.kernels,
-        " | ".join(one.notes) or None,
+        "; ".join(facts.rank_sources) or None,
+        facts.host or None,
+        gpu_text(facts.gpus) or None,
+        facts.devices,
+        len(facts.pids),
+        facts.tool_version or None,
+        facts.schema_version or None,
+        facts.start_utc,
+        facts.duration_ns,
+        facts.kernels,
+        " | ".join(facts.notes) or None,
     )
 
 

@@ -42,9 +42,9 @@ def split_by_tool(
             compute.append(item)
         elif isinstance(item, SystemReport):
             systems.append(item)
-        elif isinstance(item, MemorySnapshot) or (found := find_snapshots(item)):
-            own = [item] if isinstance(item, MemorySnapshot) else found
-            snapshots += open_snapshots(own)
+        elif isinstance(item, MemorySnapshot) or (snapshot_files := find_snapshots(item)):
+            of_item = [item] if isinstance(item, MemorySnapshot) else snapshot_files
+            snapshots += open_snapshots(of_item)
         else:
             _sort_in(item, systems, compute)
     return systems, compute, snapshots

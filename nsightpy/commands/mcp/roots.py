@@ -45,10 +45,10 @@ class Roots:
         inside = [candidate for candidate in candidates if self.holds(_literal(candidate))]
         if not inside:
             raise self._outside(given)
-        found = [real for one in inside for real in self._behind(one, given)]
-        if not found:
+        real_paths = [real for candidate in inside for real in self._behind(candidate, given)]
+        if not real_paths:
             raise UsageError(f"{given}: there is no such file; list_reports names those there are")
-        return list(dict.fromkeys(found))
+        return list(dict.fromkeys(real_paths))
 
     def holds(self, path: Path) -> bool:
         """Whether a path is, with all links followed, in an allowed folder."""

@@ -130,11 +130,11 @@ def _own_answer(name: str, arguments: Mapping[str, Any], roots: Roots) -> Json |
         return skill()
     if name == "schema":
         return schema(str(arguments.get("command", "")))
-    found = [str(path) for path in roots.reports()]
+    paths = [str(path) for path in roots.reports()]
     document: Json = {
         "folders": [str(root) for root in roots.folders],
-        "reports": found[:MOST_LISTED],
-        "total_reports": len(found),
+        "reports": paths[:MOST_LISTED],
+        "total_reports": len(paths),
         "notes": [],
     }
     return bounded(document, MOST_LISTED)

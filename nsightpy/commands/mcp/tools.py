@@ -57,21 +57,25 @@ class Tool:
     @property
     def description(self) -> str:
         """What it answers: the line of the help, then the function's own words."""
-        own = inspect.cleandoc(self.function.__doc__ or "").partition(_SHARED_WORDS)[0]
-        return f"{self.command.help}\n\n{_RAISES.sub('', own).strip()}"
+        text = inspect.cleandoc(self.function.__doc__ or "").partition(_SHARED_WORDS)[0]
+        return f"{self.command.help}\n\n{_RAISES.sub('', text).strip()}"
 
     @cached_property
     def parameters(self) -> dict[str, inspect.Parameter]:
         """The parameters of the function that agents may give."""
         every = inspect.signature(self.function).parameters
-        return {name: one for name, one in every.items() if name not in WITHHELD}
+        return {name: parameter for name, parameter in every.items() if name not in WITHHELD}
 
     @property
     def input_schema(self) -> Json:
         """A JSON Schema of the arguments."""
-        properties = {name: _property(name, one) for name, one in self.parameters.items()}
+        properties = {
+            name: _property(name, parameter) for name, parameter in self.parameters.items()
+        }
         properties["top"] = {"type": "integer", "minimum": 1, "description": _TOP}
-        required = [n for n, one in self.parameters.items() if one.default is one.empty]
+        required = [
+            n for n, parameter in self.parameters.items() if parameter.default is parameter.empty
+        ]
         return {
             "type": "object",
             "properties": properties,
@@ -147,7 +151,7 @@ def _types(name: str, parameter: inspect.Parameter) -> list[str]:
     words = str(parameter.annotation)
     if _is_path(name, parameter):
         return ["array", "string"] if _are_paths(name, parameter) else ["string"]
-    found = [
+    types = [
         kind
         for kind, python in (
             ("boolean", "bool"),
@@ -158,7 +162,7 @@ def _types(name: str, parameter: inspect.Parameter) -> list[str]:
         )
         if any(word in words for word in ([python] if isinstance(python, str) else python))
     ]
-    return found or ["string"]
+    return types or ["string"]
 
 
 def _is_path(name: str, parameter: inspect.Parameter) -> bool:
@@ -183,5 +187,5 @@ def _require_type(name: str, value: Any, schema: Json) -> None:
         isinstance(value, _TYPES[kind]) and (kind == "boolean") == isinstance(value, bool)
         for kind in wanted
     )
-    if not fits or (isinstance(value, list) and not all(isinstance(one, str) for one in value)):
+    if not fits or (isinstance(value, list) and not all(isinstance(item, str) for item in value)):
         raise UsageError(f"{name} must be {' or '.join(wanted)}, not {value!r:.80}")

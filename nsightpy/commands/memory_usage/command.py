@@ -101,9 +101,11 @@ def memory_usage(
     if by is not None and by not in BY:
         raise UsageError(f"cannot group by {by}; there are {', '.join(BY[1:])}")
     given = _given(reports)
-    snapshots = [one for one in given if isinstance(one, MemorySnapshot) or _is_snapshot(one)]
+    snapshots = [
+        report for report in given if isinstance(report, MemorySnapshot) or _is_snapshot(report)
+    ]
     if snapshots and len(snapshots) < len(given):
-        other = next(one for one in given if one not in snapshots)
+        other = next(report for report in given if report not in snapshots)
         raise ReportError(getattr(other, "path", other), _MIXED, "ask about each kind alone.")
     if snapshots:
         return _of_snapshots(snapshots, by or BY[0], diff, top, common)
@@ -137,8 +139,10 @@ def _of_snapshots(
     scope = Scope.of(*(common.get(name) for name in ("rank", "device", "from_time", "to_time")))  # type: ignore[arg-type]
     opened = open_snapshots(given, rank_regex=common.get("rank_regex"))  # type: ignore[arg-type]
     if not diff:
-        opened.sort(key=lambda one: natural(str(one.path)))
-    wanted = [one for one in opened if scope.ranks is None or one.rank in scope.ranks]
+        opened.sort(key=lambda snapshot: natural(str(snapshot.path)))
+    wanted = [
+        snapshot for snapshot in opened if scope.ranks is None or snapshot.rank in scope.ranks
+    ]
     if not wanted:
         raise NsightpyError("--rank: no snapshot has it; a snapshot's rank is in its file name.")
     if diff and len(wanted) != 2:
@@ -159,8 +163,10 @@ def _of_snapshots(
 
 def _table(parts: Sequence[_Part], top: int | None) -> MemoryUsage:
     rows = sorted((row for part in parts for row in part.rows), key=_order)
-    series = sorted((one for part in parts for one in part.series), key=_series_order)
-    growth = tuple(one for part in parts for one in part.growth)
+    series = sorted(
+        (memory_series for part in parts for memory_series in part.series), key=_series_order
+    )
+    growth = tuple(iteration for part in parts for iteration in part.growth)
     table = MemoryUsage(COMMAND, FIELDS, tuple(rows), series=tuple(series), iterations=growth)
     return table.first(top)
 
@@ -198,26 +204,26 @@ def _usages(report: SystemReport, *, scope: Scope) -> _Part:
         mine = np.flatnonzero(groups.codes == code)
         if not isinstance(pid, int) or not isinstance(device, int) or not len(mine):
             continue
-        found = usage(events.take(mine))
-        unknown += 0 if found.before else found.unknown_frees
-        who = Labels.of(names[int(mine[row])] for row in found.rows.tolist())
-        live = np.zeros(len(found.rows), dtype=np.bool_)
-        live[found.at_peak] = True
+        used = usage(events.take(mine))
+        unknown += 0 if used.before else used.unknown_frees
+        who = Labels.of(names[int(mine[row])] for row in used.rows.tolist())
+        live = np.zeros(len(used.rows), dtype=np.bool_)
+        live[used.at_peak] = True
         held = holders(
-            who.codes.astype(np.int64), who.values, found.bytes, live, found.freed == NEVER
+            who.codes.astype(np.int64), who.values, used.bytes, live, used.freed == NEVER
         )
         rank = report.rank_of(pid)[0]
-        figures = (found.peak_bytes, found.peak_ns, found.left_bytes)
-        part.rows.extend(_row(device, str(memory), figures, one, rank) for one in held)
-        if found.before:
-            row = (found.before_at_peak, None, None, None, BEFORE, found.before_at_end, rank)
+        figures = (used.peak_bytes, used.peak_ns, used.left_bytes)
+        part.rows.extend(_row(device, str(memory), figures, holder, rank) for holder in held)
+        if used.before:
+            row = (used.before_at_peak, None, None, None, BEFORE, used.before_at_end, rank)
             part.rows.append((device, str(memory), *figures, *row))
         first = str(held[0].name or "") if held else ""
-        if found.before_at_peak > (held[0].at_peak_bytes if held else 0):
+        if used.before_at_peak > (held[0].at_peak_bytes if held else 0):
             first = BEFORE
-        times, levels = found.times.tolist(), found.live.tolist()
+        times, levels = used.times.tolist(), used.live.tolist()
         drawn = MemorySeries(rank, device, str(memory), times, levels, first)
-        part.series.append(replace(drawn, reserved=found.reserved.tolist()))
+        part.series.append(replace(drawn, reserved=used.reserved.tolist()))
     return replace(part, unknown_frees=unknown)
 
 
@@ -259,5 +265,5 @@ def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
     return (rank is None, rank or 0, device, memory, -known, str(row[_NAME]))
 
 
-def _series_order(one: MemorySeries) -> tuple[object, ...]:
-    return (one.rank is None, one.rank or 0, one.device, one.memory)
+def _series_order(series: MemorySeries) -> tuple[object, ...]:
+    return (series.rank is None, series.rank or 0, series.device, series.memory)

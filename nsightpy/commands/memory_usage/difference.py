@@ -34,16 +34,21 @@ def difference(
     """
     rows: list[tuple[Value, ...]] = []
     for device in sorted({*before, *after}):
-        held = [{str(one.name): one for one in side.get(device, ())} for side in (before, after)]
-        own = [_row(device, name, *(side.get(name) for side in held)) for name in held[0] | held[1]]
-        rows += sorted(own, key=_order)
+        held = [
+            {str(holder.name): holder for holder in side.get(device, ())}
+            for side in (before, after)
+        ]
+        device_rows = [
+            _row(device, name, *(side.get(name) for side in held)) for name in held[0] | held[1]
+        ]
+        rows += sorted(device_rows, key=_order)
     return MemoryUsage("memory-usage", FIELDS, tuple(rows)).first(top)
 
 
 def _row(device: int, name: str, before: Holder | None, after: Holder | None) -> tuple[Value, ...]:
-    peaks = [0 if one is None else one.at_peak_bytes for one in (before, after)]
-    ends = [0 if one is None else one.at_end_bytes for one in (before, after)]
-    counts = [0 if one is None else one.allocations for one in (before, after)]
+    peaks = [0 if holder is None else holder.at_peak_bytes for holder in (before, after)]
+    ends = [0 if holder is None else holder.at_end_bytes for holder in (before, after)]
+    counts = [0 if holder is None else holder.allocations for holder in (before, after)]
     changes = (peaks[1] - peaks[0], ends[1] - ends[0])
     return (device, MEMORY, *changes, *peaks, *ends, *counts, name)
 

@@ -85,30 +85,36 @@ def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsag
         if scope.devices is not None and device not in scope.devices:
             continue
         events, segments, blocks = (_of(snapshot.frame(name), device) for name in _FRAMES)
-        found = recorded(events, segments, blocks)
-        if (scope.from_ns, scope.to_ns) != (None, None) and found.time_of(0) is None:
+        recording = recorded(events, segments, blocks)
+        if (scope.from_ns, scope.to_ns) != (None, None) and recording.time_of(0) is None:
             problem = "has no times that --from and --to could be measured by"
             raise MissingDataError(snapshot.path, problem, "leave them out.")
-        codes, names = _named(known, found)
-        first, last = found.states(scope.from_ns, scope.to_ns)
+        codes, names = _named(known, recording)
+        first, last = recording.states(scope.from_ns, scope.to_ns)
         spans = snapshot_iterations(
             ranges.take(np.isin(ranges.ints("device"), (device, ANY_DEVICE)))
         )
-        growth = left_behind(found, spans, codes, names) if found.time_of(0) is not None else []
+        growth = (
+            left_behind(recording, spans, codes, names) if recording.time_of(0) is not None else []
+        )
         made.append(
             DeviceUsage(
                 device,
-                found,
+                recording,
                 codes,
                 names,
                 first,
                 last,
                 reserve(segments, blocks),
-                [one for one in out_of_memory(events, found) if _within(one.start_ns, scope)],
                 [
-                    replace(one, rank=snapshot.rank, device=device)
-                    for one in growth
-                    if _within(one.start_ns, scope) and _within(one.end_ns, scope)
+                    failure
+                    for failure in out_of_memory(events, recording)
+                    if _within(failure.start_ns, scope)
+                ],
+                [
+                    replace(iteration, rank=snapshot.rank, device=device)
+                    for iteration in growth
+                    if _within(iteration.start_ns, scope) and _within(iteration.end_ns, scope)
                 ],
                 spans,
             )
@@ -127,23 +133,23 @@ def _within(time: int | None, scope: Scope) -> bool:
     return after and (scope.to_ns is None or time <= scope.to_ns)
 
 
-def _named(known: AllocationPlaces, found: Recorded) -> tuple[Ints, tuple[str, ...]]:
+def _named(known: AllocationPlaces, recording: Recorded) -> tuple[Ints, tuple[str, ...]]:
     """The place of each allocation; those without a stack have one of two names of their own."""
-    codes = known.of(found.stack)
+    codes = known.of(recording.stack)
     count = len(known.names)
-    missing = np.where(found.start == BEFORE, count, count + 1)
+    missing = np.where(recording.start == BEFORE, count, count + 1)
     return np.where(codes >= 0, codes, missing), (*known.names, EARLIER, NO_STACK)
 
 
-def series_of(snapshot: MemorySnapshot, one: DeviceUsage) -> MemorySeries:
+def series_of(snapshot: MemorySnapshot, usage: DeviceUsage) -> MemorySeries:
     """What is drawn of a device."""
-    drawn = one.over_time
-    spans = one.iterations
+    drawn = usage.over_time
+    spans = usage.iterations
     edges = np.union1d(spans.start, spans.end).tolist() if spans is not None else []
-    held = one.holders
+    held = usage.holders
     return MemorySeries(
         snapshot.rank,
-        one.device,
+        usage.device,
         MEMORY,
         drawn.times.tolist(),
         drawn.live.tolist(),
@@ -151,27 +157,27 @@ def series_of(snapshot: MemorySnapshot, one: DeviceUsage) -> MemorySeries:
         drawn.reserved.tolist(),
         tuple((layer.name, layer.live.tolist()) for layer in drawn.layers),
         edges if drawn.clock else (),
-        [failure.start_ns for failure in one.failures if failure.start_ns is not None],
+        [failure.start_ns for failure in usage.failures if failure.start_ns is not None],
         drawn.clock,
     )
 
 
-def notes_of(one: DeviceUsage) -> list[str]:
+def notes_of(usage: DeviceUsage) -> list[str]:
     """What has to be said about one device, in sentences that begin with its name."""
-    device = f"Device {one.device}"
+    device = f"Device {usage.device}"
     return [
-        *_reserve_notes(one, device),
-        *_failure_notes(one, device),
-        *_growth_notes(one, device),
-        *_doubts(one, device),
+        *_reserve_notes(usage, device),
+        *_failure_notes(usage, device),
+        *_growth_notes(usage, device),
+        *_doubts(usage, device),
     ]
 
 
-def _reserve_notes(one: DeviceUsage, device: str) -> list[str]:
-    state, share = one.reserve, one.reserve.unused_share
+def _reserve_notes(usage: DeviceUsage, device: str) -> list[str]:
+    state, share = usage.reserve, usage.reserve.unused_share
     if share is None:
         return []
-    at_peak = int(one.recorded.reserved[one.peak])
+    at_peak = int(usage.recorded.reserved[usage.peak])
     said = (
         f"{device} at the dump: {format_bytes(state.reserved)} reserved, "
         f"{format_bytes(state.requested)} allocated; {format_bytes(state.unused)} "
@@ -180,14 +186,14 @@ def _reserve_notes(one: DeviceUsage, device: str) -> list[str]:
     if state.free_pieces:
         pieces = counted(state.free_pieces, "piece")
         said += f" in {pieces}, the largest {format_bytes(state.largest_free)}"
-    if one.recorded.events:
+    if usage.recorded.events:
         said += f". At the peak {format_bytes(at_peak)} were reserved"
     return [f"{said}."]
 
 
-def _failure_notes(one: DeviceUsage, device: str) -> list[str]:
+def _failure_notes(usage: DeviceUsage, device: str) -> list[str]:
     said = []
-    for failure in one.failures[:MOST_FAILURES]:
+    for failure in usage.failures[:MOST_FAILURES]:
         when = "" if failure.start_ns is None else f" at {format_time(failure.start_ns)}"
         free = failure.device_free
         left = "" if free is None else f"; the device had {format_bytes(free)} free"
@@ -196,24 +202,24 @@ def _failure_notes(one: DeviceUsage, device: str) -> list[str]:
             f"{device} ran out of memory{when}: {format_bytes(failure.asked)} were asked for with "
             f"{format_bytes(failure.live)} allocated and {unused} reserved and unused{left}."
         )
-    if len(one.failures) > MOST_FAILURES:
-        said.append(f"{device} ran out of memory {len(one.failures):,} times in all.")
+    if len(usage.failures) > MOST_FAILURES:
+        said.append(f"{device} ran out of memory {len(usage.failures):,} times in all.")
     return said
 
 
-def _growth_notes(one: DeviceUsage, device: str) -> list[str]:
-    if not one.growth or one.iterations is None:
+def _growth_notes(usage: DeviceUsage, device: str) -> list[str]:
+    if not usage.growth or usage.iterations is None:
         return []
-    left = sorted(growth.left_bytes for growth in one.growth)
-    most = max(one.growth, key=lambda growth: growth.left_bytes)
-    known = f"{counted(len(left), 'iteration')} ({one.iterations.source})"
+    left = sorted(growth.left_bytes for growth in usage.growth)
+    most = max(usage.growth, key=lambda growth: growth.left_bytes)
+    known = f"{counted(len(left), 'iteration')} ({usage.iterations.source})"
     if left[0] == left[-1]:
         said = f"{device}: {known}: each leaves {_signed(left[0])} behind"
     else:
         median = left[(len(left) - 1) // 2]
         said = (
             f"{device}: {known}: each leaves {_signed(left[0])} to {_signed(left[-1])} behind, "
-            f"the median {_signed(median)}; iteration {one.growth.index(most) + 1} leaves most"
+            f"the median {_signed(median)}; iteration {usage.growth.index(most) + 1} leaves most"
         )
     if most.left_bytes > 0:
         said += f"; most grows at {most.grown_at}: {format_bytes(most.grown_bytes)}"
@@ -224,23 +230,23 @@ def _signed(size: int) -> str:
     return f"-{format_bytes(-size)}" if size < 0 else format_bytes(size)
 
 
-def _doubts(one: DeviceUsage, device: str) -> list[str]:
+def _doubts(usage: DeviceUsage, device: str) -> list[str]:
     """Where the recording does not fit together."""
-    found = one.recorded
+    recording = usage.recorded
     said = []
-    if found.unmatched:
-        said.append(f"{device}: {found.unmatched:,} frees end no known allocation; left out.")
-    if found.replaced:
+    if recording.unmatched:
+        said.append(f"{device}: {recording.unmatched:,} frees end no known allocation; left out.")
+    if recording.replaced:
         said.append(
-            f"{device}: {found.replaced:,} allocations were freed unseen; they end where their "
+            f"{device}: {recording.replaced:,} allocations were freed unseen; they end where their "
             "address is allocated again."
         )
-    if found.later:
+    if recording.later:
         said.append(
-            f"{device}: {counted(found.later, 'block')} of the dump came after the recording; "
+            f"{device}: {counted(recording.later, 'block')} of the dump came after the recording; "
             "left out."
         )
-    if found.events and bool((found.reserved < found.live).any()):
+    if recording.events and bool((recording.reserved < recording.live).any()):
         said.append(
             f"{device}: less is reserved than allocated at times: the recording ended before the "
             "dump, and reserved memory is uncertain."

@@ -37,15 +37,15 @@ def snapshots_section(inputs: Inputs, context: Context) -> Section:
     """The memory that snapshots know of."""
     kept: Any = {name: value for name, value in inputs.common.items() if name != "nvtx"}
     try:
-        found: Table | ReportError = memory_usage(inputs.snapshots, **cast(Common, kept))
+        answer: Table | ReportError = memory_usage(inputs.snapshots, **cast(Common, kept))
     except ReportError as error:
-        found = error
-    return section_of(MEMORY_USAGE, found, context)
+        answer = error
+    return section_of(MEMORY_USAGE, answer, context)
 
 
 def title_of(inputs: Sequence[str]) -> str:
     """The name of the only file; of several their folder, how many, the first and the last."""
-    paths = [Path(one) for one in inputs]
+    paths = [Path(name) for name in inputs]
     if len(paths) == 1:
         return paths[0].name
     folders = {path.parent for path in paths}

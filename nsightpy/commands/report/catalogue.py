@@ -343,6 +343,6 @@ QUESTIONS = (
 # The ids in the order of the page: what ncu measured follows the kernels.
 ORDER = tuple(
     name
-    for one in QUESTIONS
-    for name in (one.id, *(("headroom", "roofline") if one is KERNELS else ()))
+    for question in QUESTIONS
+    for name in (question.id, *(("headroom", "roofline") if question is KERNELS else ()))
 )

@@ -78,25 +78,27 @@ def _of_system(
     common = inputs.common
     context = Context(common, typed_again(together.inputs), typed_options(common))
     headroom = ncu_sections.headroom_question(measured, inputs, context)
-    questions = [one for one in QUESTIONS if not (one is MEMORY_USAGE and inputs.snapshots)]
+    questions = [
+        question for question in QUESTIONS if not (question is MEMORY_USAGE and inputs.snapshots)
+    ]
     questions += [headroom] if measured is not None else []
-    found = answers(
+    answered = answers(
         together,
         [
             partial(summarize, **common),
             partial(info, **common),
             partial(timeline_section, context=context, embedded=embedded),
-            *(partial(answer, question=one, common=common) for one in questions),
+            *(partial(answer, question=question, common=common) for question in questions),
         ],
     )
-    summary: Summary = found[0]
-    about: Table = found[1]
-    drawn: tuple[Section, Timeline | None] = found[2]
+    summary: Summary = answered[0]
+    about: Table = answered[1]
+    drawn: tuple[Section, Timeline | None] = answered[2]
     general = general_notes(together)
     context = context.with_notes(general)
     sections = [
         section_of(question, table, context)
-        for question, table in zip(questions, found[3:], strict=True)
+        for question, table in zip(questions, answered[3:], strict=True)
     ]
     sections.append(ncu_sections.roofline_section(measured, inputs, context))
     if measured is None:
@@ -112,7 +114,7 @@ def _of_system(
         sections=(
             overview.devices_section(summary, context),
             drawn[0],
-            *sorted(sections, key=lambda one: ORDER.index(one.id)),
+            *sorted(sections, key=lambda section: ORDER.index(section.id)),
             capture_section(about, [*general, *summary.notes], context),
         ),
         passed=passed_checks(summary),

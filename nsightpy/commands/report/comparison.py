@@ -37,47 +37,48 @@ MAIN = ("name", "delta_ns", "before_ns", "after_ns", "ratio", "ratio_low", "rati
 def with_comparison(page: Page, before: Runs, after: Sequence[OneRun], common: Common) -> Page:
     """The page, which is about the first run after, begun with what changed since those before."""
     sides = [[_run(run, common) for run in runs] for runs in (listed(before), after)]
-    found = compare(*sides, **common)
+    comparison = compare(*sides, **common)
     names = [
-        f"{side_name(side)}, {side_size(side, found.unit)}" for side in (found.before, found.after)
+        f"{side_name(side)}, {side_size(side, comparison.unit)}"
+        for side in (comparison.before, comparison.after)
     ]
-    different = "; ".join(differences(found)) or "nothing that the reports record"
+    different = "; ".join(differences(comparison)) or "nothing that the reports record"
     facts = zip(("Before", "After", "Differs"), (*names, different), strict=True)
     return replace(
         page,
-        inputs=(*found.before.names, *page.inputs),
-        verdict=f"{answer(found)}. {page.verdict}",
+        inputs=(*comparison.before.names, *page.inputs),
+        verdict=f"{answer(comparison)}. {page.verdict}",
         facts=(*facts, *page.facts),
-        sections=(_section(found, common), *page.sections),
+        sections=(_section(comparison, common), *page.sections),
     )
 
 
-def _run(one: OneRun, common: Common) -> OneRun:
+def _run(run: OneRun, common: Common) -> OneRun:
     """A run as compare takes it: of a folder with more than that its reports of the system."""
-    if isinstance(one, RankSet | NcuReport):
-        return one
-    inputs = Inputs.of(one, **common)
+    if isinstance(run, RankSet | NcuReport):
+        return run
+    inputs = Inputs.of(run, **common)
     mixed = inputs.ranks is not None and (inputs.compute or inputs.snapshots)
-    return inputs.ranks if inputs.ranks is not None and mixed else one
+    return inputs.ranks if inputs.ranks is not None and mixed else run
 
 
-def _section(found: Comparison, common: Common) -> Section:
+def _section(comparison: Comparison, common: Common) -> Section:
     """The parts, what contributes most, the ranges; the picture from before to after."""
     tables = (
-        ("parts", f"Parts of the {found.unit}", (*found.parts, found.step)),
-        ("contributors", "Kernels and collectives, by change", contributors(found)),
-        ("ranges", "Code ranges, by change", found.ranges),
+        ("parts", f"Parts of the {comparison.unit}", (*comparison.parts, comparison.step)),
+        ("contributors", "Kernels and collectives, by change", contributors(comparison)),
+        ("ranges", "Code ranges, by change", comparison.ranges),
     )
-    sides = (typed_again(side.names) for side in (found.before, found.after))
+    sides = (typed_again(side.names) for side in (comparison.before, comparison.after))
     command = ("nsightpy compare", typed_options(common), " -- ".join(sides))
     return Section(
         "comparison",
         "Before and after",
-        says=f"{answer(found)} ({confidence(found)}).",
+        says=f"{answer(comparison)} ({confidence(comparison)}).",
         help=HELP,
         tables=tuple(_table(name, title, rows) for name, title, rows in tables if rows),
-        pictures=(PagePicture("comparison", "comparison", found, "From before to after."),),
-        notes=shortened(found.notes),
+        pictures=(PagePicture("comparison", "comparison", comparison, "From before to after."),),
+        notes=shortened(comparison.notes),
         command=" ".join(filter(None, command)),
     )
 

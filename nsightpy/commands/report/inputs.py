@@ -47,9 +47,9 @@ class Inputs:
             elif isinstance(item, SystemReport | NcuReport):
                 others.append(item)
             else:
-                found = snapshots_in(item)
-                snapshots += found
-                if not found or _holds_more(item):
+                snapshot_files = snapshots_in(item)
+                snapshots += snapshot_files
+                if not snapshot_files or _holds_more(item):
                     others.append(item)
         systems, compute, _ = split_by_tool(others)
         use_cache = common.get("use_cache", True)
@@ -62,7 +62,9 @@ class Inputs:
 def snapshots_in(given: str | Path) -> list[Path]:
     """The memory snapshots that a path, folder or glob stands for."""
     files = files_of(given)
-    return sorted(one for one in ([Path(given)] if files is None else files) if _is_snapshot(one))
+    return sorted(
+        file for file in ([Path(given)] if files is None else files) if _is_snapshot(file)
+    )
 
 
 def _is_snapshot(path: Path) -> bool:

@@ -64,17 +64,19 @@ def measured(inputs: Inputs) -> Roofline:
     return roofline(inputs.compute, by="variant", **cast(Common, kept))
 
 
-def roofline_section(found: Roofline | None, inputs: Inputs, context: Context) -> Section:
+def roofline_section(rooflines: Roofline | None, inputs: Inputs, context: Context) -> Section:
     """What ncu measured, or how to measure."""
     question = roofline_question(inputs, context)
-    return section_of(question, Table("roofline", (), ()) if found is None else found, context)
+    return section_of(
+        question, Table("roofline", (), ()) if rooflines is None else rooflines, context
+    )
 
 
-def headroom_question(found: Roofline | None, inputs: Inputs, context: Context) -> Question:
+def headroom_question(rooflines: Roofline | None, inputs: Inputs, context: Context) -> Question:
     """The ceilings of the kernels of the capture, by what ncu measured of them."""
 
     def ask(ranks: OnePass, **common: Unpack[Common]) -> Headroom:
-        return headroom(ranks, ncu=found or inputs.compute, **common)
+        return headroom(ranks, ncu=rooflines or inputs.compute, **common)
 
     return Question(
         "headroom",
@@ -104,7 +106,7 @@ def _roofline_says(table: Table) -> str:
     records = [record for record in table.records() if record["duration_ns"] is not None]
     if not records:
         return f"{len(table)} rows, none with a duration."
-    first = max(records, key=lambda one: number(one.get("total_ns") or one["duration_ns"]))
+    first = max(records, key=lambda record: number(record.get("total_ns") or record["duration_ns"]))
     near = first["roof_fraction"]
     if near is None and first["sol_compute_pct"] is None and first["sol_memory_pct"] is None:
         time = format_time(number(first.get("total_ns") or first["duration_ns"]))
@@ -130,5 +132,5 @@ def _headroom_says(table: Table) -> str:
         if together
         else ""
     )
-    own = share_text(number(gain), 1)
-    return f"{most}{called(first['name'])} has the most: at most {own} of the step."
+    share = share_text(number(gain), 1)
+    return f"{most}{called(first['name'])} has the most: at most {share} of the step."

@@ -90,18 +90,18 @@ def answers(ranks: OnePass, questions: Sequence[Callable[[OnePass], Any]]) -> li
 
     A question may be called several times: it does nothing but ask.
     """
-    found: dict[int, Any] = {}
-    while len(found) < len(questions):
+    answered: dict[int, Any] = {}
+    while len(answered) < len(questions):
         for number, question in enumerate(questions):
-            if number in found:
+            if number in answered:
                 continue
             try:
-                found[number] = question(ranks)
+                answered[number] = question(ranks)
             except NotYetReadError:
                 continue
-        if len(found) < len(questions):
+        if len(answered) < len(questions):
             ranks.read()
-    return [found[number] for number in range(len(questions))]
+    return [answered[number] for number in range(len(questions))]
 
 
 def _each(report: SystemReport, *, functions: Sequence[Work]) -> list[Any]:

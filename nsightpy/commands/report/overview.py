@@ -97,16 +97,16 @@ def cards_of(summary: Summary) -> tuple[Card, ...]:
     )
 
 
-def where_of(one: Finding) -> str:
+def where_of(finding: Finding) -> str:
     parts = []
-    if one.rank is not None:
-        parts.append(f"rank {one.rank}")
-    if one.device is not None:
-        parts.append(f"device {one.device}")
-    if one.start_ns is not None:
-        parts.append(f"at {format_time(one.start_ns)}")
-    if one.duration_ns is not None:
-        parts.append(f"for {format_time(one.duration_ns)}")
+    if finding.rank is not None:
+        parts.append(f"rank {finding.rank}")
+    if finding.device is not None:
+        parts.append(f"device {finding.device}")
+    if finding.start_ns is not None:
+        parts.append(f"at {format_time(finding.start_ns)}")
+    if finding.duration_ns is not None:
+        parts.append(f"for {format_time(finding.duration_ns)}")
     return ", ".join(parts)
 
 

@@ -49,8 +49,10 @@ CHECKS: tuple[tuple[str, str, str], ...] = (
 def passed_checks(summary: Summary) -> tuple[tuple[str, str], ...]:
     """The ids that found nothing, each with what that means."""
     there = set(_looked_at(summary))
-    found = {finding.id for finding in summary.findings}
-    return tuple((name, says) for name, what, says in CHECKS if what in there and name not in found)
+    reported = {finding.id for finding in summary.findings}
+    return tuple(
+        (name, says) for name, what, says in CHECKS if what in there and name not in reported
+    )
 
 
 def _looked_at(summary: Summary) -> Iterator[str]:

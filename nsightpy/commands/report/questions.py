@@ -71,23 +71,23 @@ def answer(ranks: OnePass, question: Question, common: Common) -> Table | Report
         return error
 
 
-def section_of(question: Question, found: Table | ReportError, context: Context) -> Section:
+def section_of(question: Question, answered: Table | ReportError, context: Context) -> Section:
     """The section that shows an answer, or says why there is nothing to show."""
     section = Section(question.id, question.title, help=question.help)
-    if isinstance(found, ReportError):
-        advice = f" {found.advice[0].upper()}{found.advice[1:]}" if found.advice else ""
-        return replace(section, missing=f"The capture {found.problem}.{advice}")
-    notes = tuple(note for note in found.notes if note not in context.general)
-    if not (found.rows and question.show(found)):
+    if isinstance(answered, ReportError):
+        advice = f" {answered.advice[0].upper()}{answered.advice[1:]}" if answered.advice else ""
+        return replace(section, missing=f"The capture {answered.problem}.{advice}")
+    notes = tuple(note for note in answered.notes if note not in context.general)
+    if not (answered.rows and question.show(answered)):
         why = " ".join((abstentions_in(notes) or notes)[:2])
         return replace(section, missing=why if 0 < len(why) <= LONGEST_REASON else question.absent)
     pictures: tuple[PagePicture, ...] = ()
     if question.picture:
-        pictures = (PagePicture(question.id, question.picture, found, question.caption),)
+        pictures = (PagePicture(question.id, question.picture, answered, question.caption),)
     return replace(
         section,
-        says=question.says(found),
-        tables=(table_of(question.id, found, question.main, question.most),)
+        says=question.says(answered),
+        tables=(table_of(question.id, answered, question.main, question.most),)
         if question.most
         else (),
         pictures=pictures,
@@ -97,17 +97,17 @@ def section_of(question: Question, found: Table | ReportError, context: Context)
 
 
 def table_of(
-    name: str, found: Table, main: tuple[str, ...] = (), most: int = MOST_ROWS, title: str = ""
+    name: str, table: Table, main: tuple[str, ...] = (), most: int = MOST_ROWS, title: str = ""
 ) -> PageTable:
     """The first rows of a table, and how many there are in all; columns without figures go."""
     known = [
         place
-        for place, field in enumerate(found.fields)
-        if any(row[place] is not None for row in found.rows[:most])
+        for place, field in enumerate(table.fields)
+        if any(row[place] is not None for row in table.rows[:most])
     ]
-    rows = tuple(tuple(row[place] for place in known) for row in found.rows[:most])
-    kept = Table(found.command, tuple(found.fields[place] for place in known), rows, found.inputs)
-    return PageTable(name, kept, title, main, len(found.rows))
+    rows = tuple(tuple(row[place] for place in known) for row in table.rows[:most])
+    kept = Table(table.command, tuple(table.fields[place] for place in known), rows, table.inputs)
+    return PageTable(name, kept, title, main, len(table.rows))
 
 
 def shortened(notes: Sequence[str]) -> tuple[str, ...]:

@@ -32,19 +32,20 @@ def kernels(table: Table) -> str:
 def operators(table: Table) -> str:
     first = table.records()[0]
     whole = sum(number(value) for value in table.column("device_self_ns"))
-    own = number(first["device_self_ns"])
+    launched = number(first["device_self_ns"])
     if not whole:
         host = format_time(number(first["host_self_ns"]))
         return f"{called(first['operator'])} takes the most host time itself: {host}."
     return (
-        f"{called(first['operator'])} launched {share_text(own, whole)} of the device time that "
-        f"operators launched: {format_time(own)} in {counted(int(number(first['calls'])), 'call')}."
+        f"{called(first['operator'])} launched {share_text(launched, whole)} of the device time "
+        f"that operators launched: {format_time(launched)} "
+        f"in {counted(int(number(first['calls'])), 'call')}."
     )
 
 
 def modules(table: Table) -> str:
     outer = [record for record in table.records() if "/" not in str(record["module"])]
-    first = max(outer or table.records(), key=lambda one: number(one["device_total_ns"]))
+    first = max(outer or table.records(), key=lambda record: number(record["device_total_ns"]))
     inside = [
         record
         for record in table.records()
@@ -54,9 +55,9 @@ def modules(table: Table) -> str:
     text = f"{called(first['module'])} launched {part} of the device time"
     if not inside:
         return f"{text}."
-    most = max(inside, key=lambda one: number(one["device_self_ns"]))
-    own = share_text(number(most["share_of_device_time"]) * _own_part(most), 1)
-    return f"{text}; inside it {called(most['module'])} the most itself, {own}."
+    most = max(inside, key=lambda record: number(record["device_self_ns"]))
+    share = share_text(number(most["share_of_device_time"]) * _own_part(most), 1)
+    return f"{text}; inside it {called(most['module'])} the most itself, {share}."
 
 
 def _own_part(record: Record) -> float:
@@ -109,7 +110,9 @@ def utilization(table: Table) -> str:
             devices.setdefault((record["rank"], record["device"]), []).append(
                 number(record["busy_share"])
             )
-    quiet = {at: sum(busy < HALF for busy in found) / len(found) for at, found in devices.items()}
+    quiet = {
+        at: sum(busy < HALF for busy in shares) / len(shares) for at, shares in devices.items()
+    }
     if not any(quiet.values()):
         return "Every device was busy for more than half of each moment."
     worst = max(quiet, key=lambda at: quiet[at])
@@ -154,7 +157,7 @@ def ranks(table: Table) -> str:
 
 
 def imbalance(table: Table) -> str:
-    first = max(table.records(), key=lambda one: number(one["max_over_mean"]))
+    first = max(table.records(), key=lambda record: number(record["max_over_mean"]))
     return (
         f"{called(first['name'])} differs most between ranks: rank {first['slowest_rank']} spends "
         f"{significant(number(first['max_over_mean']))} times the mean on it."
@@ -164,12 +167,12 @@ def imbalance(table: Table) -> str:
 def iterations(table: Table) -> str:
     records = table.records()
     steady = [record for record in records if record["phase"] == "steady"] or records
-    times = sorted(number(one["duration_ns"]) for one in steady)
+    times = sorted(number(record["duration_ns"]) for record in steady)
     middle = times[len(times) // 2]
-    count = len({one["iteration"] for one in steady})
+    count = len({record["iteration"] for record in steady})
     word = "steady iteration" if steady[0]["phase"] == "steady" else "iteration"
     spread = f" ({format_time(times[0])} to {format_time(times[-1])})" if len(times) > 1 else ""
-    idle = sum(number(one["idle_ns"]) for one in steady)
+    idle = sum(number(record["idle_ns"]) for record in steady)
     part = share_text(idle, sum(times))
     return f"{counted(count, word)} of {format_time(middle)}{spread}; idle {part} of that."
 
@@ -206,14 +209,14 @@ def memory(table: Table) -> str:
 
 
 def memory_usage(table: Table) -> str:
-    first = max(table.records(), key=lambda one: number(one["peak_bytes"]))
+    first = max(table.records(), key=lambda record: number(record["peak_bytes"]))
     held = number(first["at_peak_bytes"])
     who = f"; {called(first['allocated_by'])} holds {format_bytes(held)} of it" if held else ""
     return f"The peak is {format_bytes(number(first['peak_bytes']))} on {place(first)}{who}."
 
 
 def launches(table: Table) -> str:
-    first = max(table.records(), key=lambda one: number(one["count"]))
+    first = max(table.records(), key=lambda record: number(record["count"]))
     return (
         f"{called(first['name'])} is launched most often, {number(first['count']):,.0f} times: the "
         f"call takes {format_time(number(first['api_med_ns']))}, then it waits "
@@ -223,7 +226,7 @@ def launches(table: Table) -> str:
 
 
 def queues(table: Table) -> str:
-    first = max(table.records(), key=lambda one: number(one["launch_bound_ns"]))
+    first = max(table.records(), key=lambda record: number(record["launch_bound_ns"]))
     if not number(first["launch_bound_ns"]):
         return "No stream waited for its launches: work was queued ahead."
     lost = format_time(number(first["launch_bound_ns"]))
@@ -232,7 +235,7 @@ def queues(table: Table) -> str:
 
 
 def sync_waits(table: Table) -> str:
-    first = max(table.records(), key=lambda one: number(one["device_idle_ns"]))
+    first = max(table.records(), key=lambda record: number(record["device_idle_ns"]))
     lost = number(first["device_idle_ns"])
     if not lost:
         return "No synchronising call left a device idle."

@@ -124,16 +124,16 @@ def _read(
     launches = tables.launches
     if isinstance(nvtx, str):
         launches = launches.take(in_range(launches.labels("nvtx"), nvtx))
-    found = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
+    rooflines = launch_rooflines(launches, tables.metrics, tables.rules, clock=clock)
     mine = [
         dataclasses.replace(
-            one,
+            launch,
             report=str(report.path),
             rank=report.rank,
             tool_version=tables.tool_version,
         )
-        for one in found
-        if devices is None or one.device in devices
+        for launch in rooflines
+        if devices is None or launch.device in devices
     ]
     return mine, report.notes
 
@@ -145,8 +145,13 @@ def in_range(nvtx: Labels, wanted: str) -> NDArray[np.bool_]:
     inside = []
     for text in nvtx.values:
         stacks = [each.partition("@") for each in text.split(", ")]
-        ranges = [one for path, _, where in stacks if where == domain for one in path.split("/")]
-        inside.append(any(pattern.fullmatch(one) for one in ranges if one))
+        ranges = [
+            range_name
+            for path, _, where in stacks
+            if where == domain
+            for range_name in path.split("/")
+        ]
+        inside.append(any(pattern.fullmatch(range_name) for range_name in ranges if range_name))
     return np.asarray(inside, dtype=np.bool_)[nvtx.codes]
 
 
@@ -188,12 +193,12 @@ def _shared_notes(notes: Sequence[str], reports: int) -> list[str]:
 def _launch_notes(launches: Sequence[RooflineLaunch]) -> list[str]:
     """Why points are missing and what to know of those that are there, with the launches' count."""
     texts = [text for launch in launches for text in (*launch.missing, *launch.remarks)]
-    found = []
+    notes = []
     for text in dict.fromkeys(texts):
         count = texts.count(text)
         some = "" if count == len(launches) else f"{count} of {len(launches)}: "
-        found.append(reworded(text, partial(_of_launches, some)))
-    return found
+        notes.append(reworded(text, partial(_of_launches, some)))
+    return notes
 
 
 def _of_launches(some: str, text: str) -> str:

@@ -55,7 +55,7 @@ def launch_rows(launches: Iterable[RooflineLaunch], name: str, *, several: bool)
 def variant_rows(variants: Iterable[RooflineVariant], name: str) -> Iterator[Row]:
     """Rows of FIELDS and SPREAD: the launch of median duration, and how far the others are."""
     for variant in variants:
-        one = variant.typical
+        launch = variant.typical
         times = [each.duration_ns for each in variant.launches if each.duration_ns is not None]
         counted = (
             len(variant.launches),
@@ -63,15 +63,21 @@ def variant_rows(variants: Iterable[RooflineVariant], name: str) -> Iterator[Row
             min(times, default=None),
             max(times, default=None),
         )
-        for point in one.points:
+        for point in launch.points:
             low, high = variant.spread(point.precision, point.level) or (None, None)
-            yield (*_head(one, name), *_figures(point), *_tail(one), *counted, low, high)
-        if not one.points:
-            yield (*_head(one, name), *_NO_POINT, *_tail(one), *counted, None, None)
+            yield (*_head(launch, name), *_figures(point), *_tail(launch), *counted, low, high)
+        if not launch.points:
+            yield (*_head(launch, name), *_NO_POINT, *_tail(launch), *counted, None, None)
 
 
-def _head(one: RooflineLaunch, name: str) -> Row:
-    return (one.launch, one.named(name), one.grid or None, one.block or None, one.device)
+def _head(launch: RooflineLaunch, name: str) -> Row:
+    return (
+        launch.launch,
+        launch.named(name),
+        launch.grid or None,
+        launch.block or None,
+        launch.device,
+    )
 
 
 def _figures(point: Point) -> Row:
@@ -88,6 +94,6 @@ def _figures(point: Point) -> Row:
     )
 
 
-def _tail(one: RooflineLaunch) -> Row:
-    speed = one.speed
-    return (speed.compute_pct, speed.memory_pct, speed.classification, one.duration_ns)
+def _tail(launch: RooflineLaunch) -> Row:
+    speed = launch.speed
+    return (speed.compute_pct, speed.memory_pct, speed.classification, launch.duration_ns)

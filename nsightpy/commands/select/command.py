@@ -91,13 +91,13 @@ def select(
 
 def _plan(request: Request, criteria: Criteria, settings: NcuSettings) -> Plan:
     work = partial(offered, scope=request.scope, criteria=criteria)
-    found = request.map(work, ranked=True).values
-    selection = _chosen(request, found, criteria, settings)
+    reports = request.map(work, ranked=True).values
+    selection = _chosen(request, reports, criteria, settings)
     if settings.one_run and selection.choices:
-        selection, runs = one_run_each(request, criteria, settings, found, selection)
+        selection, runs = one_run_each(request, criteria, settings, reports, selection)
     else:
         runs = planned_runs(selection, settings.output, settings.form)
-    options = _options(selection, found, settings)
+    options = _options(selection, reports, settings)
     plan = Plan(
         "select",
         FIELDS,
@@ -105,9 +105,9 @@ def _plan(request: Request, criteria: Criteria, settings: NcuSettings) -> Plan:
         selection=selection,
         runs=tuple(runs),
         options=options,
-        job=_job(found),
+        job=_job(reports),
     )
-    return request.finish(plan, *plan_notes(plan, found, settings.sets, criteria.passes))
+    return request.finish(plan, *plan_notes(plan, reports, settings.sets, criteria.passes))
 
 
 def _of(kind: Callable[..., T], given: Mapping[str, object]) -> T:
@@ -125,32 +125,32 @@ def _words(given: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(shlex.split(given) if isinstance(given, str) else given)
 
 
-def _options(selection: Selection, found: Sequence[Found], settings: NcuSettings) -> Options:
+def _options(selection: Selection, reports: Sequence[Found], settings: NcuSettings) -> Options:
     """What every run of ncu is asked. Graphs' kernels and NVTX ranges come from the reports."""
     return Options(
         metric_set=settings.sets,
         sections=settings.sections,
         metrics=settings.metrics,
         application=settings.command,
-        nvtx=tuple(dict.fromkeys(value for part in found for value in part.ranges.include)),
+        nvtx=tuple(dict.fromkeys(value for part in reports for value in part.ranges.include)),
         graph="node" if any(choice.from_graph for choice in selection.choices) else "",
-        rank_variable=_rank_variable(selection, found, settings),
+        rank_variable=_rank_variable(selection, reports, settings),
         kill=settings.kill,
         overwrite=settings.overwrite,
-        from_start=_from_start(selection, found, settings.capture_range),
+        from_start=_from_start(selection, reports, settings.capture_range),
         extra=settings.extra,
         version=settings.version,
     )
 
 
 def _chosen(
-    request: Request, found: Sequence[Found], criteria: Criteria, settings: NcuSettings
+    request: Request, reports: Sequence[Found], criteria: Criteria, settings: NcuSettings
 ) -> Selection:
     """The selection over all reports. Raises ReportError and UsageError where nothing is left."""
-    offers = of_ranks([offer for part in found for offer in part.offers], criteria.profile_rank)
+    offers = of_ranks([offer for part in reports for offer in part.offers], criteria.profile_rank)
     if not offers:
         problem = "has no kernels to choose from"
-        raise ReportError(request.ranks.inputs[0], problem, _way_out(found))
+        raise ReportError(request.ranks.inputs[0], problem, _way_out(reports))
     budget, passes = criteria.budget, settings.passes(criteria.passes)
     usual = criteria.coverage is None
     selection = choose_kernels(
@@ -169,11 +169,11 @@ def _chosen(
     return selection
 
 
-def _way_out(found: Sequence[Found]) -> str:
+def _way_out(reports: Sequence[Found]) -> str:
     """What to do where there is nothing to choose from."""
-    if any(part.communication_ns for part in found):
+    if any(part.communication_ns for part in reports):
         return "All of them are communication kernels: --with-communication chooses them, too."
-    if any(part.opaque_launches for part in found):
+    if any(part.opaque_launches for part in reports):
         return (
             "Its CUDA graphs were traced as a whole: `nsys profile --cuda-graph-trace=node` shows "
             "their kernels."
@@ -181,17 +181,17 @@ def _way_out(found: Sequence[Found]) -> str:
     return "Widen --from, --to, --rank, --device or --nvtx, or see `nsightpy kernels`."
 
 
-def _job(found: Sequence[Found]) -> Job:
+def _job(reports: Sequence[Found]) -> Job:
     """How large the job is: every captured process, and every rank up to the highest known."""
-    known = [unit.rank for part in found for unit, _ in part.offers if unit.rank is not None]
-    processes = sum(part.processes for part in found)
-    hosts = {part.host for part in found}
+    known = [unit.rank for part in reports for unit, _ in part.offers if unit.rank is not None]
+    processes = sum(part.processes for part in reports)
+    hosts = {part.host for part in reports}
     whole = processes > max(known, default=0) and "" not in hosts
     ranks = max(1, processes, *(rank + 1 for rank in known))
     return Job(ranks, len(hosts) if whole else 1)
 
 
-def _rank_variable(selection: Selection, found: Sequence[Found], settings: NcuSettings) -> str:
+def _rank_variable(selection: Selection, reports: Sequence[Found], settings: NcuSettings) -> str:
     """The variable that distinguishes ranks in the names of reports.
 
     Empty for a single process, and where ncu runs outside of the ranks, around their launcher.
@@ -204,12 +204,12 @@ def _rank_variable(selection: Selection, found: Sequence[Found], settings: NcuSe
     for kind, _, variable in (source.partition(" ") for source in sorted(sources)):
         if kind == "environment":
             return variable
-    return "RANK" if sum(part.processes for part in found) > 1 else ""
+    return "RANK" if sum(part.processes for part in reports) > 1 else ""
 
 
-def _from_start(selection: Selection, found: Sequence[Found], capture_range: str) -> bool:
+def _from_start(selection: Selection, reports: Sequence[Found], capture_range: str) -> bool:
     """Whether ncu counts from the start of the program, or from its call of cudaProfilerStart."""
     if capture_range != AUTO:
         return capture_range != CUDA_PROFILER_API
     chosen = {choice.unit.report for choice in selection.choices}
-    return all(p.start.trigger != CUDA_PROFILER_API for p in found if p.report in chosen)
+    return all(p.start.trigger != CUDA_PROFILER_API for p in reports if p.report in chosen)

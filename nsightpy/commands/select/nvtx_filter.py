@@ -67,5 +67,5 @@ def _started_in(calls: Frame, ranges: Frame, row: int) -> NDArray[np.int64]:
     """Keys of the calls of a process that began while one of its start/end ranges was open."""
     begin, end = (int(ranges.ints(name)[row]) for name in ("start_ns", "end_ns"))
     start = calls.ints("start_ns")
-    own = (calls.ints("pid") == ranges.ints("pid")[row]) & (calls.ints("correlation_id") > 0)
-    return np.unique(launch_key(calls.take(own & (start >= begin) & (start <= end))))
+    of_process = (calls.ints("pid") == ranges.ints("pid")[row]) & (calls.ints("correlation_id") > 0)
+    return np.unique(launch_key(calls.take(of_process & (start >= begin) & (start <= end))))

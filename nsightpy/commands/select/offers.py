@@ -63,10 +63,10 @@ def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Found:
         report, report.frame("graph_launches", ("start_ns", "end_ns", "pid", "device"))
     )
     counted = weighed if criteria.with_communication else weighed & ~talking
-    own = portions(done, counted, warm_up=criteria.warm_up, outlier=criteria.outlier)
+    chosen = portions(done, counted, warm_up=criteria.warm_up, outlier=criteria.outlier)
     return Found(
         str(report.path),
-        [(unit_of(report, portion.pid), portion) for portion in own],
+        [(unit_of(report, portion.pid), portion) for portion in chosen],
         int(length[talking].sum()),
         int(length[weighed].sum()),
         graphs.rows,

@@ -19,7 +19,7 @@ def one_run_each(
     request: Request,
     criteria: Criteria,
     settings: NcuSettings,
-    found: Sequence[Found],
+    reports: Sequence[Found],
     selection: Selection,
 ) -> tuple[Selection, list[PlannedRun]]:
     """One run per process for all its choices, and the choices whose stretches the budget allows.
@@ -30,7 +30,7 @@ def one_run_each(
     """
     kept, budget = selection, criteria.budget
     used = {choice.unit.report for choice in selection.choices}
-    steady = {part.report: part.steady for part in found if part.report in used}
+    steady = {part.report: part.steady for part in reports if part.report in used}
     launches = {}
     for report in (rank for rank in request.ranks if str(rank.path) in used):
         done, weighed, _ = launches_in(report, request.scope, steady[str(report.path)])
@@ -77,7 +77,7 @@ def _stretch(
 ) -> PlannedRun:
     """The run of the shortest stretch, by the surest kind of name that all choices have."""
     named = [dict(names_of(choice.variant, form)) for choice in choices]
-    found = []
+    window_runs = []
     for base in (base for base in named[0] if all(base in each for each in named)):
         window = shortest_window(
             done,
@@ -88,7 +88,7 @@ def _stretch(
             typical_ns=[choice.samples[0].duration_ns for choice in choices],
         )
         if window is not None:
-            found.append(window_run(choices, window, base, output))
-    if not found:
+            window_runs.append(window_run(choices, window, base, output))
+    if not window_runs:
         raise UsageError("these kernels do not fit into one run: leave out --one-run")
-    return replace(found[0], fallbacks=tuple(each.run for each in found[1:]))
+    return replace(window_runs[0], fallbacks=tuple(each.run for each in window_runs[1:]))

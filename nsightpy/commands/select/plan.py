@@ -140,19 +140,25 @@ def shaped(extent: Sequence[int]) -> str:
 
 def planned_runs(selection: Selection, output: str, form: str) -> list[PlannedRun]:
     """One run per launch: the filter that is surest for its names, the others as fallbacks."""
-    found = []
+    planned = []
     for order, choice in enumerate(selection.choices, start=1):
         for sample in choice.samples:
             name = f"{output}_{order:02d}" + ("" if sample.role == "median" else f"_{sample.role}")
             runs = [
-                Run(NameFilter(base, (own,)), _skip(sample, base), 1, name, _ranks(choice.unit))
-                for base, own in names_of(choice.variant, form)
+                Run(
+                    NameFilter(base, (kernel_name,)),
+                    _skip(sample, base),
+                    1,
+                    name,
+                    _ranks(choice.unit),
+                )
+                for base, kernel_name in names_of(choice.variant, form)
             ]
             expected = ((sample.shape or choice.variant, sample.duration_ns),)
-            found.append(
+            planned.append(
                 PlannedRun(runs[0], (order,), choice.unit, expected, tuple(runs[1:]), sample.role)
             )
-    return found
+    return planned
 
 
 def window_run(
@@ -168,12 +174,12 @@ def window_run(
 
 def names_of(variant: Variant, form: str) -> list[tuple[str, str]]:
     """The ways to name a kernel (base, name), the surest first; raises UsageError for none."""
-    own = {"mangled": variant.mangled, "function": variant.base, "demangled": variant.name}
+    by_form = {"mangled": variant.mangled, "function": variant.base, "demangled": variant.name}
     wanted = BASES if form == AUTO else (form,)
-    found = [(base, own[base]) for base in wanted if own[base]]
-    if not found:
+    names = [(base, by_form[base]) for base in wanted if by_form[base]]
+    if not names:
         raise UsageError(f"{variant.name or variant.base!r} has no {form} name in the report")
-    return found
+    return names
 
 
 def rows(

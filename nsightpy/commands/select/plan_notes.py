@@ -21,19 +21,19 @@ MOST_SAID = 12
 
 
 def plan_notes(
-    plan: Plan, found: Sequence[Found], metric_set: str, passes: int | None
+    plan: Plan, reports: Sequence[Found], metric_set: str, passes: int | None
 ) -> list[str]:
     """The notes of a plan, most important first."""
     return [
-        *_opaque(found, at_least=_MUCH),
+        *_opaque(reports, at_least=_MUCH),
         *_weight(plan),
-        *steady_notes(state for part in found for state in part.steady.values()),
-        *_start(plan, found),
+        *steady_notes(state for part in reports for state in part.steady.values()),
+        *_start(plan, reports),
         *_cost(plan, metric_set, passes),
         *_where(plan),
-        *_left_out(plan, found),
-        *_opaque(found, below=_MUCH),
-        *_doubts(plan, found),
+        *_left_out(plan, reports),
+        *_opaque(reports, below=_MUCH),
+        *_doubts(plan, reports),
     ]
 
 
@@ -68,10 +68,10 @@ def _cut_short(selection: Selection) -> Iterator[str]:
         )
 
 
-def _start(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
+def _start(plan: Plan, reports: Sequence[Found]) -> Iterator[str]:
     """Where the count of launches begins, when the capture began later than the program."""
     chosen = {planned.unit.report for planned in plan.runs}
-    starts = [part.start for part in found if part.report in chosen]
+    starts = [part.start for part in reports if part.report in chosen]
     if any(start.trigger == CUDA_PROFILER_API for start in starts):
         if not plan.options.from_start:
             yield (
@@ -166,9 +166,9 @@ def row_text(rows: Sequence[int]) -> str:
     return ", ".join([*texts[:MOST_SAID], *([f"and {more:,} more"] if more > 0 else [])])
 
 
-def _left_out(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
-    talking = sum(part.communication_ns for part in found)
-    kernels = sum(part.kernels_ns for part in found)
+def _left_out(plan: Plan, reports: Sequence[Found]) -> Iterator[str]:
+    talking = sum(part.communication_ns for part in reports)
+    kernels = sum(part.kernels_ns for part in reports)
     chosen = plan.selection
     if chosen is None:
         return
@@ -192,10 +192,10 @@ def _left_out(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
         )
 
 
-def _opaque(found: Sequence[Found], at_least: float = 0.0, below: float = 2.0) -> Iterator[str]:
+def _opaque(reports: Sequence[Found], at_least: float = 0.0, below: float = 2.0) -> Iterator[str]:
     """Graphs traced as a whole, when they have that share of the GPU time."""
-    kernels = sum(part.kernels_ns for part in found)
-    graphs = sum(part.opaque_ns for part in found)
+    kernels = sum(part.kernels_ns for part in reports)
+    graphs = sum(part.opaque_ns for part in reports)
     if graphs and at_least <= graphs / (graphs + kernels) < below:
         yield (
             f"{100 * graphs / (graphs + kernels):.1f} % of the GPU time ({format_time(graphs)}) "
@@ -203,8 +203,8 @@ def _opaque(found: Sequence[Found], at_least: float = 0.0, below: float = 2.0) -
         )
 
 
-def _doubts(plan: Plan, found: Sequence[Found]) -> Iterator[str]:
-    warm_up = sum(portion.warm_up for part in found for _, portion in part.offers)
+def _doubts(plan: Plan, reports: Sequence[Found]) -> Iterator[str]:
+    warm_up = sum(portion.warm_up for part in reports for _, portion in part.offers)
     if warm_up:
         yield (
             "The first launch of each variant in its process is taken for warm-up and never "

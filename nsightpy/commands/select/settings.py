@@ -60,8 +60,8 @@ class NcuSettings:
     def __post_init__(self) -> None:
         require_choice("form", self.form, FORMS)
         require_choice("capture_range", self.capture_range, CAPTURE_RANGES)
-        own = any("section-folder" in word for word in self.extra)
-        if self.metric_set and self.metric_set not in SETS and not own:
+        has_sections = any("section-folder" in word for word in self.extra)
+        if self.metric_set and self.metric_set not in SETS and not has_sections:
             raise UsageError(
                 f"ncu has no set of sections {self.metric_set!r}: it has {', '.join(SETS)}; "
                 "sets of your own need --ncu-option --section-folder=FOLDER"

@@ -28,15 +28,15 @@ def _together(
     """Durations by category and name."""
     parts = []
     for name in frames:
-        category, own = _CATEGORIES[name]
+        category, column = _CATEGORIES[name]
         if name == "kernels":
             frame = scope.narrow(report, report.frame(name, wanted(scope, _SPAN, label)))
-            frame = Frame({**frame, own: named(frame, label)})
+            frame = Frame({**frame, column: named(frame, label)})
         else:
-            columns = (*_SPAN, own, *_needed(scope, name))
+            columns = (*_SPAN, column, *_needed(scope, name))
             frame = scope.narrow(report, report.frame(name, tuple(dict.fromkeys(columns))))
         frame = ranking.calls(frame) if name == "api_calls" else frame
-        parts.append(_under(category, ranking.tally_durations(frame, (own,))))
+        parts.append(_under(category, ranking.tally_durations(frame, (column,))))
     return (merge(parts),)
 
 
@@ -64,10 +64,10 @@ def _calls(
 ) -> Tallies:
     """Durations of a library's calls."""
     columns = (*_SPAN, "pid", "tid", "name", "library")
-    found = scope.narrow(report, report.frame("library_calls", columns))
-    names = found.labels("library")
+    calls = scope.narrow(report, report.frame("library_calls", columns))
+    names = calls.labels("library")
     mine = [name for name in names.values if name.startswith(library)]
-    return (ranking.tally_durations(found.take(names.equals(mine)), by),)
+    return (ranking.tally_durations(calls.take(names.equals(mine)), by),)
 
 
 def _library(library: str, records: str, count: str, /, **labels: str) -> Summary:

@@ -52,8 +52,8 @@ def _messages(report: SystemReport, scope: Scope, _: str) -> Tallies:
 
 
 def _sizes(parts: Sequence[Statistics]) -> Shown:
-    (found,) = parts
-    groups = found.by_total()
+    (statistics,) = parts
+    groups = statistics.by_total()
     fields = (
         Field("Total Message Volume (bytes)", "bytes"),
         Field("Instances"),
@@ -62,7 +62,12 @@ def _sizes(parts: Sequence[Statistics]) -> Shown:
         Field("Name", "text"),
     )
     return fields, [
-        (int(found.total[g]), int(found.instances[g]), *spread(found, g), *found.keys[g])
+        (
+            int(statistics.total[g]),
+            int(statistics.instances[g]),
+            *spread(statistics, g),
+            *statistics.keys[g],
+        )
         for g in groups
     ]
 

@@ -65,8 +65,8 @@ def _by_kernel(report: SystemReport, scope: Scope, label: str) -> Tallies:
     kernels = scope.narrow(report, report.frame("kernels", columns))
     names = kernel_names(kernels, label)
     done = launched(kernels, report.frame("api_calls", CALL_COLUMNS))
-    found = project(ranges, done)
-    low, high = done.first[found.low], done.first[found.high]
+    projected = project(ranges, done)
+    low, high = done.first[projected.low], done.first[projected.high]
     count = high - low
     instance = np.repeat(np.arange(ranges.rows), count)
     offset = np.arange(len(instance)) - np.repeat(np.cumsum(count) - count, count)
@@ -120,15 +120,15 @@ def _projected(report: SystemReport, scope: Scope, _: str) -> Tallies:
     operations = Frame.concatenate(
         [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in frames]
     )
-    found = project(whole, launched(operations, report.frame("api_calls", CALL_COLUMNS)))
+    projected = project(whole, launched(operations, report.frame("api_calls", CALL_COLUMNS)))
     same = Labels.constant("", whole.rows), Labels.constant(PUSH_POP, whole.rows)
     nesting = nest(Frame({**whole, "domain": same[0], "style": same[1]}))
-    some = np.flatnonzero(found.found)
+    some = np.flatnonzero(projected.found)
     above = nesting.parent[some]
     children = np.bincount(above[above != ROOT], minlength=whole.rows)
     figures = {
-        "projected": found.length[some],
-        "operations": found.operations[some],
+        "projected": projected.length[some],
+        "operations": projected.operations[some],
         "level": nesting.level[some],
         "children": children[some],
     }

@@ -42,11 +42,11 @@ def times(*labels: str, count: str = "Instances") -> Callable[[Sequence[Statisti
     """The eight figures of nsys, then the parts of the key under these names; by total time."""
 
     def shown(parts: Sequence[Statistics]) -> Shown:
-        (found,) = parts
-        whole = int(found.total.sum())
-        groups = found.by_total()
+        (statistics,) = parts
+        whole = int(statistics.total.sum())
+        groups = statistics.by_total()
         rows: list[Row] = [
-            (*time_values(found, group, whole), *found.keys[group]) for group in groups
+            (*time_values(statistics, group, whole), *statistics.keys[group]) for group in groups
         ]
         figures = (Field(count) if f.name == "Instances" else f for f in TIME_FIELDS)
         return (*figures, *(Field(label, "text") for label in labels)), rows
@@ -63,12 +63,12 @@ def spread_fields(prefix: str = "", unit: str = "ns") -> tuple[Field, ...]:
     )
 
 
-def spread(found: Statistics, group: int) -> Row:
+def spread(statistics: Statistics, group: int) -> Row:
     """The figures of spread_fields, rounded as nsys rounds them."""
     return (
-        round_half_up(float(found.mean[group]), 1),
-        round_half_up(float(found.median[group]), 1),
-        int(found.minimum[group]),
-        int(found.maximum[group]),
-        round_half_up(float(found.deviation[group]), 1),
+        round_half_up(float(statistics.mean[group]), 1),
+        round_half_up(float(statistics.median[group]), 1),
+        int(statistics.minimum[group]),
+        int(statistics.maximum[group]),
+        round_half_up(float(statistics.deviation[group]), 1),
     )

@@ -42,7 +42,7 @@ def _by_place(report: SystemReport, scope: Scope, by: tuple[str, ...]) -> Tallie
         *(_tally(part, by, part.ints("bytes")) for part in moved),
         *(_tally(part, by, part.ints("faults")) for part in sides),
         _tally(both, by, durations(both)),
-        *(_tally(one, (), one.ints("address")) for one in placed),
+        *(_tally(part, (), part.ints("address")) for part in placed),
     )
 
 
@@ -63,7 +63,7 @@ def _pages_shown(parts: Sequence[Statistics]) -> Shown:
     rows: list[Row] = []
     every = set[Key]().union(*totals)
     figures = {key: [part.get(key) for part in totals] for key in every}
-    moved = {key: (own[0] or 0) + (own[1] or 0) for key, own in figures.items()}
+    moved = {key: (sums[0] or 0) + (sums[1] or 0) for key, sums in figures.items()}
     for key in sorted(every, key=lambda key: (-moved[key], *key)):
         *sizes, at_cpu, at_gpu, length = figures[key]
         rate = round_half_up(moved[key] * 1e9 / length / MEGA, 3) if length else None
@@ -118,8 +118,10 @@ def _instructions(report: SystemReport, scope: Scope, _: str) -> Tallies:
 
 
 def _instructions_shown(parts: Sequence[Statistics]) -> Shown:
-    (found,) = parts
-    rows: list[Row] = [(int(found.total[g]), _hex(found.keys[g][0])) for g in found.by_total()]
+    (statistics,) = parts
+    rows: list[Row] = [
+        (int(statistics.total[g]), _hex(statistics.keys[g][0])) for g in statistics.by_total()
+    ]
     return (Field("CPU Page Faults"), Field("CPU Instruction Address", "text")), rows
 
 

@@ -68,7 +68,7 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     kernel_statistics = merge([part.kernels for part in parts]).statistics()
     gathered = [(report, part.gathered) for report, part in mapped.results]
     facts = facts_of(request, gathered)
-    found = tuple(check_all(facts))
+    problems = tuple(check_all(facts))
     doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
     sections = {
         "ranks": ranks_section([(str(report.path), part) for report, part in mapped.results]),
@@ -98,8 +98,8 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
             "before": outside_text(facts),
         },
         sections=sections,
-        findings=found,
-        next_steps=_next_steps(found, sections, facts),
+        findings=problems,
+        next_steps=_next_steps(problems, sections, facts),
         notes=tuple(dict.fromkeys(map(request.worded, notes))),
     )
 
@@ -111,10 +111,10 @@ def summary_findings(summary: Summary) -> Table:
 
 
 def _next_steps(
-    found: Sequence[Finding], sections: dict[str, Table], facts: Facts
+    problems: Sequence[Finding], sections: dict[str, Table], facts: Facts
 ) -> tuple[tuple[str, str], ...]:
     """The commands to run next, of the first findings first; three at most."""
-    steps = [(finding.next_command, finding.name) for finding in found if finding.next_command]
+    steps = [(finding.next_command, finding.name) for finding in problems if finding.next_command]
     if not any(len(table) for table in sections.values()):
         steps.append((facts.command("info"), "what the report holds"))
     elif (

@@ -148,13 +148,15 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
 def _collective_tally(report: SystemReport, kernels: Frame) -> Tally:
     """Durations per (operation, who took part) of the communication kernels."""
     names = kernels.labels("name")
-    own = kernels.take(is_communication(names))
-    codes = own.labels("name").codes
+    collectives = kernels.take(is_communication(names))
+    codes = collectives.labels("name").codes
     operations = Labels(codes, tuple(map(operation_of, names.values))).merged()
-    groups = group_by(Frame({"operation": operations, "pid": own["pid"]}), ("operation", "pid"))
+    groups = group_by(
+        Frame({"operation": operations, "pid": collectives["pid"]}), ("operation", "pid")
+    )
     where = str(report.path)
     keys = tuple((operation, f"{where}:{pid}") for operation, pid in groups.keys)
-    return tally(groups.codes, ranking.durations(own), keys)
+    return tally(groups.codes, ranking.durations(collectives), keys)
 
 
 def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
@@ -227,17 +229,22 @@ def idle_section(facts: Facts) -> Table:
 
 def gap_section(facts: Facts) -> Table:
     """The longest idle interval of all devices, where it is 5 % of its device's window or more."""
-    found = [
-        (one.idle.longest.place.duration_ns / one.budget.window_ns, number, one, one.idle.longest)
-        for number, one in enumerate(facts.used)
-        if one.idle is not None and one.idle.longest is not None
+    longest = [
+        (
+            device.idle.longest.place.duration_ns / device.budget.window_ns,
+            number,
+            device,
+            device.idle.longest,
+        )
+        for number, device in enumerate(facts.used)
+        if device.idle is not None and device.idle.longest is not None
     ]
     rows: list[tuple[Value, ...]] = []
-    if found:
-        share, _, one, gap = max(found, key=lambda case: (case[0], -case[1]))
+    if longest:
+        share, _, device, gap = max(longest, key=lambda case: (case[0], -case[1]))
         if share >= LEAST_GAP:
-            place = (gap.place.start_ns + one.ahead_ns, gap.place.duration_ns)
-            rows.append((one.rank, one.device, *place, share, gap.cause, gap.host))
+            place = (gap.place.start_ns + device.ahead_ns, gap.place.duration_ns)
+            rows.append((device.rank, device.device, *place, share, gap.cause, gap.host))
     return Table("gaps", GAP_FIELDS, tuple(rows))
 
 
@@ -248,7 +255,7 @@ def steady_text(facts: Facts, parts: Sequence[Part]) -> str | None:
     )
     if not counts:
         return None
-    sources = {one.source for part in parts for one in part.gathered.steady.values()}
+    sources = {steady.source for part in parts for steady in part.gathered.steady.values()}
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     plural = "" if counts == [1] else "s"
     partly = any(device.iterations is None for device in facts.devices)

@@ -37,8 +37,8 @@ class Place:
 
 def listed(values: Any) -> list[Value]:
     """An array as plain numbers."""
-    found: list[Value] = values.tolist()
-    return found
+    cells: list[Value] = values.tolist()
+    return cells
 
 
 def texts(labels: Labels) -> list[Value]:

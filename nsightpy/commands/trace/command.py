@@ -101,11 +101,11 @@ def trace(
     kind = LISTINGS[_asked(report, [listing for listing, wanted in flags.items() if wanted])]
     request = Request.of(reports, **common)
     label, scope = NAMES[name], request.scope
-    found = request.map(partial(_count, kind=kind, scope=scope, name=label), ranked=True).results
+    counts = request.map(partial(_count, kind=kind, scope=scope, name=label), ranked=True).results
     clock = common_clock(request.ranks)
-    several = len(found) > 1
+    several = len(counts) > 1
     repeated = request.ranks.repeated if several else {}
-    kept = [(report, count) for report, count in found if report.path not in repeated]
+    kept = [(report, count) for report, count in counts if report.path not in repeated]
     make = partial(_rows, [report for report, _ in kept], kind, scope, label, clock, several)
     rows = LazyRows(make, sum(count for _, count in kept))
     fields = (*kind.fields, *MORE_FIELDS) if several else kind.fields

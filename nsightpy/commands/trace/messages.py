@@ -72,4 +72,4 @@ def _rows(place: Place, calls: Frame) -> list[Row]:
 def _of(values: Ints, mine: NDArray[np.bool_]) -> list[Value]:
     """The numbers of some rows; of others nothing."""
     pairs = zip(values.tolist(), mine.tolist(), strict=True)
-    return [value if own else None for value, own in pairs]
+    return [value if is_own else None for value, is_own in pairs]

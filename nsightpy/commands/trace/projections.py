@@ -48,29 +48,29 @@ def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
     parts = [report.frame(f, OPERATION_COLUMNS) for f in ("kernels", "memory_operations")]
     operations = Frame.concatenate([scope.narrow(report, part) for part in parts])
     done = launched(operations, report.frame("api_calls", CALL_COLUMNS))
-    found = project(ranges, done)
+    projected = project(ranges, done)
     # for nsys the innermost range around another is its parent, whatever their domains and styles
     whole = Labels.constant("", ranges.rows), Labels.constant(PUSH_POP, ranges.rows)
     nesting = nest(Frame({**ranges, "domain": whole[0], "style": whole[1]}))
     rows = numbered(report, ranges, scope)
-    rows = rows[found.found[rows]]
-    above = nesting.parent[np.flatnonzero(found.found)]
+    rows = rows[projected.found[rows]]
+    above = nesting.parent[np.flatnonzero(projected.found)]
     children = np.bincount(above[above != ROOT], minlength=ranges.rows)
-    order = rows[np.lexsort((-found.length[rows], found.start[rows]))]
+    order = rows[np.lexsort((-projected.length[rows], projected.start[rows]))]
     for low in range(0, len(order), _BATCH):
         mine = order[low : low + _BATCH]
         some = ranges.take(mine)
         yield from rows_of(
             [
                 range_names(some),
-                place.times(some, found.start[mine]),
-                listed(found.length[mine]),
+                place.times(some, projected.start[mine]),
+                listed(projected.length[mine]),
                 place.times(some, some.ints("start_ns")),
                 listed(some.ints("end_ns") - some.ints("start_ns")),
                 texts(some.labels("style")),
                 listed(some.ints("pid")),
                 listed(some.ints("tid")),
-                listed(found.high[mine] - found.low[mine]),
+                listed(projected.high[mine] - projected.low[mine]),
                 listed(nesting.level[mine]),
                 listed(children[mine]),
                 listed(mine + 1),
@@ -95,10 +95,10 @@ def range_names(ranges: Frame) -> list[Value]:
 
 def stacks(rows: Ints, parent: Ints) -> list[Value]:
     """The ids of each range and of those around it, outermost first: :1:2."""
-    found: list[Value] = []
+    ids: list[Value] = []
     for row in rows.tolist():
         stack = [row + 1]
         while (row := int(parent[row])) != ROOT:
             stack.append(row + 1)
-        found.append("".join(f":{one}" for one in reversed(stack)))
-    return found
+        ids.append("".join(f":{range_id}" for range_id in reversed(stack)))
+    return ids

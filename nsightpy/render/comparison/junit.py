@@ -50,8 +50,8 @@ def comparison_junit(result: Comparison) -> bytes:
     )
     said = gate_line(result) if gate is not None else "no gate was asked for (--gate)"
     if failed:
-        found = ET.SubElement(case, "failure", {"message": xml_text(said), "type": on.verdict})
-        found.text = xml_text(f"{answer(result)}\n{confidence(result)}\n{said}")
+        failure = ET.SubElement(case, "failure", {"message": xml_text(said), "type": on.verdict})
+        failure.text = xml_text(f"{answer(result)}\n{confidence(result)}\n{said}")
     elif skipped:
         ET.SubElement(case, "skipped", {"message": xml_text(said)})
     ET.SubElement(case, "system-out").text = _screen(result)
@@ -76,12 +76,12 @@ def _quantity(result: Comparison) -> ComparedQuantity:
 
 def _properties(suite: ET.Element, result: Comparison) -> None:
     """What was compared, and what differs."""
-    found = ET.SubElement(suite, "properties")
+    properties = ET.SubElement(suite, "properties")
     for label, side in (("before", result.before), ("after", result.after)):
         value = f"{side_name(side)}, {side_size(side, result.unit)}"
-        ET.SubElement(found, "property", {"name": label, "value": xml_text(value)})
+        ET.SubElement(properties, "property", {"name": label, "value": xml_text(value)})
     for difference in differences(result):
-        ET.SubElement(found, "property", {"name": "differs", "value": xml_text(difference)})
+        ET.SubElement(properties, "property", {"name": "differs", "value": xml_text(difference)})
 
 
 def _screen(result: Comparison) -> str:

@@ -49,10 +49,10 @@ def comparison_markdown(result: Comparison, top: int | None = None) -> bytes:
         lines = [*_verdict(result), "", f"Runs: {code(noise_runs(result))}"]
         return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
     lines = [*_verdict(result), "", *_parts(result), "", *_circumstances(result)]
-    found = contributors(result)
-    if found:
+    changed = contributors(result)
+    if changed:
         title = "Kernels and collectives that contribute most"
-        lines += _folded(title, _quantities(found, top or MOST_ROWS))
+        lines += _folded(title, _quantities(changed, top or MOST_ROWS))
     if result.ranges:
         title = "Ranges: their time lies within the parts above"
         lines += _folded(title, _quantities(result.ranges, MOST_RANGES))
@@ -63,7 +63,10 @@ def comparison_markdown(result: Comparison, top: int | None = None) -> bytes:
 
 def code(text: str) -> str:
     """A name as code in which nothing means anything."""
-    shown = "".join(f"&#{ord(one)};" if one in _SPECIAL else one for one in printable(text))
+    shown = "".join(
+        f"&#{ord(character)};" if character in _SPECIAL else character
+        for character in printable(text)
+    )
     return f"<code>{shown}</code>" if shown else ""
 
 
@@ -101,8 +104,8 @@ def _parts(result: Comparison) -> Iterator[str]:
         yield _row(cells)
 
 
-def _confidence(one: ComparedQuantity, unit: str, decimals: int) -> list[str]:
-    return [percent_cell(one, unit, decimals), interval(one), one.verdict]
+def _confidence(quantity: ComparedQuantity, unit: str, decimals: int) -> list[str]:
+    return [percent_cell(quantity, unit, decimals), interval(quantity), quantity.verdict]
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -125,30 +128,31 @@ def _folded(title: str, lines: Iterable[str]) -> list[str]:
 def _quantities(rows: Sequence[ComparedQuantity], top: int) -> Iterator[str]:
     unit, decimals = unit_of_changes(rows)
     shown, left = changed_rows(rows, top)
-    counts = any(one.delta_from_count_ns for one in shown)
+    counts = any(quantity.delta_from_count_ns for quantity in shown)
     split = "| by count | by time " if counts else ""
     matched = told_matches(shown)
     last = ("| matched by ", "| --- ") if matched else ("", "")
     yield f"| change ({unit}) {split}| % | 95 % interval | verdict | name {last[0]}|"
     yield f"| ---: {'| ---: | ---: ' if counts else ''}| ---: | ---: | --- | --- {last[1]}|"
-    names = short_names([readable(one.name, NAME_WIDTH) for one in shown], NAME_WIDTH)
-    for one, name in zip(shown, names, strict=True):
-        changes = [one.delta_ns]
+    names = short_names([readable(quantity.name, NAME_WIDTH) for quantity in shown], NAME_WIDTH)
+    for quantity, name in zip(shown, names, strict=True):
+        changes = [quantity.delta_ns]
         if counts:
-            changes += [one.delta_from_count_ns or 0, one.delta_from_duration_ns or 0]
+            changes += [quantity.delta_from_count_ns or 0, quantity.delta_from_duration_ns or 0]
         times = [fixed(change, unit, decimals, sign=True) for change in changes]
-        cells = [*times, *_confidence(one, unit, decimals), code(name)]
-        yield _row([*cells, _matched(one)] if matched else cells)
+        cells = [*times, *_confidence(quantity, unit, decimals), code(name)]
+        yield _row([*cells, _matched(quantity)] if matched else cells)
     if left:
         yield ""
         yield rest_line(left, unit, decimals)
 
 
-def _matched(one: ComparedQuantity) -> str:
+def _matched(quantity: ComparedQuantity) -> str:
     """How it was matched, and under which name it was before."""
-    how = _words(one.matched_by)
-    if not one.change or not one.other_names:
+    how = _words(quantity.matched_by)
+    if not quantity.change or not quantity.other_names:
         return how
-    before, after = other_names_text(one)
-    other = before if after == one.name else after
-    return f"{how}; {one.change}: {code(short_names([other], NAME_WIDTH)[0])}".removeprefix("; ")
+    before, after = other_names_text(quantity)
+    other = before if after == quantity.name else after
+    other_name = code(short_names([other], NAME_WIDTH)[0])
+    return f"{how}; {quantity.change}: {other_name}".removeprefix("; ")

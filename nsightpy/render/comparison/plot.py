@@ -112,9 +112,9 @@ def waterfall(result: Comparison) -> list[Bar]:
     if result.parts and abs(step.after_ns - reached) > least:
         bars.append(Bar("other parts", reached, step.after_ns, "part"))
     if not result.parts:
-        for one in _largest(contributors(result), 2 * MOST_KERNELS):
-            bars.append(Bar(one.name, reached, reached + one.delta_ns, "part"))
-            reached += one.delta_ns
+        for quantity in _largest(contributors(result), 2 * MOST_KERNELS):
+            bars.append(Bar(quantity.name, reached, reached + quantity.delta_ns, "part"))
+            reached += quantity.delta_ns
         if reached != step.after_ns:
             bars.append(Bar("all others", reached, step.after_ns, "part"))
     return [*bars, Bar("after", 0, step.after_ns, "side")]
@@ -128,9 +128,9 @@ def _inside(result: Comparison, part: ComparedQuantity, start: int) -> list[Bar]
     rows = {"compute": kernels, "exposed communication": result.collectives}
     bars: list[Bar] = []
     reached = start
-    for one in _largest(rows.get(part.name, ()), MOST_KERNELS):
-        bars.append(Bar(one.name, reached, reached + one.delta_ns, "inner"))
-        reached += one.delta_ns
+    for quantity in _largest(rows.get(part.name, ()), MOST_KERNELS):
+        bars.append(Bar(quantity.name, reached, reached + quantity.delta_ns, "inner"))
+        reached += quantity.delta_ns
     end = start + part.delta_ns
     longest = max((abs(bar.delta) for bar in bars), default=0)
     if bars and abs(end - reached) > LEAST_REST * longest:
@@ -139,9 +139,9 @@ def _inside(result: Comparison, part: ComparedQuantity, start: int) -> list[Bar]
 
 
 def _largest(rows: Sequence[ComparedQuantity], most: int) -> list[ComparedQuantity]:
-    ordered = sorted(rows, key=lambda one: -abs(one.delta_ns))[:most]
-    least = LEAST_SHARE * max((abs(one.delta_ns) for one in ordered), default=0)
-    return [one for one in ordered if abs(one.delta_ns) > least]
+    ordered = sorted(rows, key=lambda quantity: -abs(quantity.delta_ns))[:most]
+    least = LEAST_SHARE * max((abs(quantity.delta_ns) for quantity in ordered), default=0)
+    return [quantity for quantity in ordered if abs(quantity.delta_ns) > least]
 
 
 def _titles(figure: Figure, result: Comparison, title: str | None, height: float) -> None:
@@ -259,7 +259,7 @@ def _spread(axes: Axes, result: Comparison) -> None:
         (result.after, step.after_runs, step.after_ns, AFTER, "s"),
     )
     for x, (side, runs, middle, color, marker) in enumerate(sides):
-        values = [one / scale for one in (_samples(side, result.unit) if steps else runs)]
+        values = [value / scale for value in (_samples(side, result.unit) if steps else runs)]
         first = (min(len(values), POINTS_A_ROW) - 1) / 2
         places = [x + 0.07 * (place % POINTS_A_ROW - first) for place in range(len(values))]
         size = 11 if steps else 26
@@ -302,4 +302,4 @@ def _interval(axes: Axes, step: ComparedQuantity, scale: int) -> None:
 def _samples(side: ComparedSide, unit: str) -> list[int]:
     """The durations of the units of a side's runs, as far as they are kept."""
     units = (run.units[unit] for run in side.runs if unit in run.units)
-    return [row[0] for one in units for row in one.samples or ((one.duration_ns,),)]
+    return [row[0] for summary in units for row in summary.samples or ((summary.duration_ns,),)]

@@ -45,19 +45,19 @@ def unit_for(values: Iterable[float | None], deltas: Iterable[float | None]) -> 
 def shown_parts(result: Comparison) -> list[ComparedQuantity]:
     """The parts that take any time worth printing, and then what they add up to."""
     unit, decimals = unit_of_parts(result)
-    found = [
+    parts = [
         part
         for part in result.parts
         if any(float(fixed(time or 0, unit, decimals)) for time in (part.before_ns, part.after_ns))
     ]
-    return [*found, result.step]
+    return [*parts, result.step]
 
 
 def unit_of_parts(result: Comparison) -> tuple[str, int]:
     """The unit of the table of parts, and its decimals."""
     every = (*result.parts, result.step)
-    times = [value for one in every for value in (one.before_ns, one.after_ns)]
-    return unit_for(times, [one.delta_ns for one in every])
+    times = [value for part in every for value in (part.before_ns, part.after_ns)]
+    return unit_for(times, [part.delta_ns for part in every])
 
 
 def unit_of_changes(rows: Sequence[ComparedQuantity]) -> tuple[str, int]:
@@ -76,16 +76,16 @@ def fixed(value: float | None, unit: str, decimals: int, *, sign: bool = False) 
 
 def time_change(before: float | None, after: float | None) -> str:
     """Two times in one unit: 41.2 -> 44.5 ms."""
-    known = [one for one in (before, after) if one is not None]
+    known = [value for value in (before, after) if value is not None]
     unit, scale = time_unit_for(known)
     delta = abs((after or 0) - (before or 0)) / scale
     digits = 3
     if len(known) == 2 and delta and _alike(known, scale, digits):
         digits += 1
-    one, other = (
+    old, new = (
         "-" if value is None else significant(value / scale, digits) for value in (before, after)
     )
-    return f"{one} -> {other} {unit}"
+    return f"{old} -> {new} {unit}"
 
 
 def _alike(values: Sequence[float], scale: int, digits: int) -> bool:
@@ -336,7 +336,7 @@ def contributors(result: Comparison) -> list[ComparedQuantity]:
     kernels = (
         kernel for kernel in result.kernels if not (known and kernel.category == COMMUNICATION)
     )
-    return sorted((*kernels, *result.collectives), key=lambda one: -abs(one.delta_ns))
+    return sorted((*kernels, *result.collectives), key=lambda quantity: -abs(quantity.delta_ns))
 
 
 def other_names_text(quantity: ComparedQuantity) -> tuple[str, str]:

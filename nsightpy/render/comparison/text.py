@@ -133,52 +133,53 @@ def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple
             f"Parts of the {result.unit} ({unit}): their changes add up",
             parts_table(result, width),
         )
-    found = contributors(result)
-    if found:
-        table = quantities_table(found, width, top or MOST_ROWS)
-        yield _contributors_title(result, found), table
+    changed = contributors(result)
+    if changed:
+        table = quantities_table(changed, width, top or MOST_ROWS)
+        yield _contributors_title(result, changed), table
     if result.ranges:
         yield (
             "Ranges: their time lies within the parts above",
             quantities_table(result.ranges, width, top or MOST_RANGES),
         )
-    named = other_rows(found, top or MOST_ROWS)
+    named = other_rows(changed, top or MOST_ROWS)
     if named:
         titles = dict.fromkeys(
-            "new or gone" if one.change in (NEW, GONE) else "under another name" for one in named
+            "new or gone" if quantity.change in (NEW, GONE) else "under another name"
+            for quantity in named
         )
         title = ", ".join(titles).capitalize()
-        yield title, renamed_lines(named, width, *unit_of_changes(found))
+        yield title, renamed_lines(named, width, *unit_of_changes(changed))
     different = differences(result)
     room = min(width, PIPED_WIDTH) - LABEL
     if different and _as_many(different, room) != "; ".join(different):
         yield (
             "What differs between the sides",
-            [_styled(f"  {shorten(one, width - 2)}", "not dim") for one in different],
+            [_styled(f"  {shorten(difference, width - 2)}", "not dim") for difference in different],
         )
     if result.next_steps:
         yield "Next", _next(result.next_steps, width)
 
 
-def _contributors_title(result: Comparison, found: Sequence[ComparedQuantity]) -> str:
+def _contributors_title(result: Comparison, changed: Sequence[ComparedQuantity]) -> str:
     """What the table below is of, and what its changes are made of."""
     kinds = {"kernel": "kernels", "collective": "collectives"}
-    named = " and ".join(kinds[kind] for kind in kinds if any(q.section == kind for q in found))
+    named = " and ".join(kinds[kind] for kind in kinds if any(q.section == kind for q in changed))
     unit = "" if result.unit == "launch" else f" per {result.unit}"
     title = f"{named[:1].upper()}{named[1:]} by change{unit}"
-    if any(quantity.delta_from_count_ns for quantity in found):
+    if any(quantity.delta_from_count_ns for quantity in changed):
         return f"{title} (= by count + by time)"
-    known = any(quantity.before_count is not None for quantity in found)
+    known = any(quantity.before_count is not None for quantity in changed)
     return f"{title}; each launched as often as before" if known else title
 
 
 def _next(steps: Sequence[tuple[str, str]], width: int) -> list[Text]:
     """Commands, never cut, with what they are for where there is room."""
-    found = []
+    texts = []
     for command, why in steps:
         line = _styled(f"  {printable(command)}", "not dim")
         reason = f"  # {printable(why)}"
         if why and display_width(line.plain + reason) <= width:
             line.append(reason, style="dim")
-        found.append(line)
-    return found
+        texts.append(line)
+    return texts

@@ -48,32 +48,32 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
     from rich.text import Text
 
     every = shown_parts(result)
-    deltas = [one.delta_ns for one in every]
+    deltas = [part.delta_ns for part in every]
     unit, decimals = unit_of_parts(result)
     # what is far below the limits is no bar
     largest = max([limit_ns(result), *map(abs, deltas[:-1])])
     columns = [
-        Shown("", tuple(one.name for one in every), True),
-        _times("before", [one.before_ns for one in every], unit, decimals),
-        _times("after", [one.after_ns for one in every], unit, decimals),
+        Shown("", tuple(part.name for part in every), True),
+        _times("before", [part.before_ns for part in every], unit, decimals),
+        _times("after", [part.after_ns for part in every], unit, decimals),
         _times("change", deltas, unit, decimals, sign=True),
-        Shown("%", tuple(percent_cell(one, unit, decimals) for one in every), False),
+        Shown("%", tuple(percent_cell(part, unit, decimals) for part in every), False),
     ]
     if width >= WIDE:
         columns += _confidence(every, tuple(map(interval, every)))
     made = lines(columns, width - BAR - 4, rule=False, fold=False)
     longest = max(map(_width_of, made))
-    found = [Text("  ") + made[0]]
-    for one, line in zip(every, made[1:], strict=True):
+    texts = [Text("  ") + made[0]]
+    for part, line in zip(every, made[1:], strict=True):
         text = Text("  ") + line
         text.append(" " * (longest - _width_of(line) + 2))
-        if one is result.step:
+        if part is result.step:
             text.stylize("bold")
         else:
-            text.append_text(change_bar(one.delta_ns, largest, BAR))
+            text.append_text(change_bar(part.delta_ns, largest, BAR))
         text.rstrip()
-        found.append(text)
-    return found
+        texts.append(text)
+    return texts
 
 
 def _width_of(line: Text) -> int:
@@ -106,14 +106,14 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
     if not shown:
         return [Text(f"  {rest_line(left, unit, decimals)}", style="dim")]
     made = lines(_columns(shown, unit, decimals, width), width - 2, rule=False, fold=True)
-    found = [Text("  ") + line for line in made]
-    for one, line in zip(shown, found[len(made) - len(shown) :], strict=True):
-        if style := STYLES.get(one.verdict):
-            place = line.plain.find(one.verdict)
-            line.stylize(style, place, place + len(one.verdict))
+    texts = [Text("  ") + line for line in made]
+    for quantity, line in zip(shown, texts[len(made) - len(shown) :], strict=True):
+        if style := STYLES.get(quantity.verdict):
+            place = line.plain.find(quantity.verdict)
+            line.stylize(style, place, place + len(quantity.verdict))
     if left:
-        found.append(Text(f"  {rest_line(left, unit, decimals)}", style="dim"))
-    return found
+        texts.append(Text(f"  {rest_line(left, unit, decimals)}", style="dim"))
+    return texts
 
 
 def _columns(
@@ -172,10 +172,10 @@ def _counts(shown: Sequence[ComparedQuantity]) -> Shown:
     return Shown("launches", tuple(map(_count, shown)), False)
 
 
-def _count(one: ComparedQuantity) -> str:
+def _count(quantity: ComparedQuantity) -> str:
     before, after = (
         "-" if value is None else significant(value, 3 if value % 1 else len(f"{value:.0f}"))
-        for value in (one.before_count, one.after_count)
+        for value in (quantity.before_count, quantity.after_count)
     )
     return before if before == after else f"{before} -> {after}"
 
@@ -200,8 +200,8 @@ def _label(name: str) -> str:
     return printable(name.removesuffix("_pct").replace("_", " ") + " %" * name.endswith("_pct"))
 
 
-def _figure(one: ComparedQuantity, wanted: str) -> str:
-    for name, before, after in one.figures:
+def _figure(quantity: ComparedQuantity, wanted: str) -> str:
+    for name, before, after in quantity.figures:
         if name == wanted:
             return " -> ".join(
                 "-" if value is None else significant(value, 3) for value in (before, after)
@@ -212,8 +212,12 @@ def _figure(one: ComparedQuantity, wanted: str) -> str:
 def other_rows(rows: Sequence[ComparedQuantity], top: int) -> list[ComparedQuantity]:
     """What has another name on the other side, then what is new or gone beyond the first rows."""
     shown, left = changed_rows(rows, top)
-    named = [one for one in (*shown, *left) if one.change and one.verdict not in (NEW, GONE)]
-    return [*named, *(one for one in left if one.verdict in (NEW, GONE))]
+    named = [
+        quantity
+        for quantity in (*shown, *left)
+        if quantity.change and quantity.verdict not in (NEW, GONE)
+    ]
+    return [*named, *(quantity for quantity in left if quantity.verdict in (NEW, GONE))]
 
 
 def renamed_lines(
@@ -223,27 +227,29 @@ def renamed_lines(
     from rich.text import Text
 
     shown = rows[:MOST_RENAMED]
-    changes = [f"{fixed(one.delta_ns, unit, decimals, sign=True)} {unit}" for one in shown]
+    changes = [
+        f"{fixed(quantity.delta_ns, unit, decimals, sign=True)} {unit}" for quantity in shown
+    ]
     widest = max(map(len, changes))
-    kind = max(len(one.change) for one in shown)
+    kind = max(len(quantity.change) for quantity in shown)
     indent = 2 + kind + 2 + widest + 2
-    found = []
-    for one, change in zip(shown, changes, strict=True):
-        before, after = map(printable, other_names_text(one))
+    texts = []
+    for quantity, change in zip(shown, changes, strict=True):
+        before, after = map(printable, other_names_text(quantity))
         room = width - indent - 3
         first, second = short_names([readable(before, room), readable(after, room)], room)
-        head = Text(f"  {one.change:<{kind}}  {change:>{widest}}  ")
+        head = Text(f"  {quantity.change:<{kind}}  {change:>{widest}}  ")
         if not before or not after or before == after:
-            found.append(head.append(first or second))
+            texts.append(head.append(first or second))
             continue
-        how = f"(matched by {printable(one.matched_by)})" if one.matched_by else ""
-        found.append(head.append(first))
+        how = f"(matched by {printable(quantity.matched_by)})" if quantity.matched_by else ""
+        texts.append(head.append(first))
         line = Text(" " * indent).append(f"-> {second}")
         if how and display_width(line.plain) + 2 + len(how) <= width:
             line.append(f"  {how}", style="dim")
             how = ""
-        found.append(line)
+        texts.append(line)
         if how:
-            found.append(Text(f"{' ' * indent}{shorten(how, width - indent)}", style="dim"))
+            texts.append(Text(f"{' ' * indent}{shorten(how, width - indent)}", style="dim"))
     more = len(rows) - len(shown)
-    return [*found, Text(f"  and {counted(more, 'more row')}", style="dim")] if more else found
+    return [*texts, Text(f"  and {counted(more, 'more row')}", style="dim")] if more else texts

@@ -50,8 +50,8 @@ class _Assets:
             types = "nsightpy"
         rules = {
             "default-src": "'none'",
-            "script-src": " ".join(f"'{one}'" for one in scripts),
-            "style-src": " ".join(f"'{one}'" for one in styles),
+            "script-src": " ".join(f"'{digest}'" for digest in scripts),
+            "style-src": " ".join(f"'{digest}'" for digest in styles),
             **({"img-src": "data:"} if images else {}),
             "base-uri": "'none'",
             "form-action": "'none'",
@@ -82,7 +82,7 @@ def page_text(page: Page) -> tuple[str, str]:
     }
     text = ""
     for rows, left_out in _cuts(pictures):
-        kept = {name: None if name in left_out else one for name, one in pictures.items()}
+        kept = {name: None if name in left_out else picture for name, picture in pictures.items()}
         text = _rendered(_cut(page, rows), kept)
         if len(text.encode()) <= LIMIT:
             break

@@ -51,7 +51,7 @@ def inline_svg(figure: Figure, name: str, label: str) -> Markup:
                 parent.remove(child)
     for pattern in root.iter(f"{SVG}pattern"):
         _dotted(pattern)
-    used = {found for element in root.iter() for found in _references(element)}
+    used = {reference for element in root.iter() for reference in _references(element)}
     numbers = {old: f"{name}-{place}" for place, old in enumerate(sorted(used))}
     for element in root.iter():
         _plain(element, numbers)
@@ -94,10 +94,12 @@ def _unwrap(element: ET.Element) -> None:
 
 
 def _references(element: ET.Element) -> list[str]:
-    found = [one for value in element.attrib.values() for one in _REFERENCE.findall(value)]
+    references = [
+        reference for value in element.attrib.values() for reference in _REFERENCE.findall(value)
+    ]
     if (target := element.get(HREF, "")).startswith("#"):
-        found.append(target[1:])
-    return found
+        references.append(target[1:])
+    return references
 
 
 def _plain(element: ET.Element, numbers: dict[str, str]) -> None:
@@ -137,12 +139,12 @@ def short_path(path: str) -> str:
     if not _LINES.fullmatch(path):
         return " ".join(_rounded(path).split())
     parts, at, start, last = [], (0, 0), (0, 0), ""
-    for command, one, other in _STEP.findall(path):
+    for command, x, y in _STEP.findall(path):
         if command in "zZ":
             parts.append("z")
             at, last = start, "z"
             continue
-        to = (round(10 * float(one)), round(10 * float(other)))
+        to = (round(10 * float(x)), round(10 * float(y)))
         if command == "M":
             parts.append(f"M{_tenths(to[0])}{_joined(_tenths(to[1]))}")
             start, last = to, "M"
@@ -171,15 +173,15 @@ def _joined(text: str) -> str:
 
 def _declarations(style: str) -> list[tuple[str, str]]:
     """The declarations of a style attribute as presentation attributes."""
-    found = []
+    declarations = []
     for declaration in style.split(";"):
         name, _, value = (part.strip() for part in declaration.partition(":"))
         if name == "font" and (match := _FONT.fullmatch(value)):
-            found.append(("font-size", _rounded(match[3])))
-            found += [("font-weight", match[2])] if match[2] else []
+            declarations.append(("font-size", _rounded(match[3])))
+            declarations += [("font-weight", match[2])] if match[2] else []
         elif name and name != "font-family":
-            found.append((name, value))
-    return found
+            declarations.append((name, value))
+    return declarations
 
 
 def _grey(colour: str) -> str:

@@ -105,8 +105,10 @@ def _shown(records: list[Record]) -> tuple[list[Record], int]:
     """All devices, or those with the largest idle share when there are many."""
     if len(records) <= MOST:
         return records, 0
-    ranked = sorted(records, key=lambda one: -_ns(one, "idle_ns") / max(_ns(one, "window_ns"), 1))
-    kept = [id(one) for one in ranked[:MOST]]
+    ranked = sorted(
+        records, key=lambda record: -_ns(record, "idle_ns") / max(_ns(record, "window_ns"), 1)
+    )
+    kept = [id(record) for record in ranked[:MOST]]
     return [record for record in records if id(record) in kept], len(records) - MOST
 
 

@@ -106,17 +106,17 @@ def _points(table: Table) -> list[_Point]:
     ]
     named = [_family(record["group"], record["ranks"]) for record in records]
     groups: dict[str, set[Value]] = {}
-    for name, one in zip(named, records, strict=True):
-        groups.setdefault(name, set()).add(one["group"])
+    for name, record in zip(named, records, strict=True):
+        groups.setdefault(name, set()).add(record["group"])
     points = []
-    for name, one in zip(named, records, strict=True):
+    for name, record in zip(named, records, strict=True):
         several = len(groups[name])
-        whose = f"{name} ({several} groups)" if several > 1 else _alone(one["group"], name)
-        busbw, wait = (one[f"busbw{part}_gb_per_s"] for part in ("", "_with_wait"))
-        time = float(one["duration_med_ns"] or 0) * int(one["instances"] or 0)
+        whose = f"{name} ({several} groups)" if several > 1 else _alone(record["group"], name)
+        busbw, wait = (record[f"busbw{part}_gb_per_s"] for part in ("", "_with_wait"))
+        time = float(record["duration_med_ns"] or 0) * int(record["instances"] or 0)
         known = None if not busbw else float(busbw)
-        size = int(one["bytes"] or 0)
-        points.append(_Point(str(one["operation"]), whose, size, known, float(wait or 0), time))
+        size = int(record["bytes"] or 0)
+        points.append(_Point(str(record["operation"]), whose, size, known, float(wait or 0), time))
     return points
 
 
@@ -139,7 +139,7 @@ def _family(group: Value, ranks: Value) -> str:
 def _plane(axes: Axes, points: list[_Point]) -> Plane:
     """Logarithmic axes around the points, at least two decades each."""
     sizes = [float(point.size) for point in points]
-    rates = [rate for one in points for rate in (one.drawn, one.with_wait)]
+    rates = [rate for point in points for rate in (point.drawn, point.with_wait)]
     x, y = _around(sizes), _around(rates)
     plane = Plane(axes, (PLANE_WIDTH, PLANE_HEIGHT), x, y)
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
@@ -198,7 +198,7 @@ def _constant_times(plane: Plane, taken_ns: list[float]) -> None:
 
 def _draw(axes: Axes, points: list[_Point], colors: dict[str, str]) -> None:
     longest = max(point.time_ns for point in points) or 1.0
-    for point in sorted(points, key=lambda one: -one.time_ns):
+    for point in sorted(points, key=lambda point: -point.time_ns):
         color = colors.get(point.groups, OTHER_COLOR)
         area = max(LARGEST * point.time_ns / longest, SMALLEST)
         marker = MARKERS.get(point.operation, OTHER_MARKER)

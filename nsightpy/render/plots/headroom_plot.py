@@ -94,16 +94,16 @@ def headroom_figure(
 
 def spots_of(made: Table) -> list[Spot]:
     """The rows that have a roof, as they are ordered."""
-    found: list[Spot] = []
+    spots: list[Spot] = []
     for row in made.records():
         share, fraction, ceiling = (
             row[name] for name in ("share", "roof_fraction", "ceiling_share")
         )
         if not isinstance(share, float) or not isinstance(fraction, int | float) or share <= 0:
             continue
-        found.append(
+        spots.append(
             Spot(
-                len(found) + 1,
+                len(spots) + 1,
                 str(row["name"]),
                 share,
                 float(fraction),
@@ -112,7 +112,7 @@ def spots_of(made: Table) -> list[Spot]:
                 row["matched_by"] == "loose",
             )
         )
-    return found
+    return spots
 
 
 def _kind(classification: str) -> str:
@@ -201,10 +201,10 @@ def _number(axes: Axes, spot: Spot, taken: list[Box]) -> None:
     text = str(spot.number)
     near = [(x + dx, y + dy) for dx, dy in ((0.17, 0.0), (0, 0.17), (-0.17, 0), (0, -0.17))]
     near += [(x + 0.2, y + 0.2), (x - 0.2, y - 0.2), (x + 0.34, y)]
-    found = free_place(near, text_box(text, NORMAL), taken, (PLOT_WIDTH, PLOT_HEIGHT))
-    if found is None:
+    free = free_place(near, text_box(text, NORMAL), taken, (PLOT_WIDTH, PLOT_HEIGHT))
+    if free is None:
         return
-    place, box = found
+    place, box = free
     taken.append(box)
     axes.annotate(
         text,

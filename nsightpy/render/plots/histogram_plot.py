@@ -41,8 +41,8 @@ def histogram_figure(table: Histogram) -> Figure:
     from matplotlib.figure import Figure
 
     shown = table.modes[:PANELS]
-    names = distinct_names([one.name for one in shown], 70)
-    bins = {one.name: _bins(table, one.name) for one in shown}
+    names = distinct_names([mode.name for mode in shown], 70)
+    bins = {mode.name: _bins(table, mode.name) for mode in shown}
     low = min(rows[0][0] or rows[0][1] / 2 for rows in bins.values())
     high = max(rows[-1][1] for rows in bins.values())
     height = TOP + BOTTOM + len(shown) * PANEL + (len(shown) - 1) * SPACE
@@ -50,13 +50,13 @@ def histogram_figure(table: Histogram) -> Figure:
         figure = Figure(figsize=(WIDTH, height))
         heading = f"Durations: {reports_name(table.inputs, 60)}"
         figure.text(LEFT / WIDTH, 1 - 0.22 / height, heading, fontsize=LARGE, weight="bold")
-        for number, (one, name) in enumerate(zip(shown, names, strict=True)):
+        for number, (mode, name) in enumerate(zip(shown, names, strict=True)):
             bottom = height - TOP - PANEL - number * (PANEL + SPACE)
             axes = inch_axes(figure, LEFT, bottom, WIDTH - LEFT - RIGHT, PANEL)
-            _panel(axes, one, bins[one.name])
+            _panel(axes, mode, bins[mode.name])
             axes.set_xscale("log")
             axes.set_xlim(low / 1.06, high * 1.06)
-            title = f"{name}, {counted(one.instances, 'instance')}\n{_said(one)}"
+            title = f"{name}, {counted(mode.instances, 'instance')}\n{_said(mode)}"
             axes.set_title(title, loc="left", fontsize=SMALL, color=INK, pad=3)
             _ticks(axes, labelled=number == len(shown) - 1)
     return figure
@@ -77,7 +77,7 @@ def _said(modes: DurationModes) -> str:
 
 def _bins(table: Histogram, name: str) -> list[Row]:
     """Low, high, count and mode of each bin of a name."""
-    places = [table.columns.index(one) for one in ("low_ns", "high_ns", "count", "mode")]
+    places = [table.columns.index(column) for column in ("low_ns", "high_ns", "count", "mode")]
     rows = (row for row in table.rows if row[0] == name)
     return [tuple(int(row[at] or 0) for at in places) for row in rows]  # type: ignore[misc]
 

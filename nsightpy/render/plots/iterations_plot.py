@@ -131,10 +131,10 @@ def _numbers(panels: dict[Device, Bars]) -> list[int]:
 def _matrix(panels: dict[Device, Bars], name: str) -> NDArray[np.float64]:
     """A column as a matrix of device by iteration; NaN where a device has no such iteration."""
     numbers = _numbers(panels)
-    found = np.full((len(panels), len(numbers)), np.nan)
+    matrix = np.full((len(panels), len(numbers)), np.nan)
     for row, bars in enumerate(panels.values()):
-        found[row, bars["iteration"].astype(np.int64) - numbers[0]] = bars[name]
-    return found
+        matrix[row, bars["iteration"].astype(np.int64) - numbers[0]] = bars[name]
+    return matrix
 
 
 def device_bars(table: Table) -> dict[Device, Bars]:
@@ -143,7 +143,7 @@ def device_bars(table: Table) -> dict[Device, Bars]:
     rows: dict[Device, list[tuple[Value, ...]]] = {}
     for row in table.rows:
         rows.setdefault((row[places[0]], row[places[1]]), []).append(row)
-    return {key: _bars(table, own) for key, own in rows.items()}
+    return {key: _bars(table, device_rows) for key, device_rows in rows.items()}
 
 
 def _bars(table: Table, rows: list[tuple[Value, ...]]) -> Bars:

@@ -30,17 +30,17 @@ NAME = 44
 MOST_ITERATIONS = 60
 
 
-def draw_layers(axes: Axes, one: MemorySeries, scale: int, size: int) -> None:
+def draw_layers(axes: Axes, series: MemorySeries, scale: int, size: int) -> None:
     """Stack the layers of a series, the reserved bytes above, its iterations and failures.
 
     scale: ns (or events) in a unit of the axis. size: bytes in a unit of the axis.
     """
-    times = [time / scale for time in one.times_ns]
-    peak = max(range(len(one.live)), key=lambda place: one.live[place])
+    times = [time / scale for time in series.times_ns]
+    peak = max(range(len(series.live)), key=lambda place: series.live[place])
     low = [0.0] * len(times)
     handles: list[Artist] = []
     greys, colours = iter(GREYS), iter(COLORS)
-    for name, live in one.layers:
+    for name, live in series.layers:
         high = [below + value / size for below, value in zip(low, live, strict=True)]
         color = next(greys, GREYS[-1]) if name.startswith("(") else next(colours, COLORS[-1])
         label = f"{format_bytes(live[peak]):>8}  {shorten(printable(name), NAME)}"
@@ -49,13 +49,13 @@ def draw_layers(axes: Axes, one: MemorySeries, scale: int, size: int) -> None:
         )
         low = high
     axes.step(times, low, where="post", color=INK, linewidth=0.7)
-    if len(one.reserved):
-        reserved = [value / size for value in one.reserved]
-        label = f"{format_bytes(one.reserved[peak]):>8}  reserved"
+    if len(series.reserved):
+        reserved = [value / size for value in series.reserved]
+        label = f"{format_bytes(series.reserved[peak]):>8}  reserved"
         handles += axes.step(
             times, reserved, where="post", color=INK, linewidth=1, linestyle="--", label=label
         )
-    handles += _moments(axes, one, scale)
+    handles += _moments(axes, series, scale)
     axes.legend(
         handles=handles[::-1],
         title="at the peak",
@@ -70,21 +70,21 @@ def draw_layers(axes: Axes, one: MemorySeries, scale: int, size: int) -> None:
     )
 
 
-def _moments(axes: Axes, one: MemorySeries, scale: int) -> list[Artist]:
+def _moments(axes: Axes, series: MemorySeries, scale: int) -> list[Artist]:
     """Where iterations begin and end, if they are few enough to be distinguished, and failures."""
     lines: list[Artist] = []
-    if len(one.iterations_ns) <= MOST_ITERATIONS:
+    if len(series.iterations_ns) <= MOST_ITERATIONS:
         label = f"{'':>8}  iterations"
         lines = [
             axes.axvline(time / scale, color=QUIET, linewidth=0.6, linestyle=":", label=label)
-            for time in one.iterations_ns
+            for time in series.iterations_ns
         ]
-    for time in one.failures_ns:
+    for time in series.failures_ns:
         axes.axvline(time / scale, color="#b00020", linewidth=1)
-    if one.failures_ns:
+    if series.failures_ns:
         axes.annotate(
             "out of memory",
-            (one.failures_ns[0] / scale, 0.02),
+            (series.failures_ns[0] / scale, 0.02),
             xycoords=("data", "axes fraction"),
             xytext=(-3, 0),
             textcoords="offset points",

@@ -44,9 +44,16 @@ def memory_figure(table: MemoryUsage) -> Figure:
         raise NsightpyError(nothing_to_draw(table, "memory"))
     panels = _panels(table.series)
     shown = panels[:PANELS]
-    key = KEY if any(one.layers for one in table.series) else RIGHT
-    end = max((one.times_ns[-1] for one in table.series if len(one.times_ns)), default=0)
-    clock = all(one.clock for one in table.series)
+    key = KEY if any(memory_series.layers for memory_series in table.series) else RIGHT
+    end = max(
+        (
+            memory_series.times_ns[-1]
+            for memory_series in table.series
+            if len(memory_series.times_ns)
+        ),
+        default=0,
+    )
+    clock = all(memory_series.clock for memory_series in table.series)
     unit, scale = time_unit_for([end]) if clock else ("events", 1)
     left_out = len(panels) - len(shown)
     more = f"{counted(left_out, 'more device')} left out" if left_out else ""
@@ -66,20 +73,25 @@ def _panels(series: Sequence[MemorySeries]) -> list[tuple[str, list[MemorySeries
     for memory_series in series:
         alone = (memory_series.rank, memory_series.device) if memory_series.layers else ()
         kinds.setdefault((memory_series.memory, *alone), []).append(memory_series)
-    return [(found[0].memory, found) for found in kinds.values()]
+    return [(panel[0].memory, panel) for panel in kinds.values()]
 
 
 def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scale: int) -> None:
     """One kind of memory: a line per device, those with the highest peaks, the peak marked."""
-    drawn = sorted(series, key=lambda one: -peak_bytes(one))[:LINES]
-    highest = max(max(peak_bytes(one), max(one.reserved, default=0)) for one in drawn)
+    drawn = sorted(series, key=lambda memory_series: -peak_bytes(memory_series))[:LINES]
+    highest = max(
+        max(peak_bytes(memory_series), max(memory_series.reserved, default=0))
+        for memory_series in drawn
+    )
     size, unit = _size(highest)
-    for number, one in enumerate(drawn):
-        if one.layers:
-            draw_layers(axes, one, scale, size)
+    for number, memory_series in enumerate(drawn):
+        if memory_series.layers:
+            draw_layers(axes, memory_series, scale, size)
             continue
-        times = [time / scale for time in (*one.times_ns[:1], *one.times_ns, end)]
-        live = [value / size for value in (0, *one.live, *one.live[-1:])]
+        times = [
+            time / scale for time in (*memory_series.times_ns[:1], *memory_series.times_ns, end)
+        ]
+        live = [value / size for value in (0, *memory_series.live, *memory_series.live[-1:])]
         axes.step(
             times,
             live,
@@ -87,10 +99,17 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
             color=COLORS[number % len(COLORS)],
             linestyle=STYLES[number % len(STYLES)],
             linewidth=1.1,
-            label=device_text(one.rank, one.device),
+            label=device_text(memory_series.rank, memory_series.device),
         )
-        if one.reserved:
-            held = [value / size for value in (*one.reserved[:1], *one.reserved, one.reserved[-1])]
+        if memory_series.reserved:
+            held = [
+                value / size
+                for value in (
+                    *memory_series.reserved[:1],
+                    *memory_series.reserved,
+                    memory_series.reserved[-1],
+                )
+            ]
             axes.step(times, held, where="post", color=QUIET, linewidth=0.8, label="reserved")
     top = drawn[0]
     peak = peak_bytes(top)
@@ -104,14 +123,14 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
     title = f"{short_name(kind, 30)} memory: peak {format_bytes(peak)} on {place}{by}"
     axes.set_ylim(0, 1.12 * highest / size if highest else 1)
     axes.set_xlim(0, end / scale if end else 1)
-    reserved = any(one.reserved and not one.layers for one in drawn)
+    reserved = any(memory_series.reserved and not memory_series.layers for memory_series in drawn)
     unit = f"memory ({unit})"
     finish_panel(axes, f"{title}{left_out}", unit, legend=reserved or len(drawn) > 1)
 
 
-def peak_bytes(one: MemorySeries) -> int:
+def peak_bytes(series: MemorySeries) -> int:
     """The highest live bytes of a series."""
-    return max(one.live, default=0)
+    return max(series.live, default=0)
 
 
 def _size(most: int) -> tuple[int, str]:

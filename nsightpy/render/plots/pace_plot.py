@@ -79,11 +79,11 @@ def _column(table: Table, name: str) -> Values:
 
 def _places(table: Table) -> dict[Place, NDArray[np.int64]]:
     """The rows of each rank and device."""
-    found: dict[Place, list[int]] = {}
+    rows_by_place: dict[Place, list[int]] = {}
     pairs = zip(table.column("rank"), table.column("device"), strict=True)
     for row, place in enumerate(pairs):
-        found.setdefault(place, []).append(row)
-    return {place: np.asarray(rows, dtype=np.int64) for place, rows in found.items()}
+        rows_by_place.setdefault(place, []).append(row)
+    return {place: np.asarray(rows, dtype=np.int64) for place, rows in rows_by_place.items()}
 
 
 def _over_time(
@@ -138,7 +138,7 @@ def _color(number: int, slowest: bool, places: int) -> str:
 
 def _label(place: Place, places: dict[Place, NDArray[np.int64]]) -> str:
     rank, device = place
-    ranks = [one for one, _ in places]
+    ranks = [other for other, _ in places]
     text = f"device {device}" if rank is None else f"rank {rank}"
     if rank is None and device is None:
         text = "host"

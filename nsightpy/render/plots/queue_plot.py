@@ -42,10 +42,10 @@ def queue_figure(table: QueueLengths) -> Figure:
     if not table.series:
         raise NsightpyError(nothing_to_draw(table, "queues"))
     devices: dict[Place, list[QueueSeries]] = {}
-    for one in table.series:
-        devices.setdefault((one.rank, one.device), []).append(one)
-    low = min(one.times_ns[0] for one in table.series)
-    high = max(one.times_ns[-1] for one in table.series)
+    for queue in table.series:
+        devices.setdefault((queue.rank, queue.device), []).append(queue)
+    low = min(queue.times_ns[0] for queue in table.series)
+    high = max(queue.times_ns[-1] for queue in table.series)
     unit, scale = time_unit_for([float(high - low)])
     heading = f"Launched, not begun: {reports_name(table.inputs, 60)}"
     with drawing():
@@ -69,7 +69,10 @@ def _heat_map(
 ) -> Figure:
     """The longest queue of any stream of each device over time, on one logarithmic scale."""
     edges = np.linspace(*time, CELLS + 1)
-    rows = [np.max([_resampled(one, edges) for one in own], axis=0) for own in devices.values()]
+    rows = [
+        np.max([_resampled(queue, edges) for queue in queues], axis=0)
+        for queues in devices.values()
+    ]
     shown = np.asarray(rows)
     height = min(max(ROW * len(devices), 1.5), 7.0)
     figure, (axes,) = panel_figure(heading, 1, height, key=0.8)
@@ -86,9 +89,9 @@ def _heat_map(
     return figure
 
 
-def _resampled(one: QueueSeries, edges: NDArray[np.float64]) -> NDArray[np.float64]:
+def _resampled(queue: QueueSeries, edges: NDArray[np.float64]) -> NDArray[np.float64]:
     """The longest queue of a stream in each stretch between edges; 0 outside its time."""
-    times, longest = np.asarray(one.times_ns, dtype=np.float64), np.asarray(one.longest)
+    times, longest = np.asarray(queue.times_ns, dtype=np.float64), np.asarray(queue.longest)
     first = np.searchsorted(times, edges[:-1], side="right") - 1
     after = np.searchsorted(times, edges[1:], side="left")
     known = (after > 0) & (first < len(longest))
@@ -101,18 +104,18 @@ def _resampled(one: QueueSeries, edges: NDArray[np.float64]) -> NDArray[np.float
 def _panel(axes: Axes, place: Place, series: Sequence[QueueSeries], scale: int) -> None:
     """One device: a line for each of its busiest streams, the longest queue of each moment."""
     drawn = list(series)[:LINES]
-    for number, one in enumerate(drawn):
+    for number, queue in enumerate(drawn):
         axes.step(
-            [time / scale for time in one.times_ns],
-            [*one.longest, *one.longest[-1:]],
+            [time / scale for time in queue.times_ns],
+            [*queue.longest, *queue.longest[-1:]],
             where="post",
             color=COLORS[number],
             linestyle=STYLES[number],
             linewidth=0.9,
-            label=f"stream {one.stream} ({format_count(one.operations)} operations)",
+            label=f"stream {queue.stream} ({format_count(queue.operations)} operations)",
         )
     more = (
         f", {counted(len(series) - len(drawn), 'stream')} left out" if len(series) > LINES else ""
     )
-    axes.set_ylim(0, 1.25 * max(max(one.longest) for one in drawn) or 1)
+    axes.set_ylim(0, 1.25 * max(max(queue.longest) for queue in drawn) or 1)
     finish_panel(axes, f"{device_text(*place)}{more}", "operations waiting", legend=True)

@@ -115,7 +115,8 @@ def _heat_map(axes: Axes, column: str, values: Matrix, maps: _Maps, scale: int) 
 def _said(shown: Matrix, names: Sequence[str], unit: str) -> str:
     """The mean of all, and of the devices with least and most."""
     means = [
-        float(np.mean(own)) if len(own := row[~np.isnan(row)]) else float("nan") for row in shown
+        float(np.mean(numbers)) if len(numbers := row[~np.isnan(row)]) else float("nan")
+        for row in shown
     ]
     known = [(mean, place) for place, mean in enumerate(means) if not np.isnan(mean)]
     if not known:

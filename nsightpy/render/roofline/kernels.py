@@ -19,8 +19,8 @@ def _rules(launch: RooflineLaunch) -> str:
     """ncu's estimates; each is of its own, and they do not add up."""
     worth = [rule for rule in launch.rules if rule.speedup_pct >= _LEAST_PCT][:MOST_RULES]
     texts = [
-        f"{printable(one.title)} {one.speedup_pct:.0f} %{' (local)' * (one.scope == 'local')}"
-        for one in worth
+        f"{printable(rule.title)} {rule.speedup_pct:.0f} %{' (local)' * (rule.scope == 'local')}"
+        for rule in worth
     ]
     return f"ncu's rules estimate a speedup by: {', '.join(texts)}." if texts else ""
 

@@ -112,13 +112,13 @@ def _panel(
 def _spots(group: Sequence[RooflineVariant], numbers: dict[int, int]) -> list[DrawnPoint]:
     """The points of the launches of median duration; few kernels show every level."""
     whole = sum(variant.total_ns or 0 for variant in group)
-    found = []
+    spots = []
     for place, variant in enumerate(group):
         launch = variant.typical
         share = (variant.total_ns or 0) / whole if whole else 0.0
         seen: set[str] = set()
         for point in _drawn(launch, crowded=len(group) > MOST_WITH_LEVELS):
-            found.append(
+            spots.append(
                 DrawnPoint(
                     numbers[id(variant)],
                     point,
@@ -129,13 +129,13 @@ def _spots(group: Sequence[RooflineVariant], numbers: dict[int, int]) -> list[Dr
                 )
             )
             seen.add(point.precision)
-    return found
+    return spots
 
 
 def _drawn(launch: RooflineLaunch, *, crowded: bool) -> list[Point]:
     """The points of a launch, DRAM first; where it is crowded only that of its main precision."""
-    found = [point for point in launch.work if point.arithmetic_intensity]
-    found.sort(key=lambda point: LEVELS.index(point.level))
-    if not crowded or not found:
-        return found
-    return [max(found, key=lambda point: point.flops_per_s / (point.peak_flops_per_s or 1e30))]
+    points = [point for point in launch.work if point.arithmetic_intensity]
+    points.sort(key=lambda point: LEVELS.index(point.level))
+    if not crowded or not points:
+        return points
+    return [max(points, key=lambda point: point.flops_per_s / (point.peak_flops_per_s or 1e30))]

@@ -58,7 +58,7 @@ def draw_points(plane: Plane, spots: Sequence[DrawnPoint], precisions: Sequence[
     """Draw the points, the larger ones first, and join those of one kernel."""
     lines: dict[tuple[int, str], list[tuple[float, float]]] = {}
     order = ("l1", "l2", "dram", "")
-    for spot in sorted(spots, key=lambda one: (-one.area, order.index(one.point.level))):
+    for spot in sorted(spots, key=lambda spot: (-spot.area, order.index(spot.point.level))):
         marker, colour = marker_of(spot.point.precision, precisions)
         fill = FILLS[spot.point.level] or colour
         x, y = spot.x, spot.point.flops_per_s
@@ -103,7 +103,7 @@ def draw_numbers(plane: Plane, spots: Sequence[DrawnPoint]) -> None:
     """The kernel's number beside its point, where nothing else stands; else with a leader."""
     from matplotlib.patheffects import withStroke
 
-    for spot in (one for one in spots if one.labelled):
+    for spot in (spot for spot in spots if spot.labelled):
         x, y = plane.place(spot.x, spot.point.flops_per_s)
         size = text_box(str(spot.number), NORMAL)
         reach = math.sqrt(spot.area) / 72 / 2 + 0.09
@@ -112,10 +112,10 @@ def draw_numbers(plane: Plane, spots: Sequence[DrawnPoint]) -> None:
             for far in (1.0, 1.4, 2.0, 2.8, 3.8, 5.0, 6.5)
             for dx, dy in _AROUND
         ]
-        found = free_place(wanted, size, plane.taken, plane.size)
-        if found is None:
+        free = free_place(wanted, size, plane.taken, plane.size)
+        if free is None:
             continue
-        place, box = found
+        place, box = free
         plane.taken.append(box)
         at = plane.value(box.left + box.width / 2, box.bottom + box.height / 2)
         if place >= len(_AROUND):

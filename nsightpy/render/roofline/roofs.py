@@ -166,10 +166,10 @@ def _label_level(
     right = plane.size[0] - width / 2 - 0.05
     steps = [right - step * 0.3 for step in range(20) if right - step * 0.3 - width / 2 > left]
     wanted = [(x, y + side * 0.085) for x in steps for side in (1, -1)]
-    found = free_place(wanted, (width, height), plane.taken, plane.size)
-    if found is None and not needed:
+    free = free_place(wanted, (width, height), plane.taken, plane.size)
+    if free is None and not needed:
         return
-    box = found[1] if found else Box(right - width / 2, y, width, height)
+    box = free[1] if free else Box(right - width / 2, y, width, height)
     plane.taken.append(box)
     at = plane.value(box.left + box.width / 2, box.bottom + box.height / 2)
     plane.axes.text(*at, label, fontsize=SMALL, ha="center", va="center", zorder=3)
@@ -178,16 +178,16 @@ def _label_level(
 def _measured(plane: Plane, ceilings: Sequence[Ceiling]) -> None:
     """Measured ceilings, solid."""
     work = [ceiling for ceiling in ceilings if not ceiling.is_memory]
-    top = max((one.value for one in work), default=plane.y.high)
+    top = max((ceiling.value for ceiling in work), default=plane.y.high)
     traffic = {ceiling.name: ceiling.value for ceiling in ceilings if ceiling.is_memory}
     _memory_roofs(plane, traffic, top, "-", prefix="measured ")
-    for one in work:
+    for ceiling in work:
         fastest = max(traffic.values(), default=0.0)
-        start = max(one.value / fastest, plane.x.low) if fastest else plane.x.low
+        start = max(ceiling.value / fastest, plane.x.low) if fastest else plane.x.low
         ends = [min(start, plane.x.high), plane.x.high]
-        plane.axes.plot(ends, [one.value] * 2, "-", color=INK, linewidth=1.8, zorder=2)
-        label = f"measured {one.name} {rate(one.value, 'FLOP/s')}"
-        _label_level(plane, label, start, one.value, needed=False)
+        plane.axes.plot(ends, [ceiling.value] * 2, "-", color=INK, linewidth=1.8, zorder=2)
+        label = f"measured {ceiling.name} {rate(ceiling.value, 'FLOP/s')}"
+        _label_level(plane, label, start, ceiling.value, needed=False)
 
 
 def _ridges(plane: Plane, roofs: Roofs) -> None:
@@ -205,9 +205,9 @@ def _ridges(plane: Plane, roofs: Roofs) -> None:
         width, height = text_box(label, SMALL)
         x, _ = plane.place(at, plane.y.low)
         wanted = [(x + width / 2 + 0.04, 0.1 + step * 0.15) for step in range(8)]
-        found = free_place(wanted, (width, height), plane.taken, plane.size)
-        if found:
-            plane.taken.append(found[1])
-            value = plane.value(found[1].left, found[1].bottom + height / 2)
+        free = free_place(wanted, (width, height), plane.taken, plane.size)
+        if free:
+            plane.taken.append(free[1])
+            value = plane.value(free[1].left, free[1].bottom + height / 2)
             white = {"facecolor": "white", "edgecolor": "none", "pad": 0.4}
             plane.axes.text(*value, label, fontsize=SMALL, color=QUIET, va="center", bbox=white)

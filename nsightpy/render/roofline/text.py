@@ -35,7 +35,11 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
 
     for machine in _machines(result):
         out.print(Text(shorten(machine, out.width), style="bold"))
-    whole = [one.typical for one in result.variants] if result.by == "variant" else result.launches
+    whole = (
+        [variant.typical for variant in result.variants]
+        if result.by == "variant"
+        else result.launches
+    )
     columns = _columns(result, whole[:rows])
     shown = [column for column in columns if set(column.cells) != {"-"}]
     kept, hidden = fitted(shown, out.width)
@@ -149,10 +153,10 @@ def _zero_rows(result: Roofline) -> bool:
 
 def _heading(variant: RooflineVariant, name: str, variants: Sequence[RooflineVariant]) -> str:
     """The kernel's name, its shape, how often it ran and its share of the time."""
-    one = variant.first
+    launch = variant.first
     whole = sum(each.total_ns or 0 for each in variants)
     share = percent(variant.total_ns, whole)
-    shape = f"{one.grid} x {one.block}" if one.grid and one.block else ""
+    shape = f"{launch.grid} x {launch.block}" if launch.grid and launch.block else ""
     count = len(variant.launches)
     parts = [
         shape,

@@ -118,12 +118,12 @@ def lines(
 
     widths = _widths(columns, width, fold=fold)
     style = "bold" if rule else "dim"
-    found = [Text(_join(line, columns, widths), style=style) for line in _headings(columns, widths)]
+    texts = [Text(_join(line, columns, widths), style=style) for line in _headings(columns, widths)]
     if rule:
-        found.append(Text("  ".join("─" * min(size, LONGEST_RULE) for size in widths), style="dim"))
+        texts.append(Text("  ".join("─" * min(size, LONGEST_RULE) for size in widths), style="dim"))
     cut = [column.cut(size) for column, size in zip(columns, widths, strict=True)]
-    found += [Text(_join(cells, columns, widths)) for cells in zip(*cut, strict=True)]
-    return found
+    texts += [Text(_join(cells, columns, widths)) for cells in zip(*cut, strict=True)]
+    return texts
 
 
 def fitted(
@@ -157,9 +157,11 @@ def fitted(
 
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     """What a terminal has no room for, on one line: first what all rows share, then columns."""
-    same = [one for one in hidden if one.is_repeated and not one.is_empty]
-    others = [one.heading for one in hidden if one not in same]
-    parts = [f"{one.heading} {shorten(one.cells[0], 30)} in all rows" for one in same] + others
+    same = [column for column in hidden if column.is_repeated and not column.is_empty]
+    others = [column.heading for column in hidden if column not in same]
+    parts = [
+        f"{column.heading} {shorten(column.cells[0], 30)} in all rows" for column in same
+    ] + others
     text, end = "not shown: ", " (--format csv)"
     for place, part in enumerate(parts):
         left = len(parts) - place

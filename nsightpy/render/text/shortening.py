@@ -47,7 +47,7 @@ def _agreement(texts: Sequence[str]) -> int:
     """How many characters all of them begin with."""
     first, last = min(texts), max(texts)
     pairs = zip(first, last, strict=False)
-    return next((n for n, (one, other) in enumerate(pairs) if one != other), len(first))
+    return next((n for n, (character, other) in enumerate(pairs) if character != other), len(first))
 
 
 def _around(text: str, place: int, width: int) -> str:

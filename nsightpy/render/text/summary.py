@@ -197,7 +197,7 @@ def _ranges(table: Table, width: int) -> list[object]:
 
 
 def _memory(table: Table, width: int) -> list[object]:
-    found: list[object] = []
+    texts: list[object] = []
     for record in table.records():
         size = record["Total (MB)"]
         speed = record["throughput_gb_per_s"]
@@ -206,13 +206,13 @@ def _memory(table: Table, width: int) -> list[object]:
             if isinstance(speed, float) and size
             else "-"
         )
-        found.append(
+        texts.append(
             f"  {str(record['Operation']).strip('[]').removeprefix('CUDA '):<34}"
             f"{format_time(ns_of(record, 'Total Time (ns)')):>9}"
             f"{format_count(int(record['Count'] or 0)):>9} x"
             f"{_size(float(size or 0)):>10}{rate:>13}"
         )
-    return found
+    return texts
 
 
 def _size(megabytes: float) -> str:
@@ -266,13 +266,13 @@ def unsaid(notes: Sequence[str], texts: Sequence[str]) -> list[str]:
 
 
 def _notes(notes: Sequence[str], width: int) -> list[object]:
-    found = [
+    texts = [
         line
         for note in notes[:MOST_NOTES]
         for line in _wrapped(printable(note), width, "  - ", "    ")
     ]
     more = len(notes) - MOST_NOTES
-    return [*found, f"  - {more} more: nsightpy info"] if more > 0 else found
+    return [*texts, f"  - {more} more: nsightpy info"] if more > 0 else texts
 
 
 def _wrapped(text: str, width: int, first: str, rest: str) -> Sequence[object]:

@@ -57,11 +57,11 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     guessed = [record for record in records if str(record["rank_source"] or "").startswith("guess")]
     if not guessed or len(guessed) < len(records):
         return {}
-    names = [PurePath(str(one["report"])).name for one in guessed]
+    names = [PurePath(str(record["report"])).name for record in guessed]
     if len(set(names)) < len(names):  # several processes of one report
         return {}
     short = short_names([printable(_SUFFIX.sub("", name)) for name in names], WIDEST_NAME)
-    return {one["rank"]: name for one, name in zip(guessed, short, strict=True)}
+    return {record["rank"]: name for record, name in zip(guessed, short, strict=True)}
 
 
 def device_bars(table: Table, _width: int, names: Mapping[Value, str]) -> list[object]:
@@ -77,14 +77,14 @@ def device_bars(table: Table, _width: int, names: Mapping[Value, str]) -> list[o
     cells = BAR // 2 if opaque else BAR
     margin = max([9, *(len(name) + 1 for name in names.values())])
     cells = max(cells - max(margin - 9, 0), cells // 2)
-    found: list[object] = []
+    texts: list[object] = []
     for record in _representative(records):
         line = Text(f"  {_place(record, names):<{margin}}")
         line.append_text(_bar(record, parts, cells))
         line.append(f" {_shares(record, parts)}")
-        found.append(line)
+        texts.append(line)
     if len(records) > MOST_DEVICES:
-        found.append(
+        texts.append(
             Text(f"  the {MOST_DEVICES} least busy of {len(records)} devices", style="dim")
         )
     legend = Text("  " + " " * margin)
@@ -95,9 +95,9 @@ def device_bars(table: Table, _width: int, names: Mapping[Value, str]) -> list[o
     if opaque:
         caption = f"window {window}; what ran inside opaque graphs is not known"
         legend.rstrip()
-        return [*found, legend, Text(f"  {'':<{margin}}{caption}", style="dim")]
+        return [*texts, legend, Text(f"  {'':<{margin}}{caption}", style="dim")]
     legend.append(f"window {window}", style="dim")
-    return [*found, legend]
+    return [*texts, legend]
 
 
 def opaque_text(budgets: Table) -> str:
@@ -141,16 +141,16 @@ def idle_causes(table: Table, names: Mapping[Value, str]) -> list[str]:
 
 def longest_gap(table: Table, names: Mapping[Value, str]) -> list[str]:
     """The longest idle interval; one line, or none."""
-    found = []
+    texts = []
     for record in table.records():
         length, start = ns_of(record, "duration_ns"), ns_of(record, "start_ns")
         share = f"{100 * float(record['share_of_window'] or 0):.0f} %"
         cause = f" ({record['cause']})" if record["cause"] not in ("", "queued", "unknown") else ""
-        found.append(
+        texts.append(
             f"longest gap: {format_time(length)}, {share} of {_place(record, names)}'s window, at "
             f"{format_time(start)}{cause}: {printable(str(record['host_activity']))}"
         )
-    return found
+    return texts
 
 
 def outside_steady(header: Mapping[str, Value]) -> list[str]:

@@ -76,16 +76,16 @@ def people_columns(table: Table) -> list[Shown]:
     shown = [shown_column(table.command, field, table.column(field.name)) for field in fields]
     if not view.once:
         return shown
-    keys = [one.cells for one in shown if one.key in view.groups]
+    keys = [column.cells for column in shown if column.key in view.groups]
     again = [
         place > 0 and all(c[place] == c[place - 1] for c in keys) for place in range(len(table))
     ]
-    return [_once(one, again) if one.key in view.once else one for one in shown]
+    return [_once(column, again) if column.key in view.once else column for column in shown]
 
 
 def _once(column: Shown, again: Sequence[bool]) -> Shown:
     """A column of what is said of a group of rows: in the first row of each."""
-    told = ("" if same else one for one, same in zip(column.cells, again, strict=True))
+    told = ("" if same else text for text, same in zip(column.cells, again, strict=True))
     return replace(column, cells=tuple(told))
 
 
@@ -117,7 +117,9 @@ def print_cards(table: Table, out: Console) -> None:
             # reports are separated by one bar in a text; a command to copy is never cut
             parts = [text]
             if field.name != "next_command":
-                parts = [part for one in text.split(" | ") for part in wrap(one, limit) or [""]]
+                parts = [
+                    part for phrase in text.split(" | ") for part in wrap(phrase, limit) or [""]
+                ]
             for line, part in enumerate(parts):
                 label = name if line == 0 else ""
                 out.print(Text(f"{label:<{label_width}}", style="dim") + Text(part))

@@ -137,11 +137,11 @@ def _draw_bands(axes: Axes, picture: Picture, slots: list[_Slot], scale: int) ->
             floors[id(slot.row)] = base + _heights(slot.band, base)
         if slot.band.boxes is not None:
             _draw_boxes(axes, slot, slot.band.boxes, scale)
-    points = sum(len(one) for found in shapes.values() for one in found)
-    for kind, found in shapes.items():
+    points = sum(len(shape) for outlines in shapes.values() for shape in outlines)
+    for kind, outlines in shapes.items():
         axes.add_collection(
             PolyCollection(
-                found,
+                outlines,
                 facecolors=COLORS[kind],
                 linewidths=0,
                 antialiaseds=False,
@@ -247,8 +247,8 @@ def _draw_labels(axes: Axes, picture: Picture, slots: list[_Slot]) -> None:
     tops = [slots[0].top, *(slot.top for slot in slots if slot.row is picture.rows[-1])]
     pitch = (tops[1] - tops[0]) / max(len(picture.rows) - 1, 1) or 1.0
     for row in picture.rows[:: math.ceil(0.1 / pitch)]:
-        own = [slot for slot in slots if slot.row is row]
-        middle = (own[0].top + own[-1].top + own[-1].height) / 2
+        row_slots = [slot for slot in slots if slot.row is row]
+        middle = (row_slots[0].top + row_slots[-1].top + row_slots[-1].height) / 2
         busy = f"{100 * row.busy_share:.0f} %"
         if not picture.stacked:
             busy = f"{busy} busy\n{100 * row.exposed_share:.0f} % exposed"

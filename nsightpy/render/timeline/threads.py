@@ -86,13 +86,13 @@ class Directory:
                 name = f"GPU {place.device} {name}"
             for part, rows in enumerate(_split(lane)):
                 tid = next(self._tids)
-                own = lane if rows is None else lane.take(rows)
-                if lane.kind == CALLS and own.flows is not None:
+                piece = lane if rows is None else lane.take(rows)
+                if lane.kind == CALLS and piece.flows is not None:
                     threads = self._callers.setdefault(key, {})
-                    threads[lane.number] = (tid, own.flows)
-                flows, callers = self._launches(key, own)
+                    threads[lane.number] = (tid, piece.flows)
+                flows, callers = self._launches(key, piece)
                 title = name if part == 0 else f"{name}, beside ({part + 1})"
-                made.append(TraceThread(process, tid, title, tid, own, flows, callers))
+                made.append(TraceThread(process, tid, title, tid, piece, flows, callers))
         return made
 
     def marks(self, origin: int) -> tuple[TraceProcess, list[TraceThread]] | None:
@@ -103,11 +103,13 @@ class Directory:
         every = (*self.timeline.iterations(), *self.timeline.findings)
         ends: dict[str, int] = {}
         threads: dict[str, list[Mark]] = {}
-        for mark in sorted(every, key=lambda one: (one.kind != ITERATION, one.start_ns or 0)):
+        for mark in sorted(every, key=lambda mark: (mark.kind != ITERATION, mark.start_ns or 0)):
             if mark.start_ns is None or mark.end_ns is None:
                 continue
             names = (mark.kind if n == 1 else f"{mark.kind}, beside ({n})" for n in count(1))
-            name = next(one for one in names if ends.get(one, 0) <= max(mark.start_ns, origin))
+            name = next(
+                thread for thread in names if ends.get(thread, 0) <= max(mark.start_ns, origin)
+            )
             ends[name] = mark.end_ns
             threads.setdefault(name, []).append(mark)
         if not threads:
