@@ -96,15 +96,15 @@ def next_steps(found: Comparison) -> tuple[tuple[str, str], ...]:
         return ((f"nsightpy roofline {after}", "what limits each kernel"),)
     steps: dict[str, str] = {}
     wait, transfer = _waits_and_transfers(found.collectives)
-    ordered = sorted(found.parts, key=lambda one: -abs(one.delta_ns))
+    ordered = sorted(found.parts, key=lambda quantity: -abs(quantity.delta_ns))
     limit = limit_of(found.step.before_ns or 0, found.limits)
-    least = MATERIAL * max([limit, *(abs(one.delta_ns) for one in ordered)])
-    for one in ordered:
-        if not one.delta_ns or abs(one.delta_ns) < least:
+    least = MATERIAL * max([limit, *(abs(quantity.delta_ns) for quantity in ordered)])
+    for quantity in ordered:
+        if not quantity.delta_ns or abs(quantity.delta_ns) < least:
             continue
         for part, command, why in _OF_PARTS:
-            if one.name.startswith(part):
+            if quantity.name.startswith(part):
                 waits = command == "collectives" and abs(wait) > abs(transfer)
                 what = _WAITS if waits else (command, why)
-                steps.setdefault(f"nsightpy {what[0]} {after}", f"{one.name}: {what[1]}")
+                steps.setdefault(f"nsightpy {what[0]} {after}", f"{quantity.name}: {what[1]}")
     return tuple(list(steps.items())[:MOST_STEPS])

@@ -53,9 +53,9 @@ def launches_of(run: RunSummary, unit: str) -> float:
     return sum(work.count for work in run.units[unit].works if work.section == "kernel")
 
 
-def alike(one: float, other: float, share: float) -> bool:
+def alike(value: float, other: float, share: float) -> bool:
     """Whether two numbers differ by no more than a share of the larger."""
-    return abs(other - one) <= share * max(one, other)
+    return abs(other - value) <= share * max(value, other)
 
 
 def _middle(values: Iterable[float]) -> float:

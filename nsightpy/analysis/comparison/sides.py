@@ -73,8 +73,8 @@ class Works:
 
     def _item(self, name: str) -> Item:
         known = [run[name] for run in self.runs if name in run]
-        count = float(np.median([one.count for one in known]))
-        total = float(np.median([one.total_ns for one in known]))
+        count = float(np.median([summary.count for summary in known]))
+        total = float(np.median([summary.total_ns for summary in known]))
         first = known[0]
         length = total / count if count else 0.0
         return Item(name, count, length, first.path, first.position, first.category)
@@ -96,11 +96,11 @@ class Works:
         self, run: Mapping[str, WorkSummary], count: int, names: Sequence[str]
     ) -> np.ndarray | None:
         every = [run[name].samples for name in names if name in run]
-        if any(len(one) != count for one in every):
+        if any(len(samples) != count for samples in every):
             return None
         whole = np.zeros(count, dtype=np.float64)
-        for one in every:
-            whole += np.asarray(one, dtype=np.float64)
+        for samples in every:
+            whole += np.asarray(samples, dtype=np.float64)
         return whole
 
     def count(self, names: Sequence[str]) -> float:

@@ -66,7 +66,7 @@ def unit_works(names: Labels, owner: Ints, lengths: Ints, units: int) -> UnitWor
         tuple(names.values[code] for code in used[kept].tolist()),
         counts[kept],
         means[kept],
-        tuple(bool(one) for one in alike),
+        tuple(bool(same) for same in alike),
         totals,
     )
 
