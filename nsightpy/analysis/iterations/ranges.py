@@ -128,7 +128,7 @@ def from_nvtx(
         if len(start := found.spans(code)[0]) >= REPEATS
         for why in [f"named as a {found.roles[code].value}"]
     ]
-    rejected.sort(key=lambda one: -one.count * one.period_ns)
+    rejected.sort(key=lambda other: -other.count * other.period_ns)
     return steps, others, rejected[:OTHERS]
 
 
@@ -171,14 +171,14 @@ def _candidates(
             sets.setdefault(key, []).append(code)
     good: list[tuple[int, float, Candidate]] = []
     for (level, _, _), members in sorted(sets.items()):
-        one = _taking_turns(found, members, work)
-        if one is None or one.coverage < covered or one.regular < regular:
+        candidate = _taking_turns(found, members, work)
+        if candidate is None or candidate.coverage < covered or candidate.regular < regular:
             continue
         named = any(found.roles[code] is Role.STEP for code in members)
-        if named or float(np.median(one.kernels)) > 1:
-            good.append((level, -one.coverage, one))
+        if named or float(np.median(candidate.kernels)) > 1:
+            good.append((level, -candidate.coverage, candidate))
     good.sort(key=lambda entry: (entry[0], entry[1], -len(entry[2])))
-    return [one for _, _, one in good]
+    return [candidate for _, _, candidate in good]
 
 
 def _taking_turns(

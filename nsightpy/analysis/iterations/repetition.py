@@ -55,7 +55,7 @@ def find_cycles(symbols: NDArray[np.int32] | Ints, repeats: int = REPEATS) -> li
             near = (turn for turn in turns if abs(turn - count) <= max(1, FEWER * turn))
             turns.setdefault(next(near, count), []).append((score, run))
     best = {
-        (period, count): sorted(marks, key=lambda one: (-one[0], len(one[1])))[:MARKS]
+        (period, count): sorted(marks, key=lambda mark: (-mark[0], len(mark[1])))[:MARKS]
         for period, turns in found.items()
         for count, marks in turns.items()
     }
