@@ -96,9 +96,9 @@ def intersection(a: Spans, b: Spans) -> Spans:
     """The points in both sets."""
     if len(a) == 0 or len(b) == 0:
         return NOTHING
-    for one, other in ((a, b), (b, a)):
-        if len(one) == 1:
-            return clip(other, int(one.starts[0]), int(one.ends[0]))
+    for single, several in ((a, b), (b, a)):
+        if len(single) == 1:
+            return clip(several, int(single.starts[0]), int(single.ends[0]))
     low = np.searchsorted(b.ends, a.starts, side="right")
     high = np.searchsorted(b.starts, a.ends, side="left")
     overlaps = high - low

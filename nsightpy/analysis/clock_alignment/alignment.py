@@ -90,7 +90,9 @@ def align(
     models = clock_models_of(ledger, sessions, machines)
     ledger, instances, models = _settled(ledger, models, sessions, machines, positions)
     between = _evidence(ledger, instances, models, sessions[ledger.clock])
-    detected = [_convincing(fit, between[one]) for fit, one in zip(level0, sessions, strict=True)]
+    detected = [
+        _convincing(fit, between[session]) for fit, session in zip(level0, sessions, strict=True)
+    ]
     placed = placed_together(models, np.asarray(detected, dtype=np.bool_), machines)
     models = placed.models
     evidence = between

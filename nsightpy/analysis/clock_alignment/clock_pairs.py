@@ -113,7 +113,9 @@ def _least_score(lane: Ends) -> float:
 def _windows(a: Ends, b: Ends) -> list[int | None]:
     """The windows that differ from each other for two captures of this length."""
     reach = max(int(b.times[-1] - a.times[0]), int(a.times[-1] - b.times[0]))
-    shorter: list[int | None] = [one for one in WINDOWS_NS if one is not None and one < reach]
+    shorter: list[int | None] = [
+        window for window in WINDOWS_NS if window is not None and window < reach
+    ]
     return [*shorter, None]
 
 
@@ -222,7 +224,7 @@ def _best_lines(
     best = np.argsort(-scores, kind="stable")[:FINALISTS]
     best = best[scores[best] >= FIRST_SIGHT * least]
     lines = _judged(block, finder, (rough + middle)[best].tolist())
-    return sorted(lines, key=lambda one: -one.score)
+    return sorted(lines, key=lambda line: -line.score)
 
 
 def _judged(block: Ends, finder: Nearest, offsets: Sequence[float]) -> list[Line]:
@@ -238,7 +240,7 @@ def _judged(block: Ends, finder: Nearest, offsets: Sequence[float]) -> list[Line
             else:
                 moving.append(_corrected(line, block.times[near], distances[near]))
     scores = agreement(finder.of_lines(block, moving)).tolist()
-    return given + [replace(line, score=one) for line, one in zip(moving, scores, strict=True)]
+    return given + [replace(line, score=score) for line, score in zip(moving, scores, strict=True)]
 
 
 def _score(block: Ends, finder: Nearest, line: Line) -> float:

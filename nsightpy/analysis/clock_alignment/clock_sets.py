@@ -46,7 +46,9 @@ def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) ->
     none, its median stays at the wall clock. Clocks that are not tied go with their machine.
     """
     offsets, drifts = np.where(tied, models.offsets, 0.0), np.where(tied, models.drifts, 0.0)
-    sets = [np.flatnonzero(tied & (models.components == one)) for one in _sets(models, tied)]
+    sets = [
+        np.flatnonzero(tied & (models.components == component)) for component in _sets(models, tied)
+    ]
     by_wall_clock = 0
     by_machine: dict[str, list[int]] = {}
     if len(tied) and not tied[0]:
@@ -65,7 +67,7 @@ def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) ->
         for clock in members.tolist():
             by_machine.setdefault(machines[clock], []).append(clock)
     for clock in np.flatnonzero(~tied).tolist():
-        mates = [one for one in by_machine.get(machines[clock], ()) if one != clock]
+        mates = [other for other in by_machine.get(machines[clock], ()) if other != clock]
         if clock and mates:
             offsets[clock] = np.median(offsets[mates])
             drifts[clock] = np.median(drifts[mates])

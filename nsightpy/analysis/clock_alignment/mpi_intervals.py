@@ -210,11 +210,11 @@ def _lines(windows: _Windows, most: float) -> tuple[Floats, Floats, Floats, Floa
     least and largest drift; infinite where no line is one."""
     owners = windows.low.shape[1]
     least, largest = np.full(owners, -most), np.full(owners, most)
-    for a, one in enumerate(windows.times):
+    for a, time in enumerate(windows.times):
         for b, other in enumerate(windows.times[:a]):
             with np.errstate(invalid="ignore"):
-                least = np.maximum(least, (windows.low[a] - windows.high[b]) / (one - other))
-                largest = np.minimum(largest, (windows.high[a] - windows.low[b]) / (one - other))
+                least = np.maximum(least, (windows.low[a] - windows.high[b]) / (time - other))
+                largest = np.minimum(largest, (windows.high[a] - windows.low[b]) / (time - other))
     drifts = np.linspace(least, np.maximum(largest, least), STEPS)
     moved = drifts[:, None, :] * windows.times[None, :, None]
     low = np.max(windows.low[None] - moved, axis=1)

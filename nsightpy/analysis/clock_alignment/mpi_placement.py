@@ -74,7 +74,9 @@ def mpi_calls_of(clocks: Sequence[Clock], logs: Sequence[Frame], epochs: Sequenc
         owners.append(np.full(mine.rows, place, dtype=np.int64))
     calls = Frame.concatenate(parts) if parts else no_calls()
     clock_of = np.concatenate(owners) if owners else np.empty(0, dtype=np.int64)
-    return MpiCalls(calls, clock_of, matched_calls(calls, clock_of, [one.rank for one in clocks]))
+    return MpiCalls(
+        calls, clock_of, matched_calls(calls, clock_of, [clock.rank for clock in clocks])
+    )
 
 
 def placed_by_mpi(

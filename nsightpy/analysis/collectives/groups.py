@@ -139,7 +139,7 @@ class _Finder:
             return None
         units = dict(zip(lanes.tolist(), self.ledger.unit[rows].tolist(), strict=True))
         loose = _grouped(self.ends[rows], lanes, tolerance, units)
-        likely = [_likely([(lane, streams[lane]) for lane in one], known) for one in loose]
+        likely = [_likely([(lane, streams[lane]) for lane in group], known) for group in loose]
         groups = self._apart(rows, lanes, units, loose, 2 * tolerance, likely)
         if not groups:
             return None
@@ -237,14 +237,14 @@ def _grouped(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> 
     # by unit: a group has no two lanes of one
     members = {lane: {unit: lane} for lane, unit in units.items()}
     for tie in ties:
-        one, other = sorted((members[tie.a], members[tie.b]), key=len)
-        if not tie.nearly(max(best[tie.a], best[tie.b])) or one is other:
+        smaller, larger = sorted((members[tie.a], members[tie.b]), key=len)
+        if not tie.nearly(max(best[tie.a], best[tie.b])) or smaller is larger:
             continue
         if tie.apart_ns > tie.farthest_ns(min(closest[tie.a], closest[tie.b])):
             continue
-        if one.keys().isdisjoint(other.keys()):
-            other |= one
-            members |= dict.fromkeys(one.values(), other)
+        if smaller.keys().isdisjoint(larger.keys()):
+            larger |= smaller
+            members |= dict.fromkeys(smaller.values(), larger)
     unique = {id(group): group for group in members.values() if len(group) > 1}
     return sorted(sorted(group.values()) for group in unique.values())
 
@@ -272,8 +272,8 @@ def _ties(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> lis
         left = left[~known[left]]
     ties = []
     for (a, b), seen in found.items():
-        share = max(one for one, _ in seen)
-        distance = sum(one for _, one in seen) / len(seen)
+        share = max(share for share, _ in seen)
+        distance = sum(distance for _, distance in seen) / len(seen)
         if share >= LEAST_SHARE:
             ties.append(_Tie(share, distance, a, b, int(min(view.sampled[a], view.sampled[b]))))
     return sorted(ties, key=lambda tie: (-round(tie.share, 2), tie.apart_ns, tie.a, tie.b))
@@ -318,11 +318,13 @@ class _Neighbours:
         low = np.searchsorted(self._ends, self._ends[rows] - self._tolerance)
         size = np.searchsorted(self._ends, self._ends[rows] + self._tolerance, side="right") - low
         row = np.repeat(low - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
-        own, sample, middle = (np.repeat(one, size) for one in (own, sample, self._ends[rows]))
+        own, sample, middle = (
+            np.repeat(values, size) for values in (own, sample, self._ends[rows])
+        )
         other = self._lanes[row]
         apart = self._unit[other] != self._unit[wanted][own]
         distance = np.abs(self._ends[row] - middle)
-        return np.stack([one[apart] for one in (own, sample, other, distance)])
+        return np.stack([values[apart] for values in (own, sample, other, distance)])
 
     def _pairs(self, near: Ints) -> tuple[Ints, Ints, Floats]:
         """Pairs (place x lanes + other lane), how many samples see each, median distance in ns."""

@@ -290,7 +290,7 @@ def _inside_calls(calls: Frame, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints
     allocating = allocating - loading
     waiting = (waiting | _blocking_copies(calls, kinds)) - loading - allocating
     first, second, third = (
-        measure_inside(one, low, high) for one in (waiting, allocating, loading)
+        measure_inside(spans, low, high) for spans in (waiting, allocating, loading)
     )
     return first, second, third
 

@@ -50,4 +50,4 @@ def sync_costs(calls: Frame, window: Spans, idle: Spans) -> list[SyncCost]:
                 lost,
             )
         )
-    return sorted(found, key=lambda one: (-one.idle_ns, -one.total_ns, one.api))
+    return sorted(found, key=lambda cost: (-cost.idle_ns, -cost.total_ns, cost.api))

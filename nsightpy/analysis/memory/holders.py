@@ -46,7 +46,9 @@ def holders(
         )
         for code in np.flatnonzero(made).tolist()
     ]
-    return sorted(found, key=lambda one: (-one.at_peak_bytes, -one.largest_bytes, str(one.name)))
+    return sorted(
+        found, key=lambda holder: (-holder.at_peak_bytes, -holder.largest_bytes, str(holder.name))
+    )
 
 
 def _sums(codes: Ints, size: Ints, mask: np.ndarray, count: int) -> Ints:

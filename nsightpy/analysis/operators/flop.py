@@ -114,7 +114,7 @@ def _convolution_backward(shapes: list[Any], inputs: list[Any]) -> float:
     gradient, x, weight = (_sized(shape, 3, 5) for shape in shapes[:3])
     moved = x if str(inputs[7]).lower() == "true" else gradient
     wanted = str(inputs[10]).lower().strip("[]").split(",")[:2]
-    passes = sum(one.strip() == "true" for one in wanted)
+    passes = sum(flag.strip() == "true" for flag in wanted)
     return 2.0 * passes * moved[0] * _product(moved[2:]) * _product(weight)
 
 

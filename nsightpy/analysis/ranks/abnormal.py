@@ -75,4 +75,4 @@ def _crowded(lengths: Ints) -> Mask:
 
 def worst_first(found: Sequence[Abnormal]) -> tuple[Abnormal, ...]:
     """The largest ratio first, then by time."""
-    return tuple(sorted(found, key=lambda one: (-one.ratio, one.start_ns)))
+    return tuple(sorted(found, key=lambda case: (-case.ratio, case.start_ns)))

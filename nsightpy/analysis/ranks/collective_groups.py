@@ -105,10 +105,10 @@ def grouped_collectives(alignment: Alignment, arrivals: Arrivals) -> list[Groupe
     found += _alone(alignment)
     return sorted(
         found,
-        key=lambda one: (
-            -one.duration_ns * one.instances * len(one.units),
-            one.signature,
-            one.units,
+        key=lambda group: (
+            -group.duration_ns * group.instances * len(group.units),
+            group.signature,
+            group.units,
         ),
     )
 

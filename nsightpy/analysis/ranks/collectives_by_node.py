@@ -79,7 +79,7 @@ def traffic_by_node(
                 _Kind(owner, ledger.signatures[kind], size or len(units), tuple(own), count, times)
             )
     traffic = [_summed(*key, kinds) for key, kinds in found.items()]
-    return sorted(traffic, key=lambda one: (-one.duration_ns, one.place, one.operation))
+    return sorted(traffic, key=lambda row: (-row.duration_ns, row.place, row.operation))
 
 
 @dataclass(frozen=True, slots=True)

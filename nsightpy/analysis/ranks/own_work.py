@@ -83,8 +83,8 @@ def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
     communicator = ledger.communicator[arrivals.rows]
     members = members_of(ledger, arrivals)
     groups: dict[tuple[int, ...], list[int]] = {}
-    for one in np.unique(communicator[peers]).tolist():
-        groups.setdefault(members[one], []).append(one)
+    for code in np.unique(communicator[peers]).tolist():
+        groups.setdefault(members[code], []).append(code)
     wanted = (np.flatnonzero(peers & np.isin(communicator, group)) for group in groups.values())
     return [own[np.argsort(arrivals.rows[own])] for own in wanted]
 

@@ -73,18 +73,20 @@ def pairs_of(sent: Iterable[tuple[Name, Sender, Sent]]) -> list[Pair]:
     A receiver that was not captured goes by its place in the communicator: `?3`.
     """
     told = list(sent)
-    names = {(one.communicator, one.place): name for name, one, _ in told if one.place >= 0}
+    names = {
+        (sender.communicator, sender.place): name for name, sender, _ in told if sender.place >= 0
+    }
     sums: dict[tuple[str, str], int] = {}
     counts: dict[tuple[str, str], int] = {}
-    for _, one, own in told:
-        key = (one.operation, one.communicator)
+    for _, sender, own in told:
+        key = (sender.operation, sender.communicator)
         sums[key] = sums.get(key, 0) + sum(size for _, size, _ in own.values())
         counts[key] = counts.get(key, 0) + len(own)
     pairs = []
-    for name, one, own in told:
-        key = (one.operation, one.communicator)
+    for name, sender, own in told:
+        key = (sender.operation, sender.communicator)
         for peer, (count, size, most) in own.items():
-            target = names.get((one.communicator, peer), f"?{peer}")
+            target = names.get((sender.communicator, peer), f"?{peer}")
             over = size * counts[key] / sums[key] if sums[key] else None
             pairs.append(Pair(*key, name, target, count, size, most, over))
     return sorted(pairs, key=lambda pair: (-pair.bytes, *key_of(pair)))

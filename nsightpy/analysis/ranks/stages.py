@@ -60,9 +60,9 @@ def pipelines(alignment: Alignment, arrivals: Arrivals, ranks: dict[int, int]) -
     order = np.lexsort((units, instance))
     pairs = {tuple(pair) for pair in units[order].reshape(-1, 2).tolist()}
     neighbours: dict[int, set[int]] = {}
-    for one, other in pairs:
-        neighbours.setdefault(one, set()).add(other)
-        neighbours.setdefault(other, set()).add(one)
+    for unit, other in pairs:
+        neighbours.setdefault(unit, set()).add(other)
+        neighbours.setdefault(other, set()).add(unit)
     return _chains(neighbours, ranks)
 
 

@@ -126,7 +126,7 @@ def late_once(alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True) -
         for unit, count in zip(units.tolist(), times.tolist(), strict=True)
         if count <= ONCE
     ]
-    return sorted(found, key=lambda one: (-one.cost_ns, one.unit))
+    return sorted(found, key=lambda late: (-late.cost_ns, late.unit))
 
 
 def _share(unit: Codes, marked: Mask, units: int) -> Floats:

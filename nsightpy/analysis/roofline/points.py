@@ -74,8 +74,8 @@ def launch_rooflines(
     found = []
     for row, each in enumerate(readings(launches, metrics)):
         number = int(launches.ints("launch")[row])
-        one = _launch(launches, row, each, titles.get(number), clock)
-        found.append(replace(one, rules=gains.get(number, ())))
+        launch = _launch(launches, row, each, titles.get(number), clock)
+        found.append(replace(launch, rules=gains.get(number, ())))
     return found
 
 
@@ -89,19 +89,25 @@ def stored_titles(rules: Frame) -> dict[int, str]:
 def variants(launches: Iterable[RooflineLaunch]) -> tuple[RooflineVariant, ...]:
     """Launches grouped by kernel, shape and GPU, the longest total first."""
     groups: dict[tuple[object, ...], list[RooflineLaunch]] = {}
-    for one in launches:
-        machine = one.machine
-        key = (one.mangled_name or one.name, one.grid, one.block, machine.gpu, machine.capability)
-        groups.setdefault(key, []).append(one)
+    for launch in launches:
+        machine = launch.machine
+        key = (
+            launch.mangled_name or launch.name,
+            launch.grid,
+            launch.block,
+            machine.gpu,
+            machine.capability,
+        )
+        groups.setdefault(key, []).append(launch)
     found = [RooflineVariant(tuple(group)) for group in groups.values()]
-    variants = [RooflineVariant(one.launches, verdict(one)) for one in found]
-    return tuple(sorted(variants, key=lambda one: -(one.total_ns or 0)))
+    variants = [RooflineVariant(variant.launches, verdict(variant)) for variant in found]
+    return tuple(sorted(variants, key=lambda variant: -(variant.total_ns or 0)))
 
 
 def points(works: Sequence[FlopRate], levels: Sequence[Traffic]) -> tuple[Point, ...]:
     """One point per precision and level; a precision alone where no traffic is known."""
     works = [work for work in works if _possible(work.flops_per_s, work.peak_flops_per_s)]
-    levels = [one for one in levels if _possible(one.bytes_per_s, one.peak_bytes_per_s)]
+    levels = [level for level in levels if _possible(level.bytes_per_s, level.peak_bytes_per_s)]
     if not levels:
         return tuple(Point(w.precision, "", w.flops_per_s, w.peak_flops_per_s) for w in works)
     return tuple(

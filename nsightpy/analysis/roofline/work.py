@@ -47,7 +47,7 @@ def scalar_work(readings: Readings, clock_factor: float = 1.0) -> list[FlopRate]
 
 def scalar_peak(readings: Readings, precision: str) -> float | None:
     """Peak FLOP/s at the profiled clock: from the counters, else SMs x lanes x 2 x clock."""
-    kind = next(one for one in _SCALARS if one.precision == precision)
+    kind = next(scalar for scalar in _SCALARS if scalar.precision == precision)
     clock = readings.sm_hz
     if not clock:
         return None

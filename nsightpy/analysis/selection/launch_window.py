@@ -63,7 +63,7 @@ def shortest_window(
         start = min(ends)
         if best is not None and end - start + 1 > best[0]:
             continue
-        own = tuple(int(length[one]) for one in ends)
+        own = tuple(int(length[end]) for end in ends)
         rank = (end - start + 1, _strangeness(own, typical_ns), start)
         if best is None or rank < best:
             best, found, places = rank, own, ends
@@ -84,4 +84,4 @@ def _matching(done: Launches, pid: int, variants: Sequence[Variant], name: str) 
 def _strangeness(own: Sequence[int], typical: Sequence[int]) -> float:
     """How far durations are from the typical ones, as the largest ratio."""
     pairs = zip(own, typical, strict=True)
-    return round(max(abs(math.log(max(one, 1) / max(usual, 1))) for one, usual in pairs), 9)
+    return round(max(abs(math.log(max(length, 1) / max(usual, 1))) for length, usual in pairs), 9)
