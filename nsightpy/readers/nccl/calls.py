@@ -179,7 +179,7 @@ def nccl_calls(export: NsysExport) -> Calls:
         return Calls(Frame(blank | {"name": Labels.of(())}), (), {})
     names, (code, payloads) = _names(export, raw, registered), _payloads(export, raw)
     creates = names.equals([name for name in names.values if name.startswith(_INIT)])
-    on_host = np.asarray([one is not None for one in payloads], dtype=np.bool_)[code]
+    on_host = np.asarray([payload is not None for payload in payloads], dtype=np.bool_)[code]
     kept = ~names.equals([""]) & (creates | (raw.ints("kind") != _MARK))
     kept &= on_host | names.equals(tuple(LAUNCHES))
     communicators = {}
@@ -191,7 +191,7 @@ def nccl_calls(export: NsysExport) -> Calls:
     end = np.where(raw.ints("end_ns") == NO_END, _FOREVER, raw.ints("end_ns"))
     columns = raw.select(("start_ns", "pid", "tid"))
     ranges = Frame({**columns, "end_ns": end, "name": names, "payload": code})
-    known = tuple(one or NO_PAYLOAD for one in payloads)
+    known = tuple(payload or NO_PAYLOAD for payload in payloads)
     return Calls(ranges.take(kept & ~creates), known, communicators)
 
 
@@ -239,7 +239,7 @@ def _names(export: NsysExport, raw: Frame, registered: Mapping[int, str]) -> Lab
     """Which call each range names, empty for none; asked once for each text and domain."""
     texts, domains = raw.labels("text"), export.once(domain_names)
     ids, id_codes = distinct(raw.ints("text_id"))
-    known = [registered.get(one, "") for one in ids.tolist()]
+    known = [registered.get(identifier, "") for identifier in ids.tolist()]
     said, codes = distinct(texts.codes * np.int64(len(known)) + id_codes)
     owners, owner = distinct_pairs(raw.ints("pid"), raw.ints("domain"))
     pairs, codes = distinct(codes * np.int64(len(owners)) + owner)

@@ -78,10 +78,10 @@ def rows_of_launches(
     columns = (kernels.ints(name)[rows].tolist() for name in _KERNEL)
     operations = kernels.labels("operation").take(rows)
     launches: dict[int, list[_Kernel]] = {}
-    for place, (one, *numbers) in enumerate(
+    for place, (served, *numbers) in enumerate(
         zip(launch.tolist(), rows.tolist(), *columns, strict=True)
     ):
-        launches.setdefault(one, []).append(_Kernel(operations[place], *numbers))
+        launches.setdefault(served, []).append(_Kernel(operations[place], *numbers))
     names, payload = calls.ranges.labels("name"), calls.ranges.ints("payload")
     for own in launches.values():
         place = int(serving[own[0].row])
@@ -120,7 +120,7 @@ def _of_launch(
         mine = _calls_of(made, own[0], known)
         if len(ordered) > 1 and not mine and len(parts) == len(ordered):
             mine = [c for c in made if c.payload.communicator == ordered[place]]
-        extent = (min(one.start for one in own), max(one.end for one in own))
+        extent = (min(call.start for call in own), max(call.end for call in own))
         row = Row(kernels[0].row, own[0].row, *extent, own[0].operation)
         yield _with_calls(row, mine, evidence) if mine else row
 
@@ -150,13 +150,13 @@ def _with_calls(row: Row, calls: Sequence[_Call], evidence: str) -> Row:
     payload = replace(
         first,
         bytes=_bytes(calls),
-        root=first.root if len({one.root for one in payloads}) == 1 else UNKNOWN,
-        peer=first.peer if len({one.peer for one in payloads}) == 1 else UNKNOWN,
-        reduction=first.reduction if len({one.reduction for one in payloads}) == 1 else "",
+        root=first.root if len({payload.root for payload in payloads}) == 1 else UNKNOWN,
+        peer=first.peer if len({payload.peer for payload in payloads}) == 1 else UNKNOWN,
+        reduction=first.reduction if len({payload.reduction for payload in payloads}) == 1 else "",
     )
     operation = names[0] if len(names) == 1 else row.operation
     row = row._replace(operation=operation, payload=payload, calls=len(calls), evidence=evidence)
-    return row._replace(sent=sent_text([one.payload for one in calls if one.name == "Send"]))
+    return row._replace(sent=sent_text([call.payload for call in calls if call.name == "Send"]))
 
 
 def sent_text(sends: Sequence[Payload]) -> str:

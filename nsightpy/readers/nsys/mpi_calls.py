@@ -116,15 +116,21 @@ def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]
         owner, own = divmod(key, len(handles))
         if mine := known.get((int(pids[owner]), int(handles[own]))):
             rows = np.flatnonzero(codes == code)
-            since = np.asarray([one.since for one in mine])
+            since = np.asarray([communicator.since for communicator in mine])
             latest = np.searchsorted(since, calls.ints("start_ns")[rows], side="right") - 1
             place[rows] = len(found) + np.maximum(latest, 0)
             found += mine
-    names = Labels(place.astype(np.int32), tuple(one.name for one in found)).merged()
+    names = Labels(
+        place.astype(np.int32), tuple(communicator.name for communicator in found)
+    ).merged()
     return {
         "communicator_id": names,
-        "communicator_size": np.asarray([one.size for one in found], dtype=np.int64)[place],
-        "communicator_rank": np.asarray([one.rank for one in found], dtype=np.int64)[place],
+        "communicator_size": np.asarray(
+            [communicator.size for communicator in found], dtype=np.int64
+        )[place],
+        "communicator_rank": np.asarray(
+            [communicator.rank for communicator in found], dtype=np.int64
+        )[place],
     }
 
 
@@ -152,8 +158,8 @@ def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicat
             continue
         name = f"uid {uid}" if uid not in (0, -1) else ""
         name = name or (f"ranks {members[row]}" if members[row] else "")
-        one = _Communicator(since, name, max(size, 0), own)
-        found.setdefault((pid, handle), []).append(one)
+        communicator = _Communicator(since, name, max(size, 0), own)
+        found.setdefault((pid, handle), []).append(communicator)
     return found
 
 

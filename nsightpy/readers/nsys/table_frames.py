@@ -111,7 +111,9 @@ def selected_column(
     else:
         kept = source.names.get(name) or source.codes[name][0]
         others = source.instead.get(name, ())
-        expression = column(next((one for one in (kept, *others) if one in table.c), kept))
+        expression = column(
+            next((candidate for candidate in (kept, *others) if candidate in table.c), kept)
+        )
     if name in source.essential and expression(table) is None:
         problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")

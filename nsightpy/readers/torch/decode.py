@@ -57,11 +57,11 @@ class EventDecoder:
 
     def _singly(self, text: bytes, offset: int) -> Iterator[Any]:
         for start, end in self._spans(text):
-            one = text[start:end]
+            piece = text[start:end]
             try:
-                yield self._one.decode(one)
+                yield self._one.decode(piece)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                found = self._mended(one)
+                found = self._mended(piece)
                 if found is None:
                     self._lose(offset + start, error)
                 else:

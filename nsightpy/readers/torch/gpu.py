@@ -240,7 +240,9 @@ def _whole_numbers(text: str) -> list[int]:
         found = json.loads(text.strip('"')) if text else []
     except (ValueError, RecursionError):
         return []
-    return [one for one in found if isinstance(one, int)] if isinstance(found, list) else []
+    return (
+        [number for number in found if isinstance(number, int)] if isinstance(found, list) else []
+    )
 
 
 PLACED = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")

@@ -122,17 +122,17 @@ def _number(value: Any) -> int | None:
 
 
 def _gpus(value: Any) -> tuple[Gpu, ...]:
-    rows = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
     return tuple(
         Gpu(
-            whole(one.get("id", place)),
-            str(one.get("name") or ""),
-            whole(one.get("totalGlobalMem", 0)),
-            whole(one.get("numSms", 0)),
-            whole(one.get("computeMajor", 0)),
-            whole(one.get("computeMinor", 0)),
+            whole(row.get("id", place)),
+            str(row.get("name") or ""),
+            whole(row.get("totalGlobalMem", 0)),
+            whole(row.get("numSms", 0)),
+            whole(row.get("computeMajor", 0)),
+            whole(row.get("computeMinor", 0)),
         )
-        for place, one in enumerate(rows)
+        for place, row in enumerate(rows)
     )
 
 

@@ -88,7 +88,10 @@ def _numbered(ids: Sequence[object], missing: int = 0) -> Ints:
     """Ids of processes and threads; texts without one number, as of merged traces, keep apart."""
     if {*map(type, ids)} <= {int}:
         return integers(ids)
-    return integers([_code(one) if isinstance(one, str) else one for one in ids], missing)
+    return integers(
+        [_code(identifier) if isinstance(identifier, str) else identifier for identifier in ids],
+        missing,
+    )
 
 
 def _code(text: str) -> int | str:
@@ -270,7 +273,7 @@ class TraceTables:
 
     def _add_collectives(self, arguments: Sequence[Any]) -> None:
         first = self._rows.get(KERNEL, 0)
-        rows = [row for row, one in enumerate(arguments) if one.collective]
+        rows = [row for row, argument in enumerate(arguments) if argument.collective]
         if rows:
             mine = [arguments[row] for row in rows]
             kernel = np.asarray(rows, dtype=np.int64) + first
