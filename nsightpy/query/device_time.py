@@ -62,7 +62,8 @@ def rank_budgets(
         windows=scope.windows(report) if windows is None else windows,
     )
     return [
-        RankedBudget(report.rank_of(one.pid)[0], one.pid, one.device, one.budget) for one in found
+        RankedBudget(report.rank_of(device.pid)[0], device.pid, device.device, device.budget)
+        for device in found
     ]
 
 

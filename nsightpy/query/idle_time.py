@@ -274,8 +274,8 @@ def stream_waits_note(found: Sequence[tuple[int, DeviceIdle]]) -> list[str]:
     """What is said where the waits of a device's streams add up to more than its window, in ns."""
     beyond = [
         (waits, window)
-        for window, one in found
-        if one.streams is not None and (waits := one.streams.total_ns) > window
+        for window, idle in found
+        if idle.streams is not None and (waits := idle.streams.total_ns) > window
     ]
     if not beyond:
         return []

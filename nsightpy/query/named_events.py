@@ -76,10 +76,13 @@ def _functions(names: Labels) -> Labels:
 def _collectives(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
     frame = _narrowed(report, scope, "collectives", ("operation", "bytes"))
     groups = group_by(frame, ("operation", "bytes"))
-    sizes = ((str(one), int(size or 0)) for one, size in groups.keys if frame.rows)
+    sizes = ((str(operation), int(size or 0)) for operation, size in groups.keys if frame.rows)
     texts = Labels(
         groups.codes,
-        tuple(one if size < 0 else f"{one} of {format_bytes(size)}" for one, size in sizes),
+        tuple(
+            operation if size < 0 else f"{operation} of {format_bytes(size)}"
+            for operation, size in sizes
+        ),
     ).merged()
     if of is not None:
         hits = _matching(frame.labels("operation"), of) | _matching(texts, of)
@@ -96,7 +99,7 @@ def _ranges(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame
 def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
     """The intervals in which what a range launched ran, a row for each range and device."""
     ranges = _chosen_ranges(report, scope, of)
-    parts = [scope.narrow(report, report.frame(one, OPERATION_COLUMNS)) for one in _GPU]
+    parts = [scope.narrow(report, report.frame(kind, OPERATION_COLUMNS)) for kind in _GPU]
     operations, calls = Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS)
     found = []
     for pid, device in places_of(operations):

@@ -68,10 +68,10 @@ def pair_traffic(request: Request) -> tuple[list[Row], list[str]]:
     ]
     rows: list[Row] = [
         (
-            *(one.source, one.target, one.operation, groups[one.communicator]),
-            *(one.instances, one.bytes, one.largest, one.over_mean),
+            *(pair.source, pair.target, pair.operation, groups[pair.communicator]),
+            *(pair.instances, pair.bytes, pair.largest, pair.over_mean),
         )
-        for one in shown
+        for pair in shown
     ]
     return rows, _notes(pairs, groups)
 
@@ -85,9 +85,9 @@ def _groups(told: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
     """The ranks of each communicator in short; a question mark for those not captured."""
     members: dict[str, set[Name]] = {}
     sizes: dict[str, int] = {}
-    for name, one, _ in told:
-        members.setdefault(one.communicator, set()).add(name)
-        sizes[one.communicator] = max(sizes.get(one.communicator, 0), one.size)
+    for name, sender, _ in told:
+        members.setdefault(sender.communicator, set()).add(name)
+        sizes[sender.communicator] = max(sizes.get(sender.communicator, 0), sender.size)
     return {
         which: f"{group_text(list(own))},?" if sizes[which] > len(own) else group_text(list(own))
         for which, own in members.items()
@@ -106,4 +106,4 @@ def _notes(pairs: Sequence[Pair], groups: Mapping[str, str]) -> list[str]:
             said = f"{operation} in {groups[communicator]}: rank {most} receives"
             uneven.append((over, f"{said} {significant(over)} times the mean of its group."))
     lost = [UNCAPTURED] if any(str(pair.target).startswith("?") for pair in pairs) else []
-    return [note for _, note in sorted(uneven, key=lambda one: -one[0])[:MOST_NOTES]] + lost
+    return [note for _, note in sorted(uneven, key=lambda entry: -entry[0])[:MOST_NOTES]] + lost

@@ -99,7 +99,7 @@ class Scope:
     def is_part(self) -> bool:
         """Whether a part of the time was chosen: from when to when, a range, iterations."""
         chosen = (self.from_ns, self.to_ns, self.nvtx, self.iteration)
-        return any(one is not None for one in chosen)
+        return any(given is not None for given in chosen)
 
     @property
     def is_narrowed(self) -> bool:

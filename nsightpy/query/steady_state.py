@@ -44,8 +44,8 @@ def steady_places(
     if scope.is_part or not work.kernels.rows:
         return None
     found = {}
-    for pid, one in find_in_report(report, scope, work, calls).items():
-        if (state := steady_state(one.iterations)) is not None:
+    for pid, process in find_in_report(report, scope, work, calls).items():
+        if (state := steady_state(process.iterations)) is not None:
             window = Spans.of(state.start_ns, state.end_ns)
             found[pid] = Steady(window, state.count, state.source)
     busy = _work_of_processes(work)
@@ -73,8 +73,8 @@ def in_steady(frame: Frame, steady: Mapping[tuple[int, int], Steady]) -> Frame:
         return frame
     kept = np.zeros(frame.rows, dtype=np.bool_)
     start, pid, device = (frame.ints(name) for name in ("start_ns", "pid", "device"))
-    for place, one in steady.items():
-        low, high = int(one.window.starts[0]), int(one.window.ends[-1])
+    for place, state in steady.items():
+        low, high = int(state.window.starts[0]), int(state.window.ends[-1])
         kept |= (pid == place[0]) & (device == place[1]) & (start >= low) & (start < high)
     return frame.take(kept)
 
@@ -84,7 +84,7 @@ def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:
     if scope.from_ns is not None or scope.to_ns is not None or scope.iteration is not None:
         return {}
     every = find_in_report(report, scope).items()
-    states = {pid: steady_state(one.iterations) for pid, one in every}
+    states = {pid: steady_state(process.iterations) for pid, process in every}
     return {pid: state for pid, state in states.items() if state is not None}
 
 

@@ -111,7 +111,9 @@ def _caption(fits: Sequence[ClockFit]) -> str:
     corrected = [fit for fit in fits if fit.method == COLLECTIVES]
     by_mpi = [fit for fit in fits if fit.method == MPI]
     rest = [fit for fit in fits if fit.method not in (COLLECTIVES, MPI)]
-    method = next((one for one in _WORST_FIRST if any(f.method == one for f in rest)), UNKNOWN)
+    method = next(
+        (method for method in _WORST_FIRST if any(f.method == method for f in rest)), UNKNOWN
+    )
     if not corrected and not by_mpi:
         return _UNCORRECTED[method]
     what = ("by the ends of {} collectives", corrected), ("by {} MPI operations", by_mpi)
@@ -128,5 +130,7 @@ def _most(fits: Sequence[ClockFit]) -> str:
 
 def _within(fits: Sequence[ClockFit]) -> str:
     """The largest residual."""
-    residuals = (one for fit in fits for one in (fit.residual_p05_ns, fit.residual_p95_ns))
+    residuals = (
+        residual for fit in fits for residual in (fit.residual_p05_ns, fit.residual_p95_ns)
+    )
     return format_time(max(abs(residual or 0) for residual in residuals))
