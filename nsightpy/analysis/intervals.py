@@ -189,10 +189,10 @@ def places_in(low: Ints, counts: Ints) -> Ints:
 
 def measure_inside(a: Spans, starts: Ints, ends: Ints) -> Ints:
     """How much of the set lies in each of ascending, disjoint intervals, in ns."""
-    found = np.zeros(len(starts), dtype=np.int64)
+    inside = np.zeros(len(starts), dtype=np.int64)
     rows = touched(a, starts, ends)
-    found[rows] = measure_before(a, ends[rows]) - measure_before(a, starts[rows])
-    return found
+    inside[rows] = measure_before(a, ends[rows]) - measure_before(a, starts[rows])
+    return inside
 
 
 @dataclass(frozen=True, slots=True)

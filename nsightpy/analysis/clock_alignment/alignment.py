@@ -197,9 +197,9 @@ def _enough(ledger: Ledger, instances: Instances) -> Mask:
     order = np.argsort(communicator, kind="stable")
     _, begin, counts = np.unique(communicator[order], return_index=True, return_counts=True)
     place = np.arange(len(order)) - np.repeat(begin, counts)
-    found = np.zeros(instances.count, dtype=np.bool_)
-    found[number[order[place % np.maximum(1, np.repeat(counts, counts) // ENOUGH) == 0]]] = True
-    return found
+    enough = np.zeros(instances.count, dtype=np.bool_)
+    enough[number[order[place % np.maximum(1, np.repeat(counts, counts) // ENOUGH) == 0]]] = True
+    return enough
 
 
 def _telling(ledger: Ledger, instances: Instances, models: ClockModels, owner: Codes) -> Ints:

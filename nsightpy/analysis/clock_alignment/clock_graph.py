@@ -47,8 +47,8 @@ class ClockModels:
 
     def errors(self, clock: Codes, times: Ints) -> Floats:
         """How far ahead the clock of each row is at its time, in ns."""
-        found: Floats = self.offsets[clock] + self.drifts[clock] * (times - self.center_ns)
-        return found
+        ahead: Floats = self.offsets[clock] + self.drifts[clock] * (times - self.center_ns)
+        return ahead
 
     def aligned(self, clock: Codes, times: Ints) -> Ints:
         """Times on the common clock."""

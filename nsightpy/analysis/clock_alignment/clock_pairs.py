@@ -125,12 +125,12 @@ def _guessed_offset(a: Ends, b: Ends, finder: Nearest, guesses: Sequence[float])
         block = _block(a, b, window)
         if len(block) < LEAST_SHARED:
             continue
-        found = _best_lines(block, finder, guesses, SURE)
+        lines = _best_lines(block, finder, guesses, SURE)
         least = max(SURE, _least_score(a) + _background(block, finder))
-        if found and found[0].score >= least:
-            beside = _beside(block, b, found[0].offset_ns)
-            found = _best_lines(block, finder, [found[0].offset_ns, *beside], SURE)
-            return _clear_winner(found, least, _Evidence(block, finder, guesses[-1]))
+        if lines and lines[0].score >= least:
+            beside = _beside(block, b, lines[0].offset_ns)
+            lines = _best_lines(block, finder, [lines[0].offset_ns, *beside], SURE)
+            return _clear_winner(lines, least, _Evidence(block, finder, guesses[-1]))
     return None
 
 
@@ -147,11 +147,11 @@ def _lane_offset(a: Ends, b: Ends, finder: Nearest, guesses: Sequence[float]) ->
         if len(block) < LEAST_SHARED:
             continue
         offsets = [*guesses, *_candidates(block, b, window)]
-        found = _best_lines(block, finder, offsets, _least_score(a))
-        if not found or found[0].score < _least_score(a):
+        lines = _best_lines(block, finder, offsets, _least_score(a))
+        if not lines or lines[0].score < _least_score(a):
             continue
         least = _least_score(a) + _background(block, finder)
-        clear = _clear_winner(found, least, _Evidence(block, finder, guesses[-1]))
+        clear = _clear_winner(lines, least, _Evidence(block, finder, guesses[-1]))
         if clear is not None:
             return clear
     return None
@@ -174,18 +174,18 @@ def _block(a: Ends, b: Ends, window: int | None) -> Ends:
 def _candidates(block: Ends, b: Ends, window: int | None) -> list[float]:
     """Offsets worth a closer look: those at which most differences of ends agree."""
     differences = np.sort(np.concatenate([*_differences(block, b, window)]))
-    found = []
+    offsets = []
     for width, shift in ((wide, shift) for wide in BINS_NS for shift in (0, wide // 2)):
         bins = (differences + shift) // width
         edges = np.flatnonzero(np.diff(bins, prepend=bins[:1] - 1))
         votes = np.diff(edges, append=len(bins))
         best = np.argsort(-votes, kind="stable")[:CANDIDATES]
         first, count = edges[best], votes[best]
-        found.append(
+        offsets.append(
             differences[first + (count - 1) // 2] / 2 + differences[first + count // 2] / 2
         )
-    _, first = np.unique(np.concatenate(found) // BINS_NS[0], return_index=True)
-    kept: list[float] = np.concatenate(found)[np.sort(first)].tolist()
+    _, first = np.unique(np.concatenate(offsets) // BINS_NS[0], return_index=True)
+    kept: list[float] = np.concatenate(offsets)[np.sort(first)].tolist()
     return kept
 
 
@@ -298,14 +298,14 @@ class _Evidence:
         return abs(line.offset_ns - self.likely_ns)
 
 
-def _clear_winner(found: Sequence[Line], threshold: float, evidence: _Evidence) -> Line | None:
+def _clear_winner(lines: Sequence[Line], threshold: float, evidence: _Evidence) -> Line | None:
     """The best line, unless chance does as well; of equals the likeliest, if by far."""
-    best = found[0]
+    best = lines[0]
     if best.score < threshold:
         return None
     rivals = [
         line
-        for line in found[1:]
+        for line in lines[1:]
         if line.score > AMBIGUOUS * best.score
         and abs(line.offset_ns - best.offset_ns) > SAME_NS
         and not evidence.decides(best, line)

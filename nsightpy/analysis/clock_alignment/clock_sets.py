@@ -76,8 +76,8 @@ def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) ->
 
 
 def _sets(models: ClockModels, tied: Mask) -> list[int]:
-    found: list[int] = np.unique(models.components[tied]).tolist()
-    return found
+    sets: list[int] = np.unique(models.components[tied]).tolist()
+    return sets
 
 
 def _in_order(

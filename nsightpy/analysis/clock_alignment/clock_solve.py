@@ -92,11 +92,11 @@ def _without_odd(own: Fit, drifter: Ints, members: Ints) -> Ints:
 
     `own` is the fit of the members, by their places.
     """
-    found = drifter.copy()
+    drifters = drifter.copy()
     for host in np.unique(drifter[members]).tolist():
         for odd in _odd(own, np.flatnonzero(drifter[members] == host)):
-            found[members[odd]] = found.max() + 1
-    return found
+            drifters[members[odd]] = drifters.max() + 1
+    return drifters
 
 
 def _alone(seen: Observations, members: Ints, rows: Ints) -> Fit | None:
@@ -120,7 +120,7 @@ def _alone(seen: Observations, members: Ints, rows: Ints) -> Fit | None:
 def _odd(fit: Fit, members: Ints) -> list[int]:
     """The members whose drift is not that of the others, the oddest first."""
     left = members.tolist()
-    found = []
+    odd = []
     while len(left) > 1:
         sums = np.full((len(left), len(left)), -1.0 / (len(left) - 1))
         np.fill_diagonal(sums, 1.0)
@@ -129,16 +129,16 @@ def _odd(fit: Fit, members: Ints) -> list[int]:
         ratio = np.abs(steps) / errors
         if ratio.max() <= _threshold(APART, fit):
             break
-        found.append(left.pop(int(np.argmax(ratio))))
-    return found
+        odd.append(left.pop(int(np.argmax(ratio))))
+    return odd
 
 
 def _least(fit: Fit, anchor: int) -> Floats:
     """The least drift against the anchor's that would count, by drifter."""
     own = np.diag(fit.covariance)
     squares = np.maximum(own + own[anchor] - 2 * fit.covariance[anchor], 0.0)
-    found: Floats = _threshold(SIGNIFICANT, fit) * np.sqrt(squares)
-    return found
+    least: Floats = _threshold(SIGNIFICANT, fit) * np.sqrt(squares)
+    return least
 
 
 def _threshold(errors: float, fit: Fit) -> float:

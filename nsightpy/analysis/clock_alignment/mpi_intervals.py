@@ -65,8 +65,8 @@ class Intervals:
 
     @property
     def known(self) -> Mask:
-        found: Mask = np.isfinite(self.low) & np.isfinite(self.high)
-        return found
+        known: Mask = np.isfinite(self.low) & np.isfinite(self.high)
+        return known
 
     @property
     def middle(self) -> Floats:
@@ -122,7 +122,7 @@ def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
     drift, most = np.zeros(owners), MOST_DRIFT
     pairs = np.unique(conditions.operation * max(owners, 1) + conditions.owner)
     counts = np.bincount(pairs % max(owners, 1), minlength=owners)
-    found = Intervals(
+    intervals = Intervals(
         np.where(reference, 0.0, -np.inf), np.where(reference, 0.0, np.inf), drift, counts
     )
     for number in range(ROUNDS):
@@ -130,17 +130,17 @@ def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
         low, high, least, largest = _lines(windows, most)
         low[reference] = high[reference] = 0.0
         known = np.isfinite(low) & np.isfinite(high)
-        if number and (found.known & ~known).any():
+        if number and (intervals.known & ~known).any():
             break  # clocks that do not drift steadily: what was found before holds
         # no drift is taken where that is as good
         steps = np.where((least <= -drift) & (-drift <= largest), -drift, (least + largest) / 2)
         drift = drift + np.where(known, steps, -drift)
-        found = Intervals(low, high, drift, counts, windows.contradictions)
+        intervals = Intervals(low, high, drift, counts, windows.contradictions)
         spread = float(np.max((largest - least)[known & ~reference], initial=0.0))
         if len(windows.times) < 2 or spread >= most:
             break
         most = max(spread, LEAST_DRIFT)
-    return found, first
+    return intervals, first
 
 
 @dataclass(frozen=True)
@@ -167,11 +167,11 @@ def _windows(conditions: Conditions, reference: Mask, most: float) -> _Windows:
     for number in range(count):
         mine = conditions.where(window == number)
         away = np.where(reference[mine.owner], 0.0, np.abs(mine.time - times[number]))
-        found = _bounds(mine, reference, most * away)
-        if found is None:
+        bounds = _bounds(mine, reference, most * away)
+        if bounds is None:
             contradictions += 1
         else:
-            low[number], high[number] = found
+            low[number], high[number] = bounds
     return _Windows(times, low, high, contradictions)
 
 

@@ -119,8 +119,8 @@ class _Finder:
 
     def _sure_units(self, place: int) -> frozenset[int]:
         """The units of a communicator found here; none of a doubtful one."""
-        found = self.communicators[place - len(self.ledger.communicators)]
-        return NOT_ONE if found.doubtful else frozenset(found.ranks)
+        communicator = self.communicators[place - len(self.ledger.communicators)]
+        return NOT_ONE if communicator.doubtful else frozenset(communicator.ranks)
 
     def _round(
         self,
@@ -169,15 +169,15 @@ class _Finder:
         order = np.argsort(place[lanes], kind="stable")
         edges = np.searchsorted(place[lanes[order]], np.arange(len(loose) + 1))
         world = int(self.positions.max()) + 1
-        found = []
+        parted = []
         for number, several in enumerate(loose):
             own = order[edges[number] : edges[number + 1]]
             positions = {lane: int(self.positions[units[lane]]) for lane in several}
             times = self.starts[rows[own]], self.ends[rows[own]]
             view = Lanes(*times, lanes[own], positions, world)
             groups, sure = apart(view, several, tolerance, likely[number])
-            found += [(group, sure) for group in groups]
-        return found
+            parted += [(group, sure) for group in groups]
+        return parted
 
 
 def _likely(
@@ -256,7 +256,7 @@ def _ties(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> lis
     """
     view = _Neighbours(ends, lanes, tolerance, units)
     known = np.zeros(int(lanes.max()) + 1, dtype=np.bool_)
-    found: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    nearness: dict[tuple[int, int], list[tuple[float, float]]] = {}
     # in no order, so that lanes of one group are not looked at side by side
     left = np.random.default_rng(0).permutation(view.present)
     at_once = max(1, min(CHUNK, MOST_NEAR // (SAMPLE * len(left))))
@@ -267,11 +267,11 @@ def _ties(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> lis
             known[others[(shares >= ALWAYS) & (distances <= most)]] = True
             kept = zip(others.tolist(), shares.tolist(), distances.tolist(), strict=True)
             for b, share, distance in kept:
-                found.setdefault((min(a, b), max(a, b)), []).append((share, distance))
+                nearness.setdefault((min(a, b), max(a, b)), []).append((share, distance))
         left = left[at_once:]
         left = left[~known[left]]
     ties = []
-    for (a, b), seen in found.items():
+    for (a, b), seen in nearness.items():
         share = max(share for share, _ in seen)
         distance = sum(distance for _, distance in seen) / len(seen)
         if share >= LEAST_SHARE:
@@ -357,8 +357,8 @@ class _Neighbours:
         most = 2 * (farther * closest + CLOSE_NS)
         kept = np.zeros(len(counts) * len(self._unit), dtype=np.bool_)
         kept[pairs[often & (middle <= most[mine])]] = True
-        found: Mask = kept[near[0] * len(self._unit) + near[2]]
-        return found
+        close: Mask = kept[near[0] * len(self._unit) + near[2]]
+        return close
 
 
 def _has_partner(ends: Ints, communicators: Ints, lanes: Ints, tolerance: int) -> Mask:
@@ -367,7 +367,7 @@ def _has_partner(ends: Ints, communicators: Ints, lanes: Ints, tolerance: int) -
     order = order[communicators[order] != UNKNOWN]
     close = (np.diff(ends[order]) <= tolerance) & (np.diff(lanes[order]) != 0)
     close &= np.diff(communicators[order]) == 0
-    found = np.zeros(len(ends), dtype=np.bool_)
-    found[order[1:][close]] = True
-    found[order[:-1][close]] = True
-    return found
+    partnered = np.zeros(len(ends), dtype=np.bool_)
+    partnered[order[1:][close]] = True
+    partnered[order[:-1][close]] = True
+    return partnered

@@ -66,9 +66,9 @@ def apart(
     elsewhere = None
     if likely is not None:
         elsewhere = np.asarray([likely[lane] for lane in lanes], dtype=np.int64)
-    found = groups_among(starts, ends, positions, view.world, elsewhere)
-    groups = [np.flatnonzero(found.labels == label).tolist() for label in np.unique(found.labels)]
-    return [[lanes[place] for place in group] for group in groups if len(group) > 1], found.sure
+    among = groups_among(starts, ends, positions, view.world, elsewhere)
+    groups = [np.flatnonzero(among.labels == label).tolist() for label in np.unique(among.labels)]
+    return [[lanes[place] for place in group] for group in groups if len(group) > 1], among.sure
 
 
 def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Floats, Floats]:
@@ -160,8 +160,8 @@ def _centred(values: Floats, axis: int) -> Floats:
         middle = np.nanmedian(np.where(nothing, 0.0, values), axis=axis, keepdims=True)
     else:
         middle = np.median(values, axis=axis, keepdims=True)
-    found: Floats = values - middle
-    return found
+    centred: Floats = values - middle
+    return centred
 
 
 def _misfit(unexplained: Floats) -> float:

@@ -62,7 +62,7 @@ def compare_sides(
     step = _step(first, second, unit, limits)
     inner = replace(limits, absolute_ns=max(limits.absolute_ns, _least(step)))
     sections = [_works(first, second, section, inner) for section in SECTIONS]
-    found = Comparison(
+    comparison = Comparison(
         "compare",
         COMPARE_FIELDS,
         (),
@@ -79,11 +79,11 @@ def compare_sides(
         spread=_spread(first, second),
     )
     return replace(
-        found,
-        rows=tuple(quantity.row for quantity in found.quantities),
+        comparison,
+        rows=tuple(quantity.row for quantity in comparison.quantities),
         inputs=(*before.names, *after.names),
-        notes=notes_on(found),
-        next_steps=next_steps(found),
+        notes=notes_on(comparison),
+        next_steps=next_steps(comparison),
     )
 
 
@@ -123,13 +123,13 @@ def _step(first: Side, second: Side, unit: str, limits: Limits) -> ComparedQuant
 def _parts(first: Side, second: Side, limits: Limits) -> tuple[ComparedQuantity, ...]:
     """The parts of the unit that are there on a side; they add up to it on both."""
     (_, below), (_, above) = first.medians, second.medians
-    found = []
+    parts = []
     for place, name in enumerate(PARTS):
         before, after = first.part(place), second.part(place)
         if before.runs.any() or after.runs.any() or below[place] or above[place]:
             times = (int(below[place]), int(above[place]))
-            found.append(_quantity(name, "time", before, after, times, limits))
-    return tuple(found)
+            parts.append(_quantity(name, "time", before, after, times, limits))
+    return tuple(parts)
 
 
 def _quantity(
@@ -184,10 +184,10 @@ def _works(first: Side, second: Side, section: str, limits: Limits) -> tuple[Com
     below, above = first.works(section), second.works(section)
     orders = (first.order, second.order) if section == "kernel" else ((), ())
     matches = match(below.items, above.items, orders)
-    found = [_matched(section, pair, below, above, limits) for pair in matches]
+    quantities = [_matched(section, pair, below, above, limits) for pair in matches]
     return tuple(
         sorted(
-            found,
+            quantities,
             key=lambda quantity: (
                 -abs(quantity.delta_ns),
                 -(quantity.after_ns or 0),

@@ -19,28 +19,30 @@ from nsightpy.units import format_time
 MOST_NAMED = 4
 
 
-def gated(found: Comparison, limits: Limits, on: str | None, strict: bool) -> Comparison:
+def gated(comparison: Comparison, limits: Limits, on: str | None, strict: bool) -> Comparison:
     """The comparison with the outcome of a gate on its step, or on what is called `on`.
 
     It fails where that is slower; where one cannot tell only with `strict`. Raises UsageError for a
     name that nothing has.
     """
     if on is None:
-        return replace(found, gate=_outcome(found.step, limits, strict))
-    quantity = _called(found, on)
+        return replace(comparison, gate=_outcome(comparison.step, limits, strict))
+    quantity = _called(comparison, on)
     tested = with_p_value(quantity, limits)
     changed = {
-        section: tuple(tested if each is quantity else each for each in getattr(found, section))
+        section: tuple(
+            tested if each is quantity else each for each in getattr(comparison, section)
+        )
         for section in ("parts", "kernels", "collectives", "ranges")
     }
     gate = _outcome(tested, limits, strict)
-    found = replace(found, gate=gate, **changed)  # type: ignore[arg-type]
-    return replace(found, rows=tuple(each.row for each in found.quantities))
+    comparison = replace(comparison, gate=gate, **changed)  # type: ignore[arg-type]
+    return replace(comparison, rows=tuple(each.row for each in comparison.quantities))
 
 
-def _called(found: Comparison, name: str) -> ComparedQuantity:
+def _called(comparison: Comparison, name: str) -> ComparedQuantity:
     """What has a name: the whole name, else the only one whose name holds it."""
-    every = [quantity for quantity in found.quantities if quantity.section != "step"]
+    every = [quantity for quantity in comparison.quantities if quantity.section != "step"]
     for quantity in every:
         if name in (quantity.name, *quantity.other_names):
             return quantity

@@ -121,10 +121,10 @@ def _groups(search: _Search, key: Callable[[Item], str]) -> list[tuple[list[Item
 
 
 def _keyed(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:
-    found: dict[str, list[Item]] = {}
+    keyed: dict[str, list[Item]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        keyed.setdefault(key(item), []).append(item)
+    return keyed
 
 
 def _pair_alike(search: _Search, first: Sequence[Item], second: Sequence[Item], by: str) -> None:

@@ -115,9 +115,9 @@ class Works:
 
     def figures(self, names: Sequence[str]) -> dict[str, float]:
         """What ncu measured of some names, medians over runs."""
-        found: dict[str, list[float]] = {}
+        measured: dict[str, list[float]] = {}
         for run in self.runs:
             for name in names:
                 for figure, value in run[name].figures.items() if name in run else ():
-                    found.setdefault(figure, []).append(value)
-        return {figure: float(np.median(values)) for figure, values in found.items()}
+                    measured.setdefault(figure, []).append(value)
+        return {figure: float(np.median(values)) for figure, values in measured.items()}

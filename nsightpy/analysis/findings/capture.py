@@ -49,12 +49,12 @@ def no_gpu_work(facts: Facts) -> list[Finding]:
     if not problems:
         return []
     text = "; ".join(problem.removesuffix(".") for problem in problems[:MOST_PROBLEMS])
-    found = [_plain("no-gpu-work", "no GPU work", "error", text, facts.command("info"))]
+    findings = [_plain("no-gpu-work", "no GPU work", "error", text, facts.command("info"))]
     if facts.host:
         said = f"the CPU worked meanwhile, in {facts.host}"
         name = "CPU busy, GPU not used"
-        found.append(_plain("host-gap", name, "info", said, facts.command("info")))
-    return found
+        findings.append(_plain("host-gap", name, "info", said, facts.command("info")))
+    return findings
 
 
 def opaque_graphs(facts: Facts) -> list[Finding]:
@@ -154,9 +154,9 @@ def no_steady_state(facts: Facts) -> list[Finding]:
     return [_plain("no-steady-state", "no steady state", "info", text, command)]
 
 
-def healthy(facts: Facts, found: list[Finding]) -> list[Finding]:
+def healthy(facts: Facts, findings: list[Finding]) -> list[Finding]:
     """The GPU is busy, and nothing at this level stands against it: go on with ncu."""
-    against = [finding for finding in found if finding.severity != "info"]
+    against = [finding for finding in findings if finding.severity != "info"]
     if not facts.used or any(finding.id not in _AGREES_WITH_HEALTH for finding in against):
         return []
     least = min(facts.used, key=lambda device: device.budget.busy_ns / device.budget.window_ns)
@@ -172,7 +172,7 @@ def healthy(facts: Facts, found: list[Finding]) -> list[Finding]:
         f"the GPU is busy for {percent_text(share)} of {least.span}{others}: only the kernels "
         "themselves can become faster"
     )
-    if any(finding.id == "opaque-graphs" for finding in found):
+    if any(finding.id == "opaque-graphs" for finding in findings):
         text += "; what runs inside the CUDA graphs is not known"
     return [_plain("healthy", "GPU busy", "info", text, facts.command("select"))]
 

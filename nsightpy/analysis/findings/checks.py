@@ -34,8 +34,10 @@ CHECKS: tuple[Callable[[Facts], list[Finding]], ...] = (
 
 def check_all(facts: Facts) -> list[Finding]:
     """What makes the others blind, then the largest share of a window, then the rest."""
-    found = [finding for check in CHECKS for finding in check(facts)]
-    said = [finding for finding in found if finding.share is None or finding.share >= LEAST_SHARE]
+    findings = [finding for check in CHECKS for finding in check(facts)]
+    said = [
+        finding for finding in findings if finding.share is None or finding.share >= LEAST_SHARE
+    ]
     if any(finding.id == "startup-dominates" for finding in said):
         said = [_of_start_up(finding) for finding in said]
     return sorted([*said, *healthy(facts, said)], key=_order)

@@ -28,8 +28,8 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
     way, beside = _TOWARDS[direction]
 
     def use(device: DeviceFacts) -> CopyUse:
-        found: CopyUse = CopyUse() if device.copies is None else getattr(device.copies, direction)
-        return found
+        copies: CopyUse = CopyUse() if device.copies is None else getattr(device.copies, direction)
+        return copies
 
     def lost(device: DeviceFacts) -> int:
         return use(device).exposed_ns + device.caused_ns(f"exposed-{direction}")

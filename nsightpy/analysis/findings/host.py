@@ -108,8 +108,8 @@ def first_launch(facts: Facts) -> list[Finding]:
             ": {time}, {share} of {place}; a warm-up keeps it out of what is measured"
         )
 
-    found = _idle(facts, "first-launch", "GPU idle: first launches", lost, text)
-    return found or _loaded_first(facts)
+    findings = _idle(facts, "first-launch", "GPU idle: first launches", lost, text)
+    return findings or _loaded_first(facts)
 
 
 def _loaded_first(facts: Facts) -> list[Finding]:

@@ -137,16 +137,16 @@ def unfused_elementwise(facts: Facts) -> list[Finding]:
 
 def dominating_kernel(facts: Facts) -> list[Finding]:
     """One kernel that decides how long the window takes."""
-    found = []
+    dominating = []
     for device in facts.used:
         use = device.kernels
         if use is None or (use.names < 2 and severity_of_use(device) == "info"):
             continue
         if use.top.busy_ns >= DOMINANT_SHARE * device.budget.window_ns:
-            found.append((use.top.busy_ns / device.budget.window_ns, device, use))
-    if not found:
+            dominating.append((use.top.busy_ns / device.budget.window_ns, device, use))
+    if not dominating:
         return _family(facts)
-    share, device, use = max(found, key=lambda case: case[0])
+    share, device, use = max(dominating, key=lambda case: case[0])
     text = (
         f"one kernel ran for {format_time(use.top.busy_ns)}, {percent_text(share)} of {device.span}"
         f": {brief_kernel(use.top.name)}, {counted(use.top.launches, 'launch', 'launches')}, "
@@ -253,8 +253,8 @@ def _of_kernels(
 
 def _part(device: DeviceFacts, trait: str) -> Part:
     use: KernelUse | None = device.kernels
-    found: Part = Part() if use is None else getattr(use, trait)
-    return found
+    part: Part = Part() if use is None else getattr(use, trait)
+    return part
 
 
 def _where(trait: str) -> Callable[[DeviceFacts], Place | None]:

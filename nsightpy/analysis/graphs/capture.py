@@ -19,10 +19,10 @@ def open_at(moments: Frame, ranges: Frame) -> Labels:
     (`modules.range_calls`).
     """
     path = ranges.labels("path")
-    found = innermost(ranges, moments)
+    holder = innermost(ranges, moments)
     shown = tuple(value.replace(SEPARATOR, "/") for value in path.values)
-    inside = path.codes[np.maximum(found, 0)] + 1 if ranges.rows else np.zeros_like(found)
-    return Labels(np.where(found == NONE, 0, inside).astype(np.int32), ("", *shown)).merged()
+    inside = path.codes[np.maximum(holder, 0)] + 1 if ranges.rows else np.zeros_like(holder)
+    return Labels(np.where(holder == NONE, 0, inside).astype(np.int32), ("", *shown)).merged()
 
 
 def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:

@@ -24,10 +24,10 @@ def launch_ns(replays: Replays, calls: Frame) -> Ints:
 
 def _launched_in(replays: Replays, calls: Frame, ranges: Frame) -> list[str]:
     known = np.flatnonzero(replays.call != UNKNOWN)
-    found = open_at(calls.take(replays.call[known]), ranges)
+    opened = open_at(calls.take(replays.call[known]), ranges)
     names = [""] * len(replays)
-    for row, code in zip(known.tolist(), found.codes.tolist(), strict=True):
-        names[row] = found.values[code]
+    for row, code in zip(known.tolist(), opened.codes.tolist(), strict=True):
+        names[row] = opened.values[code]
     return names
 
 
@@ -132,21 +132,21 @@ def by_node(
     )
     groups = group_by(by, tuple(by))
     statistics = tally(groups.codes, ran.ints("end_ns") - ran.ints("start_ns"), groups.keys)
-    found = statistics.statistics()
+    totals = statistics.statistics()
     whole: dict[tuple[Value, ...], int] = {}
-    for key, total in zip(found.keys, found.total.tolist(), strict=True):
+    for key, total in zip(totals.keys, totals.total.tolist(), strict=True):
         whole[key[:3]] = whole.get(key[:3], 0) + total
     rows: list[tuple[int, Row]] = []
-    for at, key in enumerate(found.keys):
+    for at, key in enumerate(totals.keys):
         pid, device, graph, node, name, made_in = key
-        total = int(found.total[at])
+        total = int(totals.total[at])
         figures = (
-            int(found.instances[at]),
+            int(totals.instances[at]),
             total,
-            float(found.mean[at]),
-            float(found.median[at]),
-            int(found.minimum[at]),
-            int(found.maximum[at]),
+            float(totals.mean[at]),
+            float(totals.median[at]),
+            int(totals.minimum[at]),
+            int(totals.maximum[at]),
             total / whole[key[:3]] if whole[key[:3]] else None,
         )
         rows.append((int(pid or 0), (device, graph, node, name, *figures, made_in)))

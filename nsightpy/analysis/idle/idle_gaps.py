@@ -120,11 +120,11 @@ class IdleGaps:
         """Each interval's time by cause, one column each in the order of CAUSES; exact."""
         rest = self.length
         # by column: each is mostly read as a whole, and one that stays empty costs no memory
-        found = np.zeros((len(self), len(CAUSES)), dtype=rest.dtype, order="F")
+        causes = np.zeros((len(self), len(CAUSES)), dtype=rest.dtype, order="F")
 
         def count(cause: int, rows: NDArray[np.bool_], time: NDArray[np.signedinteger]) -> None:
             places = np.flatnonzero(rows)
-            found[places, cause] += time[places]
+            causes[places, cause] += time[places]
             rest[places] -= time[places]
 
         known = self.thread >= 0
@@ -143,8 +143,8 @@ class IdleGaps:
         count(QUEUED, known & (self.queued >= HOST_GAP_NS), self.queued)
         count(SYNC_DRAIN, known & self.drained, rest)
         count(QUEUED, known & early, rest)
-        found[:, LAUNCH_BOUND] = rest
-        return found
+        causes[:, LAUNCH_BOUND] = rest
+        return causes
 
     @property
     def totals(self) -> dict[str, int]:
@@ -248,9 +248,9 @@ def _intervals(work: GpuWork, place: int, window: Spans) -> tuple[Ints, Ints, Ro
 
 def _at(values: Ints, rows: Rows, missing: int) -> Ints:
     """The values of some rows; `missing` for no row."""
-    found = values[rows]
-    found[rows == NO_ROW] = missing
-    return found
+    picked = values[rows]
+    picked[rows == NO_ROW] = missing
+    return picked
 
 
 def _counted(calls: Frame, window: Spans) -> Frame:

@@ -123,7 +123,7 @@ def _related(candidate: Candidate, other: Candidate) -> bool:
 
 
 def _times(candidate: Candidate, other: Candidate) -> float:
-    """How many iterations of `other` make one of `one`; 1/n where it is the other way round."""
+    """How many iterations of `other` make one of `candidate`; 1/n the other way round."""
     ratio = candidate.period_ns / other.period_ns if other.period_ns else 1.0
     return round(ratio) if ratio >= 1 else 1 / max(round(1 / ratio), 1)
 

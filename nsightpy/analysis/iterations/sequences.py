@@ -90,8 +90,8 @@ def from_sequences(
         return None, _without_near_copies(others)
     sampled = len(looked_at) < len(work)
     source = SOURCES[chosen.kind]
-    found = of_units(chosen.kind, source, units, work, sampled, first_ns)
-    return found, _without_near_copies(others)
+    candidate = of_units(chosen.kind, source, units, work, sampled, first_ns)
+    return candidate, _without_near_copies(others)
 
 
 def _middle(work: LaunchedWork) -> LaunchedWork:
@@ -104,22 +104,22 @@ def _middle(work: LaunchedWork) -> LaunchedWork:
 
 def _levels(work: LaunchedWork, ranges: ProgramRanges) -> list[Level]:
     """All levels that cover the work, finest first, with what shows whether they are steps."""
-    found = [
+    levels = [
         Level(KERNELS, cycle, units_of(work, places))
         for cycle in find_cycles(work.name.codes)
         if (places := cuts(cycle, work)) is not None
     ]
-    found += _collective_levels(work)
+    levels += _collective_levels(work)
     for kind, between in ((WAITS, after_waits(work)), (GRAPHS, graph_launches(work))):
         period = int(np.median(np.diff(between))) if len(between) > REPEATS else 0
         if period > 1:
             cycle = Cycle(period, len(between), (), False)
-            found.append(Level(kind, cycle, units_of(work, between)))
-    found = [level for level in found if level.good]
-    if not found:
+            levels.append(Level(kind, cycle, units_of(work, between)))
+    levels = [level for level in levels if level.good]
+    if not levels:
         return []
     roles = Roles.of(work)
-    return [judged(level, roles, work, ranges) for level in found]
+    return [judged(level, roles, work, ranges) for level in levels]
 
 
 def _collective_levels(work: LaunchedWork) -> list[Level]:
@@ -128,16 +128,16 @@ def _collective_levels(work: LaunchedWork) -> list[Level]:
     if len(rows) < REPEATS or len(rows) == len(work):
         return []
     some = work.take(rows)
-    found = []
+    levels = []
     for cycle in find_cycles(some.name.codes):
         runs = [rows[places_of_run(some.name.codes, run)] for run in cycle.marks]
         places = widest([marks for marks in runs if len(marks) >= REPEATS], work)
         if places is not None:
             size = int(np.median(np.diff(places)))
-            found.append(
+            levels.append(
                 Level(COLLECTIVES, replace(cycle, period=size, marks=()), units_of(work, places))
             )
-    return found
+    return levels
 
 
 def _places(level: Level, work: LaunchedWork) -> Ints | None:

@@ -39,7 +39,7 @@ def holders(
     pieces = np.bincount(codes[at_peak], minlength=count)
     largest = np.zeros(count, dtype=np.int64)
     np.maximum.at(largest, codes, size)
-    found = [
+    held = [
         Holder(
             names[code] or None,
             *(int(column[code]) for column in (peak, pieces, made, largest, end)),
@@ -47,7 +47,7 @@ def holders(
         for code in np.flatnonzero(made).tolist()
     ]
     return sorted(
-        found, key=lambda holder: (-holder.at_peak_bytes, -holder.largest_bytes, str(holder.name))
+        held, key=lambda holder: (-holder.at_peak_bytes, -holder.largest_bytes, str(holder.name))
     )
 
 

@@ -100,11 +100,11 @@ def belongs(frame: Frame, keys: Ints) -> NDArray[np.bool_]:
 
 def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans]:
     """For each device the union of the ranges' projected intervals on it, in ns."""
-    found: dict[Place, Spans] = {}
+    by_place: dict[Place, Spans] = {}
     places, code = distinct_pairs(operations.ints("pid"), operations.ints("device"))
     for number, place in enumerate(places):
         done = project(ranges, launched(operations.take(code == number), calls))
         some = done.found
         if some.any():
-            found[place] = union(done.start[some], done.end[some])
-    return found
+            by_place[place] = union(done.start[some], done.end[some])
+    return by_place

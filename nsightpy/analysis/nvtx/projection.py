@@ -162,7 +162,7 @@ def extreme(values: Ints, low: Ints, high: Ints, function: np.ufunc) -> Ints:
     Stretches of 2**k to 2**(k + 1) values are two overlapping ones of 2**k: a table of those is
     made for one k after the other. What is longer is blocks of such values between two of them.
     """
-    found = np.empty(len(low), dtype=np.int64)
+    extremes = np.empty(len(low), dtype=np.int64)
     length = high - low
     table = values
     for k in range(_BLOCK_BITS + 1):
@@ -171,15 +171,15 @@ def extreme(values: Ints, low: Ints, high: Ints, function: np.ufunc) -> Ints:
             table = function(table[:-half], table[half:])
         longer = length >= 2 << k
         rows = np.flatnonzero((length >= 1 << k) & ~longer)
-        found[rows] = function(table[low[rows]], table[high[rows] - (1 << k)])
+        extremes[rows] = function(table[low[rows]], table[high[rows] - (1 << k)])
         if not longer.any():
-            return found
+            return extremes
     rows, size = np.flatnonzero(longer), 1 << _BLOCK_BITS
     blocks = function.reduceat(values, np.arange(0, len(values), size))
     first, last = low[rows], high[rows]
     inner = extreme(blocks, -(-first // size), last // size, function)
-    found[rows] = function(function(table[first], table[last - size]), inner)
-    return found
+    extremes[rows] = function(function(table[first], table[last - size]), inner)
+    return extremes
 
 
 def thread_key(frame: Frame) -> Ints:

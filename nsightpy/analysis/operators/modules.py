@@ -52,6 +52,8 @@ def module_paths(operators: Frame, functions: Frame) -> Labels:
     modules = module_calls(functions)
     path = modules.labels("path")
     shown = tuple(value.replace(SEPARATOR, "/") for value in path.values)
-    found = innermost(modules, operators)
-    codes = np.where(found == NONE, 0, path.codes[np.maximum(found, 0)] + 1 if modules.rows else 0)
+    holder = innermost(modules, operators)
+    codes = np.where(
+        holder == NONE, 0, path.codes[np.maximum(holder, 0)] + 1 if modules.rows else 0
+    )
     return Labels(codes.astype(np.int32), ("", *shown)).merged()

@@ -66,7 +66,7 @@ def traffic_by_node(
     waits = np.add.reduceat(arrivals.waits, arrivals.first)
     lengths = np.add.reduceat(arrivals.durations, arrivals.first)
     pairs = np.stack([communicator, signature]).astype(np.int64)
-    found: dict[tuple[str, str], list[_Kind]] = {}
+    by_place: dict[tuple[str, str], list[_Kind]] = {}
     for owner, kind in np.unique(pairs, axis=1).T.tolist():
         if owner in members:
             mine = (communicator == owner) & (signature == kind)
@@ -75,10 +75,10 @@ def traffic_by_node(
             key = (_place(own, size), ledger.signatures[kind].operation)
             times = (int(transfer[mine].sum()), int(waits[mine].sum()), int(lengths[mine].sum()))
             count = int(np.count_nonzero(mine))
-            found.setdefault(key, []).append(
+            by_place.setdefault(key, []).append(
                 _Kind(owner, ledger.signatures[kind], size or len(units), tuple(own), count, times)
             )
-    traffic = [_summed(*key, kinds) for key, kinds in found.items()]
+    traffic = [_summed(*key, kinds) for key, kinds in by_place.items()]
     return sorted(traffic, key=lambda row: (-row.duration_ns, row.place, row.operation))
 
 

@@ -120,11 +120,11 @@ def _amounts(profiles: Sequence[Profile], members: Sequence[int]) -> dict[int, f
     usual: dict[str, float] = {}
     for name in {name for profile in profiles for name in profile}:
         usual[name] = median(profile.get(name, (0, 0))[0] for profile in profiles)
-    found = {}
+    amounts = {}
     for member, profile in zip(members, profiles, strict=True):
         ratios = [count / usual[name] for name, (count, _) in profile.items() if usual[name]]
-        found[member] = median(ratios) if ratios else 1.0
-    return found
+        amounts[member] = median(ratios) if ratios else 1.0
+    return amounts
 
 
 def _row(

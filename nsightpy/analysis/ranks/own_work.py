@@ -95,9 +95,9 @@ def _places(since: Ints, signature: Ints) -> Ints:
     pairs = np.stack((since[order], signature[order]))
     fresh = np.append(True, (np.diff(pairs) != 0).any(axis=0))[: len(order)]
     begin = np.flatnonzero(fresh)
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = np.arange(len(order)) - begin[np.cumsum(fresh) - 1]
-    return found
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order)) - begin[np.cumsum(fresh) - 1]
+    return places
 
 
 def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
@@ -121,8 +121,8 @@ def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
 def _fresh(ledger: Ledger) -> Mask:
     """The rows that do not begin together with the one before: the same work is counted once."""
     begins = np.diff(ledger.starts, prepend=ledger.starts[:1]) >= SAME_NS
-    found: Mask = begins | (np.diff(ledger.unit, prepend=-1) != 0)
-    return found
+    fresh: Mask = begins | (np.diff(ledger.unit, prepend=-1) != 0)
+    return fresh
 
 
 def _longest(piece: Ints, work: Ints, after: Ints) -> tuple[Mask, Mask]:

@@ -45,7 +45,7 @@ class Pair:
 
 def sent_by(collectives: Frame) -> dict[tuple[int, Sender], Sent]:
     """What the processes of a report sent, by process and communicator."""
-    found: dict[tuple[int, Sender], Sent] = {}
+    sent: dict[tuple[int, Sender], Sent] = {}
     texts = collectives.labels(SENT)
     messages = [_messages(text) for text in texts.values]
     columns = [collectives.ints(name).tolist() for name in ("pid", "group_size", "group_rank")]
@@ -55,11 +55,11 @@ def sent_by(collectives: Frame) -> dict[tuple[int, Sender], Sent]:
     ):
         if messages[code]:
             sender = Sender(operations[row], groups[row], size, place)
-            mine = found.setdefault((pid, sender), {})
+            mine = sent.setdefault((pid, sender), {})
             for peer, length in messages[code]:
                 count, total, most = mine.get(peer, (0, 0, 0))
                 mine[peer] = (count + 1, total + length, max(most, length))
-    return found
+    return sent
 
 
 def _messages(text: str) -> list[tuple[int, int]]:
@@ -99,8 +99,8 @@ def key_of(pair: Pair) -> tuple[str, str, tuple[bool, Name], tuple[bool, Name]]:
 
 def received(pairs: Iterable[Pair]) -> Mapping[tuple[str, str], dict[Name, int]]:
     """Bytes by receiver of each operation and group."""
-    found: dict[tuple[str, str], dict[Name, int]] = {}
+    received_bytes: dict[tuple[str, str], dict[Name, int]] = {}
     for pair in pairs:
-        mine = found.setdefault((pair.operation, pair.communicator), {})
+        mine = received_bytes.setdefault((pair.operation, pair.communicator), {})
         mine[pair.target] = mine.get(pair.target, 0) + pair.bytes
-    return found
+    return received_bytes

@@ -71,12 +71,12 @@ def launch_rooflines(
 ) -> list[RooflineLaunch]:
     """The rooflines of a report's launches; clock is "profiled", "max" or Hz."""
     titles, gains = stored_titles(rules), estimates(rules)
-    found = []
+    rooflines = []
     for row, each in enumerate(readings(launches, metrics)):
         number = int(launches.ints("launch")[row])
         launch = _launch(launches, row, each, titles.get(number), clock)
-        found.append(replace(launch, rules=gains.get(number, ())))
-    return found
+        rooflines.append(replace(launch, rules=gains.get(number, ())))
+    return rooflines
 
 
 def stored_titles(rules: Frame) -> dict[int, str]:
@@ -99,8 +99,8 @@ def variants(launches: Iterable[RooflineLaunch]) -> tuple[RooflineVariant, ...]:
             machine.capability,
         )
         groups.setdefault(key, []).append(launch)
-    found = [RooflineVariant(tuple(group)) for group in groups.values()]
-    variants = [RooflineVariant(variant.launches, verdict(variant)) for variant in found]
+    unjudged = [RooflineVariant(tuple(group)) for group in groups.values()]
+    variants = [RooflineVariant(variant.launches, verdict(variant)) for variant in unjudged]
     return tuple(sorted(variants, key=lambda variant: -(variant.total_ns or 0)))
 
 
@@ -174,44 +174,44 @@ def _missing(
     r: Readings, works: Sequence[FlopRate], levels: Sequence[Traffic], tensor: bool, no_class: bool
 ) -> tuple[str, ...]:
     """Why points are absent, and what would collect them."""
-    found = []
+    missing = []
     if not works:
         counted = any(_FLOP_COUNT.match(name) for name in r.numbers)
-        found.append(_NO_TIME if counted and not r.duration_ns else _NO_FLOPS)
+        missing.append(_NO_TIME if counted and not r.duration_ns else _NO_FLOPS)
     else:
         known = {level.level for level in levels}
         if "dram" not in known:
-            found.append(_NO_DRAM if Chip(r.capability).has_dram_roofline else _INTEGRATED)
+            missing.append(_NO_DRAM if Chip(r.capability).has_dram_roofline else _INTEGRATED)
         if not known & {"l2", "l1"}:
-            found.append(_NO_LEVELS)
+            missing.append(_NO_LEVELS)
     if tensor:
-        found.append(_TENSOR)
+        missing.append(_TENSOR)
     if no_class:
-        found.append(_NO_SPEED)
-    return tuple(found)
+        missing.append(_NO_SPEED)
+    return tuple(missing)
 
 
 def _remarks(
     works: Sequence[FlopRate], levels: Sequence[Traffic], title: str | None, own: str | None
 ) -> tuple[str, ...]:
     """What to know about the points that are there."""
-    found = [work.remark for work in works if work.remark]
+    remarks = [work.remark for work in works if work.remark]
     for level in levels:
         if level.level == "dram" and level.peak_bytes_per_s and works:
             share = level.bytes_per_s / level.peak_bytes_per_s
             if share < ALMOST_NO_TRAFFIC:
-                found.append(
+                remarks.append(
                     f"DRAM was hardly used (below {100 * ALMOST_NO_TRAFFIC:.0f} % of its peak): "
                     "the caches held the data, and the DRAM roofline says little."
                 )
         if level.level in ("l2", "l1") and works:
             what = "reads and writes" if level.counted == ALL_TRAFFIC else "read returns only"
-            found.append(f"{level.level.upper()} traffic counts {what} in this version of ncu.")
+            remarks.append(f"{level.level.upper()} traffic counts {what} in this version of ncu.")
     if any(work.precision == "fp16" and work.flops_per_s > 0 for work in works):
-        found.append("fp16 counts every instruction as a pair (half2): an upper bound.")
+        remarks.append("fp16 counts every instruction as a pair (half2): an upper bound.")
     if title and own and title != own:
-        found.append(f"ncu's own rule calls it {title!r}.")
-    return tuple(found)
+        remarks.append(f"ncu's own rule calls it {title!r}.")
+    return tuple(remarks)
 
 
 def _has_tensor(works: Sequence[FlopRate]) -> bool:

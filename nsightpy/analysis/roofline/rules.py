@@ -29,8 +29,8 @@ def estimates(rules: Frame) -> dict[int, tuple[RuleEstimate, ...]]:
             if estimate.rule not in mine or mine[estimate.rule].speedup_pct < speedup:
                 mine[estimate.rule] = estimate
     return {
-        launch: tuple(sorted(found.values(), key=lambda estimate: estimate.order))
-        for launch, found in best.items()
+        launch: tuple(sorted(by_rule.values(), key=lambda estimate: estimate.order))
+        for launch, by_rule in best.items()
     }
 
 

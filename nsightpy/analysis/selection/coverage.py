@@ -89,7 +89,7 @@ def passes_of(metric_set: str, given: int | None = None) -> int:
 
 
 def choose_kernels(
-    found: Iterable[tuple[ProfiledProcess, Portion]],
+    profiled: Iterable[tuple[ProfiledProcess, Portion]],
     *,
     coverage: float = COVERAGE,
     top: int | None = None,
@@ -105,7 +105,7 @@ def choose_kernels(
     chosen time first, lower ranks before higher ones.
     """
     by_variant: dict[Variant, list[tuple[ProfiledProcess, Portion]]] = defaultdict(list)
-    for unit, portion in found:
+    for unit, portion in profiled:
         by_variant[portion.variant].append((unit, portion))
     totals = {v: sum(p.total_ns for _, p in parts) for v, parts in by_variant.items()}
     ranked = sorted(by_variant, key=lambda variant: (-totals[variant], variant.order))

@@ -152,14 +152,14 @@ def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
     key = np.where(classed, geometries + size, geometry)
     wide = geometries + int(size.max()) + 1
     pairs, codes = distinct(kernel.astype(np.int64) * wide + key)
-    found = []
+    variants = []
     for row in _first_rows(codes, len(pairs)):
         shape = _shape_at(frame, row)
         own = (shape.mangled, shape.base, shape.name)
-        found.append(
+        variants.append(
             Variant(*own, NO_EXTENT, NO_EXTENT, size=int(size[row])) if classed[row] else shape
         )
-    return codes, tuple(found)
+    return codes, tuple(variants)
 
 
 def _codes(frame: Frame, names: Sequence[str]) -> NDArray[np.int32]:
@@ -209,9 +209,9 @@ def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:
     before: Ints = np.cumsum(seen) - seen
     starts = np.flatnonzero(np.concatenate([[True], codes[order][1:] != codes[order][:-1]]))
     lengths = np.diff(np.append(starts, len(order)))
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = before - np.repeat(before[starts], lengths) if len(order) else before
-    return found
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = before - np.repeat(before[starts], lengths) if len(order) else before
+    return places
 
 
 def warm(done: Launches, warm_up: int) -> Mask:

@@ -50,7 +50,7 @@ def shortest_window(
     kinds = np.where(may_stand[rows], number[done.variant[rows]], OTHER)
     length = durations(done.frame)[rows]
     best: tuple[int, float, int] | None = None
-    found: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
     places: list[int] = []
     last: dict[int, int] = {}
     for end, kind in enumerate(kinds.tolist()):
@@ -66,11 +66,11 @@ def shortest_window(
         own = tuple(int(length[end]) for end in ends)
         rank = (end - start + 1, _strangeness(own, typical_ns), start)
         if best is None or rank < best:
-            best, found, places = rank, own, ends
+            best, lengths, places = rank, own, ends
     if best is None:
         return None
     shapes = tuple(done.shape_of(int(rows[end])) for end in places)
-    return Window(best[2], best[0], found, shapes)
+    return Window(best[2], best[0], lengths, shapes)
 
 
 def _matching(done: Launches, pid: int, variants: Sequence[Variant], name: str) -> Ints:

@@ -93,15 +93,15 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
         for lane in track.lanes_of(STREAM):
             for number, start, end in _collectives(lane, grid):
                 parts.setdefault(number, []).append((place, start, end))
-    shared = [sorted(found) for found in parts.values() if len(found) > 1]
-    shared.sort(key=lambda found: (-max(end - start for _, start, end in found), found))
+    shared = [sorted(part) for part in parts.values() if len(part) > 1]
+    shared.sort(key=lambda part: (-max(end - start for _, start, end in part), part))
     return Picture(
         start_ns=grid.start,
         end_ns=grid.end,
         columns=columns,
         rows=tuple(rows[place] for place in sorted(rows)),
         stacked=stacked,
-        joins=() if stacked else tuple(Join(tuple(found)) for found in shared[:MOST_JOINS]),
+        joins=() if stacked else tuple(Join(tuple(part)) for part in shared[:MOST_JOINS]),
         collectives=len(shared),
         ranges_left_out=left_out,
         clock=timeline.clock,
@@ -138,9 +138,9 @@ _DEVICE = (COMPUTE, GRAPH, COMMUNICATION, COPY)
 
 def _spans(lanes: Iterable[Lane], category: int, grid: _Grid) -> Spans:
     """When anything of a category ran, inside the window."""
-    found = [(lane, lane.categories == category) for lane in lanes]
+    masks = [(lane, lane.categories == category) for lane in lanes]
     return clip(
-        union_of(union(lane.starts[mask], lane.ends[mask]) for lane, mask in found),
+        union_of(union(lane.starts[mask], lane.ends[mask]) for lane, mask in masks),
         grid.start,
         grid.end,
     )
