@@ -134,12 +134,12 @@ def _same_thread(ranges: Frame) -> NDArray[np.bool_]:
 
 def _nearest(parent: Ints, wanted: NDArray[np.bool_]) -> Ints:
     """For each range it or the first wanted one around it, NONE without any."""
-    found = np.where(wanted, np.arange(len(parent)), parent)
-    looking = np.flatnonzero(found != NONE)
-    while len(looking := looking[~wanted[found[looking]]]):
-        found[looking] = found[found[looking]]
-        looking = looking[found[looking] != NONE]
-    return found
+    nearest = np.where(wanted, np.arange(len(parent)), parent)
+    looking = np.flatnonzero(nearest != NONE)
+    while len(looking := looking[~wanted[nearest[looking]]]):
+        nearest[looking] = nearest[nearest[looking]]
+        looking = looking[nearest[looking] != NONE]
+    return nearest
 
 
 def _members(ranges: Frame, parent: Ints) -> tuple[Ints, Ints]:
@@ -262,7 +262,7 @@ def _payloads(export: NsysExport, raw: Frame) -> tuple[Ints, list[Payload | None
     jsons, blobs = raw.labels("jsonText"), raw.labels("binaryData")
     pairs, codes = distinct(jsons.codes * np.int64(len(blobs.values)) + blobs.codes)
     layouts: BlobLayouts | None = None
-    found = []
+    payloads = []
     for pair in pairs.tolist():
         blob = blobs.values[pair % len(blobs.values)]
         fields = json_fields(jsons.values[pair // len(blobs.values)])
@@ -270,5 +270,5 @@ def _payloads(export: NsysExport, raw: Frame) -> tuple[Ints, list[Payload | None
             layouts = layouts or BlobLayouts(export)
             fields = layouts.fields(bytes.fromhex(blob))
         on_gpu = "operationId" in fields or "channelId" in fields
-        found.append(None if on_gpu else Payload.of(fields))
-    return codes.astype(np.int64), found
+        payloads.append(None if on_gpu else Payload.of(fields))
+    return codes.astype(np.int64), payloads

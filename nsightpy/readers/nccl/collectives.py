@@ -105,9 +105,9 @@ def _kernels(
         ).merged(),
         "data_type": Labels(texts.codes, tuple(name.data_type for name in said)).merged(),
     }
-    found = Frame(made).take(mine.ints("end_ns") != NO_END)
+    kernels = Frame(made).take(mine.ints("end_ns") != NO_END)
     keys = ("device", "start_ns", "correlation_id", "pid")
-    return found.take(np.lexsort([found.ints(name) for name in keys]))
+    return kernels.take(np.lexsort([kernels.ints(name) for name in keys]))
 
 
 def _kernel_names(export: NsysExport) -> dict[int, tuple[str, KernelName]]:

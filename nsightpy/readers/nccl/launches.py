@@ -128,10 +128,10 @@ def _of_launch(
 def _calls_of(made: Sequence[_Call], kernel: _Kernel, known: _Known) -> Sequence[_Call]:
     """The calls that a kernel can have served; none where several groups could be."""
     fitting = [call for call in made if serves(kernel.operation, call.name)]
-    found = fitting or made
-    communicators = {call.payload.communicator for call in found}
+    calls = fitting or made
+    communicators = {call.payload.communicator for call in calls}
     if len(communicators) <= 1:
-        return found
+        return calls
     owner = known.streams.get((kernel.pid, kernel.device, kernel.stream))
     on_device = [
         name
@@ -140,7 +140,7 @@ def _calls_of(made: Sequence[_Call], kernel: _Kernel, known: _Known) -> Sequence
     ]
     if owner is None and len(on_device) == 1:
         owner = on_device[0]
-    return [call for call in found if call.payload.communicator == owner]
+    return [call for call in calls if call.payload.communicator == owner]
 
 
 def _with_calls(row: Row, calls: Sequence[_Call], evidence: str) -> Row:

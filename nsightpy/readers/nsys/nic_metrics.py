@@ -60,9 +60,12 @@ def _interfaces(export: NsysExport, numbers: Ints) -> tuple[Labels, Labels]:
         for interface, nic in _pairs(export, "NIC_ID_MAP", "globalId", "nicId")
     }
     values, codes = distinct(numbers)
-    found = [about.get(number, (None, None)) for number in values.tolist()]
-    guids = tuple("" if guid is None else f"0x{int(guid) & 2**64 - 1:016X}" for _, guid in found)
-    return Labels(codes, tuple(str(name or "") for name, _ in found)).merged(), Labels(codes, guids)
+    interfaces = [about.get(number, (None, None)) for number in values.tolist()]
+    guids = tuple(
+        "" if guid is None else f"0x{int(guid) & 2**64 - 1:016X}" for _, guid in interfaces
+    )
+    shown = tuple(str(name or "") for name, _ in interfaces)
+    return Labels(codes, shown).merged(), Labels(codes, guids)
 
 
 def _pairs(export: NsysExport, name: str, *columns: str) -> list[tuple[Any, ...]]:

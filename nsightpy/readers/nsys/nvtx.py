@@ -112,14 +112,14 @@ def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
 def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
     """Process and thread of the ranges, and the thread on which they end."""
     thread = raw.ints("thread")
-    found: dict[str, ColumnData] = {
+    columns: dict[str, ColumnData] = {
         "pid": elementwise(_process, thread),
         "tid": elementwise(_thread, thread),
     }
     if "end_thread" in raw:
         end = raw.ints("end_thread")
-        found["end_tid"] = elementwise(_last_thread, end, thread)
-    return found
+        columns["end_tid"] = elementwise(_last_thread, end, thread)
+    return columns
 
 
 def _process(thread: Ints) -> Ints:

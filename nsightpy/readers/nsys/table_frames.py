@@ -89,15 +89,15 @@ def with_labels(
     made = dict(raw)
     if source.table in GPU_TABLES:
         made |= _unplaced(export, source, made)
-    found = Frame(made)
-    made |= {name: Labels.constant(label, found.rows) for name, label in source.same.items()}
+    frame = Frame(made)
+    made |= {name: Labels.constant(label, frame.rows) for name, label in source.same.items()}
     if source.table in GPU_TABLES:
-        check_places(export.file.path, found)
+        check_places(export.file.path, frame)
     for name in raw:
         if name in source.names:
-            made[name] = export.strings.labels(found.ints(name))
+            made[name] = export.strings.labels(frame.ints(name))
         elif name in source.codes:
-            made[name] = source.codes[name][1](found.ints(name))
+            made[name] = source.codes[name][1](frame.ints(name))
     return made
 
 
@@ -157,8 +157,8 @@ def _fixed(
     if not asked or len(asked) == len(wanted):
         return {}
     steady = export.steady(source.table) if guessed is None else guessed
-    found = {name: steady[read_as[name]] for name in asked if read_as[name] in steady}
-    return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in found.items()}
+    fixed = {name: steady[read_as[name]] for name in asked if read_as[name] in steady}
+    return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in fixed.items()}
 
 
 def stored_columns(
@@ -177,9 +177,9 @@ def countable_columns(
     export: NsysExport, table: sa.TableClause, query: Callable[..., Query]
 ) -> Frame:
     """The same as a frame, without the rows that cannot be counted; NO_END stands for no time."""
-    found = Frame(stored_columns(export, table, query))
-    kept, _ = countable_rows(found)
-    return found if kept.all() else found.take(kept)
+    frame = Frame(stored_columns(export, table, query))
+    kept, _ = countable_rows(frame)
+    return frame if kept.all() else frame.take(kept)
 
 
 def lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:
