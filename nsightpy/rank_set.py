@@ -99,8 +99,8 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         place = (key, len(self.failures))
         if place not in known:
             known[place] = make()
-        found: T = known[place]
-        return found
+        value: T = known[place]
+        return value
 
     def find_ranks(self) -> None:
         """Give every process of every report its rank, from all the evidence at once."""

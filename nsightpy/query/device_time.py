@@ -52,7 +52,7 @@ def rank_budgets(
     `windows` by process and device replace those of the scope.
     """
     low, high = scope.bounds(report)
-    found = device_budgets(
+    devices = device_budgets(
         kernels,
         operations,
         graphs,
@@ -63,7 +63,7 @@ def rank_budgets(
     )
     return [
         RankedBudget(report.rank_of(device.pid)[0], device.pid, device.device, device.budget)
-        for device in found
+        for device in devices
     ]
 
 

@@ -53,11 +53,12 @@ def chosen_iterations(report: SystemReport, chosen: Chosen) -> ChosenIterations:
     return report.derived(("iterations", chosen), lambda: _find(report, chosen))
 
 
-def places_in(found: Iterations, chosen: Chosen) -> Ints:
+def places_in(iterations: Iterations, chosen: Chosen) -> Ints:
     """Which of a process's iterations are chosen, ascending."""
     if chosen == STEADY:
-        return found.steady
-    return np.asarray([place for place in sorted(chosen) if place < len(found)], dtype=np.int64)  # type: ignore[operator]
+        return iterations.steady
+    places = [place for place in sorted(chosen) if place < len(iterations)]  # type: ignore[operator]
+    return np.asarray(places, dtype=np.int64)
 
 
 def _find(report: SystemReport, chosen: Chosen) -> ChosenIterations:
@@ -78,9 +79,11 @@ def _find(report: SystemReport, chosen: Chosen) -> ChosenIterations:
     return ChosenIterations(windows, tuple(sorted(places)))
 
 
-def _missing(report: SystemReport, found: Iterable[Iterations], chosen: Chosen) -> MissingDataError:
+def _missing(
+    report: SystemReport, searched: Iterable[Iterations], chosen: Chosen
+) -> MissingDataError:
     """Why none of the chosen iterations is there, and what is."""
-    some = list(found)
+    some = list(searched)
     most = max((len(iterations) for iterations in some), default=0)
     if most == 0:
         why = " ".join(dict.fromkeys(note for iterations in some for note in iterations.notes))

@@ -66,7 +66,7 @@ def search(
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS) if calls.ranges is None else calls.ranges
     named = None if nvtx is None else named_ranges(report, nvtx).ranges
     pids = np.unique(np.concatenate([kernels.ints("pid"), graphs.ints("pid")])).tolist()
-    found = {}
+    processes = {}
     for pid in pids:
         own = ProcessIterations(
             NONE, *(frame.at(pid=pid) for frame in (kernels, operations, graphs))
@@ -86,8 +86,8 @@ def search(
             text=nvtx or "",
             first_ns=_first(own.kernels, own.operations, own.graphs),
         )
-        found[pid] = replace(own, iterations=result)
-    return found
+        processes[pid] = replace(own, iterations=result)
+    return processes
 
 
 def _work_of(report: SystemReport) -> Work:

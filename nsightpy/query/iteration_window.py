@@ -25,17 +25,17 @@ def iteration_window(
 
     Raises UsageError when the ranks have fewer iterations, MissingDataError when they have none.
     """
-    found = iterations_by_process(request)
-    most = max((len(iterations) for iterations in found.values()), default=0)
+    by_process = iterations_by_process(request)
+    most = max((len(iterations) for iterations in by_process.values()), default=0)
     if most == 0:
         why = " ".join(
-            dict.fromkeys(note for iterations in found.values() for note in iterations.notes)
+            dict.fromkeys(note for iterations in by_process.values() for note in iterations.notes)
         )
         what, why = listed(request.ranks.inputs), request.worded(why)
         raise MissingDataError(what, "has no iterations to choose from", why)
     windows = []
     for place in places:
-        iterations = found.get((place.report, place.pid))
+        iterations = by_process.get((place.report, place.pid))
         if iterations is not None and len(rows := places_in(iterations, chosen)):
             first, last = int(rows[0]), int(rows[-1])
             windows.append(

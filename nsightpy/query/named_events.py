@@ -44,8 +44,8 @@ def named_events(
     A kernel may be called by its demangled, base or mangled name, a collective by its operation or
     with its size, a range as RANGE[@DOMAIN]. `name` says which name of a kernel the rows carry.
     """
-    found = _READERS[kind](report, scope, of, name)
-    return found.ordered()
+    events = _READERS[kind](report, scope, of, name)
+    return events.ordered()
 
 
 def close_names(of: str, names: Iterable[str]) -> list[str]:
@@ -101,7 +101,7 @@ def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> 
     ranges = _chosen_ranges(report, scope, of)
     parts = [scope.narrow(report, report.frame(kind, OPERATION_COLUMNS)) for kind in _GPU]
     operations, calls = Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS)
-    found = []
+    projected = []
     for pid, device in places_of(operations):
         done = project(ranges, launched(operations.at(pid=pid, device=device), calls))
         some = done.found & (ranges.ints("pid") == pid)
@@ -111,8 +111,12 @@ def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> 
             "pid": np.full(int(some.sum()), pid, dtype=np.int64),
             "device": np.full(int(some.sum()), device, dtype=np.int64),
         }
-        found.append(Frame({**columns, "name": folded(ranges.labels("name")).take(some)}))
-    return Frame.concatenate(found) if found else _framed(ranges.take(_none(ranges)), Labels.of(()))
+        projected.append(Frame({**columns, "name": folded(ranges.labels("name")).take(some)}))
+    return (
+        Frame.concatenate(projected)
+        if projected
+        else _framed(ranges.take(_none(ranges)), Labels.of(()))
+    )
 
 
 def _chosen_ranges(report: SystemReport, scope: Scope, of: str | None) -> Frame:

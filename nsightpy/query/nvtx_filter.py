@@ -79,12 +79,12 @@ class NamedRanges:
         operations = Frame.concatenate(
             [self.report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
         )
-        found = windows(self.ranges, operations, self.calls)
+        by_place = windows(self.ranges, operations, self.calls)
         for place, spans in windows(self.ranges, operations, self.attributed).items():
-            found[place] = spans | found[place] if place in found else spans
-        if not found:
+            by_place[place] = spans | by_place[place] if place in by_place else spans
+        if not by_place:
             self._say("no GPU operation was launched inside one.")
-        return found
+        return by_place
 
     def mask(self, frame: Frame) -> NDArray[np.bool_]:
         """Which rows belong to the ranges: launched by a call inside, or inside on the thread.
@@ -137,8 +137,8 @@ def _advice(text: str, ranges: Frame) -> str:
     wanted = text.lower()
     parts = [name for low, name in lower.items() if wanted in low]
     close = difflib.get_close_matches(wanted, lower, n=CLOSE_NAMES, cutoff=0.5)
-    found = dict.fromkeys([*(lower[name] for name in close), *parts, *names[:CLOSE_NAMES]])
-    shown = ", ".join(list(found)[:CLOSE_NAMES])
+    similar = dict.fromkeys([*(lower[name] for name in close), *parts, *names[:CLOSE_NAMES]])
+    shown = ", ".join(list(similar)[:CLOSE_NAMES])
     return f"similar ones: {shown}. `nsightpy nvtx` lists all; * stands for anything."
 
 

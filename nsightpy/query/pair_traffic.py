@@ -52,10 +52,10 @@ def pair_traffic(request: Request) -> tuple[list[Row], list[str]]:
     """The rows of all pairs, most bytes first, and what must be said of them."""
     scope = request.scope
     everybody = replace(scope, ranks=None, devices=None)
-    found = request.map(partial(_sent, scope=everybody), ranked=True).results
+    results = request.map(partial(_sent, scope=everybody), ranked=True).results
     repeated = request.ranks.repeated
     told: list[tuple[Name, Sender, Sent]] = []
-    for report, part in found:
+    for report, part in results:
         for (pid, sender), sent in part.items() if report.path not in repeated else ():
             rank = report.rank_of(pid)[0]
             told.append((f"{report.path.stem}:{pid}" if rank is None else rank, sender, sent))

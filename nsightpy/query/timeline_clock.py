@@ -61,10 +61,10 @@ class Clocks:
 
     def joined(self, place: Place, lane: Lane) -> Lane:
         """A stream's lane, in the report's own time, with the instances of its collectives."""
-        found = self.collectives.get((place.report, place.pid, place.device or 0, lane.number))
-        if found is None:
+        instances = self.collectives.get((place.report, place.pid, place.device or 0, lane.number))
+        if instances is None:
             return lane
-        starts, numbers = found
+        starts, numbers = instances
         rows = np.minimum(np.searchsorted(starts, lane.starts), len(starts) - 1)
         hits = (starts[rows] == lane.starts) & (lane.categories == COMMUNICATION)
         return replace(lane, collectives=np.where(hits, numbers[rows], NO_COLLECTIVE))
@@ -94,7 +94,7 @@ def clocks_of(ranks: RankSet, places: Sequence[Place]) -> Clocks:
 def _instances(alignment: Alignment) -> dict[Stream, tuple[Ints, Ints]]:
     """When each stream's matched collectives began, and their instances."""
     ledger, numbers = alignment.ledger, alignment.instances.number
-    found: dict[Stream, tuple[Ints, Ints]] = {}
+    instances: dict[Stream, tuple[Ints, Ints]] = {}
     for place, unit in enumerate(ledger.units):
         fit = alignment.fits[unit.clock]
         mine = np.flatnonzero((ledger.unit == place) & (numbers >= 0))
@@ -102,8 +102,8 @@ def _instances(alignment: Alignment) -> dict[Stream, tuple[Ints, Ints]]:
         for stream in np.unique(ledger.stream[mine]).tolist():
             own = ledger.stream[mine] == stream
             key = (fit.report, unit.pid, unit.device, int(stream))
-            found[key] = (starts[own], numbers[mine][own])
-    return found
+            instances[key] = (starts[own], numbers[mine][own])
+    return instances
 
 
 def _caption(fits: Sequence[ClockFit]) -> str:

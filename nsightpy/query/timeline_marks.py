@@ -22,12 +22,12 @@ def iteration_marks(
     window: tuple[int | None, int | None],
 ) -> tuple[Mark, ...]:
     """Each iteration from its first start to its last end over the ranks, as --iteration has it."""
-    found = iterations_by_process(request)
+    by_process = iterations_by_process(request)
     spans: dict[int, list[tuple[int, int, str]]] = {}
     seen: dict[tuple[str, int], Iterations] = {}
     for place in places:
         unit = (place.report, place.pid)
-        iterations = found.get(unit)
+        iterations = by_process.get(unit)
         if iterations is None or unit in seen:
             continue
         seen[unit] = iterations

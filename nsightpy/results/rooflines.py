@@ -220,13 +220,13 @@ class RooflineVariant:
 
     def spread(self, precision: str, level: str) -> tuple[float, float] | None:
         """Lowest and highest FLOP/s of that kind over the launches."""
-        found = [
+        rates = [
             point.flops_per_s
             for launch in self.launches
             for point in launch.points
             if (point.precision, point.level) == (precision, level)
         ]
-        return (min(found), max(found)) if found else None
+        return (min(rates), max(rates)) if rates else None
 
 
 @dataclass(frozen=True, slots=True)
