@@ -240,7 +240,7 @@ def _evidence(
     residuals = against_median(ends, instance)
     order = np.argsort(clock, kind="stable")
     edges = np.searchsorted(clock[order], np.arange(clocks + 1))
-    return [_seen(residuals[own], instance[own]) for own in np.split(order, edges[1:-1])]
+    return [_seen(residuals[rows], instance[rows]) for rows in np.split(order, edges[1:-1])]
 
 
 def _seen(residuals: Floats, instance: Ints) -> _Seen:

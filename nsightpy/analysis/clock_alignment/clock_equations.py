@@ -112,10 +112,10 @@ class Equations:
 
     def shown(self, unknowns: Floats) -> Floats:
         """What the unknowns make of every row, ns."""
-        own = unknowns[self.seen.clock]
+        ahead = unknowns[self.seen.clock]
         if not len(self._tilts):
-            return own
-        tilted: Floats = own + unknowns[self._tilts[self.seen.clock]] * self._times
+            return ahead
+        tilted: Floats = ahead + unknowns[self._tilts[self.seen.clock]] * self._times
         return tilted
 
     def solved(self, weights: Floats, near: Floats | None = None) -> Floats:
@@ -147,9 +147,9 @@ class Equations:
         if not len(self._tilts):
             return np.empty((0, 0))
         if self.unknowns <= FEW:
-            own = slice(self.seen.clocks, None)
+            drifts = slice(self.seen.clocks, None)
             whole = np.linalg.inv(self._matrix(weights)).astype(np.float64)
-            return whole[own, own] / self.scale**2
+            return whole[drifts, drifts] / self.scale**2
         drifter = (self._tilts - self.seen.clocks)[self.seen.clock]
         mean = self._by_clock(weights * self._times) / np.maximum(self._by_clock(weights), 1e-300)
         times = self._times - mean[self.seen.clock]
@@ -196,10 +196,10 @@ class Equations:
         whole = 1.0 / np.sqrt(np.bincount(self.seen.instance, weights))
         shares = weights * whole[self.seen.instance]
         for chunk in self._chunks:
-            own = shares[chunk.rows]
+            table = shares[chunk.rows]
             if len(self._tilts):
-                own = np.concatenate([own, own * self._times[chunk.rows]])
-            matrix[np.ix_(chunk.columns, chunk.columns)] -= chunk.products(own)
+                table = np.concatenate([table, table * self._times[chunk.rows]])
+            matrix[np.ix_(chunk.columns, chunk.columns)] -= chunk.products(table)
         matrix.flat[:: self.unknowns + 1] += HELD * matrix.diagonal().max()
         return matrix
 
@@ -207,10 +207,10 @@ class Equations:
         """The equations as if every instance's common end were known."""
         matrix = np.diag(self._by_clock(weights))
         if len(self._tilts):
-            own = np.arange(self.seen.clocks)
-            tilted = self._by_clock(weights * self._times)[own]
-            matrix[own, self._tilts] = matrix[self._tilts, own] = tilted
-            square = self._by_clock(weights * self._times**2)[own]
+            clocks = np.arange(self.seen.clocks)
+            tilted = self._by_clock(weights * self._times)[clocks]
+            matrix[clocks, self._tilts] = matrix[self._tilts, clocks] = tilted
+            square = self._by_clock(weights * self._times**2)[clocks]
             np.add.at(matrix, (self._tilts, self._tilts), square)
         return matrix
 
@@ -222,12 +222,12 @@ class Equations:
         np.maximum.at(high, seen.instance, seen.clock)
         number = np.empty(count, dtype=np.int64)
         number[np.lexsort((high, low))] = np.arange(count)
-        own = number[seen.instance]
-        order = np.argsort(own, kind="stable")
-        edges = np.searchsorted(own[order], np.arange(0, count + CHUNK, CHUNK))
+        instance = number[seen.instance]
+        order = np.argsort(instance, kind="stable")
+        edges = np.searchsorted(instance[order], np.arange(0, count + CHUNK, CHUNK))
         for first, last in pairwise(edges.tolist()):
             rows = order[first:last]
-            line, column = own[rows] % CHUNK, seen.clock[rows].astype(np.int64)
+            line, column = instance[rows] % CHUNK, seen.clock[rows].astype(np.int64)
             if len(self._tilts):
                 line = np.concatenate([line, line])
                 column = np.concatenate([column, self._tilts[column]])

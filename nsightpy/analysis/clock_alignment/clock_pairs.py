@@ -72,14 +72,14 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
         return None
     best: tuple[Line, Ends] | None = None
     for search in (_guessed_offset, _lane_offset):
-        for own, other in product(a.apart, b.apart):
-            if len(own) < LEAST_SHARED or not len(own) / UNLIKE < len(other) < len(own) * UNLIKE:
+        for lane, other in product(a.apart, b.apart):
+            if len(lane) < LEAST_SHARED or not len(lane) / UNLIKE < len(other) < len(lane) * UNLIKE:
                 continue
-            line = search(own, other, other.finder, guesses)
+            line = search(lane, other, other.finder, guesses)
             if line is not None:
                 support = sum(_support(part, b.finder, line) for part in a.apart)
                 if best is None or support > best[0].support:
-                    best = replace(line, support=support), own
+                    best = replace(line, support=support), lane
         if best is not None and _beyond_doubt(best[0]):
             break
     if best is None or (best[1].lanes[0] != KNOWN_GROUP and not _beyond_chance(*best)):

@@ -84,9 +84,9 @@ def _in_order(
     sets: Sequence[Ints], machines: Sequence[str], placed: dict[str, list[int]]
 ) -> Iterable[tuple[Ints, bool]]:
     """Sets that share a machine with what is placed before others, and whether they do."""
-    left = dict(enumerate({machines[clock] for clock in own.tolist()} for own in sets))
+    left = dict(enumerate({machines[clock] for clock in members.tolist()} for members in sets))
     while left:
-        joined = [place for place, own in left.items() if not own.isdisjoint(placed)]
+        joined = [place for place, hosts in left.items() if not hosts.isdisjoint(placed)]
         chosen = joined or [next(iter(left))]
         for place in chosen:
             del left[place]
@@ -97,12 +97,12 @@ def _shift(
     offsets: Floats, members: Ints, machines: Sequence[str], placed: dict[str, list[int]]
 ) -> float:
     """How far a set is ahead of what is placed, by the clocks of the machines that they share."""
-    own: dict[str, list[int]] = {}
+    by_machine: dict[str, list[int]] = {}
     for clock in members.tolist():
-        own.setdefault(machines[clock], []).append(clock)
+        by_machine.setdefault(machines[clock], []).append(clock)
     steps = [
         float(np.median(offsets[mine]) - np.median(offsets[placed[machine]]))
-        for machine, mine in own.items()
+        for machine, mine in by_machine.items()
         if machine in placed
     ]
     return float(np.median(steps))

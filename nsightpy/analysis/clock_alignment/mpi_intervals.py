@@ -85,11 +85,11 @@ def conditions_of(
     `owner`, `starts` and `ends` are by row of the calls; only operations of several owners count.
     """
     telling = matched.strict[matched.instance] & (matched.enters | matched.exits)
-    own = owner[matched.row]
+    owners_seen = owner[matched.row]
     low = np.full(matched.count, len(owner) + 1, dtype=np.int64)
     high = np.full(matched.count, -1, dtype=np.int64)
-    np.minimum.at(low, matched.instance[telling], own[telling])
-    np.maximum.at(high, matched.instance[telling], own[telling])
+    np.minimum.at(low, matched.instance[telling], owners_seen[telling])
+    np.maximum.at(high, matched.instance[telling], owners_seen[telling])
     several = high > low
     share = int(np.count_nonzero(telling)) // MOST_EVENTS + 1
     several &= np.cumsum(several) % share == 0
@@ -105,7 +105,7 @@ def conditions_of(
     np.minimum.at(first, operation, enter)
     return Conditions(
         operation.astype(np.int64),
-        own[rows],
+        owners_seen[rows],
         (enter - middle).astype(np.float64),
         (leave - middle).astype(np.float64),
         matched.enters[rows],

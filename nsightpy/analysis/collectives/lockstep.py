@@ -79,8 +79,8 @@ def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Float
     about = max(rows, key=len)
     about = about[:: max(1, len(about) // MOST_SHARED)]
     starts, ends = np.full((2, len(lanes), len(about)), np.nan)
-    for place, own in enumerate(rows):
-        near = own[nearest(view.ends[own], view.ends[about])]
+    for place, of_lane in enumerate(rows):
+        near = of_lane[nearest(view.ends[of_lane], view.ends[about])]
         there = np.abs(view.ends[near] - view.ends[about]) <= tolerance_ns
         starts[place, there] = (view.starts[near] - view.ends[about])[there]
         ends[place, there] = (view.ends[near] - view.ends[about])[there]

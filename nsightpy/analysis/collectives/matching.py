@@ -103,8 +103,8 @@ def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
         if part == reference:
             numbers[part] = np.arange(length)
             continue
-        own = (signatures[part], times[part], sync[part])
-        shift, timed = _shifts(signatures[reference], times[reference], *own)
+        mine = (signatures[part], times[part], sync[part])
+        shift, timed = _shifts(signatures[reference], times[reference], *mine)
         target = np.arange(part.stop - part.start) + shift
         inside = (target >= 0) & (target < length)
         place = np.where(inside, target, 0)

@@ -26,9 +26,9 @@ def innermost(ranges: Frame, parent: Ints, thread: Ints, launched: Ints) -> Ints
     key = thread_key(ranges)
     order = np.lexsort((-ranges.ints("end_ns"), ranges.ints("start_ns"), key))
     keys, starts, ends = key[order], ranges.ints("start_ns")[order], ranges.ints("end_ns")
-    for own in np.unique(thread).tolist():
-        low, high = np.searchsorted(keys, [own, own + 1])
-        rows = np.flatnonzero(thread == own)
+    for number in np.unique(thread).tolist():
+        low, high = np.searchsorted(keys, [number, number + 1])
+        rows = np.flatnonzero(thread == number)
         if low == high:
             continue
         place = low + np.searchsorted(starts[low:high], launched[rows], side="right") - 1

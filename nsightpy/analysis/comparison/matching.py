@@ -234,8 +234,8 @@ def _moved(search: _Search) -> None:
             for side, left in enumerate((search.before, search.after))
         ]
         first, second = (
-            sum(side[name].count for name in own)
-            for side, own in zip(search.items, names, strict=True)
+            sum(side[name].count for name in side_names)
+            for side, side_names in zip(search.items, names, strict=True)
         )
         if group[0] in TUNED and changed and _near(first, second, MOVED):
             search.found = [pair for pair in search.found if pair not in changed]

@@ -79,7 +79,7 @@ def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, R
             figures = (replays.operations, replays.busy_ns, _gaps(replays), replays.chain_ns)
             detail = [float(np.median(figure[mine])) for figure in figures]
             detail[0] = round(float(detail[0] or 0))
-        own = lasted[mine]
+        times = lasted[mine]
         rows.append(
             (
                 int(pid or 0),
@@ -90,11 +90,11 @@ def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, R
                     len(mine),
                     detail[0],
                     float(np.median(made)) if len(made) else None,
-                    float(np.median(own)),
-                    int(own.min()),
-                    int(own.max()),
+                    float(np.median(times)),
+                    int(times.min()),
+                    int(times.max()),
                     *detail[1:],
-                    int(own.sum()),
+                    int(times.sum()),
                     _most([inside[place] for place in mine.tolist()]),
                 ),
             )

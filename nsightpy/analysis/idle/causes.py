@@ -102,9 +102,9 @@ def stream_waits(work: GpuWork, windows: Mapping[int, Spans]) -> dict[int, Strea
     rows_of = _by_place(work.place[order][1:], len(work.places))
     waits = {}
     for number, window in windows.items():
-        own = rows_of(number)
-        lost = _inside(previous[own], start[own], window) * within[own]
-        on_host, on_kernel = int(lost[host[own]].sum()), int(lost[kernel[own]].sum())
+        rows = rows_of(number)
+        lost = _inside(previous[rows], start[rows], window) * within[rows]
+        on_host, on_kernel = int(lost[host[rows]].sum()), int(lost[kernel[rows]].sum())
         waits[number] = StreamWaits(on_host, on_kernel, int(lost.sum()) - on_host - on_kernel)
     return waits
 

@@ -113,10 +113,12 @@ def _kinds(communication: NDArray[np.bool_], operations: Frame, graphs: int) -> 
 def numbered(parts: Sequence[Frame], names: Sequence[str]) -> tuple[Codes, list[tuple[int, ...]]]:
     """A small number for each combination of values that occurs, and the combinations, sorted."""
     coded = [_coded([part.ints(name) for name in names]) for part in parts]
-    keys = sorted({key for _, own in coded for key in own})
+    keys = sorted({key for _, part_keys in coded for key in part_keys})
     numbers = {key: number for number, key in enumerate(keys)}
     small = np.uint16 if len(keys) < 1 << 16 else np.int32
-    tables = (np.asarray([numbers[key] for key in own], dtype=small) for _, own in coded)
+    tables = (
+        np.asarray([numbers[key] for key in part_keys], dtype=small) for _, part_keys in coded
+    )
     numbered_parts = [table[codes] for table, (codes, _) in zip(tables, coded, strict=True)]
     return np.concatenate(numbered_parts), keys
 

@@ -182,14 +182,14 @@ def idle_gaps(
     begun = np.clip(start, opened, closed)
     done = np.clip(_at(launches.end, after, NO_TIME), opened, closed)
     in_calls = tuple(np.zeros(len(opened), dtype=np.int64) for _ in range(4))
-    for own, mine in _by_thread(thread, calls):
+    for gaps, mine in _by_thread(thread, calls):
         low, high, launched = (
-            times if len(own) == len(times) else times[own] for times in (opened, begun, start)
+            times if len(gaps) == len(times) else times[gaps] for times in (opened, begun, start)
         )
         parts = (*_inside_calls(mine, low, high), _held(mine, low, launched))
         for whole, part in zip(in_calls, parts, strict=True):
             some = np.flatnonzero(part)
-            whole[own[some]] = part[some]
+            whole[gaps[some]] = part[some]
     waiting, allocating, loading, held = in_calls
     in_call, queued, outside = done - begun, closed - done, begun - opened
     for part in in_calls[:3]:

@@ -65,8 +65,10 @@ def launch_bound(work: GpuWork, place: int, call_ns: Ints, least: int = STRETCH)
     owners = work.place[work.by_stream[work.bounds[:-1]]] if len(work.streams) else work.place
     for stream in np.flatnonzero(owners == place).tolist():
         rows = _rows_of(work, stream)
-        own = _bound_among(work, rows[work.place[rows] == place], call_ns, least)
-        bound = LaunchBound(bound.stretches | own.stretches, bound.kernels + own.kernels)
+        of_stream = _bound_among(work, rows[work.place[rows] == place], call_ns, least)
+        bound = LaunchBound(
+            bound.stretches | of_stream.stretches, bound.kernels + of_stream.kernels
+        )
     return bound
 
 

@@ -77,8 +77,8 @@ class ProgramRanges:
 
 def named_groups(ranges: Frame) -> ProgramRanges:
     """The ranges of one process (RANGE_COLUMNS) by name, level and thread."""
-    own = ~ranges.labels("domain").equals(sorted(LIBRARY_DOMAINS))
-    ranges = ranges.take(own & (ranges.ints("tid") == ranges.ints("end_tid")))
+    of_program = ~ranges.labels("domain").equals(sorted(LIBRARY_DOMAINS))
+    ranges = ranges.take(of_program & (ranges.ints("tid") == ranges.ints("end_tid")))
     names = folded(ranges.labels("name"))
     numberless = (phases_folded(_NUMBER.sub("#", name)) for name in names.values)
     plain = Labels(names.codes, tuple(numberless)).merged()

@@ -120,13 +120,13 @@ def find_iterations(
         return _none("no kernels and no graph launches")
     if named is not None and (chosen := from_named_ranges(named, work, text)) is not None:
         return _phased(chosen, profiler, None, (), ())
-    own = named_groups(ranges)
+    groups = named_groups(ranges)
     some = _on_busiest_device(kernels, graphs)
     alone = work if some is None else work_of(*some, calls, waits)
-    choice = choose_iterations(work, alone, own, first_ns)
+    choice = choose_iterations(work, alone, groups, first_ns)
     if choice.chosen is None:
         return _none(choice.why, choice.others)
-    return _phased(choice.chosen, profiler, own, choice.others, choice.notes)
+    return _phased(choice.chosen, profiler, groups, choice.others, choice.notes)
 
 
 def _on_busiest_device(kernels: Frame, graphs: Frame) -> tuple[Frame, Frame] | None:

@@ -133,11 +133,11 @@ def wait_rows(
     counts = np.bincount(code, minlength=count)
     waited = []
     for group, (place, state, function, path) in enumerate(groups.keys):
-        own = int(place or 0)
-        idle_ns = None if idle[own] is None else int(idled[group])
+        waiter = int(place or 0)
+        idle_ns = None if idle[waiter] is None else int(idled[group])
         figures = (int(counts[group]), int(total[group]), int(longest[group]), int(cause[group]))
         texts = (str(state), str(function), str(path))
-        waited.append(WaitRow(own, *texts, *figures, idle_ns))
+        waited.append(WaitRow(waiter, *texts, *figures, idle_ns))
     return sorted(waited, key=lambda w: (-w.wait_ns, w.clock, w.state, w.function, w.path))
 
 

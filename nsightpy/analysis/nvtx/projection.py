@@ -145,9 +145,9 @@ def calls_inside(ranges: Frame, done: Launched) -> tuple[Ints, Ints]:
     starts = code.astype(np.int64) * width + (done.call_start - base)
     # the thread's number times the width comes first, so no maximum runs into the next thread
     ends = np.maximum.accumulate(code.astype(np.int64) * width + (done.call_end - base))
-    own = thread_key(ranges)
-    place = np.minimum(np.searchsorted(threads, own), len(threads) - 1)
-    here = (threads[place] == own) & (ranges.ints("tid") == ranges.ints("end_tid"))
+    thread = thread_key(ranges)
+    place = np.minimum(np.searchsorted(threads, thread), len(threads) - 1)
+    here = (threads[place] == thread) & (ranges.ints("tid") == ranges.ints("end_tid"))
     offset = place * width
     begin = offset + np.clip(ranges.ints("start_ns") - base, 0, width - 1)
     finish = offset + np.clip(ranges.ints("end_ns") - base, -1, width - 1)

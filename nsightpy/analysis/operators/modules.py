@@ -22,8 +22,8 @@ def module_calls(functions: Frame) -> Frame:
     is_module = np.asarray([name.startswith(MODULE) for name in names.values], dtype=np.bool_)
     mine = is_module[names.codes] if len(is_module) else np.zeros(functions.rows, dtype=np.bool_)
     calls = functions.take(mine)
-    own = calls.labels("name")
-    plain = Labels(own.codes, tuple(name.removeprefix(MODULE) for name in own.values))
+    labels = calls.labels("name")
+    plain = Labels(labels.codes, tuple(name.removeprefix(MODULE) for name in labels.values))
     constant = {
         "domain": Labels.constant("", calls.rows),
         "style": Labels.constant(PUSH_POP, calls.rows),

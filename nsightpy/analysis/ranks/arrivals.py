@@ -86,7 +86,7 @@ def members_of(ledger: Ledger, arrivals: Arrivals) -> dict[int, tuple[int, ...]]
     for pair in pairs.tolist():
         communicator, unit = divmod(pair, units)
         members.setdefault(communicator, []).append(unit)
-    return {communicator: tuple(own) for communicator, own in members.items()}
+    return {communicator: tuple(units_of) for communicator, units_of in members.items()}
 
 
 def _comparable(alignment: Alignment, rows: Ints, first: Ints) -> Mask:

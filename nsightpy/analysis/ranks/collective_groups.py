@@ -217,8 +217,10 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
     for unit, signature, communicator in np.unique(keys[:, rows], axis=1).T.tolist():
         if (unit, signature) in matched_kinds:
             continue
-        own: Mask = (keys[:, rows] == np.asarray([[unit], [signature], [communicator]])).all(axis=0)
-        mine = rows[own]
+        same_kind: Mask = (keys[:, rows] == np.asarray([[unit], [signature], [communicator]])).all(
+            axis=0
+        )
+        mine = rows[same_kind]
         durations = (alignment.ends - alignment.starts)[mine]
         size = ledger.group_sizes[communicator] if communicator != UNKNOWN else 0
         unmatched.append(

@@ -71,12 +71,14 @@ def traffic_by_node(
         if owner in members:
             mine = (communicator == owner) & (signature == kind)
             units, size = members[owner], ledger.group_sizes[owner]
-            own = [hosts[unit] for unit in units]
-            key = (_place(own, size), ledger.signatures[kind].operation)
+            nodes = [hosts[unit] for unit in units]
+            key = (_place(nodes, size), ledger.signatures[kind].operation)
             times = (int(transfer[mine].sum()), int(waits[mine].sum()), int(lengths[mine].sum()))
             count = int(np.count_nonzero(mine))
             by_place.setdefault(key, []).append(
-                _Kind(owner, ledger.signatures[kind], size or len(units), tuple(own), count, times)
+                _Kind(
+                    owner, ledger.signatures[kind], size or len(units), tuple(nodes), count, times
+                )
             )
     traffic = [_summed(*key, kinds) for key, kinds in by_place.items()]
     return sorted(traffic, key=lambda row: (-row.duration_ns, row.place, row.operation))

@@ -60,10 +60,10 @@ def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints
     """
     ledger = alignment.ledger
     found, sinces, signatures, places = [NO_INTS], [NO_INTS], [NO_INTS], [NO_INTS]
-    for own in _by_members(ledger, arrivals, peers):
-        rows, instance = arrivals.rows[own], arrivals.instance[own]
-        for member in np.unique(arrivals.unit[own]).tolist():
-            mine = arrivals.unit[own] == member
+    for group in _by_members(ledger, arrivals, peers):
+        rows, instance = arrivals.rows[group], arrivals.instance[group]
+        for member in np.unique(arrivals.unit[group]).tolist():
+            mine = arrivals.unit[group] == member
             end = int(np.searchsorted(ledger.unit, member, side="right"))
             after = np.arange(int(rows[mine][0]) + 1, end)
             since = instance[mine][np.searchsorted(rows[mine], after) - 1]
@@ -86,7 +86,7 @@ def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
     for code in np.unique(communicator[peers]).tolist():
         groups.setdefault(members[code], []).append(code)
     wanted = (np.flatnonzero(peers & np.isin(communicator, group)) for group in groups.values())
-    return [own[np.argsort(arrivals.rows[own])] for own in wanted]
+    return [rows[np.argsort(arrivals.rows[rows])] for rows in wanted]
 
 
 def _places(since: Ints, signature: Ints) -> Ints:
@@ -108,13 +108,13 @@ def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
     work = np.zeros(len(ledger), dtype=np.int64)
     after = np.full(len(ledger), UNKNOWN, dtype=np.int64)
     for member in np.unique(ledger.unit).tolist():
-        own = slice(*np.searchsorted(ledger.unit, (member, member + 1)).tolist())
-        starts, ends = ledger.starts[own], ledger.ends[own]
+        of_member = slice(*np.searchsorted(ledger.unit, (member, member + 1)).tolist())
+        starts, ends = ledger.starts[of_member], ledger.ends[of_member]
         order = np.argsort(ends, kind="stable")
         before = np.searchsorted(ends[order], starts, side="right") - 1
         last = order[np.maximum(before, 0)]
-        work[own] = np.where(before < 0, 0, starts - ends[last])
-        after[own] = np.where(before < 0, UNKNOWN, ledger.signature[own][last])
+        work[of_member] = np.where(before < 0, 0, starts - ends[last])
+        after[of_member] = np.where(before < 0, UNKNOWN, ledger.signature[of_member][last])
     return work, after
 
 

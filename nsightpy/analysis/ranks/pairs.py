@@ -78,14 +78,14 @@ def pairs_of(sent: Iterable[tuple[Name, Sender, Sent]]) -> list[Pair]:
     }
     sums: dict[tuple[str, str], int] = {}
     counts: dict[tuple[str, str], int] = {}
-    for _, sender, own in told:
+    for _, sender, peers in told:
         key = (sender.operation, sender.communicator)
-        sums[key] = sums.get(key, 0) + sum(size for _, size, _ in own.values())
-        counts[key] = counts.get(key, 0) + len(own)
+        sums[key] = sums.get(key, 0) + sum(size for _, size, _ in peers.values())
+        counts[key] = counts.get(key, 0) + len(peers)
     pairs = []
-    for name, sender, own in told:
+    for name, sender, peers in told:
         key = (sender.operation, sender.communicator)
-        for peer, (count, size, most) in own.items():
+        for peer, (count, size, most) in peers.items():
             target = names.get((sender.communicator, peer), f"?{peer}")
             over = size * counts[key] / sums[key] if sums[key] else None
             pairs.append(Pair(*key, name, target, count, size, most, over))

@@ -104,8 +104,8 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
         return None
     worst = int(candidates[np.argmax(longest[candidates])])
     usual = np.sort(costs[keep[unit == worst]])[-2]
-    own = arrivals.synchronising & (arrivals.unit == worst)
-    return Straggler(worst, float(last[worst]), np.where(own, np.minimum(costs, usual), 0))
+    of_worst = arrivals.synchronising & (arrivals.unit == worst)
+    return Straggler(worst, float(last[worst]), np.where(of_worst, np.minimum(costs, usual), 0))
 
 
 def late_once(alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True) -> list[LateOnce]:
@@ -150,10 +150,10 @@ def _beyond_chance(unit: Codes, marked: Mask, chance: Floats, units: int) -> Mas
     """
     counted = np.maximum(np.bincount(unit, minlength=units), 1)
     beyond = np.bincount(unit, marked - chance, minlength=units)
-    own = marked - _share(unit, marked, units)[unit]
+    excess = marked - _share(unit, marked, units)[unit]
     follows = np.flatnonzero(np.diff(unit) == 0) + 1
-    alike = np.bincount(unit[follows], own[follows] * own[follows - 1], minlength=units)
-    whole = np.bincount(unit, own**2, minlength=units)
+    alike = np.bincount(unit[follows], excess[follows] * excess[follows - 1], minlength=units)
+    whole = np.bincount(unit, excess**2, minlength=units)
     alike = np.clip(alike / np.maximum(whole, 1e-9) - FEW * counted**-0.5, 0.0, MOST_ALIKE)
     spread = np.sqrt(np.bincount(unit, chance * (1.0 - chance), minlength=units))
     spread = spread * np.sqrt((1.0 + alike) / (1.0 - alike))

@@ -135,8 +135,8 @@ def _launch(
     machine, factor = _machine(launches, row, r, clock)
     works = [*scalar_work(r, factor), *tensor_work(r, factor)]
     levels = traffic(r, factor)
-    own = speed_of_light(r)
-    speed = own if own.classification else replace(own, classification=title)
+    measured = speed_of_light(r)
+    speed = measured if measured.classification else replace(measured, classification=title)
     active = tensor_active_pct(r)
     uncounted = active is not None and active > ACTIVE_PCT and not _has_tensor(works)
     device = int(launches.ints("device")[row])
@@ -153,7 +153,7 @@ def _launch(
         speed=speed,
         points=points(works, levels),
         missing=_missing(r, works, levels, uncounted, speed.classification is None),
-        remarks=_remarks(works, levels, title, own.classification),
+        remarks=_remarks(works, levels, title, measured.classification),
         tensor_pct=active if uncounted else None,
     )
 
@@ -192,7 +192,10 @@ def _missing(
 
 
 def _remarks(
-    works: Sequence[FlopRate], levels: Sequence[Traffic], title: str | None, own: str | None
+    works: Sequence[FlopRate],
+    levels: Sequence[Traffic],
+    title: str | None,
+    classification: str | None,
 ) -> tuple[str, ...]:
     """What to know about the points that are there."""
     remarks = [work.remark for work in works if work.remark]
@@ -209,7 +212,7 @@ def _remarks(
             remarks.append(f"{level.level.upper()} traffic counts {what} in this version of ncu.")
     if any(work.precision == "fp16" and work.flops_per_s > 0 for work in works):
         remarks.append("fp16 counts every instruction as a pair (half2): an upper bound.")
-    if title and own and title != own:
+    if title and classification and title != classification:
         remarks.append(f"ncu's own rule calls it {title!r}.")
     return tuple(remarks)
 

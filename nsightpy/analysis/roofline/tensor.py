@@ -122,11 +122,11 @@ def _remark(r: Readings, name: str, used: list[_Path], sparse: bool, peak: float
     kind = type_name(name)
     if sparse:
         return f"{kind} uses structured sparsity; its roof is the sparse peak."
-    own = max((_peak(r, path) or 0.0 for path in used), default=0.0)
-    if peak and 0 < own < 0.99 * peak:
+    reach = max((_peak(r, path) or 0.0 for path in used), default=0.0)
+    if peak and 0 < reach < 0.99 * peak:
         ops = ", ".join(sorted({path.op for path in used if path.op}))
         return (
-            f"{kind} runs as {ops}, which cannot exceed {100 * own / peak:.0f} % of its roof; "
+            f"{kind} runs as {ops}, which cannot exceed {100 * reach / peak:.0f} % of its roof; "
             "the newer tensor instructions can."
         )
     return ""

@@ -112,8 +112,8 @@ def step_parts(
         taken: list[Spans] = []
         for _, _, place in far:
             if place in spans:
-                own = difference(spans[place], union_of(taken)) if taken else spans[place]
-                disjoint[variants[place]] = disjoint.get(variants[place], 0) + own.total
+                apart = difference(spans[place], union_of(taken)) if taken else spans[place]
+                disjoint[variants[place]] = disjoint.get(variants[place], 0) + apart.total
                 taken.append(spans[place])
     return StepParts(times, covered, disjoint, step)
 

@@ -104,8 +104,8 @@ def _same_instance(variant: Variant, kernel: MeasuredKernel) -> bool:
     """Whether template arguments agree, as far as both names have any."""
     if not (variant.name and kernel.name):
         return True
-    own, other = plain_signature(variant.name), plain_signature(kernel.name)
-    return own == other or "<" not in own or "<" not in other
+    signature, other = plain_signature(variant.name), plain_signature(kernel.name)
+    return signature == other or "<" not in signature or "<" not in other
 
 
 def _same_shape(variant: Variant, kernel: MeasuredKernel) -> bool:

@@ -105,7 +105,9 @@ def call_lanes(
     )
     flows = np.zeros(real.rows, dtype=np.int64)
     for pid in sorted({pid for pid, _, _ in streams}):
-        used = [lane.flows for own, _, lane in streams if own == pid and lane.flows is not None]
+        used = [
+            lane.flows for process, _, lane in streams if process == pid and lane.flows is not None
+        ]
         launched = (real.ints("pid") == pid) & np.isin(
             real.ints("correlation_id"), np.concatenate([flows[:0], *used])
         )

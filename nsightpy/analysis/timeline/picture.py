@@ -216,15 +216,15 @@ def _range_bands(track: Track, grid: _Grid) -> tuple[list[Band], int]:
 
 def _range_band(lane: Lane, level: int, grid: _Grid) -> Band:
     """One level: ranges of some width one by one, the rest as shares."""
-    own = lane.take(lane.levels == level)
-    wide = grid.is_wide(own.starts, own.ends)
-    single, rest = own.take(wide), own.take(~wide)
+    ranges = lane.take(lane.levels == level)
+    wide = grid.is_wide(ranges.starts, ranges.ends)
+    single, rest = ranges.take(wide), ranges.take(~wide)
     return Band(
         CATEGORIES[RANGE],
         grid.shares(clip(union(rest.starts, rest.ends), grid.start, grid.end)),
         _boxes(single.starts, single.ends, folded(single.names), grid),
-        len(own),
-        grid.peak(own.starts, own.ends),
+        len(ranges),
+        grid.peak(ranges.starts, ranges.ends),
     )
 
 
