@@ -40,8 +40,8 @@ class ChosenIterations:
             return _began(start, union_of(self.windows.values()))
         kept = np.zeros(frame.rows, dtype=np.bool_)
         for pid, time in self.windows.items():
-            own = frame.ints("pid") == pid
-            kept[own] = _began(start[own], time)
+            rows = frame.ints("pid") == pid
+            kept[rows] = _began(start[rows], time)
         return kept
 
 

@@ -68,11 +68,11 @@ def search(
     pids = np.unique(np.concatenate([kernels.ints("pid"), graphs.ints("pid")])).tolist()
     processes = {}
     for pid in pids:
-        own = ProcessIterations(
+        process = ProcessIterations(
             NONE, *(frame.at(pid=pid) for frame in (kernels, operations, graphs))
         )
         mine = None if named is None else named.at(pid=pid)
-        of_it = (own.kernels, named_graphs.at(pid=pid), ranges.at(pid=pid))
+        of_it = (process.kernels, named_graphs.at(pid=pid), ranges.at(pid=pid))
         if mine is not None and _once(mine):
             of_it = _launched_inside(*of_it, calls.launches, mine)
             mine = None
@@ -84,9 +84,9 @@ def search(
             calls.others.at(pid=pid),
             named=mine,
             text=nvtx or "",
-            first_ns=_first(own.kernels, own.operations, own.graphs),
+            first_ns=_first(process.kernels, process.operations, process.graphs),
         )
-        processes[pid] = replace(own, iterations=result)
+        processes[pid] = replace(process, iterations=result)
     return processes
 
 

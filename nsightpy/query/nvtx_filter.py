@@ -97,8 +97,8 @@ class NamedRanges:
             return inside(frame, self.ranges)
         if "device" in frame:
             return _overlapping(frame, union_of(self.windows.values()))
-        own = union(self.ranges.ints("start_ns"), self.ranges.ints("end_ns"))
-        return _overlapping(frame, own)
+        spans = union(self.ranges.ints("start_ns"), self.ranges.ints("end_ns"))
+        return _overlapping(frame, spans)
 
     def _say(self, what: str) -> None:
         self.notes.append(f"{self.ranges.rows:,} ranges {self.text!r}: {what}")
@@ -119,14 +119,14 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
         advice = for_kind(_advice(text, ranges), report.kind)
         raise MissingDataError(report.path, f"has no range {text!r}", advice)
     chosen = ranges.take(meant.matches(ranges))
-    own = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
-    if not own.rows:
+    on_thread = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
+    if not on_thread.rows:
         raise MissingDataError(
             report.path,
             f"all {chosen.rows:,} ranges {text!r} end on another thread than they began",
             "what they launched is not known; name a range of one thread.",
         )
-    return NamedRanges(report, text, own)
+    return NamedRanges(report, text, on_thread)
 
 
 def _advice(text: str, ranges: Frame) -> str:

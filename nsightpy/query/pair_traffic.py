@@ -89,8 +89,10 @@ def _groups(told: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
         members.setdefault(sender.communicator, set()).add(name)
         sizes[sender.communicator] = max(sizes.get(sender.communicator, 0), sender.size)
     return {
-        which: f"{group_text(list(own))},?" if sizes[which] > len(own) else group_text(list(own))
-        for which, own in members.items()
+        which: f"{group_text(list(names))},?"
+        if sizes[which] > len(names)
+        else group_text(list(names))
+        for which, names in members.items()
     }
 
 
@@ -98,11 +100,11 @@ def _notes(pairs: Sequence[Pair], groups: Mapping[str, str]) -> list[str]:
     if not pairs:
         return [NOTHING]
     uneven = []
-    for (operation, communicator), own in received(pairs).items():
-        most = max(own, key=lambda name: own[name])
-        whole = sum(own.values())
-        if len(own) > 2 and whole and own[most] * len(own) >= UNEVEN * whole:
-            over = own[most] * len(own) / whole
+    for (operation, communicator), by_rank in received(pairs).items():
+        most = max(by_rank, key=lambda name: by_rank[name])
+        whole = sum(by_rank.values())
+        if len(by_rank) > 2 and whole and by_rank[most] * len(by_rank) >= UNEVEN * whole:
+            over = by_rank[most] * len(by_rank) / whole
             said = f"{operation} in {groups[communicator]}: rank {most} receives"
             uneven.append((over, f"{said} {significant(over)} times the mean of its group."))
     lost = [UNCAPTURED] if any(str(pair.target).startswith("?") for pair in pairs) else []

@@ -166,8 +166,8 @@ def _in_own_times(scope: Scope, ranks: RankSet) -> Scope:
     clock = common_clock(ranks)
     low, high = (0 if ns is None else ns for ns in (scope.from_ns, scope.to_ns))
     paths = dict.fromkeys(path for path, _ in clock.fits)
-    own = {path: (clock.own(path, low), clock.own(path, high)) for path in paths}
-    return replace(scope, own_bounds=own)
+    bounds = {path: (clock.own(path, low), clock.own(path, high)) for path in paths}
+    return replace(scope, own_bounds=bounds)
 
 
 def running_options(common: Common) -> Running:

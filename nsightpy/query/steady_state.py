@@ -93,10 +93,10 @@ def is_steady(frame: Frame, states: Mapping[int, SteadyState]) -> Mask:
     kept = np.ones(frame.rows, dtype=np.bool_)
     start = frame.ints("start_ns")
     for pid, state in states.items():
-        own = frame.ints("pid") == pid
-        within = own & (start >= state.start_ns) & (start < state.end_ns)
+        of_process = frame.ints("pid") == pid
+        within = of_process & (start >= state.start_ns) & (start < state.end_ns)
         if within.any():
-            kept &= within | ~own
+            kept &= within | ~of_process
     return kept
 
 

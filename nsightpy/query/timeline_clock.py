@@ -100,9 +100,9 @@ def _instances(alignment: Alignment) -> dict[Stream, tuple[Ints, Ints]]:
         mine = np.flatnonzero((ledger.unit == place) & (numbers >= 0))
         starts = ledger.starts[mine] - (fit.epoch_ns - alignment.base_ns)
         for stream in np.unique(ledger.stream[mine]).tolist():
-            own = ledger.stream[mine] == stream
+            on_stream = ledger.stream[mine] == stream
             key = (fit.report, unit.pid, unit.device, int(stream))
-            instances[key] = (starts[own], numbers[mine][own])
+            instances[key] = (starts[on_stream], numbers[mine][on_stream])
     return instances
 
 

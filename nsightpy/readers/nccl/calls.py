@@ -97,7 +97,7 @@ class Calls:
         """The last range that began on a thread until a moment; NONE without any."""
         ranges = self.ranges
         processes, threads = (
-            np.concatenate([ranges.ints(n), own]) for n, own in (("pid", pid), ("tid", tid))
+            np.concatenate([ranges.ints(n), values]) for n, values in (("pid", pid), ("tid", tid))
         )
         _, thread = distinct_pairs(processes, threads)
         is_launch = np.arange(len(thread)) >= len(self)

@@ -83,12 +83,12 @@ def rows_of_launches(
     ):
         launches.setdefault(served, []).append(_Kernel(operations[place], *numbers))
     names, payload = calls.ranges.labels("name"), calls.ranges.ints("payload")
-    for own in launches.values():
-        place = int(serving[own[0].row])
+    for of_launch in launches.values():
+        place = int(serving[of_launch[0].row])
         members = calls.members[calls.first[place] : calls.first[place + 1]].tolist()
         made = [_Call(names[member], calls.payloads[int(payload[member])]) for member in members]
         grouped = len(made) > 1 or names[place] == GROUP_END
-        yield from _of_launch(made, own, known, BY_GROUP if grouped else BY_RANGE)
+        yield from _of_launch(made, of_launch, known, BY_GROUP if grouped else BY_RANGE)
 
 
 def _stream_owners(kernels: Frame, calls: Calls, serving: Ints) -> dict[tuple[int, int, int], str]:
@@ -105,7 +105,9 @@ def _stream_owners(kernels: Frame, calls: Calls, serving: Ints) -> dict[tuple[in
     seen: dict[tuple[int, int, int], set[int]] = {}
     for place, code in set(zip(places, of_range[serving[sure]].tolist(), strict=True)):
         seen.setdefault(place, set()).add(code)
-    return {place: names.values[next(iter(own))] for place, own in seen.items() if len(own) == 1}
+    return {
+        place: names.values[next(iter(codes))] for place, codes in seen.items() if len(codes) == 1
+    }
 
 
 def _of_launch(
@@ -116,12 +118,12 @@ def _of_launch(
     for kernel in kernels:
         parts.setdefault((kernel.device, kernel.stream, kernel.operation), []).append(kernel)
     ordered = list(dict.fromkeys(call.payload.communicator for call in made))
-    for place, own in enumerate(parts.values()):
-        mine = _calls_of(made, own[0], known)
+    for place, part in enumerate(parts.values()):
+        mine = _calls_of(made, part[0], known)
         if len(ordered) > 1 and not mine and len(parts) == len(ordered):
             mine = [c for c in made if c.payload.communicator == ordered[place]]
-        extent = (min(call.start for call in own), max(call.end for call in own))
-        row = Row(kernels[0].row, own[0].row, *extent, own[0].operation)
+        extent = (min(call.start for call in part), max(call.end for call in part))
+        row = Row(kernels[0].row, part[0].row, *extent, part[0].operation)
         yield _with_calls(row, mine, evidence) if mine else row
 
 

@@ -95,9 +95,11 @@ def _conditions(
 def _thread_columns(thread: ColumnData, alone: int | None) -> dict[str, ColumnData]:
     """Process and thread of serialized thread ids."""
     ids = Frame({"thread": thread}).ints("thread")
-    columns: dict[str, ColumnData] = {"tid": elementwise(lambda own: own & (_THREADS - 1), ids)}
+    columns: dict[str, ColumnData] = {
+        "tid": elementwise(lambda thread_ids: thread_ids & (_THREADS - 1), ids)
+    }
     if alone is None:
-        columns["pid"] = elementwise(lambda own: (own >> 24) & (_THREADS - 1), ids)
+        columns["pid"] = elementwise(lambda thread_ids: (thread_ids >> 24) & (_THREADS - 1), ids)
     return columns
 
 

@@ -152,13 +152,13 @@ def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicat
     only = next(iter(owners.values())) if len(owners) == 1 else None
     communicators: dict[tuple[int, int], list[_Communicator]] = {}
     for row in np.argsort(raw.ints("timestamp"), kind="stable").tolist():
-        rank, since, handle, own, size, uid = (int(raw.ints(name)[row]) for name in columns)
+        rank, since, handle, own_rank, size, uid = (int(raw.ints(name)[row]) for name in columns)
         pid = owners.get(rank, only)
         if pid is None:
             continue
         name = f"uid {uid}" if uid not in (0, -1) else ""
         name = name or (f"ranks {members[row]}" if members[row] else "")
-        communicator = _Communicator(since, name, max(size, 0), own)
+        communicator = _Communicator(since, name, max(size, 0), own_rank)
         communicators.setdefault((pid, handle), []).append(communicator)
     return communicators
 

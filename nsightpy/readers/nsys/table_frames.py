@@ -145,7 +145,7 @@ def _unplaced(
         export.notes[note] = None
     if "pid" not in raw:
         return {}
-    return {"pid": elementwise(lambda own: np.maximum(own, 0), Frame(raw).ints("pid"))}
+    return {"pid": elementwise(lambda pids: np.maximum(pids, 0), Frame(raw).ints("pid"))}
 
 
 def _fixed(
