@@ -99,8 +99,8 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         place = (key, len(self.failures))
         if place not in known:
             known[place] = make()
-        found: T = known[place]
-        return found
+        value: T = known[place]
+        return value
 
     def find_ranks(self) -> None:
         """Give every process of every report its rank, from all the evidence at once."""
@@ -166,7 +166,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         ]
         for programs, path in known[1:]:
             if not programs & known[0][0]:
-                first, other = (", ".join(sorted(one)) for one in (known[0][0], programs))
+                first, other = (", ".join(sorted(names)) for names in (known[0][0], programs))
                 note = (
                     f"{known[0][1]} is a capture of {first}, {path} of {other}: figures of both "
                     "together mean something only if one job ran both programs"
@@ -254,8 +254,8 @@ def open_ranks(
         report.earlier_cycles = files[path]
         opened.append(report)
     reports: dict[Path, SystemReport] = {}
-    for one in opened:
-        reports.setdefault(resolved(one.path), one)
+    for ranked in opened:
+        reports.setdefault(resolved(ranked.path), ranked)
     if not reports:
         raise UsageError("no reports given")
     ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))

@@ -36,13 +36,13 @@ MATERIAL_SHARE = 0.01
 
 def is_communication(names: Labels, extra: Iterable[str] = ()) -> NDArray[np.bool_]:
     """Mask of the rows whose kernel name is communication; `extra` adds regular expressions."""
-    own = tuple(extra)
+    patterns = tuple(extra)
     try:
-        for pattern in own:
+        for pattern in patterns:
             re.compile(pattern)
     except re.error as error:
         raise UsageError(f"a communication pattern is no regular expression: {error}") from None
-    hits = np.asarray([_communicates(value, own) for value in names.values], dtype=np.bool_)
+    hits = np.asarray([_communicates(value, patterns) for value in names.values], dtype=np.bool_)
     return hits[names.codes] if len(hits) else np.zeros(len(names), dtype=np.bool_)
 
 

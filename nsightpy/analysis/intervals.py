@@ -96,9 +96,9 @@ def intersection(a: Spans, b: Spans) -> Spans:
     """The points in both sets."""
     if len(a) == 0 or len(b) == 0:
         return NOTHING
-    for one, other in ((a, b), (b, a)):
-        if len(one) == 1:
-            return clip(other, int(one.starts[0]), int(one.ends[0]))
+    for single, several in ((a, b), (b, a)):
+        if len(single) == 1:
+            return clip(several, int(single.starts[0]), int(single.ends[0]))
     low = np.searchsorted(b.ends, a.starts, side="right")
     high = np.searchsorted(b.starts, a.ends, side="left")
     overlaps = high - low
@@ -189,10 +189,10 @@ def places_in(low: Ints, counts: Ints) -> Ints:
 
 def measure_inside(a: Spans, starts: Ints, ends: Ints) -> Ints:
     """How much of the set lies in each of ascending, disjoint intervals, in ns."""
-    found = np.zeros(len(starts), dtype=np.int64)
+    inside = np.zeros(len(starts), dtype=np.int64)
     rows = touched(a, starts, ends)
-    found[rows] = measure_before(a, ends[rows]) - measure_before(a, starts[rows])
-    return found
+    inside[rows] = measure_before(a, ends[rows]) - measure_before(a, starts[rows])
+    return inside
 
 
 @dataclass(frozen=True, slots=True)

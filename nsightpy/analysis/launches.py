@@ -87,15 +87,15 @@ def matched(
     keys: tuple[Ints, Ints], values: NDArray[Number], wanted: tuple[Ints, Ints], missing: int
 ) -> NDArray[Number]:
     """The first value under each wanted pair of a process and a positive id in it."""
-    found = np.full(len(wanted[0]), missing, dtype=values.dtype)
+    matching = np.full(len(wanted[0]), missing, dtype=values.dtype)
     processes, _ = distinct(wanted[0])
     for pid in processes.tolist():
         rows, mine = _rows_of(wanted[0], pid), _rows_of(keys[0], pid)
         if isinstance(rows, slice):
-            _look_up(keys[1][mine], values[mine], wanted[1][rows], missing, found[rows])
+            _look_up(keys[1][mine], values[mine], wanted[1][rows], missing, matching[rows])
         else:
-            found[rows] = _lookup(keys[1][mine], values[mine], wanted[1][rows], missing)
-    return found
+            matching[rows] = _lookup(keys[1][mine], values[mine], wanted[1][rows], missing)
+    return matching
 
 
 def _rows_of(pids: Ints, pid: int) -> NDArray[np.bool_] | slice:
@@ -107,15 +107,15 @@ def _lookup(
     keys: Ints, values: NDArray[Number], wanted: Ints, missing: int = NO_LAUNCH
 ) -> NDArray[Number]:
     """The first value under each wanted positive key; `missing` where there is none."""
-    found = np.full(len(wanted), missing, dtype=values.dtype)
-    _look_up(keys, values, wanted, missing, found)
-    return found
+    matching = np.full(len(wanted), missing, dtype=values.dtype)
+    _look_up(keys, values, wanted, missing, matching)
+    return matching
 
 
 def _look_up(
-    keys: Ints, values: NDArray[Number], wanted: Ints, missing: int, found: NDArray[Number]
+    keys: Ints, values: NDArray[Number], wanted: Ints, missing: int, matching: NDArray[Number]
 ) -> None:
-    """Fill `found` with the first value under each wanted positive key."""
+    """Fill `matching` with the first value under each wanted positive key."""
     if len(keys) == 0 or len(wanted) == 0:
         return
     high = int(keys.max())
@@ -124,13 +124,13 @@ def _look_up(
         table = np.full(high + 2, missing, dtype=values.dtype)
         table[keys[::-1]] = values[::-1]
         table[0] = missing
-        np.take(table, wanted, out=found, mode="clip")
+        np.take(table, wanted, out=matching, mode="clip")
         return
     order = np.argsort(keys, kind="stable")
     place = np.minimum(np.searchsorted(keys[order], wanted), len(keys) - 1)
     row = order[place]
     hit = (keys[row] == wanted) & (wanted > 0)
-    found[hit] = values[row[hit]]
+    matching[hit] = values[row[hit]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,14 +38,14 @@ def summaries(samples: Frame, windows: dict[int, Spans]) -> Iterator[MetricSumma
         mine = (samples.ints("gpu_id") == gpu) & _inside(samples.ints("time_ns"), window)
         chosen, values = names.codes[mine], samples.ints("value")[mine]
         for code in sorted(np.unique(chosen).tolist(), key=lambda code: names.values[code]):
-            own = values[chosen == code]
+            sampled = values[chosen == code]
             yield MetricSummary(
                 gpu,
                 names.values[code],
-                len(own),
-                int(own.sum()),
-                int(own.min()),
-                int(own.max()),
+                len(sampled),
+                int(sampled.sum()),
+                int(sampled.min()),
+                int(sampled.max()),
             )
 
 

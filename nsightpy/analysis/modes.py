@@ -45,14 +45,14 @@ def find_modes(values: Ints, counts: Ints) -> list[Mode]:
     whole = int(counts.sum())
     logs = np.log2(np.maximum(values, 1).astype(np.float64))
     edges = [0, *sorted(_valleys(logs, counts, 0, whole)), len(values)]
-    found = []
+    modes = []
     for low, high in pairwise(edges):
         if high > low:
             count = int(counts[low:high].sum())
             middle = _quantile(values[low:high].astype(np.float64), counts[low:high], 0.5)
             ends = int(values[low]), int(values[high - 1])
-            found.append(Mode(middle, *ends, count, count / whole))
-    return found
+            modes.append(Mode(middle, *ends, count, count / whole))
+    return modes
 
 
 def _valleys(logs: Floats, counts: Ints, offset: int, whole: int) -> list[int]:

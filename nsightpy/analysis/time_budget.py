@@ -148,14 +148,14 @@ def time_budget(
 
     `parts` is a window with holes, and used instead of start and end.
     """
-    sets = [one for one in done.sets if len(one)]
+    sets = [spans for spans in done.sets if len(spans)]
     if parts is not None:
         start_ns = int(parts.starts[0]) if len(parts) else 0
         end_ns = int(parts.ends[-1]) if len(parts) else 0
     if start_ns is None:
-        start_ns = min((int(one.starts[0]) for one in sets), default=end_ns or 0)
+        start_ns = min((int(spans.starts[0]) for spans in sets), default=end_ns or 0)
     if end_ns is None:
-        end_ns = max((int(one.ends[-1]) for one in sets), default=start_ns)
+        end_ns = max((int(spans.ends[-1]) for spans in sets), default=start_ns)
     end_ns = max(start_ns, end_ns)
     window = parts
     if window is None:

@@ -263,7 +263,7 @@ def distinct_pairs(first: Ints, second: Ints) -> tuple[list[tuple[int, int]], ND
         return [(value, int(seconds[0])) for value in firsts.tolist()], high
     keys, codes = distinct(high.astype(np.int64) * len(seconds) + low)
     pairs = zip(firsts[keys // len(seconds)], seconds[keys % len(seconds)], strict=True)
-    return [(int(one), int(other)) for one, other in pairs], codes
+    return [(int(value), int(other)) for value, other in pairs], codes
 
 
 def _categorical(labels: Labels) -> pd.Categorical:

@@ -57,10 +57,10 @@ class CommonClock:
 
     def own_times(self, report: str, pid: int, times: Ints) -> Ints:
         """Moments of the common clock in the own time of a process."""
-        own = times
+        moments = times
         for _ in range(ROUNDS):
-            own = own + times - self.aligned(report, pid, own)
-        return own
+            moments = moments + times - self.aligned(report, pid, moments)
+        return moments
 
 
 def common_clock(ranks: RankSet) -> CommonClock:

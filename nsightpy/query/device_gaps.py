@@ -44,12 +44,12 @@ def gaps_of(
         return {}
     gpu_work = followed.work
     launches = launches_of_work(work, gpu_work, followed.calls)
-    found = {}
+    gaps = {}
     for number, place in enumerate(gpu_work.places):
         if place in windows:
             mine = waiting.at(pid=place[0])
-            found[place] = idle_gaps(gpu_work, number, windows[place], launches, mine)
-    return found
+            gaps[place] = idle_gaps(gpu_work, number, windows[place], launches, mine)
+    return gaps
 
 
 def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
@@ -62,12 +62,12 @@ def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
 
 def _stages(work: Work) -> NDArray[np.int8]:
     """What long calls count for that copy between host and device; see Launches."""
-    found = np.full(sum(frame.rows for frame in work), -1, dtype=np.int8)
+    stages = np.full(sum(frame.rows for frame in work), -1, dtype=np.int8)
     names = work.operations.labels("operation")
-    copies = found[work.kernels.rows : work.kernels.rows + work.operations.rows]
+    copies = stages[work.kernels.rows : work.kernels.rows + work.operations.rows]
     for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
         copies[names.equals(DIRECTIONS[direction])] = cause
-    return found
+    return stages
 
 
 def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:

@@ -52,7 +52,7 @@ def rank_budgets(
     `windows` by process and device replace those of the scope.
     """
     low, high = scope.bounds(report)
-    found = device_budgets(
+    devices = device_budgets(
         kernels,
         operations,
         graphs,
@@ -62,7 +62,8 @@ def rank_budgets(
         windows=scope.windows(report) if windows is None else windows,
     )
     return [
-        RankedBudget(report.rank_of(one.pid)[0], one.pid, one.device, one.budget) for one in found
+        RankedBudget(report.rank_of(device.pid)[0], device.pid, device.device, device.budget)
+        for device in devices
     ]
 
 

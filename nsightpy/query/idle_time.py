@@ -144,18 +144,22 @@ class LaunchReader:
     ends: bool = False
     waiting: Callable[[], tuple[Frame, Frame]] | None = None
 
-    def work(self, found: Work, communication: NDArray[np.bool_]) -> tuple[GpuWork, Frame]:
+    def work(self, launched: Work, communication: NDArray[np.bool_]) -> tuple[GpuWork, Frame]:
         """The GPU work with its launches, and the calls that they are."""
         source = self.report.calls
         alone, calls = source.only_process(), self.usual()
         if alone != self.process:
             calls = source.launching(alone, ORDERING, ends=self.ends, threads=self.ends)
-        work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
+        work = gpu_work(
+            launched.kernels, communication, launched.operations, launched.graphs, calls
+        )
         if not (work.launch == NO_TIME).any():
             return work, calls
         others = source.launching(alone, ORDERING, others=True, ends=self.ends, threads=self.ends)
         calls = Frame.concatenate([calls, others]).ordered()
-        work = gpu_work(found.kernels, communication, found.operations, found.graphs, calls)
+        work = gpu_work(
+            launched.kernels, communication, launched.operations, launched.graphs, calls
+        )
         return work, calls
 
 
@@ -180,13 +184,13 @@ def launches_of(
 
 
 def followed_work(
-    found: Work, communication: NDArray[np.bool_], launches: LaunchReader | None
+    launched: Work, communication: NDArray[np.bool_], launches: LaunchReader | None
 ) -> FollowedWork | None:
     """All work of a report with its launches; `communication` marks kernels. None without calls."""
     if launches is None:
         return None
-    work, calls = launches.work(found, communication)
-    return FollowedWork(work, calls, found.graphs)
+    work, calls = launches.work(launched, communication)
+    return FollowedWork(work, calls, launched.graphs)
 
 
 def report_idle(
@@ -253,9 +257,9 @@ def _opaque(graphs: Frame, place: tuple[int, int], window: Spans) -> bool:
     return overlap_total(spans_of(mine), window) > 0
 
 
-def residual_note(found: list[DeviceIdle]) -> list[str]:
+def residual_note(devices: list[DeviceIdle]) -> list[str]:
     """What is said of time without compute that no cause was found for, over all devices."""
-    causes = [idle.causes for idle in found if idle.causes is not None]
+    causes = [idle.causes for idle in devices if idle.causes is not None]
     tail = sum(cause.tail_ns for cause in causes)
     unlaunched = sum(cause.unlaunched_ns for cause in causes)
     if not tail + unlaunched:
@@ -270,12 +274,12 @@ def residual_note(found: list[DeviceIdle]) -> list[str]:
     return [f"{lost} of {whole} without compute are not attributed: {where_lost}."]
 
 
-def stream_waits_note(found: Sequence[tuple[int, DeviceIdle]]) -> list[str]:
+def stream_waits_note(devices: Sequence[tuple[int, DeviceIdle]]) -> list[str]:
     """What is said where the waits of a device's streams add up to more than its window, in ns."""
     beyond = [
         (waits, window)
-        for window, one in found
-        if one.streams is not None and (waits := one.streams.total_ns) > window
+        for window, idle in devices
+        if idle.streams is not None and (waits := idle.streams.total_ns) > window
     ]
     if not beyond:
         return []

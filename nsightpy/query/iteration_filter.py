@@ -40,8 +40,8 @@ class ChosenIterations:
             return _began(start, union_of(self.windows.values()))
         kept = np.zeros(frame.rows, dtype=np.bool_)
         for pid, time in self.windows.items():
-            own = frame.ints("pid") == pid
-            kept[own] = _began(start[own], time)
+            rows = frame.ints("pid") == pid
+            kept[rows] = _began(start[rows], time)
         return kept
 
 
@@ -53,33 +53,40 @@ def chosen_iterations(report: SystemReport, chosen: Chosen) -> ChosenIterations:
     return report.derived(("iterations", chosen), lambda: _find(report, chosen))
 
 
-def places_in(found: Iterations, chosen: Chosen) -> Ints:
+def places_in(iterations: Iterations, chosen: Chosen) -> Ints:
     """Which of a process's iterations are chosen, ascending."""
     if chosen == STEADY:
-        return found.steady
-    return np.asarray([one for one in sorted(chosen) if one < len(found)], dtype=np.int64)  # type: ignore[operator]
+        return iterations.steady
+    places = [place for place in sorted(chosen) if place < len(iterations)]  # type: ignore[operator]
+    return np.asarray(places, dtype=np.int64)
 
 
 def _find(report: SystemReport, chosen: Chosen) -> ChosenIterations:
     every = search(report)
     windows = {}
-    for pid, one in every.items():
-        rows = places_in(one.iterations, chosen)
+    for pid, process in every.items():
+        rows = places_in(process.iterations, chosen)
         if len(rows):
-            windows[pid] = union(one.iterations.start[rows], one.iterations.end[rows])
+            windows[pid] = union(process.iterations.start[rows], process.iterations.end[rows])
     if not windows:
-        raise _missing(report, [one.iterations for one in every.values()], chosen)
-    frames = [f for one in every.values() for f in (one.kernels, one.operations, one.graphs)]
+        raise _missing(report, [process.iterations for process in every.values()], chosen)
+    frames = [
+        f
+        for process in every.values()
+        for f in (process.kernels, process.operations, process.graphs)
+    ]
     places = {place for frame in frames if frame.rows for place in places_of(frame)}
     return ChosenIterations(windows, tuple(sorted(places)))
 
 
-def _missing(report: SystemReport, found: Iterable[Iterations], chosen: Chosen) -> MissingDataError:
+def _missing(
+    report: SystemReport, searched: Iterable[Iterations], chosen: Chosen
+) -> MissingDataError:
     """Why none of the chosen iterations is there, and what is."""
-    some = list(found)
-    most = max((len(one) for one in some), default=0)
+    some = list(searched)
+    most = max((len(iterations) for iterations in some), default=0)
     if most == 0:
-        why = " ".join(dict.fromkeys(note for one in some for note in one.notes))
+        why = " ".join(dict.fromkeys(note for iterations in some for note in iterations.notes))
         why = for_kind(why, report.kind)
         return MissingDataError(report.path, "has no iterations to choose from", why)
     if chosen == STEADY:

@@ -66,13 +66,13 @@ def search(
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS) if calls.ranges is None else calls.ranges
     named = None if nvtx is None else named_ranges(report, nvtx).ranges
     pids = np.unique(np.concatenate([kernels.ints("pid"), graphs.ints("pid")])).tolist()
-    found = {}
+    processes = {}
     for pid in pids:
-        own = ProcessIterations(
+        process = ProcessIterations(
             NONE, *(frame.at(pid=pid) for frame in (kernels, operations, graphs))
         )
         mine = None if named is None else named.at(pid=pid)
-        of_it = (own.kernels, named_graphs.at(pid=pid), ranges.at(pid=pid))
+        of_it = (process.kernels, named_graphs.at(pid=pid), ranges.at(pid=pid))
         if mine is not None and _once(mine):
             of_it = _launched_inside(*of_it, calls.launches, mine)
             mine = None
@@ -84,10 +84,10 @@ def search(
             calls.others.at(pid=pid),
             named=mine,
             text=nvtx or "",
-            first_ns=_first(own.kernels, own.operations, own.graphs),
+            first_ns=_first(process.kernels, process.operations, process.graphs),
         )
-        found[pid] = replace(own, iterations=result)
-    return found
+        processes[pid] = replace(process, iterations=result)
+    return processes
 
 
 def _work_of(report: SystemReport) -> Work:

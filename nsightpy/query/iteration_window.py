@@ -25,18 +25,22 @@ def iteration_window(
 
     Raises UsageError when the ranks have fewer iterations, MissingDataError when they have none.
     """
-    found = iterations_by_process(request)
-    most = max((len(iterations) for iterations in found.values()), default=0)
+    by_process = iterations_by_process(request)
+    most = max((len(iterations) for iterations in by_process.values()), default=0)
     if most == 0:
-        why = " ".join(dict.fromkeys(note for one in found.values() for note in one.notes))
+        why = " ".join(
+            dict.fromkeys(note for iterations in by_process.values() for note in iterations.notes)
+        )
         what, why = listed(request.ranks.inputs), request.worded(why)
         raise MissingDataError(what, "has no iterations to choose from", why)
     windows = []
     for place in places:
-        one = found.get((place.report, place.pid))
-        if one is not None and len(rows := places_in(one, chosen)):
+        iterations = by_process.get((place.report, place.pid))
+        if iterations is not None and len(rows := places_in(iterations, chosen)):
             first, last = int(rows[0]), int(rows[-1])
-            windows.append(clocks.aligned(place, int(one.start[first]), int(one.end[last])))
+            windows.append(
+                clocks.aligned(place, int(iterations.start[first]), int(iterations.end[last]))
+            )
     if not windows:
         named = STEADY if isinstance(chosen, str) else str(min(chosen))
         raise UsageError(f"there is no iteration {named}: they run from 0 to {most - 1}")
@@ -55,4 +59,4 @@ def iterations_by_process(request: Request) -> dict[tuple[str, int], Iterations]
 
 def _iterations_of(report: SystemReport, *, scope: Scope) -> dict[int, Iterations]:
     """The iterations of each process."""
-    return {pid: one.iterations for pid, one in find_in_report(report, scope).items()}
+    return {pid: process.iterations for pid, process in find_in_report(report, scope).items()}

@@ -44,8 +44,8 @@ def named_events(
     A kernel may be called by its demangled, base or mangled name, a collective by its operation or
     with its size, a range as RANGE[@DOMAIN]. `name` says which name of a kernel the rows carry.
     """
-    found = _READERS[kind](report, scope, of, name)
-    return found.ordered()
+    events = _READERS[kind](report, scope, of, name)
+    return events.ordered()
 
 
 def close_names(of: str, names: Iterable[str]) -> list[str]:
@@ -76,10 +76,13 @@ def _functions(names: Labels) -> Labels:
 def _collectives(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
     frame = _narrowed(report, scope, "collectives", ("operation", "bytes"))
     groups = group_by(frame, ("operation", "bytes"))
-    sizes = ((str(one), int(size or 0)) for one, size in groups.keys if frame.rows)
+    sizes = ((str(operation), int(size or 0)) for operation, size in groups.keys if frame.rows)
     texts = Labels(
         groups.codes,
-        tuple(one if size < 0 else f"{one} of {format_bytes(size)}" for one, size in sizes),
+        tuple(
+            operation if size < 0 else f"{operation} of {format_bytes(size)}"
+            for operation, size in sizes
+        ),
     ).merged()
     if of is not None:
         hits = _matching(frame.labels("operation"), of) | _matching(texts, of)
@@ -96,9 +99,9 @@ def _ranges(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame
 def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:
     """The intervals in which what a range launched ran, a row for each range and device."""
     ranges = _chosen_ranges(report, scope, of)
-    parts = [scope.narrow(report, report.frame(one, OPERATION_COLUMNS)) for one in _GPU]
+    parts = [scope.narrow(report, report.frame(kind, OPERATION_COLUMNS)) for kind in _GPU]
     operations, calls = Frame.concatenate(parts), report.frame("api_calls", CALL_COLUMNS)
-    found = []
+    projected = []
     for pid, device in places_of(operations):
         done = project(ranges, launched(operations.at(pid=pid, device=device), calls))
         some = done.found & (ranges.ints("pid") == pid)
@@ -108,8 +111,12 @@ def _projections(report: SystemReport, scope: Scope, of: str | None, _: str) -> 
             "pid": np.full(int(some.sum()), pid, dtype=np.int64),
             "device": np.full(int(some.sum()), device, dtype=np.int64),
         }
-        found.append(Frame({**columns, "name": folded(ranges.labels("name")).take(some)}))
-    return Frame.concatenate(found) if found else _framed(ranges.take(_none(ranges)), Labels.of(()))
+        projected.append(Frame({**columns, "name": folded(ranges.labels("name")).take(some)}))
+    return (
+        Frame.concatenate(projected)
+        if projected
+        else _framed(ranges.take(_none(ranges)), Labels.of(()))
+    )
 
 
 def _chosen_ranges(report: SystemReport, scope: Scope, of: str | None) -> Frame:

@@ -79,12 +79,12 @@ class NamedRanges:
         operations = Frame.concatenate(
             [self.report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
         )
-        found = windows(self.ranges, operations, self.calls)
+        by_place = windows(self.ranges, operations, self.calls)
         for place, spans in windows(self.ranges, operations, self.attributed).items():
-            found[place] = spans | found[place] if place in found else spans
-        if not found:
+            by_place[place] = spans | by_place[place] if place in by_place else spans
+        if not by_place:
             self._say("no GPU operation was launched inside one.")
-        return found
+        return by_place
 
     def mask(self, frame: Frame) -> NDArray[np.bool_]:
         """Which rows belong to the ranges: launched by a call inside, or inside on the thread.
@@ -97,8 +97,8 @@ class NamedRanges:
             return inside(frame, self.ranges)
         if "device" in frame:
             return _overlapping(frame, union_of(self.windows.values()))
-        own = union(self.ranges.ints("start_ns"), self.ranges.ints("end_ns"))
-        return _overlapping(frame, own)
+        spans = union(self.ranges.ints("start_ns"), self.ranges.ints("end_ns"))
+        return _overlapping(frame, spans)
 
     def _say(self, what: str) -> None:
         self.notes.append(f"{self.ranges.rows:,} ranges {self.text!r}: {what}")
@@ -119,14 +119,14 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
         advice = for_kind(_advice(text, ranges), report.kind)
         raise MissingDataError(report.path, f"has no range {text!r}", advice)
     chosen = ranges.take(meant.matches(ranges))
-    own = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
-    if not own.rows:
+    on_thread = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
+    if not on_thread.rows:
         raise MissingDataError(
             report.path,
             f"all {chosen.rows:,} ranges {text!r} end on another thread than they began",
             "what they launched is not known; name a range of one thread.",
         )
-    return NamedRanges(report, text, own)
+    return NamedRanges(report, text, on_thread)
 
 
 def _advice(text: str, ranges: Frame) -> str:
@@ -137,8 +137,8 @@ def _advice(text: str, ranges: Frame) -> str:
     wanted = text.lower()
     parts = [name for low, name in lower.items() if wanted in low]
     close = difflib.get_close_matches(wanted, lower, n=CLOSE_NAMES, cutoff=0.5)
-    found = dict.fromkeys([*(lower[name] for name in close), *parts, *names[:CLOSE_NAMES]])
-    shown = ", ".join(list(found)[:CLOSE_NAMES])
+    similar = dict.fromkeys([*(lower[name] for name in close), *parts, *names[:CLOSE_NAMES]])
+    shown = ", ".join(list(similar)[:CLOSE_NAMES])
     return f"similar ones: {shown}. `nsightpy nvtx` lists all; * stands for anything."
 
 

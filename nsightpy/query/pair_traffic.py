@@ -52,10 +52,10 @@ def pair_traffic(request: Request) -> tuple[list[Row], list[str]]:
     """The rows of all pairs, most bytes first, and what must be said of them."""
     scope = request.scope
     everybody = replace(scope, ranks=None, devices=None)
-    found = request.map(partial(_sent, scope=everybody), ranked=True).results
+    results = request.map(partial(_sent, scope=everybody), ranked=True).results
     repeated = request.ranks.repeated
     told: list[tuple[Name, Sender, Sent]] = []
-    for report, part in found:
+    for report, part in results:
         for (pid, sender), sent in part.items() if report.path not in repeated else ():
             rank = report.rank_of(pid)[0]
             told.append((f"{report.path.stem}:{pid}" if rank is None else rank, sender, sent))
@@ -68,10 +68,10 @@ def pair_traffic(request: Request) -> tuple[list[Row], list[str]]:
     ]
     rows: list[Row] = [
         (
-            *(one.source, one.target, one.operation, groups[one.communicator]),
-            *(one.instances, one.bytes, one.largest, one.over_mean),
+            *(pair.source, pair.target, pair.operation, groups[pair.communicator]),
+            *(pair.instances, pair.bytes, pair.largest, pair.over_mean),
         )
-        for one in shown
+        for pair in shown
     ]
     return rows, _notes(pairs, groups)
 
@@ -85,12 +85,14 @@ def _groups(told: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
     """The ranks of each communicator in short; a question mark for those not captured."""
     members: dict[str, set[Name]] = {}
     sizes: dict[str, int] = {}
-    for name, one, _ in told:
-        members.setdefault(one.communicator, set()).add(name)
-        sizes[one.communicator] = max(sizes.get(one.communicator, 0), one.size)
+    for name, sender, _ in told:
+        members.setdefault(sender.communicator, set()).add(name)
+        sizes[sender.communicator] = max(sizes.get(sender.communicator, 0), sender.size)
     return {
-        which: f"{group_text(list(own))},?" if sizes[which] > len(own) else group_text(list(own))
-        for which, own in members.items()
+        which: f"{group_text(list(names))},?"
+        if sizes[which] > len(names)
+        else group_text(list(names))
+        for which, names in members.items()
     }
 
 
@@ -98,12 +100,12 @@ def _notes(pairs: Sequence[Pair], groups: Mapping[str, str]) -> list[str]:
     if not pairs:
         return [NOTHING]
     uneven = []
-    for (operation, communicator), own in received(pairs).items():
-        most = max(own, key=lambda name: own[name])
-        whole = sum(own.values())
-        if len(own) > 2 and whole and own[most] * len(own) >= UNEVEN * whole:
-            over = own[most] * len(own) / whole
+    for (operation, communicator), by_rank in received(pairs).items():
+        most = max(by_rank, key=lambda name: by_rank[name])
+        whole = sum(by_rank.values())
+        if len(by_rank) > 2 and whole and by_rank[most] * len(by_rank) >= UNEVEN * whole:
+            over = by_rank[most] * len(by_rank) / whole
             said = f"{operation} in {groups[communicator]}: rank {most} receives"
             uneven.append((over, f"{said} {significant(over)} times the mean of its group."))
     lost = [UNCAPTURED] if any(str(pair.target).startswith("?") for pair in pairs) else []
-    return [note for _, note in sorted(uneven, key=lambda one: -one[0])[:MOST_NOTES]] + lost
+    return [note for _, note in sorted(uneven, key=lambda entry: -entry[0])[:MOST_NOTES]] + lost

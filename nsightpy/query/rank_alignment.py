@@ -54,7 +54,7 @@ def rank_part(
     numbered = Frame({**collectives, "row": np.arange(collectives.rows)})
     shown = np.zeros(collectives.rows, dtype=np.bool_)
     shown[everybody.narrow(report, numbered).ints("row")] = True
-    found: tuple[tuple[int, int, int], ...] = ()
+    compute_times: tuple[tuple[int, int, int], ...] = ()
     if compute:
         columns = tuple(dict.fromkeys((*PLACED, "name", *everybody.columns)))
         kernels = everybody.narrow(report, report.frame("kernels", columns))
@@ -71,9 +71,11 @@ def rank_part(
             start_ns=low,
             end_ns=high,
         )
-        found = tuple((budget.pid, budget.device, budget.budget.compute_ns) for budget in budgets)
+        compute_times = tuple(
+            (budget.pid, budget.device, budget.budget.compute_ns) for budget in budgets
+        )
     log = log_of(collectives, shown)
-    return RankPart(tuple(clocks_in(report)), log, found, mpi_log(report))
+    return RankPart(tuple(clocks_in(report)), log, compute_times, mpi_log(report))
 
 
 def mpi_log(report: SystemReport) -> Frame:
@@ -102,8 +104,8 @@ def aligned_sample(
 def _aligned(
     clocks: Sequence[Clock], logs: Sequence[CollectiveLog], mpi: Sequence[Frame]
 ) -> Alignment:
-    found = align(clocks, logs, mpi)
-    return replace(found, instances=found.instances.about(found.ledger.shown))
+    alignment = align(clocks, logs, mpi)
+    return replace(alignment, instances=alignment.instances.about(alignment.ledger.shown))
 
 
 def _by_rank(
@@ -133,12 +135,12 @@ def aligned_calls(
 ) -> AlignedCalls:
     """The MPI calls of the reports that were aligned; columns that their parts add stay."""
     clocks, _, logs = _by_rank(results)
-    found = mpi_calls_of(clocks, logs, [0] * len(clocks))
-    starts, ends = (np.array(found.calls.ints(name)) for name in ("start_ns", "end_ns"))
+    mpi = mpi_calls_of(clocks, logs, [0] * len(clocks))
+    starts, ends = (np.array(mpi.calls.ints(name)) for name in ("start_ns", "end_ns"))
     for place, fit in enumerate(alignment.fits):
-        mine = found.clock == place
+        mine = mpi.clock == place
         starts[mine], ends[mine] = fit.to_aligned(starts[mine]), fit.to_aligned(ends[mine])
-    return AlignedCalls(found, starts, ends)
+    return AlignedCalls(mpi, starts, ends)
 
 
 def alignment_of(rank_set: RankSet) -> Alignment:

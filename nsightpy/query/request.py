@@ -114,11 +114,11 @@ class Request:
         if not self.scope.is_part:
             return self.ranks.map(work, ranked=first, identified=identified)
         noted = partial(_noted, work=work, scope=self.scope)
-        found = self.ranks.map(noted, ranked=first, identified=identified)
-        named = [(report.path.name, notes) for report, (_, notes, _) in found.results]
-        notes = [*notes_by_report(named), *_missed([span for _, _, span in found.values])]
+        mapped = self.ranks.map(noted, ranked=first, identified=identified)
+        named = [(report.path.name, notes) for report, (_, notes, _) in mapped.results]
+        notes = [*notes_by_report(named), *_missed([span for _, _, span in mapped.values])]
         self.said += [note for note in notes if note not in self.said]
-        return Mapped([(report, value) for report, (value, *_) in found.results], found.failures)
+        return Mapped([(report, value) for report, (value, *_) in mapped.results], mapped.failures)
 
     @property
     def notes(self) -> list[str]:
@@ -166,8 +166,8 @@ def _in_own_times(scope: Scope, ranks: RankSet) -> Scope:
     clock = common_clock(ranks)
     low, high = (0 if ns is None else ns for ns in (scope.from_ns, scope.to_ns))
     paths = dict.fromkeys(path for path, _ in clock.fits)
-    own = {path: (clock.own(path, low), clock.own(path, high)) for path in paths}
-    return replace(scope, own_bounds=own)
+    bounds = {path: (clock.own(path, low), clock.own(path, high)) for path in paths}
+    return replace(scope, own_bounds=bounds)
 
 
 def running_options(common: Common) -> Running:

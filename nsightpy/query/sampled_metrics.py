@@ -52,11 +52,11 @@ def gpus_of(report: SystemReport) -> dict[tuple[int, int], int]:
 def gpu_keys(report: SystemReport) -> dict[tuple[int, int], GpuKey]:
     """The GPU of each place (process, device) with GPU work."""
     gpus, buses = gpus_of(report), _buses(report)
-    found = {}
+    keys = {}
     for pid, device in report.extent.places:
         gpu = gpus.get((pid, device), gpus.get((0, device), device))
-        found[pid, device] = (_host(report), buses.get(gpu, f"GPU {gpu}"))
-    return found
+        keys[pid, device] = (_host(report), buses.get(gpu, f"GPU {gpu}"))
+    return keys
 
 
 def sampled(report: SystemReport, edges: Ints) -> Sampled:
@@ -77,13 +77,13 @@ def _buses(report: SystemReport) -> dict[int, str]:
 
 def _gpu_shares(report: SystemReport, edges: Ints) -> dict[GpuKey, dict[str, Floats]]:
     frame = report.frame("gpu_metrics")
-    buses, found = _buses(report), dict[GpuKey, dict[str, Floats]]()
+    buses, shares = _buses(report), dict[GpuKey, dict[str, Floats]]()
     for gpu in np.unique(frame.ints("gpu_id")).tolist():
         mine = frame.take(frame.ints("gpu_id") == gpu)
         of_it = {name: _summed(mine, pattern, edges) for name, pattern in SHARES.items()}
         known = {name: values for name, values in of_it.items() if values is not None}
-        found[_host(report), buses.get(gpu, f"GPU {gpu}")] = known
-    return found
+        shares[_host(report), buses.get(gpu, f"GPU {gpu}")] = known
+    return shares
 
 
 def _summed(samples: Frame, pattern: str, edges: Ints) -> Floats | None:
@@ -101,13 +101,13 @@ def _summed(samples: Frame, pattern: str, edges: Ints) -> Floats | None:
 def _network(report: SystemReport, edges: Ints) -> dict[str, Floats]:
     """The rates of all network interfaces of the host together, in GB/s."""
     frame = report.frame("nic_metrics")
-    found = {}
+    sums = {}
     for column, pattern in RATES.items():
         parts = [_rate(counter, edges) for counter in _counters(frame, pattern)]
         if parts:
-            found[column] = np.nansum(parts, axis=0)
-            found[column][np.isnan(parts).all(axis=0)] = np.nan
-    return found
+            sums[column] = np.nansum(parts, axis=0)
+            sums[column][np.isnan(parts).all(axis=0)] = np.nan
+    return sums
 
 
 def _counters(frame: Frame, pattern: str) -> list[Frame]:

@@ -99,7 +99,7 @@ class Scope:
     def is_part(self) -> bool:
         """Whether a part of the time was chosen: from when to when, a range, iterations."""
         chosen = (self.from_ns, self.to_ns, self.nvtx, self.iteration)
-        return any(one is not None for one in chosen)
+        return any(given is not None for given in chosen)
 
     @property
     def is_narrowed(self) -> bool:
@@ -129,14 +129,14 @@ class Scope:
         )
 
     def _clipped(
-        self, report: SystemReport, found: dict[tuple[int, int], Spans] | None
+        self, report: SystemReport, windows: dict[tuple[int, int], Spans] | None
     ) -> dict[tuple[int, int], Spans] | None:
         """The same between --from and --to."""
-        if found is None:
+        if windows is None:
             return None
         start, end = self.bounds(report)
         low, high = -(2**62) if start is None else start, 2**62 if end is None else end
-        return {place: clip(spans, low, high) for place, spans in found.items()}
+        return {place: clip(spans, low, high) for place, spans in windows.items()}
 
     def _range_windows(self, report: SystemReport) -> dict[tuple[int, int], Spans] | None:
         if self.nvtx is None:
@@ -211,7 +211,7 @@ def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:
     """The numbers of a list with ranges, "0,2-5"; None for all. Raises UsageError."""
     if spec is None or isinstance(spec, int):
         return None if spec is None else frozenset([spec])
-    found: set[int] = set()
+    chosen: set[int] = set()
     for part in spec.split(","):
         match = _PART.fullmatch(part)
         if match is None:
@@ -221,8 +221,8 @@ def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:
             raise UsageError(
                 f"{part.strip()!r} names no {what}s: a range goes up, to {MOST_NUMBERS - 1} at most"
             )
-        found.update(range(first, last + 1))
-    return frozenset(found)
+        chosen.update(range(first, last + 1))
+    return frozenset(chosen)
 
 
 def _chosen(iteration: str | int | None) -> Chosen | None:

@@ -64,14 +64,14 @@ def described(function: Callable[P, T], signature: Signature) -> Callable[P, T]:
 
     shared = [SHARED[name] for name in signature.parameters if name in SHARED]
     lines = (f"    {each.name}{each.typed}: {each.meaning}" for each in shared)
-    own = inspect.cleandoc(function.__doc__ or "")
-    checked.__doc__ = "\n".join([own, "", "Parameters that commands share:", *lines])
+    text = inspect.cleandoc(function.__doc__ or "")
+    checked.__doc__ = "\n".join([text, "", "Parameters that commands share:", *lines])
     checked.__signature__ = signature  # type: ignore[attr-defined]
     return checked
 
 
 def _with_keywords(signature: Signature, keywords: Mapping[str, Parameter]) -> Signature:
     """The signature with these keywords in place of its **options."""
-    own = [p for p in signature.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
+    parameters = [p for p in signature.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     more = (keyword for name, keyword in keywords.items() if name not in signature.parameters)
-    return signature.replace(parameters=[*own, *more])
+    return signature.replace(parameters=[*parameters, *more])

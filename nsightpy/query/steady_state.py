@@ -43,17 +43,17 @@ def steady_places(
     """
     if scope.is_part or not work.kernels.rows:
         return None
-    found = {}
-    for pid, one in find_in_report(report, scope, work, calls).items():
-        if (state := steady_state(one.iterations)) is not None:
+    steady = {}
+    for pid, process in find_in_report(report, scope, work, calls).items():
+        if (state := steady_state(process.iterations)) is not None:
             window = Spans.of(state.start_ns, state.end_ns)
-            found[pid] = Steady(window, state.count, state.source)
+            steady[pid] = Steady(window, state.count, state.source)
     busy = _work_of_processes(work)
     busiest = max(busy, key=lambda pid: busy[pid])
-    if any(spent > UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in found):
+    if any(spent > UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in steady):
         return None
     places = {place for frame in work for place in places_of(frame)}
-    return {place: found.get(place[0], found[busiest]) for place in places}
+    return {place: steady.get(place[0], steady[busiest]) for place in places}
 
 
 def _work_of_processes(work: Work) -> dict[int, int]:
@@ -73,8 +73,8 @@ def in_steady(frame: Frame, steady: Mapping[tuple[int, int], Steady]) -> Frame:
         return frame
     kept = np.zeros(frame.rows, dtype=np.bool_)
     start, pid, device = (frame.ints(name) for name in ("start_ns", "pid", "device"))
-    for place, one in steady.items():
-        low, high = int(one.window.starts[0]), int(one.window.ends[-1])
+    for place, state in steady.items():
+        low, high = int(state.window.starts[0]), int(state.window.ends[-1])
         kept |= (pid == place[0]) & (device == place[1]) & (start >= low) & (start < high)
     return frame.take(kept)
 
@@ -84,7 +84,7 @@ def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:
     if scope.from_ns is not None or scope.to_ns is not None or scope.iteration is not None:
         return {}
     every = find_in_report(report, scope).items()
-    states = {pid: steady_state(one.iterations) for pid, one in every}
+    states = {pid: steady_state(process.iterations) for pid, process in every}
     return {pid: state for pid, state in states.items() if state is not None}
 
 
@@ -93,24 +93,24 @@ def is_steady(frame: Frame, states: Mapping[int, SteadyState]) -> Mask:
     kept = np.ones(frame.rows, dtype=np.bool_)
     start = frame.ints("start_ns")
     for pid, state in states.items():
-        own = frame.ints("pid") == pid
-        within = own & (start >= state.start_ns) & (start < state.end_ns)
+        of_process = frame.ints("pid") == pid
+        within = of_process & (start >= state.start_ns) & (start < state.end_ns)
         if within.any():
-            kept &= within | ~own
+            kept &= within | ~of_process
     return kept
 
 
 def steady_notes(states: Iterable[SteadyState]) -> list[str]:
     """Which iterations figures are about."""
-    found = list(states)
-    if not found:
+    known = list(states)
+    if not known:
         return []
-    counts = sorted({state.count for state in found})
-    sources = listed(dict.fromkeys(state.source for state in found))
+    counts = sorted({state.count for state in known})
+    sources = listed(dict.fromkeys(state.source for state in known))
     count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    medians = sorted(state.median_ns for state in found)
+    medians = sorted(state.median_ns for state in known)
     usual = format_time(medians[(len(medians) - 1) // 2])
-    each = "" if len(found) == 1 else f" in each of {len(found)} processes"
+    each = "" if len(known) == 1 else f" in each of {len(known)} processes"
     text = (
         f"Only the steady state counts: {count} iterations of {usual}{each}, by {sources}; "
         "--whole counts warm-up and all else, too."

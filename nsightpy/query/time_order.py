@@ -21,8 +21,8 @@ def in_time_order(report: SystemReport, wanted: Wanted, scope: Scope) -> Iterato
     report of Nsight Systems only one stretch is in memory at a time.
     """
     columns = {
-        name: tuple(dict.fromkeys((*own, "start_ns", "end_ns", *_needed(name, scope))))
-        for name, own in wanted.items()
+        name: tuple(dict.fromkeys((*asked, "start_ns", "end_ns", *_needed(name, scope))))
+        for name, asked in wanted.items()
     }
     for stretch in report.stretches(columns, *scope.bounds(report)):
         yield {

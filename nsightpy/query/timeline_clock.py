@@ -61,10 +61,10 @@ class Clocks:
 
     def joined(self, place: Place, lane: Lane) -> Lane:
         """A stream's lane, in the report's own time, with the instances of its collectives."""
-        found = self.collectives.get((place.report, place.pid, place.device or 0, lane.number))
-        if found is None:
+        instances = self.collectives.get((place.report, place.pid, place.device or 0, lane.number))
+        if instances is None:
             return lane
-        starts, numbers = found
+        starts, numbers = instances
         rows = np.minimum(np.searchsorted(starts, lane.starts), len(starts) - 1)
         hits = (starts[rows] == lane.starts) & (lane.categories == COMMUNICATION)
         return replace(lane, collectives=np.where(hits, numbers[rows], NO_COLLECTIVE))
@@ -94,16 +94,16 @@ def clocks_of(ranks: RankSet, places: Sequence[Place]) -> Clocks:
 def _instances(alignment: Alignment) -> dict[Stream, tuple[Ints, Ints]]:
     """When each stream's matched collectives began, and their instances."""
     ledger, numbers = alignment.ledger, alignment.instances.number
-    found: dict[Stream, tuple[Ints, Ints]] = {}
+    instances: dict[Stream, tuple[Ints, Ints]] = {}
     for place, unit in enumerate(ledger.units):
         fit = alignment.fits[unit.clock]
         mine = np.flatnonzero((ledger.unit == place) & (numbers >= 0))
         starts = ledger.starts[mine] - (fit.epoch_ns - alignment.base_ns)
         for stream in np.unique(ledger.stream[mine]).tolist():
-            own = ledger.stream[mine] == stream
+            on_stream = ledger.stream[mine] == stream
             key = (fit.report, unit.pid, unit.device, int(stream))
-            found[key] = (starts[own], numbers[mine][own])
-    return found
+            instances[key] = (starts[on_stream], numbers[mine][on_stream])
+    return instances
 
 
 def _caption(fits: Sequence[ClockFit]) -> str:
@@ -111,7 +111,9 @@ def _caption(fits: Sequence[ClockFit]) -> str:
     corrected = [fit for fit in fits if fit.method == COLLECTIVES]
     by_mpi = [fit for fit in fits if fit.method == MPI]
     rest = [fit for fit in fits if fit.method not in (COLLECTIVES, MPI)]
-    method = next((one for one in _WORST_FIRST if any(f.method == one for f in rest)), UNKNOWN)
+    method = next(
+        (method for method in _WORST_FIRST if any(f.method == method for f in rest)), UNKNOWN
+    )
     if not corrected and not by_mpi:
         return _UNCORRECTED[method]
     what = ("by the ends of {} collectives", corrected), ("by {} MPI operations", by_mpi)
@@ -128,5 +130,7 @@ def _most(fits: Sequence[ClockFit]) -> str:
 
 def _within(fits: Sequence[ClockFit]) -> str:
     """The largest residual."""
-    residuals = (one for fit in fits for one in (fit.residual_p05_ns, fit.residual_p95_ns))
+    residuals = (
+        residual for fit in fits for residual in (fit.residual_p05_ns, fit.residual_p95_ns)
+    )
     return format_time(max(abs(residual or 0) for residual in residuals))

@@ -41,9 +41,9 @@ def _memory(report: SystemReport, scope: Scope) -> Iterator[tuple[int, int, Coun
         mine = np.flatnonzero(groups.codes == code)
         if not isinstance(pid, int) or not isinstance(device, int) or not len(mine):
             continue
-        found = usage(events.take(mine))
+        used = usage(events.take(mine))
         label = f"{memory} memory, live".lstrip()
-        yield pid, device, Counter(label, BYTES, *_changes(found.times, found.live))
+        yield pid, device, Counter(label, BYTES, *_changes(used.times, used.live))
 
 
 def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:

@@ -22,19 +22,22 @@ def iteration_marks(
     window: tuple[int | None, int | None],
 ) -> tuple[Mark, ...]:
     """Each iteration from its first start to its last end over the ranks, as --iteration has it."""
-    found = iterations_by_process(request)
+    by_process = iterations_by_process(request)
     spans: dict[int, list[tuple[int, int, str]]] = {}
     seen: dict[tuple[str, int], Iterations] = {}
     for place in places:
         unit = (place.report, place.pid)
-        one = found.get(unit)
-        if one is None or unit in seen:
+        iterations = by_process.get(unit)
+        if iterations is None or unit in seen:
             continue
-        seen[unit] = one
-        starts, ends = clocks.move(place, one.start).tolist(), clocks.move(place, one.end).tolist()
-        for number, span in enumerate(zip(starts, ends, one.phase, strict=True)):
+        seen[unit] = iterations
+        starts, ends = (
+            clocks.move(place, iterations.start).tolist(),
+            clocks.move(place, iterations.end).tolist(),
+        )
+        for number, span in enumerate(zip(starts, ends, iterations.phase, strict=True)):
             spans.setdefault(number, []).append(span)
-    sources = sorted({one.source for one in seen.values() if one.source})
+    sources = sorted({iterations.source for iterations in seen.values() if iterations.source})
     marks = (_mark(number, spans[number], sources) for number in sorted(spans)[:MOST])
     return tuple(mark for mark in marks if _in(mark, window))
 

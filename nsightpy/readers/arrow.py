@@ -55,10 +55,10 @@ class Columns:
         self._numbers = {name: np.empty(self._offsets[-1], dtype=np.int64) for name in numbers}
         self._texts: dict[str, list[list[Labels]]] = {name: [[] for _ in sizes] for name in texts}
 
-    def fill(self, part: int, found: Iterable[Any]) -> None:
+    def fill(self, part: int, arrived: Iterable[Any]) -> None:
         """Take the batches of one part; parts that fit their sizes may be filled side by side."""
         at = self._offsets[part]
-        for batch in found:
+        for batch in arrived:
             end = at + batch.num_rows
             for name, array in zip(self._names, batch.columns, strict=True):
                 if name in self._texts:
@@ -92,14 +92,14 @@ class Columns:
     def result(self) -> dict[str, ColumnData]:
         """All parts one after the other."""
         rows = sum(self._filled)
-        found: dict[str, ColumnData] = {}
+        columns: dict[str, ColumnData] = {}
         for name in self._names:
             if name in self._texts:
                 labels = [column for part in self._texts[name] for column in part]
-                found[name] = joined(labels or [NO_LABELS])
+                columns[name] = joined(labels or [NO_LABELS])
             else:
-                found[name] = self._number(name, rows)
-        return found
+                columns[name] = self._number(name, rows)
+        return columns
 
     def _number(self, name: str, rows: int) -> Ints:
         """The numbers of a column, constant where they are all the same."""

@@ -37,10 +37,10 @@ def read_ceilings(path: Path | str) -> tuple[Ceiling, ...]:
         rows = _json_rows(path, text) if text.lstrip()[:1] in ("{", "[") else _text_rows(text)
     except csv.Error as error:
         raise ReportError(path, f"has a line that cannot be read: {error}", _ADVICE) from None
-    found = tuple(_ceiling(path, row) for row in rows)
-    if not found:
+    ceilings = tuple(_ceiling(path, row) for row in rows)
+    if not ceilings:
         raise ReportError(path, "holds no ceilings", _ADVICE)
-    return found
+    return ceilings
 
 
 def _json_rows(path: Path, text: str) -> list[list[str]]:

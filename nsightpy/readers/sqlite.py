@@ -121,10 +121,10 @@ class SqliteFile:
         stop = threading.Event()
 
         def read(part: int) -> None:
-            with batches(self._uri("immutable=1"), compile_sql(queries[part])) as found:
+            with batches(self._uri("immutable=1"), compile_sql(queries[part])) as arrived:
                 # what is beyond its part would overwrite the next one
                 most_rows = self._most_rows if len(queries) == 1 else sizes[part]
-                columns.fill(part, self._bounded(found, stop, most_rows))
+                columns.fill(part, self._bounded(arrived, stop, most_rows))
 
         with self._errors():
             try:
@@ -140,11 +140,11 @@ class SqliteFile:
         return columns.result()
 
     def _bounded(
-        self, found: Iterable[Any], stop: threading.Event, most_rows: int
+        self, arrived: Iterable[Any], stop: threading.Event, most_rows: int
     ) -> Iterator[Any]:
         """The batches of a query until somebody stops, or there are too many rows."""
         end, rows = time.thread_time() + self._seconds, 0
-        for batch in found:
+        for batch in arrived:
             rows += batch.num_rows
             if stop.is_set():
                 return

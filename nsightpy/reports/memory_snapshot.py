@@ -127,13 +127,13 @@ def find_snapshots(given: str | Path) -> list[Path]:
     path = Path(given)
     with file_errors(path):
         if path.is_dir():
-            found = [one for one in path.iterdir() if is_regular(one)]
+            files = [file for file in path.iterdir() if is_regular(file)]
         elif glob.has_magic(str(given)) and not path.exists():
-            found = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
+            files = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
         else:
             return [path] if is_regular(path) and is_snapshot_file(path) else []
-    snapshots = sorted(one for one in found if is_snapshot_file(one))
-    return snapshots if not any(one.suffix in REPORT_SUFFIXES for one in found) else []
+    snapshots = sorted(file for file in files if is_snapshot_file(file))
+    return snapshots if not any(file.suffix in REPORT_SUFFIXES for file in files) else []
 
 
 def open_snapshots(

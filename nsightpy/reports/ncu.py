@@ -58,8 +58,8 @@ class NcuReport(OneFile):
         """A frame (launches, metrics or rules) in nsightpy's own columnar form."""
         if name not in frames.NCU_SCHEMAS:
             raise KeyError(f"no frame {name!r}; there are {', '.join(frames.NCU_SCHEMAS)}")
-        found: Frame = getattr(self.tables, name)
-        return found
+        frame: Frame = getattr(self.tables, name)
+        return frame
 
     @property
     def launches(self) -> pd.DataFrame:

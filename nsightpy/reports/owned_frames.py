@@ -92,13 +92,13 @@ class _Columns:
         if unknown := sorted(name for name in wanted if name not in self._schema):
             raise KeyError(f"{self._schema.name} has no column {', '.join(unknown)}")
         with self._lock:
-            found = {n: held for n in wanted if (held := self._known.get(n)) is not None}
-            missing = [name for name in wanted if name not in found]
+            columns = {n: held for n in wanted if (held := self._known.get(n)) is not None}
+            missing = [name for name in wanted if name not in columns]
             if missing:
-                found |= self._read(reader, missing)
+                columns |= self._read(reader, missing)
                 for name in missing:
-                    keep(found[name])
-        return Frame(found).select(wanted)
+                    keep(columns[name])
+        return Frame(columns).select(wanted)
 
     def _read(self, reader: Reader, missing: Sequence[str]) -> dict[str, ColumnData]:
         """The missing columns in the order of rows, which the first to be read give."""

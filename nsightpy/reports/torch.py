@@ -57,8 +57,8 @@ class TorchTrace(SystemReport):
 
     @cached_property
     def _source(self) -> Trace | CachedTrace:
-        if self.use_cache and (found := cached(self.path)) is not None:
-            return found
+        if self.use_cache and (trace := cached(self.path)) is not None:
+            return trace
         return self._read()
 
     def _read(self) -> Trace:
@@ -103,14 +103,14 @@ class TorchTrace(SystemReport):
         return list(self._facts.pids)
 
     def _read_evidence(self) -> list[Evidence]:
-        found: list[Evidence] = []
+        ranks: list[Evidence] = []
         if len(self.pids) > 1:
-            return found
+            return ranks
         if self.rank_regex is not None:
-            found += rank_by_regex(self.path.name, self.rank_regex)
+            ranks += rank_by_regex(self.path.name, self.rank_regex)
         if is_rank(self._facts.rank):
-            found.append(Evidence(self._facts.rank, DISTRIBUTED_INFO))
-        return [*found, *rank_in_name(self.path.name)]
+            ranks.append(Evidence(self._facts.rank, DISTRIBUTED_INFO))
+        return [*ranks, *rank_in_name(self.path.name)]
 
     def _read_notes(self) -> list[str]:
         problem = [self._cache_problem] if self._cache_problem else []
@@ -148,12 +148,12 @@ class TorchTrace(SystemReport):
 
     def _stored(self, name: str, columns: Sequence[str]) -> Frame:
         if set(columns) & _SIZES.keys() and name == "kernels":
-            found = self._stored(
+            stored = self._stored(
                 name, [c for column in columns for c in _SIZES.get(column, (column,))]
             )
-            made = dict(found)
+            made = dict(stored)
             for column in set(columns) & _SIZES.keys():
-                x, y, z = map(found.ints, _SIZES[column])
+                x, y, z = map(stored.ints, _SIZES[column])
                 made[column] = x * y * z
             return Frame(made).select(columns)
         source = self._source
@@ -176,17 +176,17 @@ class TorchTrace(SystemReport):
     def extent(self) -> Extent:
         """Where and when the GPU work was."""
         columns = ("start_ns", "end_ns", "pid", "device")
-        found = [self.frame(name, columns) for name in GPU_FRAMES]
-        return extent_of_frames(found[0].rows, found)
+        gpu_frames = [self.frame(name, columns) for name in GPU_FRAMES]
+        return extent_of_frames(gpu_frames[0].rows, gpu_frames)
 
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
         """First start and last end of the host's events, and of the GPU's; None without any."""
         names = (*GPU_FRAMES, *HOST_FRAMES) if gpu else HOST_FRAMES
-        found = [frame for name in names if (frame := self.frame(name, _SPAN)).rows]
-        if not found:
+        timed = [frame for name in names if (frame := self.frame(name, _SPAN)).rows]
+        if not timed:
             return None
-        starts = [int(frame.ints("start_ns").min()) for frame in found]
-        return min(starts), max(int(frame.ints("end_ns").max()) for frame in found)
+        starts = [int(frame.ints("start_ns").min()) for frame in timed]
+        return min(starts), max(int(frame.ints("end_ns").max()) for frame in timed)
 
     @property
     def has_memory_usage(self) -> bool:

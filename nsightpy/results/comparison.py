@@ -220,21 +220,22 @@ class Comparison(Table):
         return self.to_pandas()
 
 
-def _details(one: ComparedQuantity) -> dict[str, Any]:
+def _details(quantity: ComparedQuantity) -> dict[str, Any]:
     """What a row has no column for, in the order of the rows."""
     return {
-        "name": one.name,
-        "section": one.section,
-        "before_runs_ns": one.before_runs,
-        "after_runs_ns": one.after_runs,
-        "before_count": one.before_count,
-        "after_count": one.after_count,
-        "delta_from_count_ns": one.delta_from_count_ns,
-        "delta_from_duration_ns": one.delta_from_duration_ns,
-        "change": one.change,
-        "before_names": one.before_names,
-        "after_names": one.after_names,
+        "name": quantity.name,
+        "section": quantity.section,
+        "before_runs_ns": quantity.before_runs,
+        "after_runs_ns": quantity.after_runs,
+        "before_count": quantity.before_count,
+        "after_count": quantity.after_count,
+        "delta_from_count_ns": quantity.delta_from_count_ns,
+        "delta_from_duration_ns": quantity.delta_from_duration_ns,
+        "change": quantity.change,
+        "before_names": quantity.before_names,
+        "after_names": quantity.after_names,
         "figures": [
-            {"name": name, "before": before, "after": after} for name, before, after in one.figures
+            {"name": name, "before": before, "after": after}
+            for name, before, after in quantity.figures
         ],
     }

@@ -76,7 +76,7 @@ def finding_record(finding: Finding) -> dict[str, Any]:
     }
 
 
-def findings_table(found: Sequence[Finding]) -> Table:
+def findings_table(findings: Sequence[Finding]) -> Table:
     """Findings under the columns of the command line."""
-    rows = tuple(tuple(finding_record(finding).values()) for finding in found)
-    return Table("findings", FINDING_FIELDS, rows, keys=tuple(finding.key for finding in found))
+    rows = tuple(tuple(finding_record(finding).values()) for finding in findings)
+    return Table("findings", FINDING_FIELDS, rows, keys=tuple(finding.key for finding in findings))

@@ -215,18 +215,18 @@ class RooflineVariant:
         """The launch of median duration, of those of which most was measured."""
         most = max(launch.figures for launch in self.launches)
         known = (launch for launch in self.launches if launch.figures == most)
-        ordered = sorted(known, key=lambda one: one.duration_ns or 0)
+        ordered = sorted(known, key=lambda launch: launch.duration_ns or 0)
         return ordered[(len(ordered) - 1) // 2]
 
     def spread(self, precision: str, level: str) -> tuple[float, float] | None:
         """Lowest and highest FLOP/s of that kind over the launches."""
-        found = [
+        rates = [
             point.flops_per_s
             for launch in self.launches
             for point in launch.points
             if (point.precision, point.level) == (precision, level)
         ]
-        return (min(found), max(found)) if found else None
+        return (min(rates), max(rates)) if rates else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,14 +262,14 @@ class Roofline(Table):
 
 
 def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
-    one = variant.typical
-    speed = one.speed
+    launch = variant.typical
+    speed = launch.speed
     return {
-        "kernel": one.named(naming),
-        "grid": one.grid or None,
-        "block": one.block or None,
+        "kernel": launch.named(naming),
+        "grid": launch.grid or None,
+        "block": launch.block or None,
         "launches": len(variant.launches),
-        "id": one.launch,
+        "id": launch.launch,
         "verdict": variant.verdict,
         "rules": [
             {
@@ -278,7 +278,7 @@ def _record(variant: RooflineVariant, naming: str) -> dict[str, Any]:
                 "speedup_pct": each.speedup_pct,
                 "scope": each.scope or None,
             }
-            for each in one.rules
+            for each in launch.rules
         ],
         "stalls": [{"reason": reason, "cycles": cycles} for reason, cycles in speed.stalls],
         "latency_cycles": speed.latency_cycles,

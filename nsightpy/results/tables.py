@@ -99,12 +99,12 @@ class Table:
         """The rows as dictionaries, each with the keys of what it is about (results.keys)."""
         usual = ROW_KEYS.get(self.command, ()) if self.identity is None else self.identity
         wanted = [key for key in usual if set(key.columns) <= set(self.columns)]
-        own = iter(self.keys or ())
+        keys = iter(self.keys or ())
         for row in self.rows:
             record = dict(zip(self.columns, row, strict=True))
             record |= {key.name: key.of(record) for key in wanted}
             if self.keys is not None:
-                record["key"] = next(own)
+                record["key"] = next(keys)
             yield record
 
     def members(self) -> dict[str, Any]:

@@ -50,9 +50,9 @@ def verdict_of(summary: Summary) -> str:
     return text
 
 
-def _first(one: Finding) -> str:
-    bound = bound_of(one)
-    return f"First of all: {one.name}{f', {bound}' if bound else ''}."
+def _first(finding: Finding) -> str:
+    bound = bound_of(finding)
+    return f"First of all: {finding.name}{f', {bound}' if bound else ''}."
 
 
 def _replaced(text: str, words: Mapping[str, str]) -> str:
@@ -69,15 +69,15 @@ def _listed(parts: list[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def bound_of(one: Finding) -> str:
+def bound_of(finding: Finding) -> str:
     """What could be gained at most; empty where no bound is known."""
-    if one.recoverable_ns is None:
+    if finding.recoverable_ns is None:
         return ""
-    each = " per iteration" if one.window == "steady" else ""
-    time = f"{format_time(one.recoverable_ns)}{each}"
-    if one.recoverable_share is None:
+    each = " per iteration" if finding.window == "steady" else ""
+    time = f"{format_time(finding.recoverable_ns)}{each}"
+    if finding.recoverable_share is None:
         return f"at most {time}"
-    return f"at most {share_text(one.recoverable_share, 1)} ({time})"
+    return f"at most {share_text(finding.recoverable_share, 1)} ({time})"
 
 
 def _number(value: Value) -> float:

@@ -90,7 +90,9 @@ def align(
     models = clock_models_of(ledger, sessions, machines)
     ledger, instances, models = _settled(ledger, models, sessions, machines, positions)
     between = _evidence(ledger, instances, models, sessions[ledger.clock])
-    detected = [_convincing(fit, between[one]) for fit, one in zip(level0, sessions, strict=True)]
+    detected = [
+        _convincing(fit, between[session]) for fit, session in zip(level0, sessions, strict=True)
+    ]
     placed = placed_together(models, np.asarray(detected, dtype=np.bool_), machines)
     models = placed.models
     evidence = between
@@ -195,9 +197,9 @@ def _enough(ledger: Ledger, instances: Instances) -> Mask:
     order = np.argsort(communicator, kind="stable")
     _, begin, counts = np.unique(communicator[order], return_index=True, return_counts=True)
     place = np.arange(len(order)) - np.repeat(begin, counts)
-    found = np.zeros(instances.count, dtype=np.bool_)
-    found[number[order[place % np.maximum(1, np.repeat(counts, counts) // ENOUGH) == 0]]] = True
-    return found
+    enough = np.zeros(instances.count, dtype=np.bool_)
+    enough[number[order[place % np.maximum(1, np.repeat(counts, counts) // ENOUGH) == 0]]] = True
+    return enough
 
 
 def _telling(ledger: Ledger, instances: Instances, models: ClockModels, owner: Codes) -> Ints:
@@ -238,7 +240,7 @@ def _evidence(
     residuals = against_median(ends, instance)
     order = np.argsort(clock, kind="stable")
     edges = np.searchsorted(clock[order], np.arange(clocks + 1))
-    return [_seen(residuals[own], instance[own]) for own in np.split(order, edges[1:-1])]
+    return [_seen(residuals[rows], instance[rows]) for rows in np.split(order, edges[1:-1])]
 
 
 def _seen(residuals: Floats, instance: Ints) -> _Seen:

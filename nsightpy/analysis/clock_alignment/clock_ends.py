@@ -133,11 +133,11 @@ def median(values: Floats | Ints) -> float:
 
 def agreement(distances: Floats, tight_ns: float = TIGHT_NS) -> Floats:
     """The share of distances that are small, as a weight: half at tight_ns."""
-    found: Floats = np.mean(agreed(distances, tight_ns), axis=-1)
-    return found
+    weight: Floats = np.mean(agreed(distances, tight_ns), axis=-1)
+    return weight
 
 
 def agreed(distances: Floats, tight_ns: float = TIGHT_NS) -> Floats:
     """Whether each distance is small, as a weight: half at tight_ns."""
-    found: Floats = 1.0 / (1.0 + (distances / tight_ns) ** 2)
-    return found
+    weights: Floats = 1.0 / (1.0 + (distances / tight_ns) ** 2)
+    return weights

@@ -49,23 +49,23 @@ class Observations:
 
     def shares(self, weights: Floats) -> Floats:
         """The share of each row in the weight of its instance."""
-        found: Floats = weights / np.bincount(self.instance, weights)[self.instance]
-        return found
+        shares: Floats = weights / np.bincount(self.instance, weights)[self.instance]
+        return shares
 
     def centred(self, values: Floats, weights: Floats) -> Floats:
         """Values minus the weighted mean of their instance."""
         whole = np.bincount(self.instance, weights)
         mean = np.bincount(self.instance, weights * values) / np.maximum(whole, 1e-300)
-        found: Floats = values - mean[self.instance]
-        return found
+        centred: Floats = values - mean[self.instance]
+        return centred
 
 
 def length_classes_of(durations: Ints, instance: Ints) -> Codes:
     """How long the shortest participant of each row's instance was inside, in powers of two."""
     shortest = np.full(int(instance.max()) + 1, np.iinfo(np.int64).max)
     np.minimum.at(shortest, instance, np.maximum(durations, 1))
-    found: Codes = np.log2(shortest).astype(np.int32)[instance]
-    return found
+    classes: Codes = np.log2(shortest).astype(np.int32)[instance]
+    return classes
 
 
 def against_median(values: Floats, instance: Ints) -> Floats:
@@ -76,8 +76,8 @@ def against_median(values: Floats, instance: Ints) -> Floats:
     ascending = values[order]
     low = ascending[np.minimum(first + (counts - 1) // 2, len(values) - 1)]
     high = ascending[np.minimum(first + counts // 2, len(values) - 1)]
-    found: Floats = values - ((low + high) / 2)[instance]
-    return found
+    differences: Floats = values - ((low + high) / 2)[instance]
+    return differences
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ class _Chunk:
         cells = CHUNK * len(self.columns)
         part = np.bincount(self.place, shares, minlength=cells).astype(np.float64)
         table = part.reshape(CHUNK, len(self.columns))
-        found: Floats = table.T @ table
-        return found
+        products: Floats = table.T @ table
+        return products
 
 
 class Equations:
@@ -110,12 +110,12 @@ class Equations:
         self._times = seen.times / self.scale
         self._chunks = list(self._chunked()) if self.unknowns <= FEW else []
 
-    def shown(self, found: Floats) -> Floats:
+    def shown(self, unknowns: Floats) -> Floats:
         """What the unknowns make of every row, ns."""
-        own = found[self.seen.clock]
+        ahead = unknowns[self.seen.clock]
         if not len(self._tilts):
-            return own
-        tilted: Floats = own + found[self._tilts[self.seen.clock]] * self._times
+            return ahead
+        tilted: Floats = ahead + unknowns[self._tilts[self.seen.clock]] * self._times
         return tilted
 
     def solved(self, weights: Floats, near: Floats | None = None) -> Floats:
@@ -133,7 +133,7 @@ class Equations:
         held = HELD * alone.max()
         alone += held
         return _conjugate_gradients(
-            lambda found: self._applied(found, weights) + held * found,
+            lambda unknowns: self._applied(unknowns, weights) + held * unknowns,
             wanted,
             alone,
             np.zeros(self.unknowns) if near is None else near,
@@ -147,15 +147,15 @@ class Equations:
         if not len(self._tilts):
             return np.empty((0, 0))
         if self.unknowns <= FEW:
-            own = slice(self.seen.clocks, None)
+            drifts = slice(self.seen.clocks, None)
             whole = np.linalg.inv(self._matrix(weights)).astype(np.float64)
-            return whole[own, own] / self.scale**2
+            return whole[drifts, drifts] / self.scale**2
         drifter = (self._tilts - self.seen.clocks)[self.seen.clock]
         mean = self._by_clock(weights * self._times) / np.maximum(self._by_clock(weights), 1e-300)
         times = self._times - mean[self.seen.clock]
         count = int(drifter.max()) + 1
         squares = np.bincount(drifter, weights * times**2, minlength=count)
-        found: Floats = np.diag(squares.astype(np.float64))
+        matrix: Floats = np.diag(squares.astype(np.float64))
         heavy = np.bincount(self.seen.instance, weights)
         shares = weights * times / np.sqrt(heavy[self.seen.instance])
         # each instance and drifter once: most instances have few, or one, and need no table
@@ -165,7 +165,7 @@ class Equations:
         several = np.bincount(instance)[instance] > 1
         alone = ~several
         squares = np.bincount(drifter[alone], sums[alone] ** 2, minlength=count)
-        found.flat[:: count + 1] -= squares
+        matrix.flat[:: count + 1] -= squares
         sums, drifter = sums[several], drifter[several]
         instance = np.unique(instance[several], return_inverse=True)[1]
         edges = np.searchsorted(instance, np.arange(0, instance.max(initial=-1) + 1 + CHUNK, CHUNK))
@@ -173,13 +173,13 @@ class Equations:
             places = instance[first:last] % CHUNK * count + drifter[first:last]
             table = np.bincount(places, sums[first:last], minlength=CHUNK * count)
             table = table.reshape(CHUNK, count)
-            found -= table.T @ table
-        found.flat[:: count + 1] += HELD * found.diagonal().max()
-        return np.linalg.inv(found).astype(np.float64) / self.scale**2
+            matrix -= table.T @ table
+        matrix.flat[:: count + 1] += HELD * matrix.diagonal().max()
+        return np.linalg.inv(matrix).astype(np.float64) / self.scale**2
 
-    def _applied(self, found: Floats, weights: Floats) -> Floats:
+    def _applied(self, unknowns: Floats, weights: Floats) -> Floats:
         """The equations' left side."""
-        return self._projected(weights * self.seen.centred(self.shown(found), weights))
+        return self._projected(weights * self.seen.centred(self.shown(unknowns), weights))
 
     def _projected(self, rows: Floats) -> Floats:
         """The sums of some rows by unknown."""
@@ -192,27 +192,27 @@ class Equations:
         return np.bincount(self.seen.clock, rows, minlength=self.unknowns).astype(np.float64)
 
     def _matrix(self, weights: Floats) -> Floats:
-        found = self._alone(weights)
+        matrix = self._alone(weights)
         whole = 1.0 / np.sqrt(np.bincount(self.seen.instance, weights))
         shares = weights * whole[self.seen.instance]
         for chunk in self._chunks:
-            own = shares[chunk.rows]
+            table = shares[chunk.rows]
             if len(self._tilts):
-                own = np.concatenate([own, own * self._times[chunk.rows]])
-            found[np.ix_(chunk.columns, chunk.columns)] -= chunk.products(own)
-        found.flat[:: self.unknowns + 1] += HELD * found.diagonal().max()
-        return found
+                table = np.concatenate([table, table * self._times[chunk.rows]])
+            matrix[np.ix_(chunk.columns, chunk.columns)] -= chunk.products(table)
+        matrix.flat[:: self.unknowns + 1] += HELD * matrix.diagonal().max()
+        return matrix
 
     def _alone(self, weights: Floats) -> Floats:
         """The equations as if every instance's common end were known."""
-        found = np.diag(self._by_clock(weights))
+        matrix = np.diag(self._by_clock(weights))
         if len(self._tilts):
-            own = np.arange(self.seen.clocks)
-            tilted = self._by_clock(weights * self._times)[own]
-            found[own, self._tilts] = found[self._tilts, own] = tilted
-            square = self._by_clock(weights * self._times**2)[own]
-            np.add.at(found, (self._tilts, self._tilts), square)
-        return found
+            clocks = np.arange(self.seen.clocks)
+            tilted = self._by_clock(weights * self._times)[clocks]
+            matrix[clocks, self._tilts] = matrix[self._tilts, clocks] = tilted
+            square = self._by_clock(weights * self._times**2)[clocks]
+            np.add.at(matrix, (self._tilts, self._tilts), square)
+        return matrix
 
     def _chunked(self) -> Iterator[_Chunk]:
         seen = self.seen
@@ -222,12 +222,12 @@ class Equations:
         np.maximum.at(high, seen.instance, seen.clock)
         number = np.empty(count, dtype=np.int64)
         number[np.lexsort((high, low))] = np.arange(count)
-        own = number[seen.instance]
-        order = np.argsort(own, kind="stable")
-        edges = np.searchsorted(own[order], np.arange(0, count + CHUNK, CHUNK))
+        instance = number[seen.instance]
+        order = np.argsort(instance, kind="stable")
+        edges = np.searchsorted(instance[order], np.arange(0, count + CHUNK, CHUNK))
         for first, last in pairwise(edges.tolist()):
             rows = order[first:last]
-            line, column = own[rows] % CHUNK, seen.clock[rows].astype(np.int64)
+            line, column = instance[rows] % CHUNK, seen.clock[rows].astype(np.int64)
             if len(self._tilts):
                 line = np.concatenate([line, line])
                 column = np.concatenate([column, self._tilts[column]])
@@ -236,10 +236,10 @@ class Equations:
 
 
 def _conjugate_gradients(
-    applied: Callable[[Floats], Floats], wanted: Floats, alone: Floats, found: Floats
+    applied: Callable[[Floats], Floats], wanted: Floats, alone: Floats, unknowns: Floats
 ) -> Floats:
-    """What solves applied(x) = wanted, from `found` on; `alone` is about the diagonal."""
-    left = wanted - applied(found)
+    """What solves applied(x) = wanted, from `unknowns` on; `alone` is about the diagonal."""
+    left = wanted - applied(unknowns)
     step = left / alone
     size = float(left @ step)
     enough = CLOSE**2 * float(wanted @ (wanted / alone))
@@ -248,8 +248,8 @@ def _conjugate_gradients(
             break
         moved = applied(step)
         far = size / float(step @ moved)
-        found = found + far * step
+        unknowns = unknowns + far * step
         left = left - far * moved
         size, before = float(left @ (left / alone)), size
         step = left / alone + size / before * step
-    return found
+    return unknowns

@@ -56,26 +56,26 @@ def fitted(seen: Observations, drifter: Ints) -> Fit:
     lost = (len(seen.errors) - instances) / freedom
     groups = [_Groups(seen.length_class), _Groups(seen.clock)]
     weights = np.ones(len(seen.errors))
-    found = equations.solved(weights)
+    unknowns = equations.solved(weights)
     for step in range(ROUNDS):
-        left = seen.errors - equations.shown(found)
+        left = seen.errors - equations.shown(unknowns)
         if step < ROUGH_ROUNDS:
             residuals = against_median(left, seen.instance)
             floor = max(FLOOR_NS, 0.1 * float(np.median(np.abs(residuals))))
             weights = floor / np.maximum(np.abs(residuals), floor)
         else:
-            residuals, own = seen.centred(left, weights), seen.shares(weights)
+            residuals, shares = seen.centred(left, weights), seen.shares(weights)
             # The middle of a few ends is drawn towards each of them.
-            residuals = residuals / np.sqrt(np.maximum(1.0 - own, 0.1))
-            scatter = _scatters(residuals, groups, own) * lost**0.5
+            residuals = residuals / np.sqrt(np.maximum(1.0 - shares, 0.1))
+            scatter = _scatters(residuals, groups, shares) * lost**0.5
             limit = USUAL * scatter
             weights = limit / np.maximum(np.abs(residuals), limit) / scatter**2
-        found, before = equations.solved(weights, found), found
-        if step > ROUGH_ROUNDS and float(np.max(np.abs(found - before))) < STILL_NS:
+        unknowns, before = equations.solved(weights, unknowns), unknowns
+        if step > ROUGH_ROUNDS and float(np.max(np.abs(unknowns - before))) < STILL_NS:
             break
     covariance = equations.covariance(weights)
-    drifts = found[seen.clocks :] / equations.scale
-    return Fit(found[: seen.clocks], drifts, covariance, freedom)
+    drifts = unknowns[seen.clocks :] / equations.scale
+    return Fit(unknowns[: seen.clocks], drifts, covariance, freedom)
 
 
 class _Groups:
@@ -94,15 +94,15 @@ class _Groups:
         limit = USUAL * rough[self._of]
         squares = np.bincount(self._of, weights * np.minimum(sizes, limit) ** 2)
         counts = np.bincount(self._of, weights)
-        own = np.sqrt(squares / np.maximum(counts, 1e-300) / CLIPPED_SQUARE)
-        found: Floats = np.exp(counts / (counts + OTHERS) * np.log(np.maximum(own, 1e-6)))
-        return found[self._of]
+        own_scatter = np.sqrt(squares / np.maximum(counts, 1e-300) / CLIPPED_SQUARE)
+        scatter: Floats = np.exp(counts / (counts + OTHERS) * np.log(np.maximum(own_scatter, 1e-6)))
+        return scatter[self._of]
 
 
-def _scatters(residuals: Floats, groups: list[_Groups], own: Floats) -> Floats:
+def _scatters(residuals: Floats, groups: list[_Groups], shares: Floats) -> Floats:
     """How far the end of each row may scatter (a standard deviation, ns)."""
     sizes = np.hypot(residuals, FLOOR_NS)
     scatter = np.full(len(sizes), NORMAL * float(np.median(sizes)))
     for group in groups:
-        scatter = scatter * group.relative(sizes / scatter, 1.0 - own)
+        scatter = scatter * group.relative(sizes / scatter, 1.0 - shares)
     return scatter

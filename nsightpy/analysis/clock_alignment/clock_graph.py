@@ -47,8 +47,8 @@ class ClockModels:
 
     def errors(self, clock: Codes, times: Ints) -> Floats:
         """How far ahead the clock of each row is at its time, in ns."""
-        found: Floats = self.offsets[clock] + self.drifts[clock] * (times - self.center_ns)
-        return found
+        ahead: Floats = self.offsets[clock] + self.drifts[clock] * (times - self.center_ns)
+        return ahead
 
     def aligned(self, clock: Codes, times: Ints) -> Ints:
         """Times on the common clock."""
@@ -191,7 +191,7 @@ def _of_groups(ledger: Ledger) -> Iterator[tuple[int, int, bool]]:
     for place in np.argsort(-busy, kind="stable").tolist():
         ordered = groups[place]
         yield from ((ordered[0], other, True) for other in ordered[1:])
-        yield from ((one, other, True) for one, other in pairwise(ordered[1:]))
+        yield from ((clock, other, True) for clock, other in pairwise(ordered[1:]))
 
 
 def _of_strides(ledger: Ledger) -> list[Iterator[tuple[int, int, bool]]]:
@@ -207,5 +207,5 @@ def _of_strides(ledger: Ledger) -> list[Iterator[tuple[int, int, bool]]]:
 def _apart(clocks: Sequence[int], strides: Sequence[int]) -> Iterator[tuple[int, int, bool]]:
     for stride in strides:
         yield from (
-            (one, other, False) for one, other in zip(clocks, clocks[stride:], strict=False)
+            (clock, other, False) for clock, other in zip(clocks, clocks[stride:], strict=False)
         )

@@ -72,14 +72,14 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
         return None
     best: tuple[Line, Ends] | None = None
     for search in (_guessed_offset, _lane_offset):
-        for own, other in product(a.apart, b.apart):
-            if len(own) < LEAST_SHARED or not len(own) / UNLIKE < len(other) < len(own) * UNLIKE:
+        for lane, other in product(a.apart, b.apart):
+            if len(lane) < LEAST_SHARED or not len(lane) / UNLIKE < len(other) < len(lane) * UNLIKE:
                 continue
-            line = search(own, other, other.finder, guesses)
+            line = search(lane, other, other.finder, guesses)
             if line is not None:
                 support = sum(_support(part, b.finder, line) for part in a.apart)
                 if best is None or support > best[0].support:
-                    best = replace(line, support=support), own
+                    best = replace(line, support=support), lane
         if best is not None and _beyond_doubt(best[0]):
             break
     if best is None or (best[1].lanes[0] != KNOWN_GROUP and not _beyond_chance(*best)):
@@ -113,7 +113,9 @@ def _least_score(lane: Ends) -> float:
 def _windows(a: Ends, b: Ends) -> list[int | None]:
     """The windows that differ from each other for two captures of this length."""
     reach = max(int(b.times[-1] - a.times[0]), int(a.times[-1] - b.times[0]))
-    shorter: list[int | None] = [one for one in WINDOWS_NS if one is not None and one < reach]
+    shorter: list[int | None] = [
+        window for window in WINDOWS_NS if window is not None and window < reach
+    ]
     return [*shorter, None]
 
 
@@ -123,12 +125,12 @@ def _guessed_offset(a: Ends, b: Ends, finder: Nearest, guesses: Sequence[float])
         block = _block(a, b, window)
         if len(block) < LEAST_SHARED:
             continue
-        found = _best_lines(block, finder, guesses, SURE)
+        lines = _best_lines(block, finder, guesses, SURE)
         least = max(SURE, _least_score(a) + _background(block, finder))
-        if found and found[0].score >= least:
-            beside = _beside(block, b, found[0].offset_ns)
-            found = _best_lines(block, finder, [found[0].offset_ns, *beside], SURE)
-            return _clear_winner(found, least, _Evidence(block, finder, guesses[-1]))
+        if lines and lines[0].score >= least:
+            beside = _beside(block, b, lines[0].offset_ns)
+            lines = _best_lines(block, finder, [lines[0].offset_ns, *beside], SURE)
+            return _clear_winner(lines, least, _Evidence(block, finder, guesses[-1]))
     return None
 
 
@@ -145,11 +147,11 @@ def _lane_offset(a: Ends, b: Ends, finder: Nearest, guesses: Sequence[float]) ->
         if len(block) < LEAST_SHARED:
             continue
         offsets = [*guesses, *_candidates(block, b, window)]
-        found = _best_lines(block, finder, offsets, _least_score(a))
-        if not found or found[0].score < _least_score(a):
+        lines = _best_lines(block, finder, offsets, _least_score(a))
+        if not lines or lines[0].score < _least_score(a):
             continue
         least = _least_score(a) + _background(block, finder)
-        clear = _clear_winner(found, least, _Evidence(block, finder, guesses[-1]))
+        clear = _clear_winner(lines, least, _Evidence(block, finder, guesses[-1]))
         if clear is not None:
             return clear
     return None
@@ -172,18 +174,18 @@ def _block(a: Ends, b: Ends, window: int | None) -> Ends:
 def _candidates(block: Ends, b: Ends, window: int | None) -> list[float]:
     """Offsets worth a closer look: those at which most differences of ends agree."""
     differences = np.sort(np.concatenate([*_differences(block, b, window)]))
-    found = []
+    offsets = []
     for width, shift in ((wide, shift) for wide in BINS_NS for shift in (0, wide // 2)):
         bins = (differences + shift) // width
         edges = np.flatnonzero(np.diff(bins, prepend=bins[:1] - 1))
         votes = np.diff(edges, append=len(bins))
         best = np.argsort(-votes, kind="stable")[:CANDIDATES]
         first, count = edges[best], votes[best]
-        found.append(
+        offsets.append(
             differences[first + (count - 1) // 2] / 2 + differences[first + count // 2] / 2
         )
-    _, first = np.unique(np.concatenate(found) // BINS_NS[0], return_index=True)
-    kept: list[float] = np.concatenate(found)[np.sort(first)].tolist()
+    _, first = np.unique(np.concatenate(offsets) // BINS_NS[0], return_index=True)
+    kept: list[float] = np.concatenate(offsets)[np.sort(first)].tolist()
     return kept
 
 
@@ -222,7 +224,7 @@ def _best_lines(
     best = np.argsort(-scores, kind="stable")[:FINALISTS]
     best = best[scores[best] >= FIRST_SIGHT * least]
     lines = _judged(block, finder, (rough + middle)[best].tolist())
-    return sorted(lines, key=lambda one: -one.score)
+    return sorted(lines, key=lambda line: -line.score)
 
 
 def _judged(block: Ends, finder: Nearest, offsets: Sequence[float]) -> list[Line]:
@@ -238,7 +240,7 @@ def _judged(block: Ends, finder: Nearest, offsets: Sequence[float]) -> list[Line
             else:
                 moving.append(_corrected(line, block.times[near], distances[near]))
     scores = agreement(finder.of_lines(block, moving)).tolist()
-    return given + [replace(line, score=one) for line, one in zip(moving, scores, strict=True)]
+    return given + [replace(line, score=score) for line, score in zip(moving, scores, strict=True)]
 
 
 def _score(block: Ends, finder: Nearest, line: Line) -> float:
@@ -296,14 +298,14 @@ class _Evidence:
         return abs(line.offset_ns - self.likely_ns)
 
 
-def _clear_winner(found: Sequence[Line], threshold: float, evidence: _Evidence) -> Line | None:
+def _clear_winner(lines: Sequence[Line], threshold: float, evidence: _Evidence) -> Line | None:
     """The best line, unless chance does as well; of equals the likeliest, if by far."""
-    best = found[0]
+    best = lines[0]
     if best.score < threshold:
         return None
     rivals = [
         line
-        for line in found[1:]
+        for line in lines[1:]
         if line.score > AMBIGUOUS * best.score
         and abs(line.offset_ns - best.offset_ns) > SAME_NS
         and not evidence.decides(best, line)

@@ -46,7 +46,9 @@ def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) ->
     none, its median stays at the wall clock. Clocks that are not tied go with their machine.
     """
     offsets, drifts = np.where(tied, models.offsets, 0.0), np.where(tied, models.drifts, 0.0)
-    sets = [np.flatnonzero(tied & (models.components == one)) for one in _sets(models, tied)]
+    sets = [
+        np.flatnonzero(tied & (models.components == component)) for component in _sets(models, tied)
+    ]
     by_wall_clock = 0
     by_machine: dict[str, list[int]] = {}
     if len(tied) and not tied[0]:
@@ -65,7 +67,7 @@ def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) ->
         for clock in members.tolist():
             by_machine.setdefault(machines[clock], []).append(clock)
     for clock in np.flatnonzero(~tied).tolist():
-        mates = [one for one in by_machine.get(machines[clock], ()) if one != clock]
+        mates = [other for other in by_machine.get(machines[clock], ()) if other != clock]
         if clock and mates:
             offsets[clock] = np.median(offsets[mates])
             drifts[clock] = np.median(drifts[mates])
@@ -74,17 +76,17 @@ def placed_together(models: ClockModels, tied: Mask, machines: Sequence[str]) ->
 
 
 def _sets(models: ClockModels, tied: Mask) -> list[int]:
-    found: list[int] = np.unique(models.components[tied]).tolist()
-    return found
+    sets: list[int] = np.unique(models.components[tied]).tolist()
+    return sets
 
 
 def _in_order(
     sets: Sequence[Ints], machines: Sequence[str], placed: dict[str, list[int]]
 ) -> Iterable[tuple[Ints, bool]]:
     """Sets that share a machine with what is placed before others, and whether they do."""
-    left = dict(enumerate({machines[clock] for clock in own.tolist()} for own in sets))
+    left = dict(enumerate({machines[clock] for clock in members.tolist()} for members in sets))
     while left:
-        joined = [place for place, own in left.items() if not own.isdisjoint(placed)]
+        joined = [place for place, hosts in left.items() if not hosts.isdisjoint(placed)]
         chosen = joined or [next(iter(left))]
         for place in chosen:
             del left[place]
@@ -95,12 +97,12 @@ def _shift(
     offsets: Floats, members: Ints, machines: Sequence[str], placed: dict[str, list[int]]
 ) -> float:
     """How far a set is ahead of what is placed, by the clocks of the machines that they share."""
-    own: dict[str, list[int]] = {}
+    by_machine: dict[str, list[int]] = {}
     for clock in members.tolist():
-        own.setdefault(machines[clock], []).append(clock)
+        by_machine.setdefault(machines[clock], []).append(clock)
     steps = [
         float(np.median(offsets[mine]) - np.median(offsets[placed[machine]]))
-        for machine, mine in own.items()
+        for machine, mine in by_machine.items()
         if machine in placed
     ]
     return float(np.median(steps))

@@ -49,13 +49,13 @@ def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, M
     drifter = np.unique(names, return_inverse=True)[1].astype(np.int64)
     if len(np.unique(names[present])) < len(present):
         for members, rows in _looked_at_together(seen, present, drifter):
-            own = _alone(seen, members, rows)
-            if own is None:
+            own_fit = _alone(seen, members, rows)
+            if own_fit is None:
                 continue
-            drifter = _without_odd(own, drifter, members)
+            drifter = _without_odd(own_fit, drifter, members)
             if first in members:
                 mates = np.flatnonzero(drifter[members] == drifter[first])
-                least = _least(own, int(np.searchsorted(members, first)))
+                least = _least(own_fit, int(np.searchsorted(members, first)))
                 known[members[mates]] = least[mates] < SMALL_DRIFT
         drifter = np.unique(drifter, return_inverse=True)[1].astype(np.int64)
     fit, anchor = fitted(seen, drifter), int(drifter[first])
@@ -80,23 +80,23 @@ def _looked_at_together(
     for codes in (drifter[present], drifter[seen.clock]):
         order = np.argsort(codes, kind="stable")
         parts.append(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1))
-    return [(present[own], rows) for own, rows in zip(*parts, strict=True)]
+    return [(present[members], rows) for members, rows in zip(*parts, strict=True)]
 
 
 def _names(hosts: Sequence[str]) -> list[str]:
     return [host or f"clock {clock}" for clock, host in enumerate(hosts)]
 
 
-def _without_odd(own: Fit, drifter: Ints, members: Ints) -> Ints:
+def _without_odd(fit: Fit, drifter: Ints, members: Ints) -> Ints:
     """What drifts as one: the clocks of a host, without those that drift differently.
 
-    `own` is the fit of the members, by their places.
+    `fit` is that of the members, by their places.
     """
-    found = drifter.copy()
+    drifters = drifter.copy()
     for host in np.unique(drifter[members]).tolist():
-        for odd in _odd(own, np.flatnonzero(drifter[members] == host)):
-            found[members[odd]] = found.max() + 1
-    return found
+        for odd in _odd(fit, np.flatnonzero(drifter[members] == host)):
+            drifters[members[odd]] = drifters.max() + 1
+    return drifters
 
 
 def _alone(seen: Observations, members: Ints, rows: Ints) -> Fit | None:
@@ -106,7 +106,7 @@ def _alone(seen: Observations, members: Ints, rows: Ints) -> Fit | None:
         rows = rows[np.bincount(number)[number] > 1]
     if len(members) < 2 or len(rows) < 4 * len(members):
         return None
-    own = Observations(
+    alone = Observations(
         np.searchsorted(members, seen.clock[rows]),
         np.unique(seen.instance[rows], return_inverse=True)[1],
         seen.times[rows],
@@ -114,13 +114,13 @@ def _alone(seen: Observations, members: Ints, rows: Ints) -> Fit | None:
         seen.length_class[rows],
         len(members),
     )
-    return fitted(own, np.arange(len(members)))
+    return fitted(alone, np.arange(len(members)))
 
 
 def _odd(fit: Fit, members: Ints) -> list[int]:
     """The members whose drift is not that of the others, the oddest first."""
     left = members.tolist()
-    found = []
+    odd = []
     while len(left) > 1:
         sums = np.full((len(left), len(left)), -1.0 / (len(left) - 1))
         np.fill_diagonal(sums, 1.0)
@@ -129,16 +129,16 @@ def _odd(fit: Fit, members: Ints) -> list[int]:
         ratio = np.abs(steps) / errors
         if ratio.max() <= _threshold(APART, fit):
             break
-        found.append(left.pop(int(np.argmax(ratio))))
-    return found
+        odd.append(left.pop(int(np.argmax(ratio))))
+    return odd
 
 
 def _least(fit: Fit, anchor: int) -> Floats:
     """The least drift against the anchor's that would count, by drifter."""
-    own = np.diag(fit.covariance)
-    squares = np.maximum(own + own[anchor] - 2 * fit.covariance[anchor], 0.0)
-    found: Floats = _threshold(SIGNIFICANT, fit) * np.sqrt(squares)
-    return found
+    variances = np.diag(fit.covariance)
+    squares = np.maximum(variances + variances[anchor] - 2 * fit.covariance[anchor], 0.0)
+    least: Floats = _threshold(SIGNIFICANT, fit) * np.sqrt(squares)
+    return least
 
 
 def _threshold(errors: float, fit: Fit) -> float:

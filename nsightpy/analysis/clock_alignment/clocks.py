@@ -99,8 +99,8 @@ def sessions_of(clocks: Sequence[Clock]) -> Codes:
         else (clock.report,)
         for clock in clocks
     )
-    found = [first.setdefault(key, place) for place, key in enumerate(keys)]
-    return np.asarray(found, dtype=np.int32)
+    sessions = [first.setdefault(key, place) for place, key in enumerate(keys)]
+    return np.asarray(sessions, dtype=np.int32)
 
 
 def level_zero(clocks: Sequence[Clock]) -> list[ClockFit]:
@@ -136,9 +136,9 @@ def _boots(clocks: Sequence[Clock]) -> list[int | None]:
         if clock.host and clock.utc_ns is not None and clock.system_clock_ns is not None:
             hosts.setdefault(clock.host, []).append((clock.utc_ns - clock.system_clock_ns, place))
     boots: list[int | None] = [None] * len(clocks)
-    for found in hosts.values():
+    for offsets in hosts.values():
         boot: list[tuple[int, int]] = []
-        for offset, place in [*sorted(found), (2**63, -1)]:
+        for offset, place in [*sorted(offsets), (2**63, -1)]:
             if boot and offset - boot[0][0] > SAME_BOOT_NS:
                 shared = boot[len(boot) // 2][0]
                 for _, member in boot:

@@ -51,8 +51,8 @@ def sample_of(clocks: Sequence[Clock], logs: Sequence[CollectiveLog], enough: in
 def _inside(log: CollectiveLog, begin: int, length: int, share: float) -> Mask:
     """Whether each collective begins in one of the stretches that make a share of a time (ns)."""
     place = (log.starts - begin) / max(length, 1) * STRETCHES % 1.0
-    found: Mask = np.abs(place - 0.5) <= share / 2
-    return found
+    inside: Mask = np.abs(place - 0.5) <= share / 2
+    return inside
 
 
 def _taken(log: CollectiveLog, keep: Mask) -> CollectiveLog:

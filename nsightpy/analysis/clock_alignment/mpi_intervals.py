@@ -65,8 +65,8 @@ class Intervals:
 
     @property
     def known(self) -> Mask:
-        found: Mask = np.isfinite(self.low) & np.isfinite(self.high)
-        return found
+        known: Mask = np.isfinite(self.low) & np.isfinite(self.high)
+        return known
 
     @property
     def middle(self) -> Floats:
@@ -85,11 +85,11 @@ def conditions_of(
     `owner`, `starts` and `ends` are by row of the calls; only operations of several owners count.
     """
     telling = matched.strict[matched.instance] & (matched.enters | matched.exits)
-    own = owner[matched.row]
+    owners_seen = owner[matched.row]
     low = np.full(matched.count, len(owner) + 1, dtype=np.int64)
     high = np.full(matched.count, -1, dtype=np.int64)
-    np.minimum.at(low, matched.instance[telling], own[telling])
-    np.maximum.at(high, matched.instance[telling], own[telling])
+    np.minimum.at(low, matched.instance[telling], owners_seen[telling])
+    np.maximum.at(high, matched.instance[telling], owners_seen[telling])
     several = high > low
     share = int(np.count_nonzero(telling)) // MOST_EVENTS + 1
     several &= np.cumsum(several) % share == 0
@@ -105,7 +105,7 @@ def conditions_of(
     np.minimum.at(first, operation, enter)
     return Conditions(
         operation.astype(np.int64),
-        own[rows],
+        owners_seen[rows],
         (enter - middle).astype(np.float64),
         (leave - middle).astype(np.float64),
         matched.enters[rows],
@@ -122,7 +122,7 @@ def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
     drift, most = np.zeros(owners), MOST_DRIFT
     pairs = np.unique(conditions.operation * max(owners, 1) + conditions.owner)
     counts = np.bincount(pairs % max(owners, 1), minlength=owners)
-    found = Intervals(
+    intervals = Intervals(
         np.where(reference, 0.0, -np.inf), np.where(reference, 0.0, np.inf), drift, counts
     )
     for number in range(ROUNDS):
@@ -130,17 +130,17 @@ def intervals_of(conditions: Conditions, owners: int) -> tuple[Intervals, Ints]:
         low, high, least, largest = _lines(windows, most)
         low[reference] = high[reference] = 0.0
         known = np.isfinite(low) & np.isfinite(high)
-        if number and (found.known & ~known).any():
+        if number and (intervals.known & ~known).any():
             break  # clocks that do not drift steadily: what was found before holds
         # no drift is taken where that is as good
         steps = np.where((least <= -drift) & (-drift <= largest), -drift, (least + largest) / 2)
         drift = drift + np.where(known, steps, -drift)
-        found = Intervals(low, high, drift, counts, windows.contradictions)
+        intervals = Intervals(low, high, drift, counts, windows.contradictions)
         spread = float(np.max((largest - least)[known & ~reference], initial=0.0))
         if len(windows.times) < 2 or spread >= most:
             break
         most = max(spread, LEAST_DRIFT)
-    return found, first
+    return intervals, first
 
 
 @dataclass(frozen=True)
@@ -167,11 +167,11 @@ def _windows(conditions: Conditions, reference: Mask, most: float) -> _Windows:
     for number in range(count):
         mine = conditions.where(window == number)
         away = np.where(reference[mine.owner], 0.0, np.abs(mine.time - times[number]))
-        found = _bounds(mine, reference, most * away)
-        if found is None:
+        bounds = _bounds(mine, reference, most * away)
+        if bounds is None:
             contradictions += 1
         else:
-            low[number], high[number] = found
+            low[number], high[number] = bounds
     return _Windows(times, low, high, contradictions)
 
 
@@ -210,11 +210,11 @@ def _lines(windows: _Windows, most: float) -> tuple[Floats, Floats, Floats, Floa
     least and largest drift; infinite where no line is one."""
     owners = windows.low.shape[1]
     least, largest = np.full(owners, -most), np.full(owners, most)
-    for a, one in enumerate(windows.times):
+    for a, time in enumerate(windows.times):
         for b, other in enumerate(windows.times[:a]):
             with np.errstate(invalid="ignore"):
-                least = np.maximum(least, (windows.low[a] - windows.high[b]) / (one - other))
-                largest = np.minimum(largest, (windows.high[a] - windows.low[b]) / (one - other))
+                least = np.maximum(least, (windows.low[a] - windows.high[b]) / (time - other))
+                largest = np.minimum(largest, (windows.high[a] - windows.low[b]) / (time - other))
     drifts = np.linspace(least, np.maximum(largest, least), STEPS)
     moved = drifts[:, None, :] * windows.times[None, :, None]
     low = np.max(windows.low[None] - moved, axis=1)

@@ -46,8 +46,8 @@ class MpiPlacement:
 
     @property
     def placed(self) -> Mask:
-        found: Mask = np.isfinite(self.error_ns)
-        return found
+        placed: Mask = np.isfinite(self.error_ns)
+        return placed
 
     def fit_of(self, fit: ClockFit, clock: int) -> ClockFit:
         """The published fit of a clock that MPI places."""
@@ -74,11 +74,13 @@ def mpi_calls_of(clocks: Sequence[Clock], logs: Sequence[Frame], epochs: Sequenc
         owners.append(np.full(mine.rows, place, dtype=np.int64))
     calls = Frame.concatenate(parts) if parts else no_calls()
     clock_of = np.concatenate(owners) if owners else np.empty(0, dtype=np.int64)
-    return MpiCalls(calls, clock_of, matched_calls(calls, clock_of, [one.rank for one in clocks]))
+    return MpiCalls(
+        calls, clock_of, matched_calls(calls, clock_of, [clock.rank for clock in clocks])
+    )
 
 
 def placed_by_mpi(
-    found: MpiCalls,
+    calls: MpiCalls,
     level0: Sequence[ClockFit],
     models: ClockModels,
     detected: Mask,
@@ -91,14 +93,14 @@ def placed_by_mpi(
     """
     clocks = len(level0)
     owner = _rigid(models, detected, together)
-    starts = models.aligned(found.clock.astype(np.int32), found.calls.ints("start_ns"))
-    ends = models.aligned(found.clock.astype(np.int32), found.calls.ints("end_ns"))
+    starts = models.aligned(calls.clock.astype(np.int32), calls.calls.ints("start_ns"))
+    ends = models.aligned(calls.clock.astype(np.int32), calls.calls.ints("end_ns"))
     unplaced = np.asarray([fit.method == UNKNOWN for fit in level0], dtype=np.bool_)
-    matched = found.matched
+    matched = calls.matched
     if unplaced.any():  # times without a date are not of the same scale
-        kept = ~unplaced[found.clock[matched.row]]
+        kept = ~unplaced[calls.clock[matched.row]]
         matched = replace(matched, enters=matched.enters & kept, exits=matched.exits & kept)
-    conditions, middle = conditions_of(matched, owner[found.clock], starts, ends)
+    conditions, middle = conditions_of(matched, owner[calls.clock], starts, ends)
     intervals, first = intervals_of(conditions, clocks)
     moved = intervals.known & (first != np.arange(clocks))
     offset = np.where(moved, intervals.middle, 0.0)[owner]
@@ -107,11 +109,11 @@ def placed_by_mpi(
     error = np.where(moved, intervals.error, np.inf)[owner]
     sets = np.unique(np.where(intervals.known, first, np.arange(clocks))[owner])
     placement = MpiPlacement(error, drift, intervals.operations[owner], len(sets) == 1)
-    notes = _placing_notes(placement, intervals.contradictions, found.matched)
+    notes = _placing_notes(placement, intervals.contradictions, calls.matched)
     models = replace(models, offsets=offsets, drifts=models.drifts + drift)
-    starts = models.aligned(found.clock.astype(np.int32), found.calls.ints("start_ns"))
-    ends = models.aligned(found.clock.astype(np.int32), found.calls.ints("end_ns"))
-    notes += violations_note(found.matched, starts, ends)
+    starts = models.aligned(calls.clock.astype(np.int32), calls.calls.ints("start_ns"))
+    ends = models.aligned(calls.clock.astype(np.int32), calls.calls.ints("end_ns"))
+    notes += violations_note(calls.matched, starts, ends)
     return models, replace(placement, notes=tuple(notes))
 
 

@@ -119,8 +119,8 @@ class _Finder:
 
     def _sure_units(self, place: int) -> frozenset[int]:
         """The units of a communicator found here; none of a doubtful one."""
-        found = self.communicators[place - len(self.ledger.communicators)]
-        return NOT_ONE if found.doubtful else frozenset(found.ranks)
+        communicator = self.communicators[place - len(self.ledger.communicators)]
+        return NOT_ONE if communicator.doubtful else frozenset(communicator.ranks)
 
     def _round(
         self,
@@ -139,7 +139,7 @@ class _Finder:
             return None
         units = dict(zip(lanes.tolist(), self.ledger.unit[rows].tolist(), strict=True))
         loose = _grouped(self.ends[rows], lanes, tolerance, units)
-        likely = [_likely([(lane, streams[lane]) for lane in one], known) for one in loose]
+        likely = [_likely([(lane, streams[lane]) for lane in group], known) for group in loose]
         groups = self._apart(rows, lanes, units, loose, 2 * tolerance, likely)
         if not groups:
             return None
@@ -169,15 +169,15 @@ class _Finder:
         order = np.argsort(place[lanes], kind="stable")
         edges = np.searchsorted(place[lanes[order]], np.arange(len(loose) + 1))
         world = int(self.positions.max()) + 1
-        found = []
+        parted = []
         for number, several in enumerate(loose):
             own = order[edges[number] : edges[number + 1]]
             positions = {lane: int(self.positions[units[lane]]) for lane in several}
             times = self.starts[rows[own]], self.ends[rows[own]]
             view = Lanes(*times, lanes[own], positions, world)
             groups, sure = apart(view, several, tolerance, likely[number])
-            found += [(group, sure) for group in groups]
-        return found
+            parted += [(group, sure) for group in groups]
+        return parted
 
 
 def _likely(
@@ -237,14 +237,14 @@ def _grouped(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> 
     # by unit: a group has no two lanes of one
     members = {lane: {unit: lane} for lane, unit in units.items()}
     for tie in ties:
-        one, other = sorted((members[tie.a], members[tie.b]), key=len)
-        if not tie.nearly(max(best[tie.a], best[tie.b])) or one is other:
+        smaller, larger = sorted((members[tie.a], members[tie.b]), key=len)
+        if not tie.nearly(max(best[tie.a], best[tie.b])) or smaller is larger:
             continue
         if tie.apart_ns > tie.farthest_ns(min(closest[tie.a], closest[tie.b])):
             continue
-        if one.keys().isdisjoint(other.keys()):
-            other |= one
-            members |= dict.fromkeys(one.values(), other)
+        if smaller.keys().isdisjoint(larger.keys()):
+            larger |= smaller
+            members |= dict.fromkeys(smaller.values(), larger)
     unique = {id(group): group for group in members.values() if len(group) > 1}
     return sorted(sorted(group.values()) for group in unique.values())
 
@@ -256,7 +256,7 @@ def _ties(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> lis
     """
     view = _Neighbours(ends, lanes, tolerance, units)
     known = np.zeros(int(lanes.max()) + 1, dtype=np.bool_)
-    found: dict[tuple[int, int], list[tuple[float, float]]] = {}
+    nearness: dict[tuple[int, int], list[tuple[float, float]]] = {}
     # in no order, so that lanes of one group are not looked at side by side
     left = np.random.default_rng(0).permutation(view.present)
     at_once = max(1, min(CHUNK, MOST_NEAR // (SAMPLE * len(left))))
@@ -267,13 +267,13 @@ def _ties(ends: Ints, lanes: Ints, tolerance: int, units: dict[int, int]) -> lis
             known[others[(shares >= ALWAYS) & (distances <= most)]] = True
             kept = zip(others.tolist(), shares.tolist(), distances.tolist(), strict=True)
             for b, share, distance in kept:
-                found.setdefault((min(a, b), max(a, b)), []).append((share, distance))
+                nearness.setdefault((min(a, b), max(a, b)), []).append((share, distance))
         left = left[at_once:]
         left = left[~known[left]]
     ties = []
-    for (a, b), seen in found.items():
-        share = max(one for one, _ in seen)
-        distance = sum(one for _, one in seen) / len(seen)
+    for (a, b), seen in nearness.items():
+        share = max(share for share, _ in seen)
+        distance = sum(distance for _, distance in seen) / len(seen)
         if share >= LEAST_SHARE:
             ties.append(_Tie(share, distance, a, b, int(min(view.sampled[a], view.sampled[b]))))
     return sorted(ties, key=lambda tie: (-round(tie.share, 2), tie.apart_ns, tie.a, tie.b))
@@ -318,11 +318,13 @@ class _Neighbours:
         low = np.searchsorted(self._ends, self._ends[rows] - self._tolerance)
         size = np.searchsorted(self._ends, self._ends[rows] + self._tolerance, side="right") - low
         row = np.repeat(low - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
-        own, sample, middle = (np.repeat(one, size) for one in (own, sample, self._ends[rows]))
+        own, sample, middle = (
+            np.repeat(values, size) for values in (own, sample, self._ends[rows])
+        )
         other = self._lanes[row]
         apart = self._unit[other] != self._unit[wanted][own]
         distance = np.abs(self._ends[row] - middle)
-        return np.stack([one[apart] for one in (own, sample, other, distance)])
+        return np.stack([values[apart] for values in (own, sample, other, distance)])
 
     def _pairs(self, near: Ints) -> tuple[Ints, Ints, Floats]:
         """Pairs (place x lanes + other lane), how many samples see each, median distance in ns."""
@@ -355,8 +357,8 @@ class _Neighbours:
         most = 2 * (farther * closest + CLOSE_NS)
         kept = np.zeros(len(counts) * len(self._unit), dtype=np.bool_)
         kept[pairs[often & (middle <= most[mine])]] = True
-        found: Mask = kept[near[0] * len(self._unit) + near[2]]
-        return found
+        close: Mask = kept[near[0] * len(self._unit) + near[2]]
+        return close
 
 
 def _has_partner(ends: Ints, communicators: Ints, lanes: Ints, tolerance: int) -> Mask:
@@ -365,7 +367,7 @@ def _has_partner(ends: Ints, communicators: Ints, lanes: Ints, tolerance: int) -
     order = order[communicators[order] != UNKNOWN]
     close = (np.diff(ends[order]) <= tolerance) & (np.diff(lanes[order]) != 0)
     close &= np.diff(communicators[order]) == 0
-    found = np.zeros(len(ends), dtype=np.bool_)
-    found[order[1:][close]] = True
-    found[order[:-1][close]] = True
-    return found
+    partnered = np.zeros(len(ends), dtype=np.bool_)
+    partnered[order[1:][close]] = True
+    partnered[order[:-1][close]] = True
+    return partnered

@@ -66,9 +66,9 @@ def apart(
     elsewhere = None
     if likely is not None:
         elsewhere = np.asarray([likely[lane] for lane in lanes], dtype=np.int64)
-    found = groups_among(starts, ends, positions, view.world, elsewhere)
-    groups = [np.flatnonzero(found.labels == label).tolist() for label in np.unique(found.labels)]
-    return [[lanes[place] for place in group] for group in groups if len(group) > 1], found.sure
+    among = groups_among(starts, ends, positions, view.world, elsewhere)
+    groups = [np.flatnonzero(among.labels == label).tolist() for label in np.unique(among.labels)]
+    return [[lanes[place] for place in group] for group in groups if len(group) > 1], among.sure
 
 
 def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Floats, Floats]:
@@ -79,8 +79,8 @@ def _shared(view: Lanes, lanes: Sequence[int], tolerance_ns: int) -> tuple[Float
     about = max(rows, key=len)
     about = about[:: max(1, len(about) // MOST_SHARED)]
     starts, ends = np.full((2, len(lanes), len(about)), np.nan)
-    for place, own in enumerate(rows):
-        near = own[nearest(view.ends[own], view.ends[about])]
+    for place, of_lane in enumerate(rows):
+        near = of_lane[nearest(view.ends[of_lane], view.ends[about])]
         there = np.abs(view.ends[near] - view.ends[about]) <= tolerance_ns
         starts[place, there] = (view.starts[near] - view.ends[about])[there]
         ends[place, there] = (view.ends[near] - view.ends[about])[there]
@@ -160,8 +160,8 @@ def _centred(values: Floats, axis: int) -> Floats:
         middle = np.nanmedian(np.where(nothing, 0.0, values), axis=axis, keepdims=True)
     else:
         middle = np.median(values, axis=axis, keepdims=True)
-    found: Floats = values - middle
-    return found
+    centred: Floats = values - middle
+    return centred
 
 
 def _misfit(unexplained: Floats) -> float:

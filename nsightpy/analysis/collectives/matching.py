@@ -30,8 +30,8 @@ class Instances:
 
     @property
     def matched(self) -> Mask:
-        found: Mask = self.number != UNKNOWN
-        return found
+        matched: Mask = self.number != UNKNOWN
+        return matched
 
     def about(self, shown: Mask) -> Instances:
         """Only the instances to which any of the rows belongs."""
@@ -67,9 +67,9 @@ def _communicator_instances(ledger: Ledger, rows: Ints, ends: Ints) -> Ints:
     local = np.full(len(rows), UNKNOWN, dtype=np.int64)
     left, base = np.arange(len(rows)), 0
     for _ in range(ROUNDS):
-        found, length = _one_round(ledger, rows[left], ends)
-        done = found != UNKNOWN
-        local[left[done]] = found[done] + base
+        numbers, length = _one_round(ledger, rows[left], ends)
+        done = numbers != UNKNOWN
+        local[left[done]] = numbers[done] + base
         base += length
         left = left[~done]
         if not done.any() or len(np.unique(ledger.unit[rows[left]])) < 2:
@@ -98,13 +98,13 @@ def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
     reference = parts[int(np.argmax(counts))]
     signatures, times, sync = ledger.signature[rows], ends[rows], ledger.synchronising[rows]
     length = reference.stop - reference.start
-    found = np.full(len(rows), UNKNOWN, dtype=np.int64)
+    numbers = np.full(len(rows), UNKNOWN, dtype=np.int64)
     for part in parts:
         if part == reference:
-            found[part] = np.arange(length)
+            numbers[part] = np.arange(length)
             continue
-        own = (signatures[part], times[part], sync[part])
-        shift, timed = _shifts(signatures[reference], times[reference], *own)
+        mine = (signatures[part], times[part], sync[part])
+        shift, timed = _shifts(signatures[reference], times[reference], *mine)
         target = np.arange(part.stop - part.start) + shift
         inside = (target >= 0) & (target < length)
         place = np.where(inside, target, 0)
@@ -112,8 +112,8 @@ def _one_round(ledger: Ledger, rows: Ints, ends: Ints) -> tuple[Ints, int]:
         if timed:
             near = np.abs(times[reference][place] - times[part]) <= REACH_NS
             fits &= near | ~sync[part]
-        found[part] = np.where(fits, target, UNKNOWN)
-    return _shared(found, ledger.unit[rows]), length
+        numbers[part] = np.where(fits, target, UNKNOWN)
+    return _shared(numbers, ledger.unit[rows]), length
 
 
 def _shifts(
@@ -173,10 +173,10 @@ def _by_fit(candidate: tuple[float, float, int]) -> tuple[float, float, int]:
 
 def _shared(numbers: Ints, units: Codes) -> Ints:
     """The numbers that at least two units have; -1 for the others, and for a unit's second."""
-    found = numbers.copy()
+    shared = numbers.copy()
     order = np.lexsort((units, numbers))
     again = (np.diff(numbers[order]) == 0) & (np.diff(units[order]) == 0)
-    found[order[1:][again]] = UNKNOWN
-    values, places, counts = np.unique(found, return_inverse=True, return_counts=True)
+    shared[order[1:][again]] = UNKNOWN
+    values, places, counts = np.unique(shared, return_inverse=True, return_counts=True)
     alone = (counts < 2) | (values == UNKNOWN)
-    return np.where(alone[places], UNKNOWN, found)
+    return np.where(alone[places], UNKNOWN, shared)

@@ -42,18 +42,18 @@ _WAITS = ("ranks", "which rank the others wait for")
 MOST_STEPS = 3
 
 
-def notes_on(found: Comparison) -> tuple[str, ...]:
+def notes_on(comparison: Comparison) -> tuple[str, ...]:
     """What must be known to trust the figures; without what single runs say."""
     notes = []
     by_unit = {"window": WINDOWS, "repetition": REPETITIONS, "launch": LAUNCHES}
-    if found.unit in by_unit:
-        notes.append(by_unit[found.unit])
-    if found.spread == "steps":
-        notes.append(FEW_RUNS.format(unit=found.unit))
-    if found.spread == "nothing" and found.unit != "launch":
+    if comparison.unit in by_unit:
+        notes.append(by_unit[comparison.unit])
+    if comparison.spread == "steps":
+        notes.append(FEW_RUNS.format(unit=comparison.unit))
+    if comparison.spread == "nothing" and comparison.unit != "launch":
         notes.append(NO_SPREAD)
-    notes += _collective_notes(found.collectives)
-    runs = (*found.before.runs, *found.after.runs)
+    notes += _collective_notes(comparison.collectives)
+    runs = (*comparison.before.runs, *comparison.after.runs)
     several = len(runs) > 1
     named = [(f"{run.name}: {note}" if several else note) for run in runs for note in run.notes]
     return tuple(dict.fromkeys([*notes, *named]))
@@ -86,25 +86,25 @@ def _waits_and_transfers(collectives: Sequence[ComparedQuantity]) -> tuple[int, 
     return wait, transfer
 
 
-def next_steps(found: Comparison) -> tuple[tuple[str, str], ...]:
+def next_steps(comparison: Comparison) -> tuple[tuple[str, str], ...]:
     """The commands to run next, of the parts that changed most first."""
-    paths = [run.name for run in found.after.runs[:1]]
-    if not paths or found.after.baseline:
+    paths = [run.name for run in comparison.after.runs[:1]]
+    if not paths or comparison.after.baseline:
         return ()
     after = shlex.quote(paths[0])
-    if found.unit == "launch":
+    if comparison.unit == "launch":
         return ((f"nsightpy roofline {after}", "what limits each kernel"),)
     steps: dict[str, str] = {}
-    wait, transfer = _waits_and_transfers(found.collectives)
-    ordered = sorted(found.parts, key=lambda one: -abs(one.delta_ns))
-    limit = limit_of(found.step.before_ns or 0, found.limits)
-    least = MATERIAL * max([limit, *(abs(one.delta_ns) for one in ordered)])
-    for one in ordered:
-        if not one.delta_ns or abs(one.delta_ns) < least:
+    wait, transfer = _waits_and_transfers(comparison.collectives)
+    ordered = sorted(comparison.parts, key=lambda quantity: -abs(quantity.delta_ns))
+    limit = limit_of(comparison.step.before_ns or 0, comparison.limits)
+    least = MATERIAL * max([limit, *(abs(quantity.delta_ns) for quantity in ordered)])
+    for quantity in ordered:
+        if not quantity.delta_ns or abs(quantity.delta_ns) < least:
             continue
         for part, command, why in _OF_PARTS:
-            if one.name.startswith(part):
+            if quantity.name.startswith(part):
                 waits = command == "collectives" and abs(wait) > abs(transfer)
                 what = _WAITS if waits else (command, why)
-                steps.setdefault(f"nsightpy {what[0]} {after}", f"{one.name}: {what[1]}")
+                steps.setdefault(f"nsightpy {what[0]} {after}", f"{quantity.name}: {what[1]}")
     return tuple(list(steps.items())[:MOST_STEPS])

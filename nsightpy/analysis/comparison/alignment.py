@@ -24,14 +24,14 @@ def blocks_between(
     codes: dict[str, int] = {}
     above = np.asarray([codes.setdefault(name, len(codes)) for name in second], dtype=np.int64)
     left = np.asarray([codes.get(same.get(name, ""), -1) for name in first], dtype=np.int64)
-    found: Counter[Block] = Counter()
+    blocks: Counter[Block] = Counter()
     row = column = 0
     for here, there in [*_common(left, above), (len(first), len(second))]:
         block = (tuple(first[row:here]), tuple(second[column:there]))
         if block[0] or block[1]:
-            found[block] += 1
+            blocks[block] += 1
         row, column = here + 1, there + 1
-    return found
+    return blocks
 
 
 def _common(left: np.ndarray, above: np.ndarray) -> list[tuple[int, int]]:

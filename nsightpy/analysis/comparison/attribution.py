@@ -27,19 +27,19 @@ def reconciled(values: Ints, whole: int | None = None) -> tuple[int, Ints]:
 
 def _shared(parts: Floats, rest: float, weights: Floats) -> Floats:
     """The parts with a rest given to them by weight; none falls below zero."""
-    found = parts.astype(np.float64)
+    shared = parts.astype(np.float64)
     weights = weights.astype(np.float64)
-    for _ in range(len(found) + 1):
+    for _ in range(len(shared) + 1):
         if not weights.any():
             # nothing spreads: by size, as far as there is any
-            weights = np.maximum(found, 0.0) if found.any() else np.ones(len(found))
-        moved = found + rest * weights / weights.sum()
+            weights = np.maximum(shared, 0.0) if shared.any() else np.ones(len(shared))
+        moved = shared + rest * weights / weights.sum()
         rest = float(np.minimum(moved, 0.0).sum())
-        found = np.maximum(moved, 0.0)
+        shared = np.maximum(moved, 0.0)
         if rest == 0.0:
             break
-        weights = np.where(found > 0.0, weights, 0.0)
-    return found
+        weights = np.where(shared > 0.0, weights, 0.0)
+    return shared
 
 
 def whole_parts(parts: Floats, total: int) -> Ints:

@@ -20,22 +20,22 @@ def differences(
 ) -> tuple[CircumstanceDifference, ...]:
     """The circumstances that are not the same on both sides, as texts."""
     names = dict.fromkeys(name for run in (*before.runs, *after.runs) for name in run.circumstances)
-    found = []
+    differing = []
     for name in names:
         first, second = (_values(side.runs, name) for side in (before, after))
         if first != second:
-            found.append(CircumstanceDifference(name, _text(first), _text(second)))
+            differing.append(CircumstanceDifference(name, _text(first), _text(second)))
     sides = (before.runs, after.runs)
     below, above = (_middle(launches_of(run, unit) for run in runs) for runs in sides)
     if unit != "launch" and not alike(below, above, SAME_LAUNCHES):
         name = f"kernels a {unit}"
-        found.append(CircumstanceDifference(name, f"{below:,.0f}", f"{above:,.0f}"))
+        differing.append(CircumstanceDifference(name, f"{below:,.0f}", f"{above:,.0f}"))
     if unit == "step":
         few, many = (sorted({run.units[unit].count for run in runs}) for runs in sides)
         if not alike(_middle(few), _middle(many), SAME_STEPS):
             texts = (_text(list(map(str, counts))) for counts in (few, many))
-            found.append(CircumstanceDifference("steps a run", *texts))
-    return tuple(found)
+            differing.append(CircumstanceDifference("steps a run", *texts))
+    return tuple(differing)
 
 
 def _values(runs: Sequence[RunSummary], name: str) -> list[str]:
@@ -53,9 +53,9 @@ def launches_of(run: RunSummary, unit: str) -> float:
     return sum(work.count for work in run.units[unit].works if work.section == "kernel")
 
 
-def alike(one: float, other: float, share: float) -> bool:
+def alike(value: float, other: float, share: float) -> bool:
     """Whether two numbers differ by no more than a share of the larger."""
-    return abs(other - one) <= share * max(one, other)
+    return abs(other - value) <= share * max(value, other)
 
 
 def _middle(values: Iterable[float]) -> float:

@@ -62,7 +62,7 @@ def compare_sides(
     step = _step(first, second, unit, limits)
     inner = replace(limits, absolute_ns=max(limits.absolute_ns, _least(step)))
     sections = [_works(first, second, section, inner) for section in SECTIONS]
-    found = Comparison(
+    comparison = Comparison(
         "compare",
         COMPARE_FIELDS,
         (),
@@ -79,24 +79,26 @@ def compare_sides(
         spread=_spread(first, second),
     )
     return replace(
-        found,
-        rows=tuple(quantity.row for quantity in found.quantities),
+        comparison,
+        rows=tuple(quantity.row for quantity in comparison.quantities),
         inputs=(*before.names, *after.names),
-        notes=notes_on(found),
-        next_steps=next_steps(found),
+        notes=notes_on(comparison),
+        next_steps=next_steps(comparison),
     )
 
 
-def with_p_value(one: ComparedQuantity, limits: Limits) -> ComparedQuantity:
+def with_p_value(quantity: ComparedQuantity, limits: Limits) -> ComparedQuantity:
     """A quantity that is tested by itself, as the step is; nothing changes below four runs."""
-    runs = [np.asarray(values, np.float64) for values in (one.before_runs, one.after_runs)]
+    runs = [
+        np.asarray(values, np.float64) for values in (quantity.before_runs, quantity.after_runs)
+    ]
     p_value = mann_whitney(*runs)
-    if p_value is None or one.before_ns is None or one.after_ns is None:
-        return one
+    if p_value is None or quantity.before_ns is None or quantity.after_ns is None:
+        return quantity
     interval = change_interval(Sample(runs[0]), Sample(runs[1]))
-    verdict = verdict_of(one.before_ns, interval, limits, p_value)
-    needed = _needed(verdict, one.before_ns, one.after_ns, interval, runs, limits)
-    return replace(one, p_value=p_value, verdict=verdict, runs_needed=needed)
+    verdict = verdict_of(quantity.before_ns, interval, limits, p_value)
+    needed = _needed(verdict, quantity.before_ns, quantity.after_ns, interval, runs, limits)
+    return replace(quantity, p_value=p_value, verdict=verdict, runs_needed=needed)
 
 
 def _least(step: ComparedQuantity) -> int:
@@ -121,13 +123,13 @@ def _step(first: Side, second: Side, unit: str, limits: Limits) -> ComparedQuant
 def _parts(first: Side, second: Side, limits: Limits) -> tuple[ComparedQuantity, ...]:
     """The parts of the unit that are there on a side; they add up to it on both."""
     (_, below), (_, above) = first.medians, second.medians
-    found = []
+    parts = []
     for place, name in enumerate(PARTS):
         before, after = first.part(place), second.part(place)
         if before.runs.any() or after.runs.any() or below[place] or above[place]:
             times = (int(below[place]), int(above[place]))
-            found.append(_quantity(name, "time", before, after, times, limits))
-    return tuple(found)
+            parts.append(_quantity(name, "time", before, after, times, limits))
+    return tuple(parts)
 
 
 def _quantity(
@@ -182,40 +184,47 @@ def _works(first: Side, second: Side, section: str, limits: Limits) -> tuple[Com
     below, above = first.works(section), second.works(section)
     orders = (first.order, second.order) if section == "kernel" else ((), ())
     matches = match(below.items, above.items, orders)
-    found = [_matched(section, one, below, above, limits) for one in matches]
+    quantities = [_matched(section, pair, below, above, limits) for pair in matches]
     return tuple(
-        sorted(found, key=lambda one: (-abs(one.delta_ns), -(one.after_ns or 0), one.name))
+        sorted(
+            quantities,
+            key=lambda quantity: (
+                -abs(quantity.delta_ns),
+                -(quantity.after_ns or 0),
+                quantity.name,
+            ),
+        )
     )
 
 
 def _matched(
-    section: str, one: Match, below: Works, above: Works, limits: Limits
+    section: str, pair: Match, below: Works, above: Works, limits: Limits
 ) -> ComparedQuantity:
-    before, after = below.totals(one.before), above.totals(one.after)
+    before, after = below.totals(pair.before), above.totals(pair.after)
     times = (round(before.median), round(after.median))
-    counts = below.count(one.before), above.count(one.after)
+    counts = below.count(pair.before), above.count(pair.after)
     by_count, by_length = split_change(*times, *counts)
-    made = _quantity((one.after or one.before)[0], section, before, after, times, limits)
-    figures = below.figures(one.before), above.figures(one.after)
+    made = _quantity((pair.after or pair.before)[0], section, before, after, times, limits)
+    figures = below.figures(pair.before), above.figures(pair.after)
     made = replace(
         made,
         before_count=counts[0],
         after_count=counts[1],
         delta_from_count_ns=by_count,
         delta_from_duration_ns=by_length,
-        matched_by=one.matched_by,
-        change=one.change,
-        before_names=(*one.before, *one.context),
-        after_names=one.after,
-        category=(above if one.after else below).category(one.after or one.before),
+        matched_by=pair.matched_by,
+        change=pair.change,
+        before_names=(*pair.before, *pair.context),
+        after_names=pair.after,
+        category=(above if pair.after else below).category(pair.after or pair.before),
         figures=tuple(
             (name, figures[0].get(name), figures[1].get(name))
             for name in dict.fromkeys([*figures[0], *figures[1]])
         ),
     )
-    if one.before and one.after:
+    if pair.before and pair.after:
         return made
-    if one.after:
+    if pair.after:
         absent: dict[str, object] = {"before_ns": None, "before_count": None, "verdict": NEW}
     else:
         absent = {"after_ns": None, "after_count": None, "verdict": GONE}

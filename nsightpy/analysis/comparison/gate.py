@@ -19,48 +19,50 @@ from nsightpy.units import format_time
 MOST_NAMED = 4
 
 
-def gated(found: Comparison, limits: Limits, on: str | None, strict: bool) -> Comparison:
+def gated(comparison: Comparison, limits: Limits, on: str | None, strict: bool) -> Comparison:
     """The comparison with the outcome of a gate on its step, or on what is called `on`.
 
     It fails where that is slower; where one cannot tell only with `strict`. Raises UsageError for a
     name that nothing has.
     """
     if on is None:
-        return replace(found, gate=_outcome(found.step, limits, strict))
-    one = _called(found, on)
-    tested = with_p_value(one, limits)
+        return replace(comparison, gate=_outcome(comparison.step, limits, strict))
+    quantity = _called(comparison, on)
+    tested = with_p_value(quantity, limits)
     changed = {
-        section: tuple(tested if each is one else each for each in getattr(found, section))
+        section: tuple(
+            tested if each is quantity else each for each in getattr(comparison, section)
+        )
         for section in ("parts", "kernels", "collectives", "ranges")
     }
     gate = _outcome(tested, limits, strict)
-    found = replace(found, gate=gate, **changed)  # type: ignore[arg-type]
-    return replace(found, rows=tuple(each.row for each in found.quantities))
+    comparison = replace(comparison, gate=gate, **changed)  # type: ignore[arg-type]
+    return replace(comparison, rows=tuple(each.row for each in comparison.quantities))
 
 
-def _called(found: Comparison, name: str) -> ComparedQuantity:
+def _called(comparison: Comparison, name: str) -> ComparedQuantity:
     """What has a name: the whole name, else the only one whose name holds it."""
-    every = [quantity for quantity in found.quantities if quantity.section != "step"]
-    for one in every:
-        if name in (one.name, *one.other_names):
-            return one
-    holding = [one for one in every if name.lower() in one.name.lower()]
+    every = [quantity for quantity in comparison.quantities if quantity.section != "step"]
+    for quantity in every:
+        if name in (quantity.name, *quantity.other_names):
+            return quantity
+    holding = [quantity for quantity in every if name.lower() in quantity.name.lower()]
     if len(holding) == 1:
         return holding[0]
     what = "more than one kernel, range or collective is" if holding else "nothing is"
-    among = ", ".join(one.name for one in (holding or every)[:MOST_NAMED])
+    among = ", ".join(quantity.name for quantity in (holding or every)[:MOST_NAMED])
     raise UsageError(f"--gate-on {name!r}: {what} called so; there are {among}, ...")
 
 
-def _outcome(one: ComparedQuantity, limits: Limits, strict: bool) -> GateOutcome:
-    unclear = one.verdict == CANNOT_TELL
-    failed = one.verdict == SLOWER or (strict and unclear)
+def _outcome(quantity: ComparedQuantity, limits: Limits, strict: bool) -> GateOutcome:
+    unclear = quantity.verdict == CANNOT_TELL
+    failed = quantity.verdict == SLOWER or (strict and unclear)
     limit = f"{100 * limits.relative:g} % and {format_time(limits.absolute_ns)}"
-    if one.verdict == SLOWER:
-        reason = f"{one.name} is slower, beyond {limit} and its interval"
+    if quantity.verdict == SLOWER:
+        reason = f"{quantity.name} is slower, beyond {limit} and its interval"
     elif unclear:
-        runs = f"; {one.runs_needed} runs a side would" if one.runs_needed else ""
-        reason = f"{one.name}: whether it is slower by {limit} cannot be told{runs}"
+        runs = f"; {quantity.runs_needed} runs a side would" if quantity.runs_needed else ""
+        reason = f"{quantity.name}: whether it is slower by {limit} cannot be told{runs}"
     else:
-        reason = f"{one.name}: {one.verdict}, not slower by {limit}"
-    return GateOutcome(limits, one.name, strict, one.verdict, failed, reason)
+        reason = f"{quantity.name}: {quantity.verdict}, not slower by {limit}"
+    return GateOutcome(limits, quantity.name, strict, quantity.verdict, failed, reason)

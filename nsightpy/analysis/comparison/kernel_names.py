@@ -59,7 +59,7 @@ def program_of(name: str) -> str:
         return base_of(name)
     words = _WORD.findall(without_numbers(name))
     plain = {word.strip("_") for word in words}
-    return " ".join([base_of(name), *sorted(one for one in plain if not _TYPE.fullmatch(one))])
+    return " ".join([base_of(name), *sorted(word for word in plain if not _TYPE.fullmatch(word))])
 
 
 @lru_cache(maxsize=4096)

@@ -20,15 +20,15 @@ def innermost(ranges: Frame, parent: Ints, thread: Ints, launched: Ints) -> Ints
 
     ranges: start_ns, end_ns, pid, tid, nested by `parent`; `thread` as `thread_key` has it.
     """
-    found = np.full(len(launched), ROOT, dtype=np.int64)
+    holder = np.full(len(launched), ROOT, dtype=np.int64)
     if not ranges.rows:
-        return found
+        return holder
     key = thread_key(ranges)
     order = np.lexsort((-ranges.ints("end_ns"), ranges.ints("start_ns"), key))
     keys, starts, ends = key[order], ranges.ints("start_ns")[order], ranges.ints("end_ns")
-    for own in np.unique(thread).tolist():
-        low, high = np.searchsorted(keys, [own, own + 1])
-        rows = np.flatnonzero(thread == own)
+    for number in np.unique(thread).tolist():
+        low, high = np.searchsorted(keys, [number, number + 1])
+        rows = np.flatnonzero(thread == number)
         if low == high:
             continue
         place = low + np.searchsorted(starts[low:high], launched[rows], side="right") - 1
@@ -39,8 +39,8 @@ def innermost(ranges: Frame, parent: Ints, thread: Ints, launched: Ints) -> Ints
             if not over.any():
                 break
             candidate[over] = parent[candidate[over]]
-        found[rows] = candidate
-    return found
+        holder[rows] = candidate
+    return holder
 
 
 def path_of(ranges: Frame, parent: Ints, row: int) -> str:
@@ -55,7 +55,9 @@ def path_of(ranges: Frame, parent: Ints, row: int) -> str:
 
 def most_frequent(names: list[str], paths: list[str]) -> dict[str, str]:
     """The path that each name is launched in most often."""
-    found: dict[str, Counter[str]] = {}
+    paths_by_name: dict[str, Counter[str]] = {}
     for name, path in zip(names, paths, strict=True):
-        found.setdefault(name, Counter())[path] += 1
-    return {name: max(sorted(counts), key=counts.__getitem__) for name, counts in found.items()}
+        paths_by_name.setdefault(name, Counter())[path] += 1
+    return {
+        name: max(sorted(counts), key=counts.__getitem__) for name, counts in paths_by_name.items()
+    }

@@ -108,7 +108,7 @@ def _by_key(search: _Search, key: Callable[[Item], str], by: str) -> None:
     for first, second in _groups(search, key):
         tuned = first[0].category in TUNED
         if len(first) != len(second) and tuned:
-            names = tuple(one.name for one in first), tuple(one.name for one in second)
+            names = tuple(item.name for item in first), tuple(item.name for item in second)
             search.take(Match(*names, by, VARIANT))
         else:
             _pair_alike(search, first, second, by)
@@ -117,40 +117,40 @@ def _by_key(search: _Search, key: Callable[[Item], str], by: str) -> None:
 def _groups(search: _Search, key: Callable[[Item], str]) -> list[tuple[list[Item], list[Item]]]:
     """What is left on both sides under one key that is not empty."""
     first, second = _keyed(search.before.values(), key), _keyed(search.after.values(), key)
-    return [(first[one], second[one]) for one in first if one and one in second]
+    return [(first[group], second[group]) for group in first if group and group in second]
 
 
 def _keyed(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[Item]]:
-    found: dict[str, list[Item]] = {}
+    keyed: dict[str, list[Item]] = {}
     for item in items:
-        found.setdefault(key(item), []).append(item)
-    return found
+        keyed.setdefault(key(item), []).append(item)
+    return keyed
 
 
 def _pair_alike(search: _Search, first: Sequence[Item], second: Sequence[Item], by: str) -> None:
     pairs = sorted(
         (
-            (_unlike(one, other), place, at)
-            for place, one in enumerate(first)
+            (_unlike(item, other), place, at)
+            for place, item in enumerate(first)
             for at, other in enumerate(second)
         ),
     )
     for _, place, at in pairs:
-        one, other = first[place], second[at]
-        if one.name in search.before and other.name in search.after:
-            search.pair(one, other, by)
+        item, other = first[place], second[at]
+        if item.name in search.before and other.name in search.after:
+            search.pair(item, other, by)
 
 
-def _unlike(one: Item, other: Item) -> float:
+def _unlike(item: Item, other: Item) -> float:
     """How unlike two items are: path, number of launches, position, length."""
-    count = abs(one.count - other.count) / max(one.count, other.count, 1e-9)
-    length = abs(one.duration_ns - other.duration_ns) / max(
-        one.duration_ns, other.duration_ns, 1e-9
+    count = abs(item.count - other.count) / max(item.count, other.count, 1e-9)
+    length = abs(item.duration_ns - other.duration_ns) / max(
+        item.duration_ns, other.duration_ns, 1e-9
     )
     place = 0.0
-    if one.position is not None and other.position is not None:
-        place = abs(one.position - other.position)
-    return 2.0 * (one.path != other.path) + count + place + 0.5 * length
+    if item.position is not None and other.position is not None:
+        place = abs(item.position - other.position)
+    return 2.0 * (item.path != other.path) + count + place + 0.5 * length
 
 
 def _by_path(search: _Search) -> None:
@@ -159,12 +159,12 @@ def _by_path(search: _Search) -> None:
         if len(first) != len(second):
             continue
         ordered = [
-            sorted(each, key=lambda one: (one.position or 0.0, one.name))
+            sorted(each, key=lambda item: (item.position or 0.0, item.name))
             for each in (first, second)
         ]
-        if all(_near(one.count, other.count, ALIKE) for one, other in zip(*ordered, strict=True)):
-            for one, other in zip(*ordered, strict=True):
-                search.pair(one, other, PATH)
+        if all(_near(item.count, other.count, ALIKE) for item, other in zip(*ordered, strict=True)):
+            for item, other in zip(*ordered, strict=True):
+                search.pair(item, other, PATH)
 
 
 def _in_place(
@@ -176,7 +176,7 @@ def _in_place(
     if not search.after or not all(orders):
         return
     blocks = blocks_between(*orders, search.known)
-    for block, _ in sorted(blocks.items(), key=lambda one: (-one[1], one[0])):
+    for block, _ in sorted(blocks.items(), key=lambda entry: (-entry[1], entry[0])):
         first, second = (tuple(dict.fromkeys(names)) for names in block)
         if second and all(name in search.after for name in second):
             take(search, (first, second))
@@ -198,23 +198,25 @@ def _replaced(search: _Search, block: Block) -> None:
     """One kernel in the place of another, or several in the order in which they are."""
     first, second = block
     if len(first) == len(second) and all(name in search.before for name in first):
-        for one, other in zip(first, second, strict=True):
-            search.pair(search.before[one], search.after[other], ORDER)
+        for name, other in zip(first, second, strict=True):
+            search.pair(search.before[name], search.after[other], ORDER)
 
 
 def _by_category(search: _Search) -> None:
     """Tuned kernels of one class that are launched as often."""
-    for first, second in _groups(search, lambda one: one.category if one.category in TUNED else ""):
+    for first, second in _groups(
+        search, lambda item: item.category if item.category in TUNED else ""
+    ):
         pairs = sorted(
-            (_unlike(one, other), place, at)
-            for place, one in enumerate(first)
+            (_unlike(item, other), place, at)
+            for place, item in enumerate(first)
             for at, other in enumerate(second)
-            if _near(one.count, other.count, ALIKE)
+            if _near(item.count, other.count, ALIKE)
         )
         for _, place, at in pairs:
-            one, other = first[place], second[at]
-            if one.name in search.before and other.name in search.after:
-                search.pair(one, other, CATEGORY)
+            item, other = first[place], second[at]
+            if item.name in search.before and other.name in search.after:
+                search.pair(item, other, CATEGORY)
 
 
 def _moved(search: _Search) -> None:
@@ -222,24 +224,26 @@ def _moved(search: _Search) -> None:
 
     Of one class, under one path: what left and what came is as many launches.
     """
-    for group in sorted({_group(one) for one in (*search.before.values(), *search.after.values())}):
-        changed = [one for one in search.found if _is_changed(search, one, group)]
+    for group in sorted(
+        {_group(item) for item in (*search.before.values(), *search.after.values())}
+    ):
+        changed = [pair for pair in search.found if _is_changed(search, pair, group)]
         names = [
-            tuple(name for one in changed for name in (one.before, one.after)[side])
-            + tuple(name for name, one in left.items() if _group(one) == group)
+            tuple(name for pair in changed for name in (pair.before, pair.after)[side])
+            + tuple(name for name, item in left.items() if _group(item) == group)
             for side, left in enumerate((search.before, search.after))
         ]
         first, second = (
-            sum(side[name].count for name in own)
-            for side, own in zip(search.items, names, strict=True)
+            sum(side[name].count for name in side_names)
+            for side, side_names in zip(search.items, names, strict=True)
         )
         if group[0] in TUNED and changed and _near(first, second, MOVED):
-            search.found = [one for one in search.found if one not in changed]
+            search.found = [pair for pair in search.found if pair not in changed]
             search.take(Match(names[0], names[1], CATEGORY, VARIANT))
 
 
-def _group(one: Item) -> tuple[str, str]:
-    return one.category, one.path
+def _group(item: Item) -> tuple[str, str]:
+    return item.category, item.path
 
 
 def _is_changed(search: _Search, match: Match, group: tuple[str, str]) -> bool:
@@ -250,5 +254,5 @@ def _is_changed(search: _Search, match: Match, group: tuple[str, str]) -> bool:
     return _group(first) == _group(second) == group and not _near(first.count, second.count, MOVED)
 
 
-def _near(one: float, other: float, share: float) -> bool:
-    return abs(one - other) <= share * max(one, other)
+def _near(value: float, other: float, share: float) -> bool:
+    return abs(value - other) <= share * max(value, other)

@@ -29,7 +29,7 @@ def noise_floor(times_ns: Sequence[int]) -> NoiseFloor:
             low, high = sorted((float(below), float(above)))
             ratios.append(high / low - 1.0 if low else 0.0)
             changes.append(high - low)
-    relative, absolute = (float(np.quantile(found, SHARE)) for found in (ratios, changes))
+    relative, absolute = (float(np.quantile(deviations, SHARE)) for deviations in (ratios, changes))
     return NoiseFloor(relative, round(absolute), len(times))
 
 

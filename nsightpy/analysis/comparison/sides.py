@@ -73,8 +73,8 @@ class Works:
 
     def _item(self, name: str) -> Item:
         known = [run[name] for run in self.runs if name in run]
-        count = float(np.median([one.count for one in known]))
-        total = float(np.median([one.total_ns for one in known]))
+        count = float(np.median([summary.count for summary in known]))
+        total = float(np.median([summary.total_ns for summary in known]))
         first = known[0]
         length = total / count if count else 0.0
         return Item(name, count, length, first.path, first.position, first.category)
@@ -96,11 +96,11 @@ class Works:
         self, run: Mapping[str, WorkSummary], count: int, names: Sequence[str]
     ) -> np.ndarray | None:
         every = [run[name].samples for name in names if name in run]
-        if any(len(one) != count for one in every):
+        if any(len(samples) != count for samples in every):
             return None
         whole = np.zeros(count, dtype=np.float64)
-        for one in every:
-            whole += np.asarray(one, dtype=np.float64)
+        for samples in every:
+            whole += np.asarray(samples, dtype=np.float64)
         return whole
 
     def count(self, names: Sequence[str]) -> float:
@@ -115,9 +115,9 @@ class Works:
 
     def figures(self, names: Sequence[str]) -> dict[str, float]:
         """What ncu measured of some names, medians over runs."""
-        found: dict[str, list[float]] = {}
+        measured: dict[str, list[float]] = {}
         for run in self.runs:
             for name in names:
                 for figure, value in run[name].figures.items() if name in run else ():
-                    found.setdefault(figure, []).append(value)
-        return {figure: float(np.median(values)) for figure, values in found.items()}
+                    measured.setdefault(figure, []).append(value)
+        return {figure: float(np.median(values)) for figure, values in measured.items()}

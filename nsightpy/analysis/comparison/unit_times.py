@@ -30,19 +30,19 @@ def unit_times(start: Ints, end: Ints, done: DeviceSets, gaps: IdleGaps | None) 
     What runs at once counts once: as compute, else as an opaque graph, else as a copy, else as
     exposed communication. `gaps` are the idle intervals of a window that holds all units.
     """
-    found = np.zeros((len(start), len(PARTS)), dtype=np.int64)
+    times = np.zeros((len(start), len(PARTS)), dtype=np.int64)
     covered, below = done.compute, np.zeros(len(start), dtype=np.int64)
     for column, more in ((0, None), (3, done.graphs), (2, done.memory), (1, done.communication)):
         covered = covered if more is None else covered | more
         inside = _within(start, end, covered)
-        found[:, column] = inside - below
+        times[:, column] = inside - below
         below = inside
     idle = end - start - below
     for place, part in enumerate(_by_cause(gaps)) if gaps is not None else ():
-        found[:, IDLE_FROM + place] = _within(start, end, part)
+        times[:, IDLE_FROM + place] = _within(start, end, part)
     # the last cause is `unknown`, and takes what nothing is known of
-    found[:, -1] += idle - found[:, IDLE_FROM:].sum(axis=1)
-    return found
+    times[:, -1] += idle - times[:, IDLE_FROM:].sum(axis=1)
+    return times
 
 
 def _within(start: Ints, end: Ints, time: Spans) -> Ints:

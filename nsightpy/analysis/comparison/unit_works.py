@@ -43,8 +43,8 @@ def owners(start: Ints, end: Ints, times: Ints) -> Ints:
     if not len(start):
         return np.full(len(times), -1, dtype=np.int64)
     place = np.searchsorted(start, times, side="right") - 1
-    found: Ints = np.where((place >= 0) & (times < end[np.maximum(place, 0)]), place, -1)
-    return found
+    owner: Ints = np.where((place >= 0) & (times < end[np.maximum(place, 0)]), place, -1)
+    return owner
 
 
 def unit_works(names: Labels, owner: Ints, lengths: Ints, units: int) -> UnitWorks:
@@ -66,7 +66,7 @@ def unit_works(names: Labels, owner: Ints, lengths: Ints, units: int) -> UnitWor
         tuple(names.values[code] for code in used[kept].tolist()),
         counts[kept],
         means[kept],
-        tuple(bool(one) for one in alike),
+        tuple(bool(same) for same in alike),
         totals,
     )
 

@@ -49,12 +49,12 @@ def no_gpu_work(facts: Facts) -> list[Finding]:
     if not problems:
         return []
     text = "; ".join(problem.removesuffix(".") for problem in problems[:MOST_PROBLEMS])
-    found = [_plain("no-gpu-work", "no GPU work", "error", text, facts.command("info"))]
+    findings = [_plain("no-gpu-work", "no GPU work", "error", text, facts.command("info"))]
     if facts.host:
         said = f"the CPU worked meanwhile, in {facts.host}"
         name = "CPU busy, GPU not used"
-        found.append(_plain("host-gap", name, "info", said, facts.command("info")))
-    return found
+        findings.append(_plain("host-gap", name, "info", said, facts.command("info")))
+    return findings
 
 
 def opaque_graphs(facts: Facts) -> list[Finding]:
@@ -77,14 +77,14 @@ def opaque_graphs(facts: Facts) -> list[Finding]:
 def capture_incomplete(facts: Facts) -> list[Finding]:
     """Losses that change a conclusion: errors of the profiler, launches that are missing."""
     problems = [p.removesuffix(".") for p in facts.problems if _LOSS.search(p)]
-    unexplained = [(one, time) for one in facts.used if (time := _unexplained_ns(one))]
+    unexplained = [(device, time) for device in facts.used if (time := _unexplained_ns(device))]
     if unexplained:
-        one, time = max(unexplained, key=lambda case: case[1] / case[0].budget.window_ns)
-        share = percent_text(time / one.budget.window_ns)
+        device, time = max(unexplained, key=lambda case: case[1] / case[0].budget.window_ns)
+        share = percent_text(time / device.budget.window_ns)
         why = f"{format_count(facts.unlaunched)} of {format_count(facts.kernels)} kernels have no"
         problems.append(
-            f"why {one.name} was idle for {format_time(time)}, {share} of its window, is not known"
-            + (f": {why} recorded launch" if facts.unlaunched else "")
+            f"why {device.name} was idle for {format_time(time)}, {share} of its window, is not "
+            "known" + (f": {why} recorded launch" if facts.unlaunched else "")
         )
     if not problems:
         return []
@@ -95,46 +95,46 @@ def capture_incomplete(facts: Facts) -> list[Finding]:
     return [_plain("capture-incomplete", name, "warning", text, facts.command("info"))]
 
 
-def _unexplained_ns(one: DeviceFacts) -> int:
+def _unexplained_ns(device: DeviceFacts) -> int:
     """Idle time that no recorded call explains, in ns; 0 where it is immaterial."""
-    time = one.budget.idle_ns if one.idle is None else one.caused_ns("unknown")
-    return time if time >= LEAST_UNEXPLAINED * one.budget.window_ns else 0
+    time = device.budget.idle_ns if device.idle is None else device.caused_ns("unknown")
+    return time if time >= LEAST_UNEXPLAINED * device.budget.window_ns else 0
 
 
 def startup_dominates(facts: Facts) -> list[Finding]:
     """Most of what was captured is start-up, warm-up or one-off upload."""
-    reasons = [reason for one in facts.used if (reason := _startup(one))]
+    reasons = [reason for device in facts.used if (reason := _startup(device))]
     # one rank that starts late does not make the capture one of a start-up
     if not reasons or len(reasons) < len(facts.used):
         return []
     text = f"{reasons[0]}: totals over the capture mislead"
-    repeats = any(one.iterations is not None for one in facts.used)
+    repeats = any(device.iterations is not None for device in facts.used)
     command = facts.command("iterations" if repeats else "api" if facts.has_calls else "kernels")
     return [_plain("startup-dominates", "start-up dominates", "warning", text, command)]
 
 
-def _startup(one: DeviceFacts) -> str:
+def _startup(device: DeviceFacts) -> str:
     """Why most of a device's capture is no steady work; empty where it is."""
-    repetition, window = one.repetition, one.budget.window_ns
-    if one.short:
+    repetition, window = device.repetition, device.budget.window_ns
+    if device.short:
         return (
-            f"{one.name} worked within {format_time(one.whole_ns)}, after "
+            f"{device.name} worked within {format_time(device.whole_ns)}, after "
             f"{format_time(repetition.lead_ns)} of start-up"
         )
-    if one.iterations is not None:
+    if device.iterations is not None:
         share = window / max(repetition.whole_ns, 1)
         if share >= LEAST_STEADY:
             return ""
         outside = f" ({repetition.outside})" if repetition.outside else ""
         return (
             f"the steady state is {percent_text(share)} of the {format_time(repetition.whole_ns)} "
-            f"between {one.name}'s first and last operation{outside}"
+            f"between {device.name}'s first and last operation{outside}"
         )
-    late = 0 if one.kernels is None else one.kernels.first_tenth_ns
-    unknown = 0 if one.idle is None else one.idle.overdue_ns
+    late = 0 if device.kernels is None else device.kernels.first_tenth_ns
+    unknown = 0 if device.idle is None else device.idle.overdue_ns
     if late >= LATE_SHARE * window and 2 * unknown < late:
         return (
-            f"{format_time(late)}, {percent_text(late / window)} of {one.span}, pass before a "
+            f"{format_time(late)}, {percent_text(late / window)} of {device.span}, pass before a "
             "tenth of its kernels' work is done, and nothing repeats afterwards"
         )
     return ""
@@ -142,9 +142,11 @@ def _startup(one: DeviceFacts) -> str:
 
 def no_steady_state(facts: Facts) -> list[Finding]:
     """Nothing repeats."""
-    if not facts.used or any(one.iterations is not None for one in facts.used):
+    if not facts.used or any(device.iterations is not None for device in facts.used):
         return []
-    why = next((one.repetition.outside for one in facts.used if one.repetition.outside), "")
+    why = next(
+        (device.repetition.outside for device in facts.used if device.repetition.outside), ""
+    )
     text = "fewer than three steps that repeat were found, so no step time may be quoted" + (
         f" ({why})" if why else ""
     )
@@ -152,23 +154,25 @@ def no_steady_state(facts: Facts) -> list[Finding]:
     return [_plain("no-steady-state", "no steady state", "info", text, command)]
 
 
-def healthy(facts: Facts, found: list[Finding]) -> list[Finding]:
+def healthy(facts: Facts, findings: list[Finding]) -> list[Finding]:
     """The GPU is busy, and nothing at this level stands against it: go on with ncu."""
-    against = [finding for finding in found if finding.severity != "info"]
-    if not facts.used or any(one.id not in _AGREES_WITH_HEALTH for one in against):
+    against = [finding for finding in findings if finding.severity != "info"]
+    if not facts.used or any(finding.id not in _AGREES_WITH_HEALTH for finding in against):
         return []
-    least = min(facts.used, key=lambda one: one.budget.busy_ns / one.budget.window_ns)
+    least = min(facts.used, key=lambda device: device.budget.busy_ns / device.budget.window_ns)
     share = least.budget.busy_ns / least.budget.window_ns
-    if share < HEALTHY_SHARE or any(_startup(one) for one in facts.used):
+    if share < HEALTHY_SHARE or any(_startup(device) for device in facts.used):
         return []
-    if any(one.budget.copy_only_ns > COPIES_SHARE * one.budget.window_ns for one in facts.used):
+    if any(
+        device.budget.copy_only_ns > COPIES_SHARE * device.budget.window_ns for device in facts.used
+    ):
         return []  # busy with copies and memory sets
     others = ", the least of all" if len(facts.used) > 1 else ""
     text = (
         f"the GPU is busy for {percent_text(share)} of {least.span}{others}: only the kernels "
         "themselves can become faster"
     )
-    if any(finding.id == "opaque-graphs" for finding in found):
+    if any(finding.id == "opaque-graphs" for finding in findings):
         text += "; what runs inside the CUDA graphs is not known"
     return [_plain("healthy", "GPU busy", "info", text, facts.command("select"))]
 

@@ -34,21 +34,27 @@ CHECKS: tuple[Callable[[Facts], list[Finding]], ...] = (
 
 def check_all(facts: Facts) -> list[Finding]:
     """What makes the others blind, then the largest share of a window, then the rest."""
-    found = [finding for check in CHECKS for finding in check(facts)]
-    said = [one for one in found if one.share is None or one.share >= LEAST_SHARE]
-    if any(one.id == "startup-dominates" for one in said):
-        said = [_of_start_up(one) for one in said]
+    findings = [finding for check in CHECKS for finding in check(facts)]
+    said = [
+        finding for finding in findings if finding.share is None or finding.share >= LEAST_SHARE
+    ]
+    if any(finding.id == "startup-dominates" for finding in said):
+        said = [_of_start_up(finding) for finding in said]
     return sorted([*said, *healthy(facts, said)], key=_order)
 
 
-def _of_start_up(one: Finding) -> Finding:
+def _of_start_up(finding: Finding) -> Finding:
     """A finding in a capture of a start-up: a small share of it says nothing of later steps."""
-    slight = one.id in _PACE and one.window == "whole" and (one.share or 0.0) < LEAST_OF_START_UP
-    return replace(one, severity="info") if slight else one
+    slight = (
+        finding.id in _PACE
+        and finding.window == "whole"
+        and (finding.share or 0.0) < LEAST_OF_START_UP
+    )
+    return replace(finding, severity="info") if slight else finding
 
 
-def _order(one: Finding) -> tuple[bool, bool, float]:
+def _order(finding: Finding) -> tuple[bool, bool, float]:
     # a ceiling beyond the window itself cannot be had: such findings rank together at the top.
     # Equal ones stay in the order of the checks, in which causes come before what they cause.
-    share = 1.0 if one.share is None and one.severity == "warning" else one.share or 0.0
-    return (one.severity != "error", one.severity == "info", -round(min(share, 1.0), 3))
+    share = 1.0 if finding.share is None and finding.severity == "warning" else finding.share or 0.0
+    return (finding.severity != "error", finding.severity == "info", -round(min(share, 1.0), 3))

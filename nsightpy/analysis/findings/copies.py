@@ -27,20 +27,20 @@ def exposed_copies(facts: Facts) -> list[Finding]:
 def _exposed(facts: Facts, direction: str) -> list[Finding]:
     way, beside = _TOWARDS[direction]
 
-    def use(one: DeviceFacts) -> CopyUse:
-        found: CopyUse = CopyUse() if one.copies is None else getattr(one.copies, direction)
-        return found
+    def use(device: DeviceFacts) -> CopyUse:
+        copies: CopyUse = CopyUse() if device.copies is None else getattr(device.copies, direction)
+        return copies
 
-    def lost(one: DeviceFacts) -> int:
-        return use(one).exposed_ns + one.caused_ns(f"exposed-{direction}")
+    def lost(device: DeviceFacts) -> int:
+        return use(device).exposed_ns + device.caused_ns(f"exposed-{direction}")
 
-    def text(one: DeviceFacts) -> str:
-        copies = use(one)
+    def text(device: DeviceFacts) -> str:
+        copies = use(device)
         memory = _pageable_text(copies)
         advice = _LESS[direction]
-        if one.kernels is not None and one.kernels.directives:
+        if device.kernels is not None and device.kernels.directives:
             advice = "keep the data mapped across regions (target data, enter data)"
-        elif not one.iterations:
+        elif not device.iterations:
             advice += "; an upload before the kernels matters once" if copies.once else _ONCE
         elif beside:
             advice += f", or {beside}"
@@ -58,19 +58,19 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
         text,
         "memory",
         more=_BY_MEMORY,
-        place=lambda one: _place(use(one)),
-        most=lambda one: _severity(one, use(one)),
+        place=lambda device: _place(use(device)),
+        most=lambda device: _severity(device, use(device)),
     )
 
 
 def pageable_copies(facts: Facts) -> list[Finding]:
     """Large copies from or to pageable memory; their time is that of the exposed copies."""
 
-    def lost(one: DeviceFacts) -> int:
-        return 0 if one.copies is None else one.copies.pageable.exposed_ns
+    def lost(device: DeviceFacts) -> int:
+        return 0 if device.copies is None else device.copies.pageable.exposed_ns
 
-    def text(one: DeviceFacts) -> str:
-        copies = CopyUse() if one.copies is None else one.copies.pageable
+    def text(device: DeviceFacts) -> str:
+        copies = CopyUse() if device.copies is None else device.copies.pageable
         rate = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
         return (
             f"{format_bytes(copies.bytes)} in {counted(copies.count, 'copy', 'copies')} came from "
@@ -87,20 +87,22 @@ def pageable_copies(facts: Facts) -> list[Finding]:
         "memory",
         more=_BY_MEMORY,
         recoverable=False,
-        place=lambda one: None if one.copies is None else _place(one.copies.pageable),
-        most=lambda one: "" if one.copies is None else _severity(one, one.copies.pageable),
+        place=lambda device: None if device.copies is None else _place(device.copies.pageable),
+        most=lambda device: (
+            "" if device.copies is None else _severity(device, device.copies.pageable)
+        ),
     )
 
 
 def many_small_copies(facts: Facts) -> list[Finding]:
     """Copies whose number costs, not their bytes."""
 
-    def lost(one: DeviceFacts) -> int:
-        copies = one.copies
+    def lost(device: DeviceFacts) -> int:
+        copies = device.copies
         return 0 if copies is None or copies.small.count < MANY else copies.small.exposed_ns
 
-    def text(one: DeviceFacts) -> str:
-        copies = CopyUse() if one.copies is None else one.copies.small
+    def text(device: DeviceFacts) -> str:
+        copies = CopyUse() if device.copies is None else device.copies.small
         each = format_bytes(copies.bytes / max(copies.count, 1))
         return (
             f"{format_count(copies.count)} copies under {format_bytes(SMALL_BYTES)} ({each} on "
@@ -116,18 +118,18 @@ def many_small_copies(facts: Facts) -> list[Finding]:
         text,
         "memory",
         more=_BY_MEMORY,
-        place=lambda one: None if one.copies is None else _place(one.copies.small),
+        place=lambda device: None if device.copies is None else _place(device.copies.small),
     )
 
 
 def unified_memory(facts: Facts) -> list[Finding]:
     """Pages of unified memory that migrate while kernels wait for them."""
 
-    def lost(one: DeviceFacts) -> int:
-        return 0 if one.copies is None else one.copies.unified.busy_ns
+    def lost(device: DeviceFacts) -> int:
+        return 0 if device.copies is None else device.copies.unified.busy_ns
 
-    def text(one: DeviceFacts) -> str:
-        size = format_bytes(0 if one.copies is None else one.copies.unified.bytes)
+    def text(device: DeviceFacts) -> str:
+        size = format_bytes(0 if device.copies is None else device.copies.unified.bytes)
         return (
             f"{size} of unified memory migrated in {{time}}, {{share}} of {{place}}; "
             "cudaMemPrefetchAsync or explicit copies avoid page faults"
@@ -141,7 +143,7 @@ def unified_memory(facts: Facts) -> list[Finding]:
         text,
         "memory",
         more=_BY_MEMORY,
-        place=lambda one: None if one.copies is None else _place(one.copies.unified),
+        place=lambda device: None if device.copies is None else _place(device.copies.unified),
     )
 
 
@@ -153,9 +155,9 @@ def _pageable_text(copies: CopyUse) -> str:
     return f", {format_count(copies.pageable)} of them pageable"
 
 
-def _severity(one: DeviceFacts, copies: CopyUse) -> str:
+def _severity(device: DeviceFacts, copies: CopyUse) -> str:
     """The highest severity of what copies cost: info where they are an upload that is done once."""
-    return "info" if copies.once and not one.iterations else "warning"
+    return "info" if copies.once and not device.iterations else "warning"
 
 
 def _place(copies: CopyUse) -> Place | None:

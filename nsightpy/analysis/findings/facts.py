@@ -210,22 +210,24 @@ class Facts:
             if device.budget.window_ns and device.budget.busy_ns > least
         ]
 
-    def command(self, command: str, one: DeviceFacts | None = None, *, more: str = "") -> str:
+    def command(self, command: str, device: DeviceFacts | None = None, *, more: str = "") -> str:
         """The command line of a command about these reports, or about one device of several."""
-        parts = ["nsightpy", command, self.report, more, self.options, self._only(one)]
+        parts = ["nsightpy", command, self.report, more, self.options, self._only(device)]
         parts += self._steady(command)
         return " ".join(part for part in parts if part)
 
     def _steady(self, command: str) -> list[str]:
         """What narrows a command to the window that findings speak of."""
-        steady = bool(self.used) and all(one.window == "steady" for one in self.used)
+        steady = bool(self.used) and all(device.window == "steady" for device in self.used)
         narrowed = steady and command in WINDOWED and "--iteration" not in self.options
         return ["--iteration steady"] if narrowed else []
 
-    def _only(self, one: DeviceFacts | None) -> str:
-        if one is None or len(self.devices) < 2:
+    def _only(self, device: DeviceFacts | None) -> str:
+        if device is None or len(self.devices) < 2:
             return ""
-        if one.rank is None:
-            return f"--device {one.device}"
-        alone = sum(other.rank == one.rank for other in self.devices) == 1
-        return f"--rank {one.rank}" if alone else f"--rank {one.rank} --device {one.device}"
+        if device.rank is None:
+            return f"--device {device.device}"
+        alone = sum(other.rank == device.rank for other in self.devices) == 1
+        return (
+            f"--rank {device.rank}" if alone else f"--rank {device.rank} --device {device.device}"
+        )

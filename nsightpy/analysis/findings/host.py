@@ -18,14 +18,14 @@ NO_RANGES = (
 def sync_drain(facts: Facts) -> list[Finding]:
     """Blocking calls after which nothing is queued, and the launches that then come one by one."""
 
-    def lost(one: DeviceFacts) -> int:
-        ahead = one.idle.run_ahead_lost_ns if one.idle else 0
-        return one.caused_ns("sync-drain") + ahead
+    def lost(device: DeviceFacts) -> int:
+        ahead = device.idle.run_ahead_lost_ns if device.idle else 0
+        return device.caused_ns("sync-drain") + ahead
 
-    def text(one: DeviceFacts) -> str:
-        if one.idle is None:
+    def text(device: DeviceFacts) -> str:
+        if device.idle is None:
             return ""
-        direct, ahead = one.caused_ns("sync-drain"), one.idle.run_ahead_lost_ns
+        direct, ahead = device.caused_ns("sync-drain"), device.idle.run_ahead_lost_ns
         after = (
             f"; {format_time(direct)} of it until the next launch, {format_time(ahead)} in "
             "launches that come one by one afterwards (also counted as launch-bound)"
@@ -33,9 +33,9 @@ def sync_drain(facts: Facts) -> list[Finding]:
             else ""
         )
         return (
-            f"the host waited for the GPU {_times(one.idle.drained)}{_call(one, 'sync-drain')}, "
-            f"with nothing queued behind: up to {{time}}, {{share}} of {{place}}, idle until the "
-            f"queue had filled again{after}"
+            f"the host waited for the GPU {_times(device.idle.drained)}"
+            f"{_call(device, 'sync-drain')}, with nothing queued behind: up to {{time}}, "
+            f"{{share}} of {{place}}, idle until the queue had filled again{after}"
         )
 
     return _idle(facts, "sync-drain", "GPU idle: blocking calls drain the queue", lost, text)
@@ -44,10 +44,10 @@ def sync_drain(facts: Facts) -> list[Finding]:
 def launch_bound(facts: Facts) -> list[Finding]:
     """The host issues work continuously, and still slower than the GPU does it."""
 
-    def text(one: DeviceFacts) -> str:
+    def text(device: DeviceFacts) -> str:
         usual = ""
-        if one.kernels is not None and one.kernels.launches:
-            mean = one.kernels.work_ns / one.kernels.launches
+        if device.kernels is not None and device.kernels.launches:
+            mean = device.kernels.work_ns / device.kernels.launches
             usual = f" (kernels take {format_time(mean)} on average)"
         return (
             f"the GPU waited for launches, in gaps below 1 ms between kernels{usual}: {{time}}, "
@@ -60,8 +60,8 @@ def launch_bound(facts: Facts) -> list[Finding]:
 def host_gap(facts: Facts) -> list[Finding]:
     """Longer stretches in which the launching thread is outside CUDA."""
 
-    def text(one: DeviceFacts) -> str:
-        idle = one.idle
+    def text(device: DeviceFacts) -> str:
+        idle = device.idle
         host = f": {idle.host}" if idle is not None and idle.host else ""
         after = ""
         if idle is not None and idle.blocked_by:
@@ -72,8 +72,8 @@ def host_gap(facts: Facts) -> list[Finding]:
             f"a time{after}: {{time}}, {{share}} of {{place}}{host}{unknown}"
         )
 
-    def most(one: DeviceFacts) -> str:
-        return "info" if one.idle is not None and one.idle.beside else "warning"
+    def most(device: DeviceFacts) -> str:
+        return "info" if device.idle is not None and device.idle.beside else "warning"
 
     return _cause(facts, "host-gap", "GPU idle: host busy elsewhere", text, most)
 
@@ -81,15 +81,15 @@ def host_gap(facts: Facts) -> list[Finding]:
 def not_begun(facts: Facts) -> list[Finding]:
     """Work that was launched long before it began, for a reason that is not recorded."""
 
-    def text(one: DeviceFacts) -> str:
+    def text(device: DeviceFacts) -> str:
         return (
             "work had been launched for 1 ms or more and did not begin, with nothing else on the "
             "GPU: {time}, {share} of {place}; what it waited for is not in the capture: an event, "
             "work from before the capture, or another process on this GPU"
         )
 
-    def lost(one: DeviceFacts) -> int:
-        return 0 if one.idle is None else one.idle.overdue_ns
+    def lost(device: DeviceFacts) -> int:
+        return 0 if device.idle is None else device.idle.overdue_ns
 
     name = "GPU idle: launched, not begun"
     return _idle(facts, "capture-incomplete", name, lost, text, lambda _: "info", "queued")
@@ -98,32 +98,32 @@ def not_begun(facts: Facts) -> list[Finding]:
 def first_launch(facts: Facts) -> list[Finding]:
     """Loading of modules, compilation, and first launches that do it inside the call."""
 
-    def lost(one: DeviceFacts) -> int:
-        return one.caused_ns("first-launch") + (one.idle.compiling_ns if one.idle else 0)
+    def lost(device: DeviceFacts) -> int:
+        return device.caused_ns("first-launch") + (device.idle.compiling_ns if device.idle else 0)
 
-    def text(one: DeviceFacts) -> str:
+    def text(device: DeviceFacts) -> str:
         return (
             "code was loaded or compiled while the GPU had nothing to do"
-            f"{_call(one, 'first-launch')}"
+            f"{_call(device, 'first-launch')}"
             ": {time}, {share} of {place}; a warm-up keeps it out of what is measured"
         )
 
-    found = _idle(facts, "first-launch", "GPU idle: first launches", lost, text)
-    return found or _loaded_first(facts)
+    findings = _idle(facts, "first-launch", "GPU idle: first launches", lost, text)
+    return findings or _loaded_first(facts)
 
 
 def _loaded_first(facts: Facts) -> list[Finding]:
     """Code that was loaded before the first operation of a device that then worked for a moment."""
-    short = [one for one in facts.used if one.short and one.repetition.loading_ns]
+    short = [device for device in facts.used if device.short and device.repetition.loading_ns]
     if not short:
         return []
-    one = max(short, key=lambda device: device.repetition.loading_ns)
-    took = format_time(one.repetition.loading_ns)
+    device = max(short, key=lambda device: device.repetition.loading_ns)
+    took = format_time(device.repetition.loading_ns)
     text = (
-        f"{one.name} began to work {took} after code was first loaded "
-        f"({one.repetition.loading_call}): loading, compilation and first use come before it"
+        f"{device.name} began to work {took} after code was first loaded "
+        f"({device.repetition.loading_call}): loading, compilation and first use come before it"
     )
-    command = facts.command("api", one)
+    command = facts.command("api", device)
     name = "start-up: first launches"
     return [Finding(name, "info", text, next_command=command, id="first-launch")]
 
@@ -131,10 +131,10 @@ def _loaded_first(facts: Facts) -> list[Finding]:
 def allocation(facts: Facts) -> list[Finding]:
     """Allocations and frees on the critical path."""
 
-    def text(one: DeviceFacts) -> str:
+    def text(device: DeviceFacts) -> str:
         return (
-            f"memory was allocated or freed{_call(one, 'allocation')} while the GPU had nothing to "
-            "do: {time}, {share} of {place}; allocate once, or from a pool"
+            f"memory was allocated or freed{_call(device, 'allocation')} while the GPU had nothing "
+            "to do: {time}, {share} of {place}; allocate once, or from a pool"
         )
 
     return _cause(facts, "allocation", "GPU idle: allocation", text)
@@ -147,7 +147,7 @@ def _cause(
     text: Callable[[DeviceFacts], str],
     most: Callable[[DeviceFacts], str] = lambda _: "warning",
 ) -> list[Finding]:
-    return _idle(facts, cause, name, lambda one: one.caused_ns(cause), text, most)
+    return _idle(facts, cause, name, lambda device: device.caused_ns(cause), text, most)
 
 
 def _idle(
@@ -159,15 +159,15 @@ def _idle(
     most: Callable[[DeviceFacts], str] = lambda _: "warning",
     cause: str = "",
 ) -> list[Finding]:
-    def place(one: DeviceFacts) -> Place | None:
-        return None if one.idle is None else one.idle.worst.get(cause or identifier)
+    def place(device: DeviceFacts) -> Place | None:
+        return None if device.idle is None else device.idle.worst.get(cause or identifier)
 
     return worst(facts, identifier, name, lost, text, "gaps", place=place, most=most)
 
 
-def _call(one: DeviceFacts, cause: str) -> str:
+def _call(device: DeviceFacts, cause: str) -> str:
     """The call that most of a cause was spent in, where it is known."""
-    name = "" if one.idle is None else one.idle.calls.get(cause, "")
+    name = "" if device.idle is None else device.idle.calls.get(cause, "")
     return f", mostly in {name}" if name else ""
 
 

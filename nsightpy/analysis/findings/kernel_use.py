@@ -178,7 +178,7 @@ def _family(
 ) -> Part:
     """The kernels made of the lambdas of one function that have the most work; its name."""
     families = {
-        code: found[1] for code, name in enumerate(names.values) if (found := _LAMBDA.search(name))
+        code: match[1] for code, name in enumerate(names.values) if (match := _LAMBDA.search(name))
     }
     work: dict[str, float] = {}
     for code, family in families.items():

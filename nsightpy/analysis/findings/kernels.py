@@ -26,17 +26,17 @@ LEAST_SHARE = 0.01
 def small_kernels(facts: Facts) -> list[Finding]:
     """Many kernels so short that launching them costs about as much as running them."""
 
-    def lost(one: DeviceFacts) -> int:
-        use = one.kernels
+    def lost(device: DeviceFacts) -> int:
+        use = device.kernels
         few = use is None or use.short.launches < max(MANY, use.launches / 2)
-        return 0 if few else one.short_cost_ns
+        return 0 if few else device.short_cost_ns
 
-    def text(one: DeviceFacts) -> str:
-        use = one.kernels
+    def text(device: DeviceFacts) -> str:
+        use = device.kernels
         if use is None:
             return ""
         advice = "they run in CUDA graphs: fuse them"
-        if not one.in_graphs:
+        if not device.in_graphs:
             advice = "fuse them, or launch them as a CUDA graph"
         return (
             f"{format_count(use.short.launches)} of {format_count(use.launches)} kernels ran for "
@@ -52,20 +52,20 @@ def small_kernels(facts: Facts) -> list[Finding]:
 def small_grid(facts: Facts) -> list[Finding]:
     """Kernels with fewer blocks than the GPU has multiprocessors."""
 
-    def text(one: DeviceFacts) -> str:
-        part = _part(one, "small_grid")
+    def text(device: DeviceFacts) -> str:
+        part = _part(device, "small_grid")
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks for the "
-            f"{one.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; most of "
-            f"it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller blocks, or "
-            "independent kernels side by side, would use the rest of the GPU"
+            f"{device.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; most "
+            f"of it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller blocks, "
+            "or independent kernels side by side, would use the rest of the GPU"
         )
 
-    def most(one: DeviceFacts) -> str:
-        few = one.kernels is None or (
-            _part(one, "small_grid").work_ns < DOMINANT_SHARE * one.kernels.work_ns
+    def most(device: DeviceFacts) -> str:
+        few = device.kernels is None or (
+            _part(device, "small_grid").work_ns < DOMINANT_SHARE * device.kernels.work_ns
         )
-        return "info" if few else severity_of_use(one)
+        return "info" if few else severity_of_use(device)
 
     return _of_kernels(facts, "small-grid", "small grids", "small_grid", text, most)
 
@@ -73,8 +73,8 @@ def small_grid(facts: Facts) -> list[Finding]:
 def tiny_blocks(facts: Facts) -> list[Finding]:
     """Blocks of at most a warp in kernels that matter."""
 
-    def text(one: DeviceFacts) -> str:
-        part = _part(one, "tiny_block")
+    def text(device: DeviceFacts) -> str:
+        part = _part(device, "tiny_block")
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with blocks of at most {WARP} threads "
             f"ran for {{time}}, {{share}} of {{place}}; most of it {brief_kernel(part.name)} with "
@@ -82,10 +82,10 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
             "not fill it"
         )
 
-    def most(one: DeviceFacts) -> str:
-        part = _part(one, "tiny_block")
-        few = one.kernels is None or part.named_ns < DOMINANT_SHARE * one.kernels.work_ns
-        return "info" if few else severity_of_use(one)
+    def most(device: DeviceFacts) -> str:
+        part = _part(device, "tiny_block")
+        few = device.kernels is None or part.named_ns < DOMINANT_SHARE * device.kernels.work_ns
+        return "info" if few else severity_of_use(device)
 
     return _of_kernels(facts, "tiny-blocks", "tiny blocks", "tiny_block", text, most)
 
@@ -93,10 +93,10 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
 def fp32_gemm(facts: Facts) -> list[Finding]:
     """Matrix products in FP32 on a GPU with tensor cores."""
 
-    def text(one: DeviceFacts) -> str:
-        part = _part(one, "fp32_gemm")
-        share = percent_text(part.work_ns / one.kernels.work_ns) if one.kernels else ""
-        precision = "TF32 or BF16" if one.gpu.compute_major >= 8 else "FP16"
+    def text(device: DeviceFacts) -> str:
+        part = _part(device, "fp32_gemm")
+        share = percent_text(part.work_ns / device.kernels.work_ns) if device.kernels else ""
+        precision = "TF32 or BF16" if device.gpu.compute_major >= 8 else "FP16"
         return (
             f"matrix products ran in FP32 without tensor cores (most in {brief_kernel(part.name)}; "
             f"all of them {share} of the kernels' time): {{time}}, {{share}} of {{place}}; "
@@ -109,14 +109,14 @@ def fp32_gemm(facts: Facts) -> list[Finding]:
 def unfused_elementwise(facts: Facts) -> list[Finding]:
     """A large part of the kernels' time in single elementwise steps and reductions."""
 
-    def lost(one: DeviceFacts) -> int:
-        use = one.kernels
+    def lost(device: DeviceFacts) -> int:
+        use = device.kernels
         if use is None or use.elementwise.work_ns < ELEMENTWISE_SHARE * use.work_ns:
             return 0
         return use.elementwise.busy_ns
 
-    def text(one: DeviceFacts) -> str:
-        use = one.kernels
+    def text(device: DeviceFacts) -> str:
+        use = device.kernels
         share = percent_text(use.elementwise.work_ns / use.work_ns) if use else ""
         return (
             f"elementwise and reduction kernels have {share} of the kernels' time: {{time}}, "
@@ -137,19 +137,19 @@ def unfused_elementwise(facts: Facts) -> list[Finding]:
 
 def dominating_kernel(facts: Facts) -> list[Finding]:
     """One kernel that decides how long the window takes."""
-    found = []
-    for one in facts.used:
-        use = one.kernels
-        if use is None or (use.names < 2 and severity_of_use(one) == "info"):
+    dominating = []
+    for device in facts.used:
+        use = device.kernels
+        if use is None or (use.names < 2 and severity_of_use(device) == "info"):
             continue
-        if use.top.busy_ns >= DOMINANT_SHARE * one.budget.window_ns:
-            found.append((use.top.busy_ns / one.budget.window_ns, one, use))
-    if not found:
+        if use.top.busy_ns >= DOMINANT_SHARE * device.budget.window_ns:
+            dominating.append((use.top.busy_ns / device.budget.window_ns, device, use))
+    if not dominating:
         return _family(facts)
-    share, one, use = max(found, key=lambda case: case[0])
+    share, device, use = max(dominating, key=lambda case: case[0])
     text = (
-        f"one kernel ran for {format_time(use.top.busy_ns)}, {percent_text(share)} of {one.span}: "
-        f"{brief_kernel(use.top.name)}, {counted(use.top.launches, 'launch', 'launches')}, "
+        f"one kernel ran for {format_time(use.top.busy_ns)}, {percent_text(share)} of {device.span}"
+        f": {brief_kernel(use.top.name)}, {counted(use.top.launches, 'launch', 'launches')}, "
         f"{percent_text(use.top.work_ns / use.work_ns)} of the kernels' time; ncu says how much of "
         "it could be saved"
     )
@@ -157,13 +157,13 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
     finding = finding_of(
         "dominating-kernel",
         "dominating kernel",
-        one,
+        device,
         use.top.busy_ns,
         text,
         facts.command("select"),
         place=place,
         recoverable=False,
-        most=severity_of_use(one),
+        most=severity_of_use(device),
         kernel=use.top.name,
     )
     return [finding]
@@ -171,14 +171,14 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
 
 def _family(facts: Facts) -> list[Finding]:
     """Kernels of one function that decide how long the window takes, where no one kernel does."""
-    for one in facts.used:
-        use, window = one.kernels, one.budget.window_ns
+    for device in facts.used:
+        use, window = device.kernels, device.budget.window_ns
         if use is None or use.family.busy_ns < DOMINANT_SHARE * window:
             continue
         family = use.family
         text = (
             f"the kernels made in {family.name} ran for {format_time(family.busy_ns)}, "
-            f"{percent_text(family.busy_ns / window)} of {one.span}: "
+            f"{percent_text(family.busy_ns / window)} of {device.span}: "
             f"{counted(family.launches, 'launch', 'launches')}, "
             f"{percent_text(family.work_ns / use.work_ns)} of the kernels' time; ncu says how much "
             "of it could be saved"
@@ -188,13 +188,13 @@ def _family(facts: Facts) -> list[Finding]:
             finding_of(
                 "dominating-kernel",
                 "dominating kernels",
-                one,
+                device,
                 family.busy_ns,
                 text,
                 facts.command("select"),
                 place=place,
                 recoverable=False,
-                most=severity_of_use(one),
+                most=severity_of_use(device),
             )
         ]
     return []
@@ -203,12 +203,12 @@ def _family(facts: Facts) -> list[Finding]:
 def serialised_streams(facts: Facts) -> list[Finding]:
     """Kernels on several streams that could have run side by side and never did."""
 
-    def lost(one: DeviceFacts) -> int:
-        use = one.kernels
+    def lost(device: DeviceFacts) -> int:
+        use = device.kernels
         return 0 if use is None or not use.serial_streams else use.small_grid.busy_ns
 
-    def text(one: DeviceFacts) -> str:
-        streams = one.kernels.serial_streams if one.kernels else 0
+    def text(device: DeviceFacts) -> str:
+        streams = device.kernels.serial_streams if device.kernels else 0
         return (
             f"kernels that leave most of the GPU free ran on {streams} streams and never two at a "
             "time: {time}, {share} of {place}"
@@ -240,26 +240,26 @@ def _of_kernels(
         facts,
         identifier,
         name,
-        lambda one: _part(one, trait).busy_ns,
+        lambda device: _part(device, trait).busy_ns,
         text,
         "kernels",
         more="--by grid" if trait in ("small_grid", "tiny_block") else "",
         place=_where(trait),
         recoverable=False,
         most=most,
-        kernel=lambda one: _part(one, trait).name,
+        kernel=lambda device: _part(device, trait).name,
     )
 
 
-def _part(one: DeviceFacts, trait: str) -> Part:
-    use: KernelUse | None = one.kernels
-    found: Part = Part() if use is None else getattr(use, trait)
-    return found
+def _part(device: DeviceFacts, trait: str) -> Part:
+    use: KernelUse | None = device.kernels
+    part: Part = Part() if use is None else getattr(use, trait)
+    return part
 
 
 def _where(trait: str) -> Callable[[DeviceFacts], Place | None]:
-    def place(one: DeviceFacts) -> Place | None:
-        part = _part(one, trait)
+    def place(device: DeviceFacts) -> Place | None:
+        part = _part(device, trait)
         return Place(part.start_ns, part.duration_ns) if part.launches else None
 
     return place

@@ -25,12 +25,12 @@ class SlowInstances:
 
 
 def slow_by_unit(
-    alignment: Alignment, found: Sequence[GroupedCollective], inside: Mask
+    alignment: Alignment, kinds: Sequence[GroupedCollective], inside: Mask
 ) -> dict[int, SlowInstances]:
     """By unit, what abnormal instances cost it; `inside` masks the rows of the ledger to count."""
     durations = alignment.ends - alignment.starts
     slow: dict[int, list[tuple[int, Abnormal, GroupedCollective]]] = {}
-    for kind in found:
+    for kind in kinds:
         for bad in kind.abnormal:
             for row in bad.rows:
                 lost = round(int(durations[row]) - bad.usual_ns)

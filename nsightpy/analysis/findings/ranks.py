@@ -47,38 +47,40 @@ def straggler(facts: Facts) -> list[Finding]:
     return []
 
 
-def _slower(one: DeviceFacts, others: Sequence[DeviceFacts], lost: int) -> str:
+def _slower(device: DeviceFacts, others: Sequence[DeviceFacts], lost: int) -> str:
     """Whether it is longer compute that makes a rank late."""
     mean = median(other.budget.compute_ns / (other.iterations or 1) for other in others)
-    count = one.iterations or 1
-    more = one.budget.compute_ns - mean * count
+    count = device.iterations or 1
+    more = device.budget.compute_ns - mean * count
     if more < EXPLAINS * lost:
         return ""
-    ratio = significant(one.budget.compute_ns / (mean * count)) if mean else "many"
+    ratio = significant(device.budget.compute_ns / (mean * count)) if mean else "many"
     return f"; its kernels take {format_time(more)} longer, {ratio} times the others' median"
 
 
 def exposed_communication(facts: Facts) -> list[Finding]:
     """Communication with nothing beside it."""
 
-    def text(one: DeviceFacts) -> str:
-        mpi = one.idle.mpi_ns if one.idle else 0
-        if mpi > one.budget.exposed_communication_ns:
+    def text(device: DeviceFacts) -> str:
+        mpi = device.idle.mpi_ns if device.idle else 0
+        if mpi > device.budget.exposed_communication_ns:
             return (
                 "the launching thread waited in MPI calls with nothing on the GPU for {time}, "
                 "{share} of {place}"
             )
         return "communication ran alone for {time}, {share} of {place}"
 
-    def place(one: DeviceFacts) -> Place | None:
+    def place(device: DeviceFacts) -> Place | None:
         # waits in MPI are in stretches outside of CUDA
-        return one.exposed or (one.idle.worst.get("host-gap") if one.idle else None)
+        return device.exposed or (device.idle.worst.get("host-gap") if device.idle else None)
 
     return worst(
         facts,
         "exposed-communication",
         "communication exposed",
-        lambda one: one.budget.exposed_communication_ns + (one.idle.mpi_ns if one.idle else 0),
+        lambda device: (
+            device.budget.exposed_communication_ns + (device.idle.mpi_ns if device.idle else 0)
+        ),
         text,
         "collectives" if facts.has_collectives else "breakdown",
         alone=False,
@@ -89,13 +91,13 @@ def exposed_communication(facts: Facts) -> list[Finding]:
 def slow_communication(facts: Facts) -> list[Finding]:
     """Collectives far longer than others of their own operation, size and group."""
 
-    def lost(one: DeviceFacts) -> int:
+    def lost(device: DeviceFacts) -> int:
         # what compute hides costs nothing
-        hidden = one.budget.exposed_communication_ns < LEAST_EXPOSED * one.budget.window_ns
-        return 0 if hidden or one.slow_collectives is None else one.slow_collectives.lost_ns
+        hidden = device.budget.exposed_communication_ns < LEAST_EXPOSED * device.budget.window_ns
+        return 0 if hidden or device.slow_collectives is None else device.slow_collectives.lost_ns
 
-    def text(one: DeviceFacts) -> str:
-        slow = one.slow_collectives
+    def text(device: DeviceFacts) -> str:
+        slow = device.slow_collectives
         if slow is None:
             return ""
         calls = "1 collective" if slow.instances == 1 else f"{slow.instances:,} collectives"
@@ -130,23 +132,23 @@ def unbalanced(facts: Facts) -> list[Finding]:
     place = max(range(len(work)), key=lambda index: work[index])
     if work[place] < UNBALANCED * mean:
         return []
-    one = devices[place]
-    count = (one.iterations or 1) if counted else 1
+    device = devices[place]
+    count = (device.iterations or 1) if counted else 1
     # devices that are busy with something else wait for nobody
     longest = max(other.budget.window_ns for other in devices)
     free = max(
         longest - other.budget.busy_ns + other.budget.exposed_communication_ns
         for other in devices
-        if other is not one
+        if other is not device
     )
     lost = min(int((work[place] - mean) * count), free)
     text = (
-        f"{one.name} computes {format_time(work[place] * count)}, "
+        f"{device.name} computes {format_time(work[place] * count)}, "
         f"{significant(work[place] / mean)} times the mean of {len(work)} devices"
     )
-    most = "warning" if lost >= LEAST_IMBALANCE * one.budget.window_ns else "info"
+    most = "warning" if lost >= LEAST_IMBALANCE * device.budget.window_ns else "info"
     command = facts.command("breakdown")
-    return [finding_of("imbalance", "unbalanced devices", one, lost, text, command, most=most)]
+    return [finding_of("imbalance", "unbalanced devices", device, lost, text, command, most=most)]
 
 
 RANK_CHECKS = (straggler, exposed_communication, slow_communication, unbalanced)

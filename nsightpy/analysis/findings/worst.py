@@ -35,25 +35,25 @@ def worst(
     """
     if not facts.used:
         return []
-    one = max(facts.used, key=lambda device: lost(device) / device.budget.window_ns)
-    time = lost(one)
+    device = max(facts.used, key=lambda used: lost(used) / used.budget.window_ns)
+    time = lost(device)
     if time <= 0:
         return []
-    share = percent_text(time / one.budget.window_ns)
-    said = text(one).replace("{time}", format_time(time)).replace("{share}", share)
-    next_command = facts.command(command, one if alone else None, more=more)
+    share = percent_text(time / device.budget.window_ns)
+    said = text(device).replace("{time}", format_time(time)).replace("{share}", share)
+    next_command = facts.command(command, device if alone else None, more=more)
     return [
         finding_of(
             identifier,
             name,
-            one,
+            device,
             time,
-            said.replace("{place}", one.span),
+            said.replace("{place}", device.span),
             next_command,
-            place=place(one),
+            place=place(device),
             recoverable=recoverable,
-            most=most(one),
-            kernel=kernel(one),
+            most=most(device),
+            kernel=kernel(device),
         )
     ]
 
@@ -61,7 +61,7 @@ def worst(
 def finding_of(
     identifier: str,
     name: str,
-    one: DeviceFacts,
+    device: DeviceFacts,
     lost: int,
     text: str,
     command: str,
@@ -72,24 +72,24 @@ def finding_of(
     kernel: str = "",
 ) -> Finding:
     """A finding about one device: what it lost, in its window and per iteration."""
-    count = one.iterations or 1
-    share = lost / max(one.budget.window_ns, 1)
-    evidence: dict[str, Value] = {"lost_ns": lost, "window_ns": one.budget.window_ns}
-    if one.iterations:
-        evidence["iterations"] = one.iterations
+    count = device.iterations or 1
+    share = lost / max(device.budget.window_ns, 1)
+    evidence: dict[str, Value] = {"lost_ns": lost, "window_ns": device.budget.window_ns}
+    if device.iterations:
+        evidence["iterations"] = device.iterations
         text += f" ({format_time(lost / count)} per iteration)"
     return Finding(
         name,
         most if share >= WARNING_SHARE else "info",
         text,
-        rank=one.rank,
-        device=one.device,
+        rank=device.rank,
+        device=device.device,
         recoverable_ns=round(lost / count) if recoverable else None,
         recoverable_share=share if recoverable else None,
         next_command=command,
         id=identifier,
-        window=one.window,
-        start_ns=None if place is None else place.start_ns + one.ahead_ns,
+        window=device.window,
+        start_ns=None if place is None else place.start_ns + device.ahead_ns,
         duration_ns=None if place is None else place.duration_ns,
         share=share,
         evidence=evidence,
@@ -97,9 +97,9 @@ def finding_of(
     )
 
 
-def severity_of_use(one: DeviceFacts) -> str:
+def severity_of_use(device: DeviceFacts) -> str:
     """The severity of how kernels use a GPU: info where it worked once, for a moment only."""
-    return "info" if one.short and one.iterations is None else "warning"
+    return "info" if device.short and device.iterations is None else "warning"
 
 
 def percent_text(share: float) -> str:

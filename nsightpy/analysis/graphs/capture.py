@@ -19,10 +19,10 @@ def open_at(moments: Frame, ranges: Frame) -> Labels:
     (`modules.range_calls`).
     """
     path = ranges.labels("path")
-    found = innermost(ranges, moments)
+    holder = innermost(ranges, moments)
     shown = tuple(value.replace(SEPARATOR, "/") for value in path.values)
-    inside = path.codes[np.maximum(found, 0)] + 1 if ranges.rows else np.zeros_like(found)
-    return Labels(np.where(found == NONE, 0, inside).astype(np.int32), ("", *shown)).merged()
+    inside = path.codes[np.maximum(holder, 0)] + 1 if ranges.rows else np.zeros_like(holder)
+    return Labels(np.where(holder == NONE, 0, inside).astype(np.int32), ("", *shown)).merged()
 
 
 def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:
@@ -34,12 +34,12 @@ def created_in(work: Frame, nodes: Frame, ranges: Frame) -> Labels:
         return Labels.constant("", work.rows)
     _, code = distinct(np.concatenate([nodes.ints("pid"), work.ints("pid")]))
     process = code.astype(np.int64)
-    own, wanted = process[: nodes.rows], process[nodes.rows :]
+    of_nodes, wanted = process[: nodes.rows], process[nodes.rows :]
     known: dict[tuple[int, int], int] = {}
     ids = nodes.ints("graph_node_id").tolist()
-    for row, key in enumerate(zip(own.tolist(), ids, strict=True)):
+    for row, key in enumerate(zip(of_nodes.tolist(), ids, strict=True)):
         known.setdefault(key, row)
-    origin = _origins(nodes, own, known)
+    origin = _origins(nodes, of_nodes, known)
     rows = np.asarray(
         [
             known.get(key, NONE)

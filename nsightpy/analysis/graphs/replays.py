@@ -76,7 +76,7 @@ def replays_of_nodes(work: Frame, calls: Frame) -> tuple[Replays, Operations]:
     last = np.maximum.reduceat(end, first) if len(first) else end
     base, width = _lanes(begin, last)
     busy, chain = _covered(start, end, replay, base, width), _chain(start, end, replay, base, width)
-    found = Replays(
+    replays = Replays(
         call,
         work.ints("pid")[rows][first],
         work.ints("device")[rows][first],
@@ -88,7 +88,7 @@ def replays_of_nodes(work: Frame, calls: Frame) -> tuple[Replays, Operations]:
         count[order],
         whole=False,
     )
-    return found, Operations(rows, replay)
+    return replays, Operations(rows, replay)
 
 
 def replays_as_a_whole(launches: Frame, calls: Frame) -> Replays:

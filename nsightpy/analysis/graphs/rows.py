@@ -24,10 +24,10 @@ def launch_ns(replays: Replays, calls: Frame) -> Ints:
 
 def _launched_in(replays: Replays, calls: Frame, ranges: Frame) -> list[str]:
     known = np.flatnonzero(replays.call != UNKNOWN)
-    found = open_at(calls.take(replays.call[known]), ranges)
+    opened = open_at(calls.take(replays.call[known]), ranges)
     names = [""] * len(replays)
-    for row, code in zip(known.tolist(), found.codes.tolist(), strict=True):
-        names[row] = found.values[code]
+    for row, code in zip(known.tolist(), opened.codes.tolist(), strict=True):
+        names[row] = opened.values[code]
     return names
 
 
@@ -79,7 +79,7 @@ def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, R
             figures = (replays.operations, replays.busy_ns, _gaps(replays), replays.chain_ns)
             detail = [float(np.median(figure[mine])) for figure in figures]
             detail[0] = round(float(detail[0] or 0))
-        own = lasted[mine]
+        times = lasted[mine]
         rows.append(
             (
                 int(pid or 0),
@@ -90,11 +90,11 @@ def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, R
                     len(mine),
                     detail[0],
                     float(np.median(made)) if len(made) else None,
-                    float(np.median(own)),
-                    int(own.min()),
-                    int(own.max()),
+                    float(np.median(times)),
+                    int(times.min()),
+                    int(times.max()),
                     *detail[1:],
-                    int(own.sum()),
+                    int(times.sum()),
                     _most([inside[place] for place in mine.tolist()]),
                 ),
             )
@@ -132,21 +132,21 @@ def by_node(
     )
     groups = group_by(by, tuple(by))
     statistics = tally(groups.codes, ran.ints("end_ns") - ran.ints("start_ns"), groups.keys)
-    found = statistics.statistics()
+    totals = statistics.statistics()
     whole: dict[tuple[Value, ...], int] = {}
-    for key, total in zip(found.keys, found.total.tolist(), strict=True):
+    for key, total in zip(totals.keys, totals.total.tolist(), strict=True):
         whole[key[:3]] = whole.get(key[:3], 0) + total
     rows: list[tuple[int, Row]] = []
-    for at, key in enumerate(found.keys):
+    for at, key in enumerate(totals.keys):
         pid, device, graph, node, name, made_in = key
-        total = int(found.total[at])
+        total = int(totals.total[at])
         figures = (
-            int(found.instances[at]),
+            int(totals.instances[at]),
             total,
-            float(found.mean[at]),
-            float(found.median[at]),
-            int(found.minimum[at]),
-            int(found.maximum[at]),
+            float(totals.mean[at]),
+            float(totals.median[at]),
+            int(totals.minimum[at]),
+            int(totals.maximum[at]),
             total / whole[key[:3]] if whole[key[:3]] else None,
         )
         rows.append((int(pid or 0), (device, graph, node, name, *figures, made_in)))

@@ -102,9 +102,9 @@ def stream_waits(work: GpuWork, windows: Mapping[int, Spans]) -> dict[int, Strea
     rows_of = _by_place(work.place[order][1:], len(work.places))
     waits = {}
     for number, window in windows.items():
-        own = rows_of(number)
-        lost = _inside(previous[own], start[own], window) * within[own]
-        on_host, on_kernel = int(lost[host[own]].sum()), int(lost[kernel[own]].sum())
+        rows = rows_of(number)
+        lost = _inside(previous[rows], start[rows], window) * within[rows]
+        on_host, on_kernel = int(lost[host[rows]].sum()), int(lost[kernel[rows]].sum())
         waits[number] = StreamWaits(on_host, on_kernel, int(lost.sum()) - on_host - on_kernel)
     return waits
 
@@ -155,16 +155,16 @@ def _producers(
     work: GpuWork, row: Rows, launched: Ints, previous: Rows, awaited: Rows | None
 ) -> Rows:
     """The operation that each kernel still waited for after its launch; -1 for none."""
-    found = previous[row]
-    ended = work.end[found]
-    found[(ended <= launched) | (found < 0)] = -1
+    producer = previous[row]
+    ended = work.end[producer]
+    producer[(ended <= launched) | (producer < 0)] = -1
     if awaited is None:
-        return found
+        return producer
     other = awaited[row]
-    until = np.where(found >= 0, ended, launched)
+    until = np.where(producer >= 0, ended, launched)
     later = (other >= 0) & (work.end[other] > until)
-    found[later] = other[later]
-    return found
+    producer[later] = other[later]
+    return producer
 
 
 def idle_causes(work: GpuWork, gaps: ComputeGaps, window: Spans) -> IdleCauses:

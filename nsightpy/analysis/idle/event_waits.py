@@ -64,7 +64,7 @@ def event_waits(work: GpuWork, synchronizations: Frame, events: Frame, calls: Fr
 
 def _streams_of(work: GpuWork, *frames: Frame) -> Ints:
     """The number of each row's stream; streams without work get numbers beyond the work's."""
-    numbers: dict[tuple[int, ...], int] = {own: n for n, own in enumerate(work.streams)}
+    numbers: dict[tuple[int, ...], int] = {stream: n for n, stream in enumerate(work.streams)}
     codes, streams = numbered(frames, ("pid", "context", "stream"))
     return np.asarray(
         [numbers.setdefault(stream, len(numbers)) for stream in streams], dtype=np.int64
@@ -108,15 +108,15 @@ class _Queued:
 def _producers(work: GpuWork, queued: _Queued, record_of: Ints) -> Rows:
     """For each operation the one that ended last of those that the waits before it wait for."""
     waits = len(record_of)
-    own = queued.behind[waits:]
+    behind = queued.behind[waits:]
     before = np.zeros(len(work), dtype=np.bool_)
-    before[own[own >= 0]] = True
+    before[behind[behind >= 0]] = True
     ended = np.flatnonzero(before)
     ended = ended[np.argsort(work.end[ended], kind="stable")]
     # operations are compared by the place of their end; 0 is none
     place = np.zeros(len(work) + 1, dtype=np.int32)
     place[ended] = np.arange(1, len(ended) + 1)
-    done_after = place[own]
+    done_after = place[behind]
     bits = len(ended).bit_length()
     base = queued.segment << bits
     carried = np.zeros(len(queued.order), dtype=np.int64)

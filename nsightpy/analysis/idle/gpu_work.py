@@ -49,10 +49,10 @@ class GpuWork:
 
     def reached(self, times: Ints) -> Ints:
         """The largest value so far on each stream, of values in the order of `by_stream`."""
-        found = np.empty(len(times), dtype=np.int64)
+        largest = np.empty(len(times), dtype=np.int64)
         for low, high in pairwise(self.bounds.tolist()):
-            np.maximum.accumulate(times[low:high], out=found[low:high])
-        return found
+            np.maximum.accumulate(times[low:high], out=largest[low:high])
+        return largest
 
     @property
     def previous(self) -> Rows:
@@ -113,12 +113,14 @@ def _kinds(communication: NDArray[np.bool_], operations: Frame, graphs: int) -> 
 def numbered(parts: Sequence[Frame], names: Sequence[str]) -> tuple[Codes, list[tuple[int, ...]]]:
     """A small number for each combination of values that occurs, and the combinations, sorted."""
     coded = [_coded([part.ints(name) for name in names]) for part in parts]
-    keys = sorted({key for _, own in coded for key in own})
+    keys = sorted({key for _, part_keys in coded for key in part_keys})
     numbers = {key: number for number, key in enumerate(keys)}
     small = np.uint16 if len(keys) < 1 << 16 else np.int32
-    tables = (np.asarray([numbers[key] for key in own], dtype=small) for _, own in coded)
-    found = [table[codes] for table, (codes, _) in zip(tables, coded, strict=True)]
-    return np.concatenate(found), keys
+    tables = (
+        np.asarray([numbers[key] for key in part_keys], dtype=small) for _, part_keys in coded
+    )
+    numbered_parts = [table[codes] for table, (codes, _) in zip(tables, coded, strict=True)]
+    return np.concatenate(numbered_parts), keys
 
 
 def _coded(columns: Sequence[Ints]) -> tuple[NDArray[np.int32], list[tuple[int, ...]]]:
@@ -134,8 +136,8 @@ def _coded(columns: Sequence[Ints]) -> tuple[NDArray[np.int32], list[tuple[int, 
             codes, keys = place, [(*keys[0], value) for value in values.tolist()]
             continue
         pairs, codes = distinct(codes.astype(np.int64) * max(len(values), 1) + place)
-        found = (divmod(pair, len(values)) for pair in pairs.tolist())
-        keys = [(*keys[key], int(values[value])) for key, value in found]
+        split = (divmod(pair, len(values)) for pair in pairs.tolist())
+        keys = [(*keys[key], int(values[value])) for key, value in split]
     return codes, keys
 
 

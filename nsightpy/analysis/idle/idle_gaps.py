@@ -120,11 +120,11 @@ class IdleGaps:
         """Each interval's time by cause, one column each in the order of CAUSES; exact."""
         rest = self.length
         # by column: each is mostly read as a whole, and one that stays empty costs no memory
-        found = np.zeros((len(self), len(CAUSES)), dtype=rest.dtype, order="F")
+        causes = np.zeros((len(self), len(CAUSES)), dtype=rest.dtype, order="F")
 
         def count(cause: int, rows: NDArray[np.bool_], time: NDArray[np.signedinteger]) -> None:
             places = np.flatnonzero(rows)
-            found[places, cause] += time[places]
+            causes[places, cause] += time[places]
             rest[places] -= time[places]
 
         known = self.thread >= 0
@@ -143,8 +143,8 @@ class IdleGaps:
         count(QUEUED, known & (self.queued >= HOST_GAP_NS), self.queued)
         count(SYNC_DRAIN, known & self.drained, rest)
         count(QUEUED, known & early, rest)
-        found[:, LAUNCH_BOUND] = rest
-        return found
+        causes[:, LAUNCH_BOUND] = rest
+        return causes
 
     @property
     def totals(self) -> dict[str, int]:
@@ -182,14 +182,14 @@ def idle_gaps(
     begun = np.clip(start, opened, closed)
     done = np.clip(_at(launches.end, after, NO_TIME), opened, closed)
     in_calls = tuple(np.zeros(len(opened), dtype=np.int64) for _ in range(4))
-    for own, mine in _by_thread(thread, calls):
+    for gaps, mine in _by_thread(thread, calls):
         low, high, launched = (
-            times if len(own) == len(times) else times[own] for times in (opened, begun, start)
+            times if len(gaps) == len(times) else times[gaps] for times in (opened, begun, start)
         )
         parts = (*_inside_calls(mine, low, high), _held(mine, low, launched))
         for whole, part in zip(in_calls, parts, strict=True):
             some = np.flatnonzero(part)
-            whole[own[some]] = part[some]
+            whole[gaps[some]] = part[some]
     waiting, allocating, loading, held = in_calls
     in_call, queued, outside = done - begun, closed - done, begun - opened
     for part in in_calls[:3]:
@@ -248,9 +248,9 @@ def _intervals(work: GpuWork, place: int, window: Spans) -> tuple[Ints, Ints, Ro
 
 def _at(values: Ints, rows: Rows, missing: int) -> Ints:
     """The values of some rows; `missing` for no row."""
-    found = values[rows]
-    found[rows == NO_ROW] = missing
-    return found
+    picked = values[rows]
+    picked[rows == NO_ROW] = missing
+    return picked
 
 
 def _counted(calls: Frame, window: Spans) -> Frame:
@@ -290,7 +290,7 @@ def _inside_calls(calls: Frame, low: Ints, high: Ints) -> tuple[Ints, Ints, Ints
     allocating = allocating - loading
     waiting = (waiting | _blocking_copies(calls, kinds)) - loading - allocating
     first, second, third = (
-        measure_inside(one, low, high) for one in (waiting, allocating, loading)
+        measure_inside(spans, low, high) for spans in (waiting, allocating, loading)
     )
     return first, second, third
 

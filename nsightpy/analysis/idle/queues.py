@@ -65,14 +65,16 @@ def launch_bound(work: GpuWork, place: int, call_ns: Ints, least: int = STRETCH)
     owners = work.place[work.by_stream[work.bounds[:-1]]] if len(work.streams) else work.place
     for stream in np.flatnonzero(owners == place).tolist():
         rows = _rows_of(work, stream)
-        own = _bound_among(work, rows[work.place[rows] == place], call_ns, least)
-        bound = LaunchBound(bound.stretches | own.stretches, bound.kernels + own.kernels)
+        of_stream = _bound_among(work, rows[work.place[rows] == place], call_ns, least)
+        bound = LaunchBound(
+            bound.stretches | of_stream.stretches, bound.kernels + of_stream.kernels
+        )
     return bound
 
 
 def stream_queues(work: GpuWork, call_ns: Ints) -> list[StreamQueue]:
     """The queue of every stream with launched operations, in the order of the streams."""
-    found = []
+    queues = []
     for number, stream in enumerate(work.streams):
         rows = _rows_of(work, number)
         if not len(rows):
@@ -82,7 +84,7 @@ def stream_queues(work: GpuWork, call_ns: Ints) -> list[StreamQueue]:
         lasted = np.diff(length.times)
         waited = length.counts[:-1]
         peak = int(length.times[np.argmax(length.counts)]) if len(length.times) else low
-        found.append(
+        queues.append(
             StreamQueue(
                 work.places[int(work.place[rows[0]])],
                 stream,
@@ -95,7 +97,7 @@ def stream_queues(work: GpuWork, call_ns: Ints) -> list[StreamQueue]:
                 _bound_among(work, rows, call_ns, STRETCH),
             )
         )
-    return found
+    return queues
 
 
 def longest_in(length: Concurrency, low: int, high: int, parts: int) -> tuple[Ints, Ints]:

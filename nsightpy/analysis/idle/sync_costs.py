@@ -33,14 +33,14 @@ def sync_costs(calls: Frame, window: Spans, idle: Spans) -> list[SyncCost]:
         return []
     names = calls.labels("name").merged()
     touches = (end > window.starts[0]) & (start < window.ends[-1])
-    found = []
+    costs = []
     for code, api in enumerate(names.values):
         mine = touches & (names.codes == code)
         if not mine.any():
             continue
         lengths = end[mine] - start[mine]
         lost = overlap_total(union(start[mine], end[mine]), idle & window)
-        found.append(
+        costs.append(
             SyncCost(
                 api,
                 len(lengths),
@@ -50,4 +50,4 @@ def sync_costs(calls: Frame, window: Spans, idle: Spans) -> list[SyncCost]:
                 lost,
             )
         )
-    return sorted(found, key=lambda one: (-one.idle_ns, -one.total_ns, one.api))
+    return sorted(costs, key=lambda cost: (-cost.idle_ns, -cost.total_ns, cost.api))

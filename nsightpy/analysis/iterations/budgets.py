@@ -66,24 +66,24 @@ class SlowIteration:
     kernel_grew_ns: int = 0
 
 
-def iteration_budgets(found: Iterations, done: Activity) -> IterationBudgets:
+def iteration_budgets(iterations: Iterations, done: Activity) -> IterationBudgets:
     """The budget of each iteration from what one device did (sets of time, in ns)."""
     exposed = done.communication - union_of((done.compute, done.memory))
     return IterationBudgets(
-        found.duration,
-        _within(found, done.busy),
-        _within(found, done.compute),
-        _within(found, exposed),
+        iterations.duration,
+        _within(iterations, done.busy),
+        _within(iterations, done.compute),
+        _within(iterations, exposed),
     )
 
 
-def _within(found: Iterations, time: Spans) -> Ints:
-    return measure_before(time, found.end) - measure_before(time, found.start)
+def _within(iterations: Iterations, time: Spans) -> Ints:
+    return measure_before(time, iterations.end) - measure_before(time, iterations.start)
 
 
-def spread(found: Iterations) -> Spread | None:
+def spread(iterations: Iterations) -> Spread | None:
     """The spread of the steady iterations; None without any."""
-    steady = found.duration[found.steady]
+    steady = iterations.duration[iterations.steady]
     if len(steady) == 0:
         return None
     return Spread(
@@ -96,15 +96,15 @@ def spread(found: Iterations) -> Spread | None:
 
 
 def slow_iterations(
-    found: Iterations, budgets: IterationBudgets, kernels: Frame, most: int = 3
+    iterations: Iterations, budgets: IterationBudgets, kernels: Frame, most: int = 3
 ) -> list[SlowIteration]:
     """The slowest steady iterations that stand out, slowest first.
 
     One stands out from 5 % and three deviations (1.4826 x the median deviation) above the median.
     kernels: start_ns, end_ns and name of the device.
     """
-    steady = found.steady
-    duration = found.duration[steady]
+    steady = iterations.steady
+    duration = iterations.duration[steady]
     if len(steady) < 3:
         return []
     median = float(np.median(duration))
@@ -113,14 +113,14 @@ def slow_iterations(
     deviation = 1.4826 * float(np.median(np.abs(duration - median)))
     limit = median + max(SLOW_SHARE * median, SLOW_DEVIATIONS * deviation)
     slow = steady[duration > limit]
-    order = slow[np.argsort(-found.duration[slow], kind="stable")][:most]
-    return [_grown(found, budgets, kernels, place, median) for place in order.tolist()]
+    order = slow[np.argsort(-iterations.duration[slow], kind="stable")][:most]
+    return [_grown(iterations, budgets, kernels, place, median) for place in order.tolist()]
 
 
 def _grown(
-    found: Iterations, budgets: IterationBudgets, kernels: Frame, place: int, median: float
+    iterations: Iterations, budgets: IterationBudgets, kernels: Frame, place: int, median: float
 ) -> SlowIteration:
-    steady = found.steady
+    steady = iterations.steady
     grew = {
         name: int(figure[place] - np.median(figure[steady]))
         for name, figure in budgets.parts().items()
@@ -128,23 +128,23 @@ def _grown(
     part = max(grew, key=lambda name: grew[name])
     kernel, kernel_grew = "", 0
     if part in PARTS[:2]:
-        kernel, kernel_grew = _grown_kernel(found, kernels, place)
-    duration = int(found.duration[place])
+        kernel, kernel_grew = _grown_kernel(iterations, kernels, place)
+    duration = int(iterations.duration[place])
     return SlowIteration(place, duration, duration / median, part, grew[part], kernel, kernel_grew)
 
 
-def _grown_kernel(found: Iterations, kernels: Frame, place: int) -> tuple[str, int]:
+def _grown_kernel(iterations: Iterations, kernels: Frame, place: int) -> tuple[str, int]:
     """The kernel whose work in an iteration exceeds its mean over the steady ones most, and by
     how many ns."""
     names = kernels.labels("name").merged()
     start, lengths = kernels.ints("start_ns"), kernels.ints("end_ns") - kernels.ints("start_ns")
     if len(names) == 0:
         return "", 0
-    steady = found.steady
-    inside = Spans(found.start[steady], found.end[steady])
+    steady = iterations.steady
+    inside = Spans(iterations.start[steady], iterations.end[steady])
     owner = np.searchsorted(inside.starts, start, side="right") - 1
     usual = (owner >= 0) & (start < inside.ends[np.maximum(owner, 0)])
-    mine = (start >= found.start[place]) & (start < found.end[place])
+    mine = (start >= iterations.start[place]) & (start < iterations.end[place])
     size = len(names.values)
     mean = np.bincount(names.codes[usual], lengths[usual], size) / len(steady)
     grew = np.bincount(names.codes[mine], lengths[mine], size) - mean

@@ -49,13 +49,17 @@ def choose_iterations(
         rest = [*([_as_other(sequence)] if sequence else []), *rejected, *levels]
         return IterationChoice(None, tuple(rest[:OTHERS]), why=few)
     if named:
-        related = [one for one in named if sequence is None or _related(one, sequence)]
+        related = [
+            candidate for candidate in named if sequence is None or _related(candidate, sequence)
+        ]
         if related and sequence is not None and _fuller(sequence, related[0]):
             return _chosen(sequence, [*named], None, [*rejected, *levels])
         if related:
             return _chosen(related[0], named, sequence, [*rejected, *levels])
-        text = ", ".join(_described(one) for one in [named[0], *([sequence] if sequence else [])])
-        others = (*(_as_other(one) for one in named), *rejected, *levels)
+        text = ", ".join(
+            _described(candidate) for candidate in [named[0], *([sequence] if sequence else [])]
+        )
+        others = (*(_as_other(candidate) for candidate in named), *rejected, *levels)
         why = f"the sources disagree: {text}; --nvtx RANGE decides"
         return IterationChoice(None, others[:OTHERS], why=why)
     if sequence is not None:
@@ -80,7 +84,7 @@ def _chosen(
             notes.append(f"{_described(sequence)}: {_ratio_text(times)} the {chosen.source}")
         elif not _related(chosen, sequence):
             notes.append(f"{_described(sequence)} does not fit the {chosen.source}")
-    others = tuple([*(_as_other(one) for one in beside), *rest][:OTHERS])
+    others = tuple([*(_as_other(candidate) for candidate in beside), *rest][:OTHERS])
     return IterationChoice(chosen, others, tuple(notes))
 
 
@@ -105,22 +109,22 @@ def _fuller(sequence: Candidate, named: Candidate) -> bool:
     return alike and sequence.coverage > named.coverage + FULLER
 
 
-def _as_other(one: Candidate) -> Other:
-    return Other(one.kind, one.source, len(one), one.period_ns, "")
+def _as_other(candidate: Candidate) -> Other:
+    return Other(candidate.kind, candidate.source, len(candidate), candidate.period_ns, "")
 
 
-def _related(one: Candidate, other: Candidate) -> bool:
+def _related(candidate: Candidate, other: Candidate) -> bool:
     """Whether the periods agree, or one is a whole multiple of the other."""
-    short, long = sorted((one.period_ns, other.period_ns))
+    short, long = sorted((candidate.period_ns, other.period_ns))
     if short <= 0:
         return False
     times = long / short
     return abs(times - round(times)) <= AGREES * min(round(times), 2)
 
 
-def _times(one: Candidate, other: Candidate) -> float:
-    """How many iterations of `other` make one of `one`; 1/n where it is the other way round."""
-    ratio = one.period_ns / other.period_ns if other.period_ns else 1.0
+def _times(candidate: Candidate, other: Candidate) -> float:
+    """How many iterations of `other` make one of `candidate`; 1/n the other way round."""
+    ratio = candidate.period_ns / other.period_ns if other.period_ns else 1.0
     return round(ratio) if ratio >= 1 else 1 / max(round(1 / ratio), 1)
 
 
@@ -128,5 +132,5 @@ def _ratio_text(times: float) -> str:
     return f"{times:g} in each of" if times > 1 else f"one for {1 / times:g} of"
 
 
-def _described(one: Candidate) -> str:
-    return f"{one.source} ({len(one)} x {format_time(one.period_ns)})"
+def _described(candidate: Candidate) -> str:
+    return f"{candidate.source} ({len(candidate)} x {format_time(candidate.period_ns)})"

@@ -86,13 +86,13 @@ class Roles:
         )
 
 
-def judged(one: Level, roles: Roles, work: LaunchedWork, ranges: ProgramRanges) -> Level:
+def judged(level: Level, roles: Roles, work: LaunchedWork, ranges: ProgramRanges) -> Level:
     """A level with what shows whether its units are steps or layers."""
-    low, high = one.units.edges[one.units.usual], one.units.edges[one.units.usual + 1]
-    if within_launches(one.units, work):
-        return replace(one, layer="several lie in one CUDA graph launch")
-    if _in_each(one.units, roles.optimizer):
-        return replace(one, step="an optimizer runs in each", rank=2)
+    low, high = level.units.edges[level.units.usual], level.units.edges[level.units.usual + 1]
+    if within_launches(level.units, work):
+        return replace(level, layer="several lie in one CUDA graph launch")
+    if _in_each(level.units, roles.optimizer):
+        return replace(level, step="an optimizer runs in each", rank=2)
     step, sure, many = "", True, False
     # a transformer's layer multiplies matrices beside its attention and normalisation
     layered = bool(roles.layer[low:high].any() and roles.product[low:high].any())
@@ -100,18 +100,18 @@ def judged(one: Level, roles: Roles, work: LaunchedWork, ranges: ProgramRanges) 
         step = "a shorter sequence repeats inside of it"
     elif roles.step[low:high].any():
         step = "it holds kernels that come once a step"
-    elif one.units.coverage >= LARGE_COVERED and _is_large(
+    elif level.units.coverage >= LARGE_COVERED and _is_large(
         work.name.codes[low:high], int(roles.product[low:high].sum())
     ):
         step, sure = "it is too large for a layer", False
-    elif not layered and waits_once(one.units, work):
+    elif not layered and waits_once(level.units, work):
         step, sure = "the host waits once in each", False
-    elif not layered and _apart(one.units, work):
+    elif not layered and _apart(level.units, work):
         step, sure = "the device is idle between them", False
-    elif len(one.units) >= (LAYERS if layered else BLOCKS) and one.units.coverage >= DOMINATES:
+    elif len(level.units) >= (LAYERS if layered else BLOCKS) and level.units.coverage >= DOMINATES:
         many = True
-    layer = "" if step and sure else _layers_named(one, work, ranges)
-    return replace(one, step=step, layer=layer, rank=1 if step else 0, many=many)
+    layer = "" if step and sure else _layers_named(level, work, ranges)
+    return replace(level, step=step, layer=layer, rank=1 if step else 0, many=many)
 
 
 def _in_each(units: Units, mask: NDArray[np.bool_]) -> bool:
@@ -172,9 +172,9 @@ def waits_once(units: Units, work: LaunchedWork) -> bool:
     )
 
 
-def _layers_named(one: Level, work: LaunchedWork, ranges: ProgramRanges) -> str:
+def _layers_named(level: Level, work: LaunchedWork, ranges: ProgramRanges) -> str:
     """Which ranges say that the units are parts of one pass; empty if none does."""
-    edges = one.units.edges
+    edges = level.units.edges
     start = work.issued[edges[:-1]]
     count = len(start)
     counts = ranges.counts

@@ -77,8 +77,8 @@ class ProgramRanges:
 
 def named_groups(ranges: Frame) -> ProgramRanges:
     """The ranges of one process (RANGE_COLUMNS) by name, level and thread."""
-    own = ~ranges.labels("domain").equals(sorted(LIBRARY_DOMAINS))
-    ranges = ranges.take(own & (ranges.ints("tid") == ranges.ints("end_tid")))
+    of_program = ~ranges.labels("domain").equals(sorted(LIBRARY_DOMAINS))
+    ranges = ranges.take(of_program & (ranges.ints("tid") == ranges.ints("end_tid")))
     names = folded(ranges.labels("name"))
     numberless = (phases_folded(_NUMBER.sub("#", name)) for name in names.values)
     plain = Labels(names.codes, tuple(numberless)).merged()
@@ -114,79 +114,79 @@ def from_named_ranges(ranges: Frame, work: LaunchedWork, text: str) -> Candidate
 
 
 def from_nvtx(
-    found: ProgramRanges, work: LaunchedWork
+    ranges: ProgramRanges, work: LaunchedWork
 ) -> tuple[list[Candidate], list[Candidate], list[Other]]:
     """Ranges named as steps, other ranges that may be the iterations, likeliest first, and those
     that repeat and are no iterations."""
-    measured = _without_warm_up(found, work)
-    steps = _candidates(found, measured, found.of_roles(Role.STEP), STEP_COVERED, STEP_REGULAR)
+    measured = _without_warm_up(ranges, work)
+    steps = _candidates(ranges, measured, ranges.of_roles(Role.STEP), STEP_COVERED, STEP_REGULAR)
     rest = [Role.PLAIN, Role.PHASE, Role.EPOCH]
-    others = _candidates(found, measured, found.of_roles(*rest), COVERED, REGULAR)
+    others = _candidates(ranges, measured, ranges.of_roles(*rest), COVERED, REGULAR)
     rejected = [
-        Other(NVTX, _source([found.names[code]]), len(start), _period(start), why)
-        for code in found.of_roles(Role.LAYER, Role.WARM_UP)
-        if len(start := found.spans(code)[0]) >= REPEATS
-        for why in [f"named as a {found.roles[code].value}"]
+        Other(NVTX, _source([ranges.names[code]]), len(start), _period(start), why)
+        for code in ranges.of_roles(Role.LAYER, Role.WARM_UP)
+        if len(start := ranges.spans(code)[0]) >= REPEATS
+        for why in [f"named as a {ranges.roles[code].value}"]
     ]
-    rejected.sort(key=lambda one: -one.count * one.period_ns)
+    rejected.sort(key=lambda other: -other.count * other.period_ns)
     return steps, others, rejected[:OTHERS]
 
 
-def few_engine_steps(found: ProgramRanges, work: LaunchedWork) -> str:
+def few_engine_steps(ranges: ProgramRanges, work: LaunchedWork) -> str:
     """What is said of an inference engine's steps that are too few to repeat, but launched most of
     the work: what repeats in it are their layers. Empty where there are none."""
-    for code in range(len(found.names)):
-        start, end = found.spans(code)
-        if not is_engine_step(found.names[code]) or len(start) >= REPEATS:
+    for code in range(len(ranges.names)):
+        start, end = ranges.spans(code)
+        if not is_engine_step(ranges.names[code]) or len(start) >= REPEATS:
             continue
         low, high = np.searchsorted(work.issued, start), np.searchsorted(work.issued, end)
         if int((high - low).sum()) > COVERED * len(work):
             longest = format_time(float((end - start).max()))
             return (
                 f"the capture holds {counted(len(start), 'step')} that the inference engine "
-                f"annotated ({found.names[code]!r}, {longest} on the host), and iterations need "
+                f"annotated ({ranges.names[code]!r}, {longest} on the host), and iterations need "
                 f"{REPEATS}"
             )
     return ""
 
 
-def _without_warm_up(found: ProgramRanges, work: LaunchedWork) -> LaunchedWork:
+def _without_warm_up(ranges: ProgramRanges, work: LaunchedWork) -> LaunchedWork:
     """The work that was not launched inside ranges called warm-up."""
     kept = np.ones(len(work), dtype=np.bool_)
-    for code in found.of_roles(Role.WARM_UP):
-        for start, end in zip(*(times.tolist() for times in found.spans(code)), strict=True):
+    for code in ranges.of_roles(Role.WARM_UP):
+        for start, end in zip(*(times.tolist() for times in ranges.spans(code)), strict=True):
             kept[np.searchsorted(work.issued, start) : np.searchsorted(work.issued, end)] = False
     return work if kept.all() or not kept.any() else work.take(np.flatnonzero(kept))
 
 
 def _candidates(
-    found: ProgramRanges, work: LaunchedWork, codes: Sequence[int], covered: float, regular: float
+    ranges: ProgramRanges, work: LaunchedWork, codes: Sequence[int], covered: float, regular: float
 ) -> list[Candidate]:
     """Repeated ranges among some groups, outermost first, best covered first on a level."""
-    counts = found.counts
+    counts = ranges.counts
     sets: dict[tuple[int, int, int], list[int]] = {}
     for code in codes:
-        if counts[code] >= REPEATS and found.level[code] < DEEPEST:
-            key = (found.level[code], found.thread[code], int(counts[code]))
+        if counts[code] >= REPEATS and ranges.level[code] < DEEPEST:
+            key = (ranges.level[code], ranges.thread[code], int(counts[code]))
             sets.setdefault(key, []).append(code)
     good: list[tuple[int, float, Candidate]] = []
     for (level, _, _), members in sorted(sets.items()):
-        one = _taking_turns(found, members, work)
-        if one is None or one.coverage < covered or one.regular < regular:
+        candidate = _taking_turns(ranges, members, work)
+        if candidate is None or candidate.coverage < covered or candidate.regular < regular:
             continue
-        named = any(found.roles[code] is Role.STEP for code in members)
-        if named or float(np.median(one.kernels)) > 1:
-            good.append((level, -one.coverage, one))
+        named = any(ranges.roles[code] is Role.STEP for code in members)
+        if named or float(np.median(candidate.kernels)) > 1:
+            good.append((level, -candidate.coverage, candidate))
     good.sort(key=lambda entry: (entry[0], entry[1], -len(entry[2])))
-    return [one for _, _, one in good]
+    return [candidate for _, _, candidate in good]
 
 
 def _taking_turns(
-    found: ProgramRanges, members: Sequence[int], work: LaunchedWork
+    ranges: ProgramRanges, members: Sequence[int], work: LaunchedWork
 ) -> Candidate | None:
     """From the first to the last of groups that take turns; who does not is left out."""
     spans = sorted(
-        ((*found.spans(code), code) for code in members),
+        ((*ranges.spans(code), code) for code in members),
         key=lambda span: (int(span[0][0]), -int(span[1][0])),
     )
     start, end, first = spans[0]
@@ -198,7 +198,7 @@ def _taking_turns(
             used.append(code)
     if np.any(end[:-1] > start[1:]):
         return None
-    names = [found.names[code] for code in used]
+    names = [ranges.names[code] for code in used]
     kind = PROFILER if all(map(is_profiler_step, names)) else NVTX
     return of_spans(kind, _source(names), start, end, work)
 

@@ -46,17 +46,17 @@ def find_cycles(symbols: NDArray[np.int32] | Ints, repeats: int = REPEATS) -> li
     symbols = np.asarray(symbols, dtype=np.int64)
     middle = max(len(symbols) - LOOKED_AT, 0) // 2
     looked_at = symbols[middle : middle + LOOKED_AT]
-    found: dict[int, dict[int, list[tuple[float, tuple[int, ...]]]]] = {}
+    by_period: dict[int, dict[int, list[tuple[float, tuple[int, ...]]]]] = {}
     for size in GRAMS:
         for period, count, score, first in _marks(looked_at, size, repeats):
             run = tuple(looked_at[first : first + size].tolist())
-            turns = found.setdefault(period, {})
+            turns = by_period.setdefault(period, {})
             # a run of several symbols may miss turns that one symbol does not
             near = (turn for turn in turns if abs(turn - count) <= max(1, FEWER * turn))
             turns.setdefault(next(near, count), []).append((score, run))
     best = {
-        (period, count): sorted(marks, key=lambda one: (-one[0], len(one[1])))[:MARKS]
-        for period, turns in found.items()
+        (period, count): sorted(marks, key=lambda mark: (-mark[0], len(mark[1])))[:MARKS]
+        for period, turns in by_period.items()
         for count, marks in turns.items()
     }
     ranked = sorted(best, key=lambda key: (-best[key][0][0], key))

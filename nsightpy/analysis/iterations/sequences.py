@@ -90,8 +90,8 @@ def from_sequences(
         return None, _without_near_copies(others)
     sampled = len(looked_at) < len(work)
     source = SOURCES[chosen.kind]
-    found = of_units(chosen.kind, source, units, work, sampled, first_ns)
-    return found, _without_near_copies(others)
+    candidate = of_units(chosen.kind, source, units, work, sampled, first_ns)
+    return candidate, _without_near_copies(others)
 
 
 def _middle(work: LaunchedWork) -> LaunchedWork:
@@ -104,22 +104,22 @@ def _middle(work: LaunchedWork) -> LaunchedWork:
 
 def _levels(work: LaunchedWork, ranges: ProgramRanges) -> list[Level]:
     """All levels that cover the work, finest first, with what shows whether they are steps."""
-    found = [
+    levels = [
         Level(KERNELS, cycle, units_of(work, places))
         for cycle in find_cycles(work.name.codes)
         if (places := cuts(cycle, work)) is not None
     ]
-    found += _collective_levels(work)
+    levels += _collective_levels(work)
     for kind, between in ((WAITS, after_waits(work)), (GRAPHS, graph_launches(work))):
         period = int(np.median(np.diff(between))) if len(between) > REPEATS else 0
         if period > 1:
             cycle = Cycle(period, len(between), (), False)
-            found.append(Level(kind, cycle, units_of(work, between)))
-    found = [one for one in found if one.good]
-    if not found:
+            levels.append(Level(kind, cycle, units_of(work, between)))
+    levels = [level for level in levels if level.good]
+    if not levels:
         return []
     roles = Roles.of(work)
-    return [judged(one, roles, work, ranges) for one in found]
+    return [judged(level, roles, work, ranges) for level in levels]
 
 
 def _collective_levels(work: LaunchedWork) -> list[Level]:
@@ -128,16 +128,16 @@ def _collective_levels(work: LaunchedWork) -> list[Level]:
     if len(rows) < REPEATS or len(rows) == len(work):
         return []
     some = work.take(rows)
-    found = []
+    levels = []
     for cycle in find_cycles(some.name.codes):
         runs = [rows[places_of_run(some.name.codes, run)] for run in cycle.marks]
         places = widest([marks for marks in runs if len(marks) >= REPEATS], work)
         if places is not None:
             size = int(np.median(np.diff(places)))
-            found.append(
+            levels.append(
                 Level(COLLECTIVES, replace(cycle, period=size, marks=()), units_of(work, places))
             )
-    return found
+    return levels
 
 
 def _places(level: Level, work: LaunchedWork) -> Ints | None:
@@ -154,32 +154,34 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     learning = len(work) > 0 and float(is_learning(work.name).mean()) >= LEARNING
     shown = any(level.step and not level.layer for level in levels)
     open_ones = []
-    for one in levels:
-        if one.layer:
+    for level in levels:
+        if level.layer:
             continue
-        if learning and not one.step and (shown or not one.many):
-            why[id(one)] = "nothing shows that it is more than a layer"
-        elif one.cycle.period == 1 and not _launches_are_steps(one, work):
-            why[id(one)] = "single launches"
+        if learning and not level.step and (shown or not level.many):
+            why[id(level)] = "nothing shows that it is more than a layer"
+        elif level.cycle.period == 1 and not _launches_are_steps(level, work):
+            why[id(level)] = "single launches"
         else:
-            open_ones.append(one)
+            open_ones.append(level)
     if not open_ones:
         return None, why
-    sure = [one for one in open_ones if one.kind != WAITS] or open_ones
-    many = [one for one in sure if len(one.units) >= FEW or one.units.coverage >= LARGE_COVERED]
+    sure = [level for level in open_ones if level.kind != WAITS] or open_ones
+    many = [
+        level for level in sure if len(level.units) >= FEW or level.units.coverage >= LARGE_COVERED
+    ]
     sure = many or sure
-    best = max(one.units.coverage for one in sure)
+    best = max(level.units.coverage for level in sure)
     slack = NEARLY_STEPS if learning else NEARLY
-    near = [one for one in sure if one.units.coverage >= best - slack]
-    most = max(one.units.regular for one in near)
-    near = [one for one in near if one.units.regular >= most - NEARLY_ALIKE]
-    strongest = max(one.rank for one in near)
-    near = [one for one in near if strongest < 2 or one.rank == strongest]
-    chosen = min(near, key=lambda one: one.cycle.period)
-    alike = [one for one in near if one.cycle.period <= 1.1 * chosen.cycle.period]
-    kinds = {one.kind for one in alike}
+    near = [level for level in sure if level.units.coverage >= best - slack]
+    most = max(level.units.regular for level in near)
+    near = [level for level in near if level.units.regular >= most - NEARLY_ALIKE]
+    strongest = max(level.rank for level in near)
+    near = [level for level in near if strongest < 2 or level.rank == strongest]
+    chosen = min(near, key=lambda level: level.cycle.period)
+    alike = [level for level in near if level.cycle.period <= 1.1 * chosen.cycle.period]
+    kinds = {level.kind for level in alike}
     chosen = max(
-        alike, key=lambda one: (one.kind != WAITS, one.kind == KERNELS, one.units.coverage)
+        alike, key=lambda level: (level.kind != WAITS, level.kind == KERNELS, level.units.coverage)
     )
     if COLLECTIVES in kinds and chosen.kind == KERNELS:
         # the collectives agree: they are the stronger evidence, the kernels the better edges
@@ -187,24 +189,24 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     return chosen, why
 
 
-def _launches_are_steps(one: Level, work: LaunchedWork) -> bool:
+def _launches_are_steps(level: Level, work: LaunchedWork) -> bool:
     """Whether single launches are what repeats: they are nearly all, or the host waits for each."""
-    if one.units.work_share < DOMINATES:
+    if level.units.work_share < DOMINATES:
         return False
-    return len(one.units) >= 5 or waits_once(one.units, work)
+    return len(level.units) >= 5 or waits_once(level.units, work)
 
 
-def _other(one: Level, work: LaunchedWork, why: str) -> Other:
-    starts = work.start[one.units.edges[:-1]]
+def _other(level: Level, work: LaunchedWork, why: str) -> Other:
+    starts = work.start[level.units.edges[:-1]]
     period = float(np.median(np.diff(starts))) if len(starts) > 1 else 0.0
-    source = f"{SOURCES[one.kind]} of {one.cycle.period}"
-    return Other(one.kind, source, len(one.units), period, why, starts)
+    source = f"{SOURCES[level.kind]} of {level.cycle.period}"
+    return Other(level.kind, source, len(level.units), period, why, starts)
 
 
 def _without_near_copies(others: Sequence[Other], most: int = 6) -> list[Other]:
     """The others without those that are the same but for a launch or two."""
     kept: list[Other] = []
-    for one in sorted(others, key=lambda one: -one.count * one.period_ns):
-        if not any(abs(one.count - kept_one.count) <= 1 for kept_one in kept):
-            kept.append(one)
+    for other in sorted(others, key=lambda other: -other.count * other.period_ns):
+        if not any(abs(other.count - near.count) <= 1 for near in kept):
+            kept.append(other)
     return kept[:most]

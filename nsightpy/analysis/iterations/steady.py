@@ -120,13 +120,13 @@ def find_iterations(
         return _none("no kernels and no graph launches")
     if named is not None and (chosen := from_named_ranges(named, work, text)) is not None:
         return _phased(chosen, profiler, None, (), ())
-    own = named_groups(ranges)
+    groups = named_groups(ranges)
     some = _on_busiest_device(kernels, graphs)
     alone = work if some is None else work_of(*some, calls, waits)
-    found = choose_iterations(work, alone, own, first_ns)
-    if found.chosen is None:
-        return _none(found.why, found.others)
-    return _phased(found.chosen, profiler, own, found.others, found.notes)
+    choice = choose_iterations(work, alone, groups, first_ns)
+    if choice.chosen is None:
+        return _none(choice.why, choice.others)
+    return _phased(choice.chosen, profiler, groups, choice.others, choice.notes)
 
 
 def _on_busiest_device(kernels: Frame, graphs: Frame) -> tuple[Frame, Frame] | None:
@@ -145,17 +145,17 @@ def _on_busiest_device(kernels: Frame, graphs: Frame) -> tuple[Frame, Frame] | N
     return kernels.take(kernels.ints("device") == most), graphs.take(graphs.ints("device") == most)
 
 
-def steady_state(found: Iterations) -> SteadyState | None:
+def steady_state(iterations: Iterations) -> SteadyState | None:
     """The steady stretch of a run; None where fewer than three iterations are steady."""
-    steady = found.steady
+    steady = iterations.steady
     if len(steady) < REPEATS:
         return None
     return SteadyState(
-        int(found.start[steady[0]]),
-        int(found.end[steady[-1]]),
+        int(iterations.start[steady[0]]),
+        int(iterations.end[steady[-1]]),
         len(steady),
-        found.source,
-        float(np.median(found.duration[steady])),
+        iterations.source,
+        float(np.median(iterations.duration[steady])),
     )
 
 
@@ -235,7 +235,7 @@ def _edges(chosen: Candidate, profiler: Ints) -> list[int]:
     lengths = chosen.end - chosen.start
     least = CUT_SHORT * int(compute[1:-1].min()) if len(chosen) > 2 else 0.0
     shortest = CUT_SHORT * int(lengths[1:].min()) if len(chosen) == FEWEST else 0.0
-    found = {
+    edges = {
         place
         for place in (0, len(chosen) - 1)
         if chosen.kernels[place] < WHOLE * usual
@@ -244,8 +244,8 @@ def _edges(chosen: Candidate, profiler: Ints) -> list[int]:
     }
     for time in profiler.tolist():
         inside = (chosen.start < time) & (time < chosen.end)
-        found |= set(np.flatnonzero(inside).tolist()) & {0, len(chosen) - 1}
-    return sorted(found) if len(chosen) > len(found) else []
+        edges |= set(np.flatnonzero(inside).tolist()) & {0, len(chosen) - 1}
+    return sorted(edges) if len(chosen) > len(edges) else []
 
 
 def _none(why: str, others: Sequence[Other] = ()) -> Iterations:

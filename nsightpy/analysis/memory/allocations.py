@@ -126,9 +126,9 @@ def innermost(start: Ints, end: Ints, parent: Ints, times: Ints) -> Ints:
 
     Ranges by start; `parent` is the row of the range around each one, -1 for none.
     """
-    found = np.searchsorted(start, times, side="right") - 1
+    place = np.searchsorted(start, times, side="right") - 1
     while True:
-        over = (found >= 0) & (end[found] < times)
+        over = (place >= 0) & (end[place] < times)
         if not over.any():
-            return found
-        found[over] = parent[found[over]]
+            return place
+        place[over] = parent[place[over]]

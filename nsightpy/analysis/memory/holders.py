@@ -39,14 +39,16 @@ def holders(
     pieces = np.bincount(codes[at_peak], minlength=count)
     largest = np.zeros(count, dtype=np.int64)
     np.maximum.at(largest, codes, size)
-    found = [
+    held = [
         Holder(
             names[code] or None,
             *(int(column[code]) for column in (peak, pieces, made, largest, end)),
         )
         for code in np.flatnonzero(made).tolist()
     ]
-    return sorted(found, key=lambda one: (-one.at_peak_bytes, -one.largest_bytes, str(one.name)))
+    return sorted(
+        held, key=lambda holder: (-holder.at_peak_bytes, -holder.largest_bytes, str(holder.name))
+    )
 
 
 def _sums(codes: Ints, size: Ints, mask: np.ndarray, count: int) -> Ints:

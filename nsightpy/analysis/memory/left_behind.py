@@ -51,22 +51,22 @@ def snapshot_iterations(ranges: Frame) -> SnapshotIterations:
 
 
 def left_behind(
-    found: Recorded, spans: SnapshotIterations, codes: Ints, names: Sequence[str]
+    recorded: Recorded, spans: SnapshotIterations, codes: Ints, names: Sequence[str]
 ) -> list[MemoryGrowth]:
     """What every iteration leaves, of those that the events cover from their start.
 
     codes: the place of each allocation in `names`.
     """
-    if not len(spans) or not found.events:
+    if not len(spans) or not recorded.events:
         return []
-    live = found.live
+    live = recorded.live
     made = []
     for start, end in zip(spans.start.tolist(), spans.end.tolist(), strict=True):
-        if start < found.times[0]:
+        if start < recorded.times[0]:
             continue
-        first, last = found.states(start, end)
-        size = np.where(found.alive(last), found.bytes, 0) - np.where(
-            found.alive(first), found.bytes, 0
+        first, last = recorded.states(start, end)
+        size = np.where(recorded.alive(last), recorded.bytes, 0) - np.where(
+            recorded.alive(first), recorded.bytes, 0
         )
         grown = np.bincount(codes, size, len(names)).astype(np.int64)
         most = int(np.argmax(grown))

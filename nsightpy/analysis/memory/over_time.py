@@ -37,7 +37,7 @@ class OverTime:
 
 
 def over_time(
-    found: Recorded,
+    recorded: Recorded,
     codes: Ints,
     names: Sequence[str],
     within: tuple[int, int],
@@ -49,12 +49,12 @@ def over_time(
     codes: the place of each allocation in `names`. Those that hold most at any moment get a
     layer; `rest` names that of all others. `base` are names that stand at the bottom, in order.
     """
-    live = found.live
+    live = recorded.live
     states = _highest(live, *within)
-    clock = bool(found.events) and bool((found.times >= 0).all())
-    order = np.arange(found.events + 1, dtype=np.int64)
-    times = np.append(found.times[:1], found.times) if clock else order
-    by_place = _by_place(found, states, codes, len(names))
+    clock = bool(recorded.events) and bool((recorded.times >= 0).all())
+    order = np.arange(recorded.events + 1, dtype=np.int64)
+    times = np.append(recorded.times[:1], recorded.times) if clock else order
+    by_place = _by_place(recorded, states, codes, len(names))
     most = by_place.max(axis=1, initial=0)
     order = np.argsort(-most, kind="stable")
     lowest = [row for row in map(names.index, base) if most[row]]
@@ -66,7 +66,7 @@ def over_time(
         *(Layer(names[row], by_place[row]) for row in kept),
     ]
     return OverTime(
-        states, times[states], live[states], found.reserved[states], tuple(layers), clock
+        states, times[states], live[states], recorded.reserved[states], tuple(layers), clock
     )
 
 
@@ -84,12 +84,12 @@ def _highest(live: Ints, first: int, last: int) -> Ints:
     )
 
 
-def _by_place(found: Recorded, states: Ints, rows: Ints, count: int) -> Ints:
+def _by_place(recorded: Recorded, states: Ints, rows: Ints, count: int) -> Ints:
     """Live bytes of each place at each of the states: what came minus what went, summed up."""
     width = len(states) + 1
     change = np.zeros(count * width, dtype=np.int64)
-    for event, sign in ((found.start, 1), (found.freed, -1)):
+    for event, sign in ((recorded.start, 1), (recorded.freed, -1)):
         column = np.searchsorted(states, event + 1, side="left")
-        weights = np.bincount(rows * width + column, found.bytes, count * width)
+        weights = np.bincount(rows * width + column, recorded.bytes, count * width)
         change += sign * weights.astype(np.int64)
     return np.cumsum(change.reshape(count, width), axis=1)[:, :-1]

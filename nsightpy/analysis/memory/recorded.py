@@ -117,11 +117,11 @@ def blocks_before(
     if not len(address):
         return rows, 0
     starts = np.flatnonzero(first)
-    own = address[starts]
+    addresses = address[starts]
     last_is_alloc = allocs[np.append(starts[1:], len(address)) - 1]
     wanted = blocks.ints("address")[rows]
-    place = np.minimum(np.searchsorted(own, wanted), len(own) - 1)
-    seen = own[place] == wanted
+    place = np.minimum(np.searchsorted(addresses, wanted), len(addresses) - 1)
+    seen = addresses[place] == wanted
     return rows[~seen], int(np.count_nonzero(seen & ~last_is_alloc[place]))
 
 

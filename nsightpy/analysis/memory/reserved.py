@@ -62,19 +62,19 @@ def reserve(segments: Frame, blocks: Frame) -> Reserve:
     )
 
 
-def out_of_memory(events: Frame, found: Recorded) -> list[OutOfMemory]:
+def out_of_memory(events: Frame, recorded: Recorded) -> list[OutOfMemory]:
     """Every failed allocation of one device, in order (schema allocator_events)."""
     rows = np.flatnonzero(events.labels("action").equals([OOM]))
     if not len(rows):
         return []
-    live, free = found.live, events.ints("device_free_bytes")
+    live, free = recorded.live, events.ints("device_free_bytes")
     return [
         OutOfMemory(
-            found.time_of(row + 1),
+            recorded.time_of(row + 1),
             int(events.ints("bytes")[row]),
             int(free[row]) if free[row] >= 0 else None,
             int(live[row]),
-            int(found.reserved[row]),
+            int(recorded.reserved[row]),
             int(events.ints("stack")[row]),
         )
         for row in rows.tolist()

@@ -109,7 +109,7 @@ def _collectives(parts: _Parts) -> tuple[list[Matched], list[str]]:
     labels = parts.calls.labels("communicator_id").merged()
     initialised = np.unique(parts.clock[parts.among(functions.STARTS)])
     communicators = labels.codes[rows]
-    found, lost = [], []
+    matched, lost = [], []
     for code in np.unique(communicators).tolist():
         mine, name = rows[communicators == code], labels.values[code]
         clocks, member = np.unique(parts.clock[mine], return_inverse=True)
@@ -123,8 +123,8 @@ def _collectives(parts: _Parts) -> tuple[list[Matched], list[str]]:
         if kept is None or (size and len(clocks) > size):
             lost.append(name or "of unknown members")
         else:
-            found.append(_collectives_of(parts, mine[kept[0]], kept[1], known=bool(name)))
-    return found, lost
+            matched.append(_collectives_of(parts, mine[kept[0]], kept[1], known=bool(name)))
+    return matched, lost
 
 
 def _in_step(parts: _Parts, rows: Ints, member: Ints, whole: bool) -> tuple[Mask, Ints] | None:
@@ -221,13 +221,13 @@ def _messages(parts: _Parts) -> Matched:
 def _completions(parts: _Parts, receives: Ints) -> Ints:
     """The call in which each receive ended: itself, or the wait for its request; NONE: unknown."""
     pending = is_one_of(parts.calls.labels("name"), functions.PENDING_RECEIVES)[receives]
-    found = np.where(pending, NONE, receives)
+    completions = np.where(pending, NONE, receives)
     waits, asked = parts.among(functions.WAITS), receives[pending]
     request = parts.calls.ints("request")
     waits = waits[request[waits] != 0]
     both = np.concatenate([waits, asked])
     if not len(waits) or not len(asked):
-        return found
+        return completions
     start = parts.calls.ints("start_ns")[both]
     order = np.lexsort((start, request[both], parts.clock[both]))
     is_wait = order < len(waits)
@@ -239,5 +239,5 @@ def _completions(parts: _Parts, receives: Ints) -> Ints:
     same &= (following < len(order)) & (request[own] != 0)
     completed = np.full(len(both), NONE, dtype=np.int64)
     completed[order] = np.where(same, after, NONE)
-    found[pending] = completed[len(waits) :]
-    return found
+    completions[pending] = completed[len(waits) :]
+    return completions

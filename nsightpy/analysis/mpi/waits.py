@@ -131,23 +131,23 @@ def wait_rows(
     cause = np.zeros(count, dtype=np.int64)
     cause[pairs[order] // clocks] = pairs[order] % clocks
     counts = np.bincount(code, minlength=count)
-    found = []
+    waited = []
     for group, (place, state, function, path) in enumerate(groups.keys):
-        own = int(place or 0)
-        idle_ns = None if idle[own] is None else int(idled[group])
+        waiter = int(place or 0)
+        idle_ns = None if idle[waiter] is None else int(idled[group])
         figures = (int(counts[group]), int(total[group]), int(longest[group]), int(cause[group]))
         texts = (str(state), str(function), str(path))
-        found.append(WaitRow(own, *texts, *figures, idle_ns))
-    return sorted(found, key=lambda w: (-w.wait_ns, w.clock, w.state, w.function, w.path))
+        waited.append(WaitRow(waiter, *texts, *figures, idle_ns))
+    return sorted(waited, key=lambda w: (-w.wait_ns, w.clock, w.state, w.function, w.path))
 
 
 def _idle_during(waits: Waits, clock: Ints, starts: Ints, idle: Sequence[Spans | None]) -> Ints:
     """Of each wait the time in which the clock's devices did nothing."""
-    found = np.zeros(len(starts), dtype=np.int64)
+    idle_ns = np.zeros(len(starts), dtype=np.int64)
     for place in np.unique(clock).tolist():
         spans = idle[place]
         if spans is not None:
             mine = clock == place
             low, high = starts[mine], starts[mine] + waits.lasted[mine]
-            found[mine] = measure_before(spans, high) - measure_before(spans, low)
-    return found
+            idle_ns[mine] = measure_before(spans, high) - measure_before(spans, low)
+    return idle_ns

@@ -50,18 +50,18 @@ def _of_process(calls: Frame, ranges: Frame, rows: Ints, waiting: Ints, opened: 
     start, tid = calls.ints("start_ns"), calls.ints("tid")
     before, after = _neighbours(start, tid)
     for thread in distinct(ranges.ints("tid"))[0].tolist():
-        own = ranges.take(ranges.ints("tid") == thread)
+        of_thread = ranges.take(ranges.ints("tid") == thread)
         others = np.flatnonzero(tid != thread)
-        row = _innermost(own, start[others])
+        row = _innermost(of_thread, start[others])
         inside = row != ROOT
         others, row = others[inside], row[inside]
         # before its first launch in the range, the other thread waits for the range's own work
-        first = before[others] < own.ints("start_ns")[row]
+        first = before[others] < of_thread.ints("start_ns")[row]
         low = np.where(first, start[others], before[others])
-        high = np.minimum(after[others], own.ints("end_ns")[row])
+        high = np.minimum(after[others], of_thread.ints("end_ns")[row])
         made = np.sort(start[tid == thread])
         idle = np.searchsorted(made, low, side="left") == np.searchsorted(made, high, side="right")
-        others, began = others[idle], own.ints("start_ns")[row][idle]
+        others, began = others[idle], of_thread.ints("start_ns")[row][idle]
         later = began > opened[rows[others]]
         chosen = rows[others[later]]
         waiting[chosen], opened[chosen] = thread, began[later]

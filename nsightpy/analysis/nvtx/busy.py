@@ -22,7 +22,7 @@ _PAIRS = 500_000
 
 
 def busy_by_group(
-    groups: Groups, found: Projection, done: Launched, operations: Frame
+    groups: Groups, projection: Projection, done: Launched, operations: Frame
 ) -> tuple[Ints, int]:
     """For how long any operation of each group of ranges ran, and any operation at all, in ns.
 
@@ -33,10 +33,10 @@ def busy_by_group(
         return busy, 0
     starts, ends = _on_one_axis(operations)
     alone, whole = _alone(starts, ends)
-    rows = np.flatnonzero(found.found)
+    rows = np.flatnonzero(projection.found)
     if len(rows) == 0:
         return busy, whole
-    mine = _stretches(groups.codes[rows], found.low[rows], found.high[rows], len(done))
+    mine = _stretches(groups.codes[rows], projection.low[rows], projection.high[rows], len(done))
     group, low = np.divmod(mine.starts, len(done) + 1)
     first, last = done.first[low], done.first[low + (mine.ends - mine.starts)]
     single = alone[done.rows]

@@ -63,15 +63,15 @@ def inside(rows: Frame, ranges: Frame) -> NDArray[np.bool_]:
     order = np.argsort(begin, kind="stable")
     # how far the ranges of a thread reach that began so far
     reach = np.maximum.accumulate((ranges.ints("end_ns") + shift)[order])
-    own = thread_key(rows)
-    place = np.minimum(np.searchsorted(threads, own), len(threads) - 1)
+    thread = thread_key(rows)
+    place = np.minimum(np.searchsorted(threads, thread), len(threads) - 1)
     moved = place * width - base
     # what begins before all ranges is held out of the thread before
     start = np.maximum(rows.ints("start_ns") + moved, place * width - 1)
     finish = np.maximum(rows.ints("end_ns") + moved, place * width - 1)
     before = np.searchsorted(begin[order], start, side="right") - 1
     covers = reach[np.maximum(before, 0)] >= finish
-    mask: NDArray[np.bool_] = (threads[place] == own) & (before >= 0) & covers
+    mask: NDArray[np.bool_] = (threads[place] == thread) & (before >= 0) & covers
     return mask
 
 
@@ -90,9 +90,9 @@ def belongs(frame: Frame, keys: Ints) -> NDArray[np.bool_]:
     """Mask of the rows (pid, correlation_id) that one of the calls launched or is."""
     if len(keys) == 0:
         return np.zeros(frame.rows, dtype=np.bool_)
-    own = launch_key(frame)
-    place = np.minimum(np.searchsorted(keys, own), len(keys) - 1)
-    hits: NDArray[np.bool_] = keys[place] == own
+    launches = launch_key(frame)
+    place = np.minimum(np.searchsorted(keys, launches), len(keys) - 1)
+    hits: NDArray[np.bool_] = keys[place] == launches
     if "tid" not in frame:  # nothing launched what has no correlation id
         hits &= frame.ints("correlation_id") > 0
     return hits
@@ -100,11 +100,11 @@ def belongs(frame: Frame, keys: Ints) -> NDArray[np.bool_]:
 
 def windows(ranges: Frame, operations: Frame, calls: Frame) -> dict[Place, Spans]:
     """For each device the union of the ranges' projected intervals on it, in ns."""
-    found: dict[Place, Spans] = {}
+    by_place: dict[Place, Spans] = {}
     places, code = distinct_pairs(operations.ints("pid"), operations.ints("device"))
     for number, place in enumerate(places):
         done = project(ranges, launched(operations.take(code == number), calls))
         some = done.found
         if some.any():
-            found[place] = union(done.start[some], done.end[some])
-    return found
+            by_place[place] = union(done.start[some], done.end[some])
+    return by_place

@@ -48,8 +48,8 @@ def nest(ranges: Frame) -> Nesting:
     above = _last_above(depth)
     torn = (above != ROOT) & (end[above] < end)
     if torn.any():
-        for one in np.unique(track[torn]).tolist():
-            mine = np.flatnonzero(track == one)
+        for number in np.unique(track[torn]).tolist():
+            mine = np.flatnonzero(track == number)
             depth[mine], above[mine] = _stacked(start[mine], end[mine], int(mine[0]))
     level[rows] = depth
     parent[rows] = np.where(above == ROOT, ROOT, rows[above])

@@ -145,9 +145,9 @@ def calls_inside(ranges: Frame, done: Launched) -> tuple[Ints, Ints]:
     starts = code.astype(np.int64) * width + (done.call_start - base)
     # the thread's number times the width comes first, so no maximum runs into the next thread
     ends = np.maximum.accumulate(code.astype(np.int64) * width + (done.call_end - base))
-    own = thread_key(ranges)
-    place = np.minimum(np.searchsorted(threads, own), len(threads) - 1)
-    here = (threads[place] == own) & (ranges.ints("tid") == ranges.ints("end_tid"))
+    thread = thread_key(ranges)
+    place = np.minimum(np.searchsorted(threads, thread), len(threads) - 1)
+    here = (threads[place] == thread) & (ranges.ints("tid") == ranges.ints("end_tid"))
     offset = place * width
     begin = offset + np.clip(ranges.ints("start_ns") - base, 0, width - 1)
     finish = offset + np.clip(ranges.ints("end_ns") - base, -1, width - 1)
@@ -162,7 +162,7 @@ def extreme(values: Ints, low: Ints, high: Ints, function: np.ufunc) -> Ints:
     Stretches of 2**k to 2**(k + 1) values are two overlapping ones of 2**k: a table of those is
     made for one k after the other. What is longer is blocks of such values between two of them.
     """
-    found = np.empty(len(low), dtype=np.int64)
+    extremes = np.empty(len(low), dtype=np.int64)
     length = high - low
     table = values
     for k in range(_BLOCK_BITS + 1):
@@ -171,15 +171,15 @@ def extreme(values: Ints, low: Ints, high: Ints, function: np.ufunc) -> Ints:
             table = function(table[:-half], table[half:])
         longer = length >= 2 << k
         rows = np.flatnonzero((length >= 1 << k) & ~longer)
-        found[rows] = function(table[low[rows]], table[high[rows] - (1 << k)])
+        extremes[rows] = function(table[low[rows]], table[high[rows] - (1 << k)])
         if not longer.any():
-            return found
+            return extremes
     rows, size = np.flatnonzero(longer), 1 << _BLOCK_BITS
     blocks = function.reduceat(values, np.arange(0, len(values), size))
     first, last = low[rows], high[rows]
     inner = extreme(blocks, -(-first // size), last // size, function)
-    found[rows] = function(function(table[first], table[last - size]), inner)
-    return found
+    extremes[rows] = function(function(table[first], table[last - size]), inner)
+    return extremes
 
 
 def thread_key(frame: Frame) -> Ints:

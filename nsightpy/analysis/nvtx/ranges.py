@@ -35,8 +35,8 @@ def numberless(name: str) -> str:
 
 def plain_name(name: str) -> str:
     """A range's name without what frameworks append to distinguish its instances."""
-    found = _SUFFIX.search(name)
-    return name[: found.start()] if found else name
+    suffix = _SUFFIX.search(name)
+    return name[: suffix.start()] if suffix else name
 
 
 def folded(names: Labels) -> Labels:
@@ -75,7 +75,7 @@ def range_tallies(
     ranges: Frame,
     operations: Frame,
     done: Launched,
-    found: Projection | None = None,
+    projection: Projection | None = None,
     *,
     tree: bool = False,
     fold: bool = False,
@@ -83,7 +83,8 @@ def range_tallies(
     """Ranges (RANGE_COLUMNS) and what they launched, by name or by path in the tree of ranges.
 
     With `fold`, ranges that differ in their numbers only are one. `done` says which calls launched
-    the operations (OPERATION_COLUMNS), `found` where the ranges are on the GPU, if that is known.
+    the operations (OPERATION_COLUMNS), `projection` where the ranges are on the GPU, if
+    that is known.
     """
     own = names = folded(ranges.labels("name"))
     if fold:
@@ -92,14 +93,14 @@ def range_tallies(
         nesting = nest(ranges)
         names, own = paths(names, nesting), paths(own, nesting) if fold else own
     groups = group_by(Frame({**ranges, "name": names}), BY)
-    found = found or project(ranges, done)
-    some = found.found
+    projection = projection or project(ranges, done)
+    some = projection.found
     lengths = ranges.ints("end_ns") - ranges.ints("start_ns")
-    counts = np.bincount(groups.codes, found.operations, len(groups.keys)).astype(np.int64)
-    busy, whole = busy_by_group(groups, found, done, operations)
+    counts = np.bincount(groups.codes, projection.operations, len(groups.keys)).astype(np.int64)
+    busy, whole = busy_by_group(groups, projection, done, operations)
     return RangeTallies(
         tally(groups.codes, lengths, groups.keys),
-        tally(groups.codes[some], found.length[some], groups.keys),
+        tally(groups.codes[some], projection.length[some], groups.keys),
         dict(zip(groups.keys, counts.tolist(), strict=True)),
         dict(zip(groups.keys, busy.tolist(), strict=True)),
         whole,
@@ -113,10 +114,10 @@ def _members(names: Labels, own: Labels) -> dict[str, frozenset[str]]:
     """The names of ranges behind each folded one."""
     wide = max(len(own.values), 1)
     pairs, _ = distinct(names.codes.astype(np.int64) * wide + own.codes)
-    found: dict[str, set[str]] = {}
+    members: dict[str, set[str]] = {}
     for pair in pairs.tolist():
-        found.setdefault(names.values[pair // wide], set()).add(own.values[pair % wide])
-    return {name: frozenset(those) for name, those in found.items()}
+        members.setdefault(names.values[pair // wide], set()).add(own.values[pair % wide])
+    return {name: frozenset(those) for name, those in members.items()}
 
 
 def merged(parts: Sequence[RangeTallies]) -> RangeTallies:

@@ -75,9 +75,9 @@ def innermost(operators: Frame, moments: Frame) -> Ints:
     The operator that began last was called by whichever of those before it were open then: of it
     and its callers the first one that is still open is the innermost.
     """
-    found = np.full(moments.rows, NONE, dtype=np.int64)
+    operator = np.full(moments.rows, NONE, dtype=np.int64)
     if not operators.rows or not moments.rows:
-        return found
+        return operator
     threads, code = distinct(_threads(operators))
     place = np.minimum(np.searchsorted(threads, _threads(moments)), len(threads) - 1)
     known = threads[place] == _threads(moments)
@@ -89,18 +89,18 @@ def innermost(operators: Frame, moments: Frame) -> Ints:
     at = moments.ints("start_ns")
     last = np.searchsorted(begun, place * width + (at - low), side="right") - 1
     known &= (last >= 0) & (code[rows[np.maximum(last, 0)]] == place)
-    found[known] = rows[last[known]]
-    return _still_open(found, at, end, operators.ints("parent"))
+    operator[known] = rows[last[known]]
+    return _still_open(operator, at, end, operators.ints("parent"))
 
 
-def _still_open(found: Ints, at: Ints, end: Ints, parent: Ints) -> Ints:
+def _still_open(operator: Ints, at: Ints, end: Ints, parent: Ints) -> Ints:
     """Each row, or the nearest of its callers that has not ended."""
     while True:
-        closed = np.flatnonzero(found != NONE)
-        closed = closed[end[found[closed]] <= at[closed]]
+        closed = np.flatnonzero(operator != NONE)
+        closed = closed[end[operator[closed]] <= at[closed]]
         if not len(closed):
-            return found
-        found[closed] = parent[found[closed]]
+            return operator
+        operator[closed] = parent[operator[closed]]
 
 
 def _threads(frame: Frame) -> Ints:

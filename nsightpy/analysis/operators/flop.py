@@ -59,15 +59,15 @@ def _under_counted(operators: Frame, counted: np.ndarray) -> np.ndarray:
 
 def _count(formula: Formula | None, shapes: str, inputs: str) -> float:
     try:
-        found = formula(_list(shapes), _list(inputs)) if formula else math.nan
+        flop = formula(_list(shapes), _list(inputs)) if formula else math.nan
     except (_UnknownError, ValueError, TypeError, IndexError, KeyError, OverflowError):
         return math.nan
-    return float(found) if found >= 0 else math.nan
+    return float(flop) if flop >= 0 else math.nan
 
 
 def _list(text: str) -> list[Any]:
-    found = json.loads(text) if text else []
-    return found if isinstance(found, list) else []
+    values = json.loads(text) if text else []
+    return values if isinstance(values, list) else []
 
 
 def _product(sizes: Shape) -> int:
@@ -114,15 +114,15 @@ def _convolution_backward(shapes: list[Any], inputs: list[Any]) -> float:
     gradient, x, weight = (_sized(shape, 3, 5) for shape in shapes[:3])
     moved = x if str(inputs[7]).lower() == "true" else gradient
     wanted = str(inputs[10]).lower().strip("[]").split(",")[:2]
-    passes = sum(one.strip() == "true" for one in wanted)
+    passes = sum(flag.strip() == "true" for flag in wanted)
     return 2.0 * passes * moved[0] * _product(moved[2:]) * _product(weight)
 
 
 def _numbers(text: Any, count: int) -> Shape:
     """[1, 1], or the one number that stands for all, as the profiler writes plain inputs."""
-    found = json.loads(text) if isinstance(text, str) else text
-    found = found if isinstance(found, list) else [found]
-    return found * count if len(found) == 1 else found
+    numbers = json.loads(text) if isinstance(text, str) else text
+    numbers = numbers if isinstance(numbers, list) else [numbers]
+    return numbers * count if len(numbers) == 1 else numbers
 
 
 def _attention(first: int, with_key: int, with_value: int) -> Formula:

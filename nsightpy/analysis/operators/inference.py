@@ -86,11 +86,13 @@ def inference_steps(ranges: Frame, work: Frame, calls: Frame) -> list[Step]:
     if not steps.rows:
         return []
     done = launched(work, calls)
-    found, graphs = project(steps, done), _is_graph(done, calls)
+    projection, graphs = project(steps, done), _is_graph(done, calls)
     start, end = work.ints("start_ns")[done.rows], work.ints("end_ns")[done.rows]
     said = steps.labels("name")
     made = []
-    for row, (low, high) in enumerate(zip(found.low.tolist(), found.high.tolist(), strict=True)):
+    for row, (low, high) in enumerate(
+        zip(projection.low.tolist(), projection.high.tolist(), strict=True)
+    ):
         batch = batch_of(said[row])
         first, last = int(done.first[low]), int(done.first[high])
         if batch is None:

@@ -27,17 +27,17 @@ def backward_times(modules: Frame, operators: Frame, device_self: Ints) -> Ints:
     device times `device_self`. Of several forward operators with one number, the last counts that
     began before; what a backward operator calls belongs to where that one does.
     """
-    found = np.zeros(modules.rows, dtype=np.int64)
+    times = np.zeros(modules.rows, dtype=np.int64)
     forward = _forward_operators(operators)
     known = np.flatnonzero(forward != NONE)
     if not len(known) or not modules.rows:
-        return found
+        return times
     owner = np.full(operators.rows, NONE, dtype=np.int64)
     owner[known] = innermost(modules, operators.take(forward[known]))
     owner = _inherited(owner, operators.ints("parent"), operators.ints("depth"))
     mine = owner != NONE
-    np.add.at(found, owner[mine], device_self[mine])
-    return found
+    np.add.at(times, owner[mine], device_self[mine])
+    return times
 
 
 def _forward_operators(operators: Frame) -> Ints:
@@ -71,10 +71,10 @@ def _last_before(made: tuple[Ints, Ints, Ints], wanted: tuple[Ints, Ints, Ints])
     place = np.maximum.accumulate(np.where(place == NONE, NONE, np.arange(len(order))))
     last = np.empty(len(order), dtype=np.int64)
     last[order] = np.where(place == NONE, NONE, order[np.maximum(place, 0)])
-    found = last[len(made[0]) :]
-    safe = np.maximum(found, 0)
-    same = (made[0][safe] == wanted[0]) & (made[1][safe] == wanted[1]) & (found != NONE)
-    return np.where(same, found, NONE)
+    before = last[len(made[0]) :]
+    safe = np.maximum(before, 0)
+    same = (made[0][safe] == wanted[0]) & (made[1][safe] == wanted[1]) & (before != NONE)
+    return np.where(same, before, NONE)
 
 
 def _inherited(owner: Ints, parent: Ints, depth: Ints) -> Ints:

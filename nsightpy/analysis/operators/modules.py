@@ -22,8 +22,8 @@ def module_calls(functions: Frame) -> Frame:
     is_module = np.asarray([name.startswith(MODULE) for name in names.values], dtype=np.bool_)
     mine = is_module[names.codes] if len(is_module) else np.zeros(functions.rows, dtype=np.bool_)
     calls = functions.take(mine)
-    own = calls.labels("name")
-    plain = Labels(own.codes, tuple(name.removeprefix(MODULE) for name in own.values))
+    labels = calls.labels("name")
+    plain = Labels(labels.codes, tuple(name.removeprefix(MODULE) for name in labels.values))
     constant = {
         "domain": Labels.constant("", calls.rows),
         "style": Labels.constant(PUSH_POP, calls.rows),
@@ -52,6 +52,8 @@ def module_paths(operators: Frame, functions: Frame) -> Labels:
     modules = module_calls(functions)
     path = modules.labels("path")
     shown = tuple(value.replace(SEPARATOR, "/") for value in path.values)
-    found = innermost(modules, operators)
-    codes = np.where(found == NONE, 0, path.codes[np.maximum(found, 0)] + 1 if modules.rows else 0)
+    holder = innermost(modules, operators)
+    codes = np.where(
+        holder == NONE, 0, path.codes[np.maximum(holder, 0)] + 1 if modules.rows else 0
+    )
     return Labels(codes.astype(np.int32), ("", *shown)).merged()

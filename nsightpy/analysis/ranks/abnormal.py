@@ -69,10 +69,10 @@ def _crowded(lengths: Ints) -> Mask:
     """Which of some lengths have several others about as long."""
     ordered = np.sort(lengths)
     low, high = (np.searchsorted(ordered, (1 + by) * lengths) for by in (-ALIKE, ALIKE))
-    found: Mask = high - low >= OF_ONE_SIZE
-    return found
+    crowded: Mask = high - low >= OF_ONE_SIZE
+    return crowded
 
 
-def worst_first(found: Sequence[Abnormal]) -> tuple[Abnormal, ...]:
+def worst_first(cases: Sequence[Abnormal]) -> tuple[Abnormal, ...]:
     """The largest ratio first, then by time."""
-    return tuple(sorted(found, key=lambda one: (-one.ratio, one.start_ns)))
+    return tuple(sorted(cases, key=lambda case: (-case.ratio, case.start_ns)))

@@ -44,8 +44,8 @@ class Arrivals:
         """The shortest duration in each instance: what the transfer itself took at most."""
         if len(self.rows) == 0:
             return self.durations
-        found: Ints = np.minimum.reduceat(self.durations, self.first)
-        return found
+        shortest: Ints = np.minimum.reduceat(self.durations, self.first)
+        return shortest
 
 
 def arrivals_of(alignment: Alignment) -> Arrivals:
@@ -82,11 +82,11 @@ def members_of(ledger: Ledger, arrivals: Arrivals) -> dict[int, tuple[int, ...]]
     """By communicator the units, ascending, that any of its instances brought together."""
     units = len(ledger.units)
     pairs, _ = distinct(ledger.communicator[arrivals.rows].astype(np.int64) * units + arrivals.unit)
-    found: dict[int, list[int]] = {}
+    members: dict[int, list[int]] = {}
     for pair in pairs.tolist():
         communicator, unit = divmod(pair, units)
-        found.setdefault(communicator, []).append(unit)
-    return {communicator: tuple(own) for communicator, own in found.items()}
+        members.setdefault(communicator, []).append(unit)
+    return {communicator: tuple(units_of) for communicator, units_of in members.items()}
 
 
 def _comparable(alignment: Alignment, rows: Ints, first: Ints) -> Mask:
@@ -100,17 +100,17 @@ def _comparable(alignment: Alignment, rows: Ints, first: Ints) -> Mask:
         )
     ]
     frame = np.asarray(codes, dtype=np.int64)[alignment.ledger.clock[rows]]
-    found: Mask = np.minimum.reduceat(frame, first) == np.maximum.reduceat(frame, first)
-    return found
+    comparable: Mask = np.minimum.reduceat(frame, first) == np.maximum.reduceat(frame, first)
+    return comparable
 
 
 def _first_zero(late: Ints, instance: Ints) -> Mask:
     """One row of every instance: the first that came before nobody."""
-    found = np.zeros(len(late), dtype=np.bool_)
+    firsts = np.zeros(len(late), dtype=np.bool_)
     zero = np.flatnonzero(late == 0)
     _, places = np.unique(instance[zero], return_index=True)
-    found[zero[places]] = True
-    return found
+    firsts[zero[places]] = True
+    return firsts
 
 
 @dataclass(frozen=True)

@@ -93,22 +93,22 @@ def grouped_collectives(alignment: Alignment, arrivals: Arrivals) -> list[Groupe
     ):
         kinds.setdefault((signature, group), []).append(instance)
     rows_of = np.append(arrivals.first, len(arrivals.rows))
-    found = []
+    groups = []
     for (signature, group), instances in kinds.items():
         picked = np.asarray(instances, dtype=np.int64)
         rows = np.concatenate([np.arange(rows_of[i], rows_of[i + 1]) for i in instances])
-        found.append(
+        groups.append(
             _summed(
                 alignment, arrivals, ledger.signatures[signature], members.of(group), picked, rows
             )
         )
-    found += _alone(alignment)
+    groups += _alone(alignment)
     return sorted(
-        found,
-        key=lambda one: (
-            -one.duration_ns * one.instances * len(one.units),
-            one.signature,
-            one.units,
+        groups,
+        key=lambda group: (
+            -group.duration_ns * group.instances * len(group.units),
+            group.signature,
+            group.units,
         ),
     )
 
@@ -174,7 +174,7 @@ def _abnormal(
     spans = [slice(int(edges[i]), int(edges[i + 1])) for i in instances.tolist()]
     lengths = np.asarray([middle(arrivals.durations[span]) for span in spans], dtype=np.int64)
     beyond, usual = beyond_usual(lengths, sized)
-    found = []
+    abnormal = []
     for place in np.flatnonzero(beyond).tolist():
         span = spans[place]
         late = arrivals.unit[span][arrivals.last[span]]
@@ -182,8 +182,10 @@ def _abnormal(
         rows = arrivals.rows[span]
         start = int(alignment.starts[rows].min()) + alignment.base_ns
         late_unit = int(late[0]) if by_wait else None
-        found.append(Abnormal(start, int(lengths[place]), usual, late_unit, tuple(rows.tolist())))
-    return worst_first(found)
+        abnormal.append(
+            Abnormal(start, int(lengths[place]), usual, late_unit, tuple(rows.tolist()))
+        )
+    return worst_first(abnormal)
 
 
 def _abnormal_alone(alignment: Alignment, rows: Ints, sized: bool) -> tuple[Abnormal, ...]:
@@ -211,15 +213,17 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
     rows = np.flatnonzero(~matched & ledger.shown)
     keys = np.stack([ledger.unit, ledger.signature, ledger.communicator]).astype(np.int64)
     matched_kinds = set(map(tuple, np.unique(keys[:2, matched], axis=1).T.tolist()))
-    found = []
+    unmatched = []
     for unit, signature, communicator in np.unique(keys[:, rows], axis=1).T.tolist():
         if (unit, signature) in matched_kinds:
             continue
-        own: Mask = (keys[:, rows] == np.asarray([[unit], [signature], [communicator]])).all(axis=0)
-        mine = rows[own]
+        same_kind: Mask = (keys[:, rows] == np.asarray([[unit], [signature], [communicator]])).all(
+            axis=0
+        )
+        mine = rows[same_kind]
         durations = (alignment.ends - alignment.starts)[mine]
         size = ledger.group_sizes[communicator] if communicator != UNKNOWN else 0
-        found.append(
+        unmatched.append(
             GroupedCollective(
                 ledger.signatures[signature],
                 (unit,),
@@ -233,4 +237,4 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
                 _abnormal_alone(alignment, mine, ledger.signatures[signature].bytes >= 0),
             )
         )
-    return found
+    return unmatched

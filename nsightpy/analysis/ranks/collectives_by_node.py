@@ -66,20 +66,22 @@ def traffic_by_node(
     waits = np.add.reduceat(arrivals.waits, arrivals.first)
     lengths = np.add.reduceat(arrivals.durations, arrivals.first)
     pairs = np.stack([communicator, signature]).astype(np.int64)
-    found: dict[tuple[str, str], list[_Kind]] = {}
+    by_place: dict[tuple[str, str], list[_Kind]] = {}
     for owner, kind in np.unique(pairs, axis=1).T.tolist():
         if owner in members:
             mine = (communicator == owner) & (signature == kind)
             units, size = members[owner], ledger.group_sizes[owner]
-            own = [hosts[unit] for unit in units]
-            key = (_place(own, size), ledger.signatures[kind].operation)
+            nodes = [hosts[unit] for unit in units]
+            key = (_place(nodes, size), ledger.signatures[kind].operation)
             times = (int(transfer[mine].sum()), int(waits[mine].sum()), int(lengths[mine].sum()))
             count = int(np.count_nonzero(mine))
-            found.setdefault(key, []).append(
-                _Kind(owner, ledger.signatures[kind], size or len(units), tuple(own), count, times)
+            by_place.setdefault(key, []).append(
+                _Kind(
+                    owner, ledger.signatures[kind], size or len(units), tuple(nodes), count, times
+                )
             )
-    traffic = [_summed(*key, kinds) for key, kinds in found.items()]
-    return sorted(traffic, key=lambda one: (-one.duration_ns, one.place, one.operation))
+    traffic = [_summed(*key, kinds) for key, kinds in by_place.items()]
+    return sorted(traffic, key=lambda row: (-row.duration_ns, row.place, row.operation))
 
 
 @dataclass(frozen=True, slots=True)

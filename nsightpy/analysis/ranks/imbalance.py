@@ -87,11 +87,11 @@ def _kinds(profiles: Sequence[Profile]) -> list[tuple[int, ...]]:
     return [tuple(kind) for kind in kinds]
 
 
-def _same_work(one: Profile, other: Profile) -> bool:
+def _same_work(profile: Profile, other: Profile) -> bool:
     """Whether two ranks run the same kernels in the same proportions, however many iterations."""
-    if _difference(one, other) > DIFFERENT:
+    if _difference(profile, other) > DIFFERENT:
         return False
-    counts = [(one[name][0], other[name][0]) for name in one if name in other]
+    counts = [(profile[name][0], other[name][0]) for name in profile if name in other]
     usual = median([theirs / own for own, theirs in counts]) if counts else 1.0
     if 1 / SAME_AMOUNT <= usual <= SAME_AMOUNT:
         return True
@@ -104,14 +104,14 @@ def _same_work(one: Profile, other: Profile) -> bool:
     return odd <= FEW_KERNELS * len(counts)
 
 
-def _difference(one: Profile, other: Profile) -> float:
+def _difference(profile: Profile, other: Profile) -> float:
     """Half the sum of differences of the shares of instances: 0 the same, 1 nothing shared."""
-    if not one or not other:
-        return float(bool(one) != bool(other))
-    counts, others = (sum(count for count, _ in p.values()) for p in (one, other))
-    names = {*one, *other}
+    if not profile or not other:
+        return float(bool(profile) != bool(other))
+    counts, others = (sum(count for count, _ in p.values()) for p in (profile, other))
+    names = {*profile, *other}
     nothing = (0, 0)
-    parts = (one.get(n, nothing)[0] / counts - other.get(n, nothing)[0] / others for n in names)
+    parts = (profile.get(n, nothing)[0] / counts - other.get(n, nothing)[0] / others for n in names)
     return sum(map(abs, parts)) / 2
 
 
@@ -120,11 +120,11 @@ def _amounts(profiles: Sequence[Profile], members: Sequence[int]) -> dict[int, f
     usual: dict[str, float] = {}
     for name in {name for profile in profiles for name in profile}:
         usual[name] = median(profile.get(name, (0, 0))[0] for profile in profiles)
-    found = {}
+    amounts = {}
     for member, profile in zip(members, profiles, strict=True):
         ratios = [count / usual[name] for name, (count, _) in profile.items() if usual[name]]
-        found[member] = median(ratios) if ratios else 1.0
-    return found
+        amounts[member] = median(ratios) if ratios else 1.0
+    return amounts
 
 
 def _row(

@@ -60,10 +60,10 @@ def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints
     """
     ledger = alignment.ledger
     found, sinces, signatures, places = [NO_INTS], [NO_INTS], [NO_INTS], [NO_INTS]
-    for own in _by_members(ledger, arrivals, peers):
-        rows, instance = arrivals.rows[own], arrivals.instance[own]
-        for member in np.unique(arrivals.unit[own]).tolist():
-            mine = arrivals.unit[own] == member
+    for group in _by_members(ledger, arrivals, peers):
+        rows, instance = arrivals.rows[group], arrivals.instance[group]
+        for member in np.unique(arrivals.unit[group]).tolist():
+            mine = arrivals.unit[group] == member
             end = int(np.searchsorted(ledger.unit, member, side="right"))
             after = np.arange(int(rows[mine][0]) + 1, end)
             since = instance[mine][np.searchsorted(rows[mine], after) - 1]
@@ -83,10 +83,10 @@ def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:
     communicator = ledger.communicator[arrivals.rows]
     members = members_of(ledger, arrivals)
     groups: dict[tuple[int, ...], list[int]] = {}
-    for one in np.unique(communicator[peers]).tolist():
-        groups.setdefault(members[one], []).append(one)
+    for code in np.unique(communicator[peers]).tolist():
+        groups.setdefault(members[code], []).append(code)
     wanted = (np.flatnonzero(peers & np.isin(communicator, group)) for group in groups.values())
-    return [own[np.argsort(arrivals.rows[own])] for own in wanted]
+    return [rows[np.argsort(arrivals.rows[rows])] for rows in wanted]
 
 
 def _places(since: Ints, signature: Ints) -> Ints:
@@ -95,9 +95,9 @@ def _places(since: Ints, signature: Ints) -> Ints:
     pairs = np.stack((since[order], signature[order]))
     fresh = np.append(True, (np.diff(pairs) != 0).any(axis=0))[: len(order)]
     begin = np.flatnonzero(fresh)
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = np.arange(len(order)) - begin[np.cumsum(fresh) - 1]
-    return found
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = np.arange(len(order)) - begin[np.cumsum(fresh) - 1]
+    return places
 
 
 def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
@@ -108,21 +108,21 @@ def _own_work(ledger: Ledger) -> tuple[Ints, Ints]:
     work = np.zeros(len(ledger), dtype=np.int64)
     after = np.full(len(ledger), UNKNOWN, dtype=np.int64)
     for member in np.unique(ledger.unit).tolist():
-        own = slice(*np.searchsorted(ledger.unit, (member, member + 1)).tolist())
-        starts, ends = ledger.starts[own], ledger.ends[own]
+        of_member = slice(*np.searchsorted(ledger.unit, (member, member + 1)).tolist())
+        starts, ends = ledger.starts[of_member], ledger.ends[of_member]
         order = np.argsort(ends, kind="stable")
         before = np.searchsorted(ends[order], starts, side="right") - 1
         last = order[np.maximum(before, 0)]
-        work[own] = np.where(before < 0, 0, starts - ends[last])
-        after[own] = np.where(before < 0, UNKNOWN, ledger.signature[own][last])
+        work[of_member] = np.where(before < 0, 0, starts - ends[last])
+        after[of_member] = np.where(before < 0, UNKNOWN, ledger.signature[of_member][last])
     return work, after
 
 
 def _fresh(ledger: Ledger) -> Mask:
     """The rows that do not begin together with the one before: the same work is counted once."""
     begins = np.diff(ledger.starts, prepend=ledger.starts[:1]) >= SAME_NS
-    found: Mask = begins | (np.diff(ledger.unit, prepend=-1) != 0)
-    return found
+    fresh: Mask = begins | (np.diff(ledger.unit, prepend=-1) != 0)
+    return fresh
 
 
 def _longest(piece: Ints, work: Ints, after: Ints) -> tuple[Mask, Mask]:

@@ -45,7 +45,7 @@ class Pair:
 
 def sent_by(collectives: Frame) -> dict[tuple[int, Sender], Sent]:
     """What the processes of a report sent, by process and communicator."""
-    found: dict[tuple[int, Sender], Sent] = {}
+    sent: dict[tuple[int, Sender], Sent] = {}
     texts = collectives.labels(SENT)
     messages = [_messages(text) for text in texts.values]
     columns = [collectives.ints(name).tolist() for name in ("pid", "group_size", "group_rank")]
@@ -55,11 +55,11 @@ def sent_by(collectives: Frame) -> dict[tuple[int, Sender], Sent]:
     ):
         if messages[code]:
             sender = Sender(operations[row], groups[row], size, place)
-            mine = found.setdefault((pid, sender), {})
+            mine = sent.setdefault((pid, sender), {})
             for peer, length in messages[code]:
                 count, total, most = mine.get(peer, (0, 0, 0))
                 mine[peer] = (count + 1, total + length, max(most, length))
-    return found
+    return sent
 
 
 def _messages(text: str) -> list[tuple[int, int]]:
@@ -73,18 +73,20 @@ def pairs_of(sent: Iterable[tuple[Name, Sender, Sent]]) -> list[Pair]:
     A receiver that was not captured goes by its place in the communicator: `?3`.
     """
     told = list(sent)
-    names = {(one.communicator, one.place): name for name, one, _ in told if one.place >= 0}
+    names = {
+        (sender.communicator, sender.place): name for name, sender, _ in told if sender.place >= 0
+    }
     sums: dict[tuple[str, str], int] = {}
     counts: dict[tuple[str, str], int] = {}
-    for _, one, own in told:
-        key = (one.operation, one.communicator)
-        sums[key] = sums.get(key, 0) + sum(size for _, size, _ in own.values())
-        counts[key] = counts.get(key, 0) + len(own)
+    for _, sender, peers in told:
+        key = (sender.operation, sender.communicator)
+        sums[key] = sums.get(key, 0) + sum(size for _, size, _ in peers.values())
+        counts[key] = counts.get(key, 0) + len(peers)
     pairs = []
-    for name, one, own in told:
-        key = (one.operation, one.communicator)
-        for peer, (count, size, most) in own.items():
-            target = names.get((one.communicator, peer), f"?{peer}")
+    for name, sender, peers in told:
+        key = (sender.operation, sender.communicator)
+        for peer, (count, size, most) in peers.items():
+            target = names.get((sender.communicator, peer), f"?{peer}")
             over = size * counts[key] / sums[key] if sums[key] else None
             pairs.append(Pair(*key, name, target, count, size, most, over))
     return sorted(pairs, key=lambda pair: (-pair.bytes, *key_of(pair)))
@@ -97,8 +99,8 @@ def key_of(pair: Pair) -> tuple[str, str, tuple[bool, Name], tuple[bool, Name]]:
 
 def received(pairs: Iterable[Pair]) -> Mapping[tuple[str, str], dict[Name, int]]:
     """Bytes by receiver of each operation and group."""
-    found: dict[tuple[str, str], dict[Name, int]] = {}
+    received_bytes: dict[tuple[str, str], dict[Name, int]] = {}
     for pair in pairs:
-        mine = found.setdefault((pair.operation, pair.communicator), {})
+        mine = received_bytes.setdefault((pair.operation, pair.communicator), {})
         mine[pair.target] = mine.get(pair.target, 0) + pair.bytes
-    return found
+    return received_bytes

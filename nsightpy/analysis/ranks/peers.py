@@ -21,16 +21,16 @@ def peer_rows(alignment: Alignment, arrivals: Arrivals) -> Mask:
     communicator = ledger.communicator[arrivals.rows]
     synchronising = set(np.unique(communicator[arrivals.synchronising]).tolist())
     members = {
-        one: frozenset(units)
-        for one, units in members_of(ledger, arrivals).items()
-        if one in synchronising
+        code: frozenset(units)
+        for code, units in members_of(ledger, arrivals).items()
+        if code in synchronising
     }
     passes = point_to_point(ledger)
     pipeline = _pipelines(arrivals, passes[arrivals.rows], len(ledger.units))
     passing = set(np.unique(ledger.unit[passes]).tolist())
     peers = [
-        one
-        for one, units in members.items()
+        code
+        for code, units in members.items()
         if len({pipeline[unit] for unit in units}) == len(units)
         and not (units & passing and any(other < units for other in members.values()))
     ]

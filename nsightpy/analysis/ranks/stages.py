@@ -49,8 +49,8 @@ def _is_exchange(alignment: Alignment, arrivals: Arrivals) -> Mask:
     pairs = [UNKNOWN not in communicator.ranks for communicator in ledger.communicators]
     fits = np.asarray([*kinds, False])[ledger.signature[arrivals.rows]]
     fits &= np.asarray([*pairs, False])[ledger.communicator[arrivals.rows]]
-    found: Mask = fits & (arrivals.sizes == 2)[arrivals.instance]
-    return found
+    exchanges: Mask = fits & (arrivals.sizes == 2)[arrivals.instance]
+    return exchanges
 
 
 def pipelines(alignment: Alignment, arrivals: Arrivals, ranks: dict[int, int]) -> Pipelines:
@@ -60,9 +60,9 @@ def pipelines(alignment: Alignment, arrivals: Arrivals, ranks: dict[int, int]) -
     order = np.lexsort((units, instance))
     pairs = {tuple(pair) for pair in units[order].reshape(-1, 2).tolist()}
     neighbours: dict[int, set[int]] = {}
-    for one, other in pairs:
-        neighbours.setdefault(one, set()).add(other)
-        neighbours.setdefault(other, set()).add(one)
+    for unit, other in pairs:
+        neighbours.setdefault(unit, set()).add(other)
+        neighbours.setdefault(other, set()).add(unit)
     return _chains(neighbours, ranks)
 
 
@@ -85,12 +85,12 @@ def _chains(neighbours: dict[int, set[int]], ranks: dict[int, int]) -> Pipelines
 
 
 def _connected(first: int, neighbours: dict[int, set[int]]) -> set[int]:
-    found, open_ = {first}, [first]
+    connected, open_ = {first}, [first]
     while open_:
-        new = neighbours[open_.pop()] - found
-        found |= new
+        new = neighbours[open_.pop()] - connected
+        connected |= new
         open_ += new
-    return found
+    return connected
 
 
 def by_unit(alignment: Alignment, arrivals: Arrivals) -> dict[int, Exchanges]:
@@ -102,10 +102,10 @@ def by_unit(alignment: Alignment, arrivals: Arrivals) -> dict[int, Exchanges]:
     waits = (arrivals.durations - arrivals.shortest()[arrivals.instance])[fits]
     # the ledger holds each unit's rows together, by start
     edges = np.searchsorted(ledger.unit, np.arange(len(ledger.units) + 1))
-    found = {}
+    exchanges = {}
     for unit, (first, last) in enumerate(pairwise(edges.tolist())):
         mine = (rows >= first) & (rows < last)
         if mine.any():
             order = np.argsort(rows[mine], kind="stable")
-            found[unit] = Exchanges(rows[mine][order] - first, waits[mine][order])
-    return found
+            exchanges[unit] = Exchanges(rows[mine][order] - first, waits[mine][order])
+    return exchanges

@@ -104,8 +104,8 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
         return None
     worst = int(candidates[np.argmax(longest[candidates])])
     usual = np.sort(costs[keep[unit == worst]])[-2]
-    own = arrivals.synchronising & (arrivals.unit == worst)
-    return Straggler(worst, float(last[worst]), np.where(own, np.minimum(costs, usual), 0))
+    of_worst = arrivals.synchronising & (arrivals.unit == worst)
+    return Straggler(worst, float(last[worst]), np.where(of_worst, np.minimum(costs, usual), 0))
 
 
 def late_once(alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True) -> list[LateOnce]:
@@ -121,19 +121,19 @@ def late_once(alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True) -
         caused = np.where(passed & (arrivals.sizes[arrivals.instance] == 2), 0, caused)
     long = caused >= max(LATE_ONCE * _observed(alignment, arrivals.rows), 1)
     units, times = np.unique(arrivals.unit[long], return_counts=True)
-    found = [
+    stragglers = [
         LateOnce(unit, count, int(caused[long & (arrivals.unit == unit)].sum()))
         for unit, count in zip(units.tolist(), times.tolist(), strict=True)
         if count <= ONCE
     ]
-    return sorted(found, key=lambda one: (-one.cost_ns, one.unit))
+    return sorted(stragglers, key=lambda late: (-late.cost_ns, late.unit))
 
 
 def _share(unit: Codes, marked: Mask, units: int) -> Floats:
     """The share of its rows in which each unit is marked; 0 without any."""
     counted = np.bincount(unit, minlength=units)
-    found: Floats = np.bincount(unit, marked, minlength=units) / np.maximum(counted, 1)
-    return found
+    share: Floats = np.bincount(unit, marked, minlength=units) / np.maximum(counted, 1)
+    return share
 
 
 def _observed(alignment: Alignment, rows: Ints) -> int:
@@ -150,26 +150,26 @@ def _beyond_chance(unit: Codes, marked: Mask, chance: Floats, units: int) -> Mas
     """
     counted = np.maximum(np.bincount(unit, minlength=units), 1)
     beyond = np.bincount(unit, marked - chance, minlength=units)
-    own = marked - _share(unit, marked, units)[unit]
+    excess = marked - _share(unit, marked, units)[unit]
     follows = np.flatnonzero(np.diff(unit) == 0) + 1
-    alike = np.bincount(unit[follows], own[follows] * own[follows - 1], minlength=units)
-    whole = np.bincount(unit, own**2, minlength=units)
+    alike = np.bincount(unit[follows], excess[follows] * excess[follows - 1], minlength=units)
+    whole = np.bincount(unit, excess**2, minlength=units)
     alike = np.clip(alike / np.maximum(whole, 1e-9) - FEW * counted**-0.5, 0.0, MOST_ALIKE)
     spread = np.sqrt(np.bincount(unit, chance * (1.0 - chance), minlength=units))
     spread = spread * np.sqrt((1.0 + alike) / (1.0 - alike))
-    found: Mask = beyond > (BEYOND_CHANCE + (2.0 * np.log(units)) ** 0.5) * spread
-    return found
+    beyond_chance: Mask = beyond > (BEYOND_CHANCE + (2.0 * np.log(units)) ** 0.5) * spread
+    return beyond_chance
 
 
 def _waited_for(arrivals: Arrivals) -> Mask:
     """The instances in which somebody waited; collectives queued behind another begin together."""
-    found: Mask = np.maximum.reduceat(arrivals.waits, arrivals.first) >= TOGETHER_NS
-    return found
+    waited_for: Mask = np.maximum.reduceat(arrivals.waits, arrivals.first) >= TOGETHER_NS
+    return waited_for
 
 
 def _lasting(caused: Ints, unit: Codes, units: int) -> Floats:
     """What each unit cost the others, in ns, without the worst single time."""
     worst = np.zeros(units)
     np.maximum.at(worst, unit, caused)
-    found: Floats = np.bincount(unit, caused, minlength=units) - worst
-    return found
+    lasting: Floats = np.bincount(unit, caused, minlength=units) - worst
+    return lasting

@@ -71,12 +71,12 @@ def launch_rooflines(
 ) -> list[RooflineLaunch]:
     """The rooflines of a report's launches; clock is "profiled", "max" or Hz."""
     titles, gains = stored_titles(rules), estimates(rules)
-    found = []
+    rooflines = []
     for row, each in enumerate(readings(launches, metrics)):
         number = int(launches.ints("launch")[row])
-        one = _launch(launches, row, each, titles.get(number), clock)
-        found.append(replace(one, rules=gains.get(number, ())))
-    return found
+        launch = _launch(launches, row, each, titles.get(number), clock)
+        rooflines.append(replace(launch, rules=gains.get(number, ())))
+    return rooflines
 
 
 def stored_titles(rules: Frame) -> dict[int, str]:
@@ -89,19 +89,25 @@ def stored_titles(rules: Frame) -> dict[int, str]:
 def variants(launches: Iterable[RooflineLaunch]) -> tuple[RooflineVariant, ...]:
     """Launches grouped by kernel, shape and GPU, the longest total first."""
     groups: dict[tuple[object, ...], list[RooflineLaunch]] = {}
-    for one in launches:
-        machine = one.machine
-        key = (one.mangled_name or one.name, one.grid, one.block, machine.gpu, machine.capability)
-        groups.setdefault(key, []).append(one)
-    found = [RooflineVariant(tuple(group)) for group in groups.values()]
-    variants = [RooflineVariant(one.launches, verdict(one)) for one in found]
-    return tuple(sorted(variants, key=lambda one: -(one.total_ns or 0)))
+    for launch in launches:
+        machine = launch.machine
+        key = (
+            launch.mangled_name or launch.name,
+            launch.grid,
+            launch.block,
+            machine.gpu,
+            machine.capability,
+        )
+        groups.setdefault(key, []).append(launch)
+    unjudged = [RooflineVariant(tuple(group)) for group in groups.values()]
+    variants = [RooflineVariant(variant.launches, verdict(variant)) for variant in unjudged]
+    return tuple(sorted(variants, key=lambda variant: -(variant.total_ns or 0)))
 
 
 def points(works: Sequence[FlopRate], levels: Sequence[Traffic]) -> tuple[Point, ...]:
     """One point per precision and level; a precision alone where no traffic is known."""
     works = [work for work in works if _possible(work.flops_per_s, work.peak_flops_per_s)]
-    levels = [one for one in levels if _possible(one.bytes_per_s, one.peak_bytes_per_s)]
+    levels = [level for level in levels if _possible(level.bytes_per_s, level.peak_bytes_per_s)]
     if not levels:
         return tuple(Point(w.precision, "", w.flops_per_s, w.peak_flops_per_s) for w in works)
     return tuple(
@@ -129,8 +135,8 @@ def _launch(
     machine, factor = _machine(launches, row, r, clock)
     works = [*scalar_work(r, factor), *tensor_work(r, factor)]
     levels = traffic(r, factor)
-    own = speed_of_light(r)
-    speed = own if own.classification else replace(own, classification=title)
+    measured = speed_of_light(r)
+    speed = measured if measured.classification else replace(measured, classification=title)
     active = tensor_active_pct(r)
     uncounted = active is not None and active > ACTIVE_PCT and not _has_tensor(works)
     device = int(launches.ints("device")[row])
@@ -147,7 +153,7 @@ def _launch(
         speed=speed,
         points=points(works, levels),
         missing=_missing(r, works, levels, uncounted, speed.classification is None),
-        remarks=_remarks(works, levels, title, own.classification),
+        remarks=_remarks(works, levels, title, measured.classification),
         tensor_pct=active if uncounted else None,
     )
 
@@ -168,44 +174,47 @@ def _missing(
     r: Readings, works: Sequence[FlopRate], levels: Sequence[Traffic], tensor: bool, no_class: bool
 ) -> tuple[str, ...]:
     """Why points are absent, and what would collect them."""
-    found = []
+    missing = []
     if not works:
         counted = any(_FLOP_COUNT.match(name) for name in r.numbers)
-        found.append(_NO_TIME if counted and not r.duration_ns else _NO_FLOPS)
+        missing.append(_NO_TIME if counted and not r.duration_ns else _NO_FLOPS)
     else:
         known = {level.level for level in levels}
         if "dram" not in known:
-            found.append(_NO_DRAM if Chip(r.capability).has_dram_roofline else _INTEGRATED)
+            missing.append(_NO_DRAM if Chip(r.capability).has_dram_roofline else _INTEGRATED)
         if not known & {"l2", "l1"}:
-            found.append(_NO_LEVELS)
+            missing.append(_NO_LEVELS)
     if tensor:
-        found.append(_TENSOR)
+        missing.append(_TENSOR)
     if no_class:
-        found.append(_NO_SPEED)
-    return tuple(found)
+        missing.append(_NO_SPEED)
+    return tuple(missing)
 
 
 def _remarks(
-    works: Sequence[FlopRate], levels: Sequence[Traffic], title: str | None, own: str | None
+    works: Sequence[FlopRate],
+    levels: Sequence[Traffic],
+    title: str | None,
+    classification: str | None,
 ) -> tuple[str, ...]:
     """What to know about the points that are there."""
-    found = [work.remark for work in works if work.remark]
+    remarks = [work.remark for work in works if work.remark]
     for level in levels:
         if level.level == "dram" and level.peak_bytes_per_s and works:
             share = level.bytes_per_s / level.peak_bytes_per_s
             if share < ALMOST_NO_TRAFFIC:
-                found.append(
+                remarks.append(
                     f"DRAM was hardly used (below {100 * ALMOST_NO_TRAFFIC:.0f} % of its peak): "
                     "the caches held the data, and the DRAM roofline says little."
                 )
         if level.level in ("l2", "l1") and works:
             what = "reads and writes" if level.counted == ALL_TRAFFIC else "read returns only"
-            found.append(f"{level.level.upper()} traffic counts {what} in this version of ncu.")
+            remarks.append(f"{level.level.upper()} traffic counts {what} in this version of ncu.")
     if any(work.precision == "fp16" and work.flops_per_s > 0 for work in works):
-        found.append("fp16 counts every instruction as a pair (half2): an upper bound.")
-    if title and own and title != own:
-        found.append(f"ncu's own rule calls it {title!r}.")
-    return tuple(found)
+        remarks.append("fp16 counts every instruction as a pair (half2): an upper bound.")
+    if title and classification and title != classification:
+        remarks.append(f"ncu's own rule calls it {title!r}.")
+    return tuple(remarks)
 
 
 def _has_tensor(works: Sequence[FlopRate]) -> bool:

@@ -22,13 +22,15 @@ def estimates(rules: Frame) -> dict[int, tuple[RuleEstimate, ...]]:
     best: dict[int, dict[str, RuleEstimate]] = {}
     for row, (launch, speedup) in enumerate(zip(launches, speedups, strict=True)):
         if math.isfinite(speedup) and speedup > 0:
-            one = RuleEstimate(names[row], titles[row] or _words(names[row]), speedup, scopes[row])
+            estimate = RuleEstimate(
+                names[row], titles[row] or _words(names[row]), speedup, scopes[row]
+            )
             mine = best.setdefault(int(launch), {})
-            if one.rule not in mine or mine[one.rule].speedup_pct < speedup:
-                mine[one.rule] = one
+            if estimate.rule not in mine or mine[estimate.rule].speedup_pct < speedup:
+                mine[estimate.rule] = estimate
     return {
-        launch: tuple(sorted(found.values(), key=lambda one: one.order))
-        for launch, found in best.items()
+        launch: tuple(sorted(by_rule.values(), key=lambda estimate: estimate.order))
+        for launch, by_rule in best.items()
     }
 
 

@@ -106,12 +106,12 @@ def _limiters(readings: Readings) -> tuple[str, ...]:
 
 def _stalls(readings: Readings) -> tuple[tuple[str, float], ...]:
     """Reasons and cycles per issued instruction, longest first."""
-    found = [
+    stalls = [
         (match[1].replace("_", " "), value)
         for name, value in readings.numbers.items()
         if (match := _STALL.fullmatch(name)) and match[1] not in _NO_STALL and value > 0
     ]
-    return tuple(sorted(found, key=lambda stall: (-stall[1], stall[0])))
+    return tuple(sorted(stalls, key=lambda stall: (-stall[1], stall[0])))
 
 
 def _busiest(readings: Readings, levels: dict[str, float | None]) -> str:

@@ -48,12 +48,12 @@ def tensor_work(readings: Readings, clock_factor: float = 1.0) -> list[FlopRate]
     """The tensor types with work in this launch."""
     if Chip(readings.capability).is_volta:
         return _volta(readings, clock_factor)
-    found = []
+    works = []
     for name, paths in _by_type(_paths(readings.numbers)).items():
         work = _work(readings, name, paths, clock_factor)
         if work is not None:
-            found.append(work)
-    return found
+            works.append(work)
+    return works
 
 
 def tensor_active_pct(readings: Readings) -> float | None:
@@ -69,12 +69,12 @@ def type_name(operands: str) -> str:
 
 
 def _paths(names: Iterable[str]) -> list[_Path]:
-    found: dict[str, _Path] = {}
+    paths: dict[str, _Path] = {}
     for name in names:
         if match := _PATH.match(name):
             path = _Path(match[0], match["type"], match["op"] or "", match["sparsity"] or "")
-            found.setdefault(path.metric, path)
-    return list(found.values())
+            paths.setdefault(path.metric, path)
+    return list(paths.values())
 
 
 def _by_type(paths: list[_Path]) -> Mapping[str, list[_Path]]:
@@ -122,11 +122,11 @@ def _remark(r: Readings, name: str, used: list[_Path], sparse: bool, peak: float
     kind = type_name(name)
     if sparse:
         return f"{kind} uses structured sparsity; its roof is the sparse peak."
-    own = max((_peak(r, path) or 0.0 for path in used), default=0.0)
-    if peak and 0 < own < 0.99 * peak:
+    reach = max((_peak(r, path) or 0.0 for path in used), default=0.0)
+    if peak and 0 < reach < 0.99 * peak:
         ops = ", ".join(sorted({path.op for path in used if path.op}))
         return (
-            f"{kind} runs as {ops}, which cannot exceed {100 * own / peak:.0f} % of its roof; "
+            f"{kind} runs as {ops}, which cannot exceed {100 * reach / peak:.0f} % of its roof; "
             "the newer tensor instructions can."
         )
     return ""

@@ -34,8 +34,8 @@ def traffic(readings: Readings, clock_factor: float = 1.0) -> list[Traffic]:
 
     L2 and DRAM have clocks of their own, and keep those of the profile.
     """
-    found = (_dram(readings), _l2(readings), _l1(readings, clock_factor))
-    return [level for level in found if level is not None]
+    levels = (_dram(readings), _l2(readings), _l1(readings, clock_factor))
+    return [level for level in levels if level is not None]
 
 
 def peak_dram(readings: Readings) -> float | None:

@@ -36,18 +36,18 @@ _PACKED = (("fadd2", 2), ("fmul2", 2), ("ffma2", 4))
 
 def scalar_work(readings: Readings, clock_factor: float = 1.0) -> list[FlopRate]:
     """FP64, FP32 and FP16 outside the tensor cores, where they were counted; zero is a count."""
-    found = []
+    works = []
     for kind in _SCALARS:
         rate = _rate(readings, kind)
         if rate is not None:
             peak = scalar_peak(readings, kind.precision)
-            found.append(FlopRate(kind.precision, rate, peak and peak * clock_factor))
-    return found
+            works.append(FlopRate(kind.precision, rate, peak and peak * clock_factor))
+    return works
 
 
 def scalar_peak(readings: Readings, precision: str) -> float | None:
     """Peak FLOP/s at the profiled clock: from the counters, else SMs x lanes x 2 x clock."""
-    kind = next(one for one in _SCALARS if one.precision == precision)
+    kind = next(scalar for scalar in _SCALARS if scalar.precision == precision)
     clock = readings.sm_hz
     if not clock:
         return None

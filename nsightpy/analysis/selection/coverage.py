@@ -89,7 +89,7 @@ def passes_of(metric_set: str, given: int | None = None) -> int:
 
 
 def choose_kernels(
-    found: Iterable[tuple[ProfiledProcess, Portion]],
+    profiled: Iterable[tuple[ProfiledProcess, Portion]],
     *,
     coverage: float = COVERAGE,
     top: int | None = None,
@@ -105,7 +105,7 @@ def choose_kernels(
     chosen time first, lower ranks before higher ones.
     """
     by_variant: dict[Variant, list[tuple[ProfiledProcess, Portion]]] = defaultdict(list)
-    for unit, portion in found:
+    for unit, portion in profiled:
         by_variant[portion.variant].append((unit, portion))
     totals = {v: sum(p.total_ns for _, p in parts) for v, parts in by_variant.items()}
     ranked = sorted(by_variant, key=lambda variant: (-totals[variant], variant.order))
@@ -117,8 +117,8 @@ def choose_kernels(
     homes = _homes({v: by_variant[v] for v in wanted if v not in lost}, totals)
     choices = [_choice(v, homes[v], by_variant[v]) for v in wanted if v in homes]
     paid = _within(choices, passes, budget)
-    own, over = tuple(choices[:paid]), tuple(choices[paid:])
-    return Selection(own, whole, len(ranked), passes, lost, over, enough - kept)
+    affordable, over = tuple(choices[:paid]), tuple(choices[paid:])
+    return Selection(affordable, whole, len(ranked), passes, lost, over, enough - kept)
 
 
 def _enough(totals: Sequence[int], whole: int, coverage: float, top: int | None) -> int:
@@ -138,7 +138,7 @@ def _homes(
     parts: dict[Variant, list[tuple[ProfiledProcess, Portion]]], totals: dict[Variant, int]
 ) -> dict[Variant, ProfiledProcess]:
     """The process in which each variant is profiled."""
-    left = {v: {u for u, p in own if p.samples} for v, own in parts.items()}
+    left = {v: {u for u, p in held if p.samples} for v, held in parts.items()}
     homes: dict[Variant, ProfiledProcess] = {}
     while left:
         weight: dict[ProfiledProcess, int] = defaultdict(int)

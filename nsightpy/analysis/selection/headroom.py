@@ -47,17 +47,17 @@ def nearest_roof(launch: RooflineLaunch) -> Roof | None:
 
     Points are left out where tensor work was not counted: they are lower bounds.
     """
-    found = []
+    roofs = []
     for point in launch.work if launch.tensor_pct is None else ():
         if point.roof_fraction is not None:
-            found.append(Roof(point.roof_fraction, f"{point.precision} {point.level}".strip()))
+            roofs.append(Roof(point.roof_fraction, f"{point.precision} {point.level}".strip()))
     for what, percent in (
         ("compute", launch.speed.compute_pct),
         ("memory", launch.speed.memory_pct),
     ):
         if percent is not None:
-            found.append(Roof(percent / 100, f"{what} {SPEED_OF_LIGHT}"))
-    return max(found, key=lambda roof: roof.fraction, default=None)
+            roofs.append(Roof(percent / 100, f"{what} {SPEED_OF_LIGHT}"))
+    return max(roofs, key=lambda roof: roof.fraction, default=None)
 
 
 @dataclass(frozen=True)
@@ -84,9 +84,9 @@ def step_parts(
     `windows` are by (pid, device) the time that counts; `distance` is a variant's distance to its
     roof, None where it was not measured.
     """
-    found = group_by(kernels, VARIANT)
-    groups, variants = found.codes, [variant_of(key) for key in found.keys]
-    times = tally(groups, durations(kernels), found.keys)
+    launches = group_by(kernels, VARIANT)
+    groups, variants = launches.codes, [variant_of(key) for key in launches.keys]
+    times = tally(groups, durations(kernels), launches.keys)
     covered: dict[Variant, int] = dict.fromkeys(variants, 0)
     disjoint: dict[Variant, int] = {}
     far = sorted(
@@ -112,8 +112,8 @@ def step_parts(
         taken: list[Spans] = []
         for _, _, place in far:
             if place in spans:
-                own = difference(spans[place], union_of(taken)) if taken else spans[place]
-                disjoint[variants[place]] = disjoint.get(variants[place], 0) + own.total
+                apart = difference(spans[place], union_of(taken)) if taken else spans[place]
+                disjoint[variants[place]] = disjoint.get(variants[place], 0) + apart.total
                 taken.append(spans[place])
     return StepParts(times, covered, disjoint, step)
 

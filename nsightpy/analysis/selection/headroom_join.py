@@ -46,15 +46,15 @@ def measurements(variants: Iterable[RooflineVariant]) -> tuple[MeasuredKernel, .
     return tuple(
         MeasuredKernel(
             number,
-            one.first.mangled_name,
-            one.first.base_name,
-            one.first.name,
-            one.first.grid,
-            one.first.block,
-            len(one.launches),
-            one.typical,
+            variant.first.mangled_name,
+            variant.first.base_name,
+            variant.first.name,
+            variant.first.grid,
+            variant.first.block,
+            len(variant.launches),
+            variant.typical,
         )
-        for number, one in enumerate(variants)
+        for number, variant in enumerate(variants)
     )
 
 
@@ -65,18 +65,18 @@ def match(variant: Variant, measured: Sequence[MeasuredKernel]) -> Match | None:
     Other template arguments make another kernel, as far as the names have any.
     """
     shaped = [kernel for kernel in measured if _same_shape(variant, kernel)]
-    same = [one for one in shaped if variant.mangled and one.mangled == variant.mangled]
+    same = [kernel for kernel in shaped if variant.mangled and kernel.mangled == variant.mangled]
     if same:
         return Match(same[0], MANGLED)
     related = [kernel for kernel in measured if _same_function(variant, kernel)]
-    related = [one for one in related if _same_instance(variant, one)]
-    exact = [one for one in related if one in shaped]
+    related = [kernel for kernel in related if _same_instance(variant, kernel)]
+    exact = [kernel for kernel in related if kernel in shaped]
     if exact:
         return Match(exact[0], FUNCTION)
     if not related:
         return None
     wanted = _threads(variant)
-    return Match(min(related, key=lambda one: (_apart(one, wanted), one.number)), LOOSE)
+    return Match(min(related, key=lambda kernel: (_apart(kernel, wanted), kernel.number)), LOOSE)
 
 
 def plain_signature(name: str) -> str:
@@ -92,24 +92,24 @@ def plain_signature(name: str) -> str:
     return _NOISE.sub("", short)
 
 
-def _same_function(variant: Variant, one: MeasuredKernel) -> bool:
-    return bool({variant.base or function_name(variant.name)} & {_function(one)} - {""})
+def _same_function(variant: Variant, kernel: MeasuredKernel) -> bool:
+    return bool({variant.base or function_name(variant.name)} & {_function(kernel)} - {""})
 
 
-def _function(one: MeasuredKernel) -> str:
-    return one.base or function_name(one.name).rpartition("::")[2]
+def _function(kernel: MeasuredKernel) -> str:
+    return kernel.base or function_name(kernel.name).rpartition("::")[2]
 
 
-def _same_instance(variant: Variant, one: MeasuredKernel) -> bool:
+def _same_instance(variant: Variant, kernel: MeasuredKernel) -> bool:
     """Whether template arguments agree, as far as both names have any."""
-    if not (variant.name and one.name):
+    if not (variant.name and kernel.name):
         return True
-    own, other = plain_signature(variant.name), plain_signature(one.name)
-    return own == other or "<" not in own or "<" not in other
+    signature, other = plain_signature(variant.name), plain_signature(kernel.name)
+    return signature == other or "<" not in signature or "<" not in other
 
 
-def _same_shape(variant: Variant, one: MeasuredKernel) -> bool:
-    return _agrees(variant.grid, one.grid) and _agrees(variant.block, one.block)
+def _same_shape(variant: Variant, kernel: MeasuredKernel) -> bool:
+    return _agrees(variant.grid, kernel.grid) and _agrees(variant.block, kernel.block)
 
 
 def _agrees(extent: Extent, text: str) -> bool:
@@ -126,8 +126,8 @@ def _threads(variant: Variant) -> int:
     return total
 
 
-def _apart(one: MeasuredKernel, wanted: int) -> float:
-    sizes = [int(size) for text in (one.grid, one.block) for size in re.findall(r"\d+", text)]
+def _apart(kernel: MeasuredKernel, wanted: int) -> float:
+    sizes = [int(size) for text in (kernel.grid, kernel.block) for size in re.findall(r"\d+", text)]
     total = 1
     for size in sizes:
         total *= max(size, 1)

@@ -57,8 +57,8 @@ class Variant:
     @property
     def order(self) -> tuple[object, ...]:
         """A total order: by name, then by geometry."""
-        own = (self.name, self.mangled, self.base)
-        return (*own, self.size, self.grid, self.block, self.static_shared, self.dynamic_shared)
+        names = (self.name, self.mangled, self.base)
+        return (*names, self.size, self.grid, self.block, self.static_shared, self.dynamic_shared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,14 +152,14 @@ def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
     key = np.where(classed, geometries + size, geometry)
     wide = geometries + int(size.max()) + 1
     pairs, codes = distinct(kernel.astype(np.int64) * wide + key)
-    found = []
+    variants = []
     for row in _first_rows(codes, len(pairs)):
         shape = _shape_at(frame, row)
-        own = (shape.mangled, shape.base, shape.name)
-        found.append(
-            Variant(*own, NO_EXTENT, NO_EXTENT, size=int(size[row])) if classed[row] else shape
+        names = (shape.mangled, shape.base, shape.name)
+        variants.append(
+            Variant(*names, NO_EXTENT, NO_EXTENT, size=int(size[row])) if classed[row] else shape
         )
-    return codes, tuple(found)
+    return codes, tuple(variants)
 
 
 def _codes(frame: Frame, names: Sequence[str]) -> NDArray[np.int32]:
@@ -197,9 +197,9 @@ def _shape_at(frame: Frame, row: int) -> Variant:
 def variant_of(key: Sequence[int | str | None]) -> Variant:
     """The variant of a group of kernels by VARIANT."""
     mangled, base, name, *numbers = key
-    own = ["" if text in UNKNOWN else str(text) for text in (mangled, base, name)]
+    names = ["" if text in UNKNOWN else str(text) for text in (mangled, base, name)]
     gx, gy, gz, bx, by, bz, static, dynamic = (int(value or 0) for value in numbers)
-    return Variant(own[0], own[1], own[2], (gx, gy, gz), (bx, by, bz), static, dynamic)
+    return Variant(names[0], names[1], names[2], (gx, gy, gz), (bx, by, bz), static, dynamic)
 
 
 def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:
@@ -209,9 +209,9 @@ def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:
     before: Ints = np.cumsum(seen) - seen
     starts = np.flatnonzero(np.concatenate([[True], codes[order][1:] != codes[order][:-1]]))
     lengths = np.diff(np.append(starts, len(order)))
-    found = np.empty(len(order), dtype=np.int64)
-    found[order] = before - np.repeat(before[starts], lengths) if len(order) else before
-    return found
+    places = np.empty(len(order), dtype=np.int64)
+    places[order] = before - np.repeat(before[starts], lengths) if len(order) else before
+    return places
 
 
 def warm(done: Launches, warm_up: int) -> Mask:
@@ -269,22 +269,22 @@ def portions(
     graph = frame.ints("graph_node_id") > 0
     made = []
     for (pid, variant), (low, high) in zip(groups.keys, pairwise(edges), strict=True):
-        own = order[low:high]
-        own = own[counted[own]]
-        if len(own) == 0:
+        rows = order[low:high]
+        rows = rows[counted[rows]]
+        if len(rows) == 0:
             continue
-        visible = own[done.visible[own]]
+        visible = rows[done.visible[rows]]
         usable = visible[hot[visible]]
         chosen = _samples(done, length, usable if len(usable) else visible, outlier=outlier)
         made.append(
             Portion(
                 done.variants[int(variant or 0)],
                 int(pid or 0),
-                len(own),
-                int(length[own].sum()),
+                len(rows),
+                int(length[rows].sum()),
                 chosen,
-                int(np.count_nonzero(~hot[own])),
-                bool(graph[own].any()),
+                int(np.count_nonzero(~hot[rows])),
+                bool(graph[rows].any()),
             )
         )
     return made
@@ -293,15 +293,17 @@ def portions(
 def _samples(done: Launches, length: Ints, rows: Ints, *, outlier: bool) -> tuple[Sample, ...]:
     if len(rows) == 0:
         return ()
-    own = length[rows]
+    lengths = length[rows]
     # twice the distance to the median, so that the mean of two middle values stays exact
-    middle = np.partition(own, (len(own) - 1) // 2)[(len(own) - 1) // 2]
-    upper = np.partition(own, len(own) // 2)[len(own) // 2]
-    nearest = int(np.argmin(np.abs(2 * own - (middle + upper))))
+    middle = np.partition(lengths, (len(lengths) - 1) // 2)[(len(lengths) - 1) // 2]
+    upper = np.partition(lengths, len(lengths) // 2)[len(lengths) // 2]
+    nearest = int(np.argmin(np.abs(2 * lengths - (middle + upper))))
     at = int(rows[nearest])
-    chosen = [Sample(int(own[nearest]), done.places_of(at), shape=done.shape_of(at))]
-    slowest = int(np.argmax(own))
-    if outlier and own[slowest] > own[nearest]:
+    chosen = [Sample(int(lengths[nearest]), done.places_of(at), shape=done.shape_of(at))]
+    slowest = int(np.argmax(lengths))
+    if outlier and lengths[slowest] > lengths[nearest]:
         row = int(rows[slowest])
-        chosen.append(Sample(int(own[slowest]), done.places_of(row), "outlier", done.shape_of(row)))
+        chosen.append(
+            Sample(int(lengths[slowest]), done.places_of(row), "outlier", done.shape_of(row))
+        )
     return tuple(chosen)

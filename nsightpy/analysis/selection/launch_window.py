@@ -50,7 +50,7 @@ def shortest_window(
     kinds = np.where(may_stand[rows], number[done.variant[rows]], OTHER)
     length = durations(done.frame)[rows]
     best: tuple[int, float, int] | None = None
-    found: tuple[int, ...] = ()
+    lengths: tuple[int, ...] = ()
     places: list[int] = []
     last: dict[int, int] = {}
     for end, kind in enumerate(kinds.tolist()):
@@ -63,14 +63,14 @@ def shortest_window(
         start = min(ends)
         if best is not None and end - start + 1 > best[0]:
             continue
-        own = tuple(int(length[one]) for one in ends)
-        rank = (end - start + 1, _strangeness(own, typical_ns), start)
+        times_ns = tuple(int(length[end]) for end in ends)
+        rank = (end - start + 1, _strangeness(times_ns, typical_ns), start)
         if best is None or rank < best:
-            best, found, places = rank, own, ends
+            best, lengths, places = rank, times_ns, ends
     if best is None:
         return None
     shapes = tuple(done.shape_of(int(rows[end])) for end in places)
-    return Window(best[2], best[0], found, shapes)
+    return Window(best[2], best[0], lengths, shapes)
 
 
 def _matching(done: Launches, pid: int, variants: Sequence[Variant], name: str) -> Ints:
@@ -81,7 +81,7 @@ def _matching(done: Launches, pid: int, variants: Sequence[Variant], name: str) 
     return np.flatnonzero(hit & done.frame.labels(name).equals(tuple(wanted)))
 
 
-def _strangeness(own: Sequence[int], typical: Sequence[int]) -> float:
+def _strangeness(times_ns: Sequence[int], typical: Sequence[int]) -> float:
     """How far durations are from the typical ones, as the largest ratio."""
-    pairs = zip(own, typical, strict=True)
-    return round(max(abs(math.log(max(one, 1) / max(usual, 1))) for one, usual in pairs), 9)
+    pairs = zip(times_ns, typical, strict=True)
+    return round(max(abs(math.log(max(length, 1) / max(usual, 1))) for length, usual in pairs), 9)

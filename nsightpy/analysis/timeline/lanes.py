@@ -52,9 +52,9 @@ def stream_lanes(
         rows = launch_rows(events, calls)
         known = rows != NO_LAUNCH
         for name, column in (("launch_ns", "start_ns"), ("launch_tid", "tid")):
-            found = np.full(events.rows, NO_LAUNCH, dtype=np.int64)
-            found[known] = calls.ints(column)[rows[known]]
-            extra[name] = found
+            values = np.full(events.rows, NO_LAUNCH, dtype=np.int64)
+            values[known] = calls.ints(column)[rows[known]]
+            extra[name] = values
         extra["flows"] = np.where(known, events.ints("correlation_id"), 0)
     lanes = []
     for key, part in _parts(events, extra, ("pid", "device", "stream")):
@@ -105,7 +105,9 @@ def call_lanes(
     )
     flows = np.zeros(real.rows, dtype=np.int64)
     for pid in sorted({pid for pid, _, _ in streams}):
-        used = [lane.flows for own, _, lane in streams if own == pid and lane.flows is not None]
+        used = [
+            lane.flows for process, _, lane in streams if process == pid and lane.flows is not None
+        ]
         launched = (real.ints("pid") == pid) & np.isin(
             real.ints("correlation_id"), np.concatenate([flows[:0], *used])
         )
@@ -193,12 +195,12 @@ def _parts(
     bounds = [0, *np.cumsum(counts).tolist()]
     whole = Frame({**events, **extra})
     wanted = [name for name in whole if name not in keys]
-    found = [
+    parts = [
         (key, Frame({name: whole[name] for name in wanted}).take(order[low:high]))
         for key, (low, high) in zip(groups.keys, pairwise(bounds), strict=True)
         if high > low
     ]
-    yield from sorted(found, key=lambda pair: pair[0])
+    yield from sorted(parts, key=lambda pair: pair[0])
 
 
 def _lane(part: Frame, kind: str, label: str, number: int) -> Lane:

@@ -33,11 +33,11 @@ def _mark(timeline: Timeline, record: dict[str, Value]) -> Mark:
 
 def _place(places: Sequence[Place], rank: Value, device: Value) -> Place | None:
     """Whose finding it is; None where that is not one place."""
-    found = [
+    fitting = [
         place
         for place in places
         if (rank is None or place.rank == rank) and (device is None or place.device == device)
     ]
     if rank is None and device is None and len(places) > 1:
         return None
-    return found[0] if len(found) == 1 or (found and rank is not None) else None
+    return fitting[0] if len(fitting) == 1 or (fitting and rank is not None) else None

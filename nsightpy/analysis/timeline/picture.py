@@ -93,15 +93,15 @@ def picture(timeline: Timeline, columns: int = 1500) -> Picture:
         for lane in track.lanes_of(STREAM):
             for number, start, end in _collectives(lane, grid):
                 parts.setdefault(number, []).append((place, start, end))
-    shared = [sorted(found) for found in parts.values() if len(found) > 1]
-    shared.sort(key=lambda found: (-max(end - start for _, start, end in found), found))
+    shared = [sorted(part) for part in parts.values() if len(part) > 1]
+    shared.sort(key=lambda part: (-max(end - start for _, start, end in part), part))
     return Picture(
         start_ns=grid.start,
         end_ns=grid.end,
         columns=columns,
         rows=tuple(rows[place] for place in sorted(rows)),
         stacked=stacked,
-        joins=() if stacked else tuple(Join(tuple(found)) for found in shared[:MOST_JOINS]),
+        joins=() if stacked else tuple(Join(tuple(part)) for part in shared[:MOST_JOINS]),
         collectives=len(shared),
         ranges_left_out=left_out,
         clock=timeline.clock,
@@ -138,9 +138,9 @@ _DEVICE = (COMPUTE, GRAPH, COMMUNICATION, COPY)
 
 def _spans(lanes: Iterable[Lane], category: int, grid: _Grid) -> Spans:
     """When anything of a category ran, inside the window."""
-    found = [(lane, lane.categories == category) for lane in lanes]
+    masks = [(lane, lane.categories == category) for lane in lanes]
     return clip(
-        union_of(union(lane.starts[mask], lane.ends[mask]) for lane, mask in found),
+        union_of(union(lane.starts[mask], lane.ends[mask]) for lane, mask in masks),
         grid.start,
         grid.end,
     )
@@ -216,15 +216,15 @@ def _range_bands(track: Track, grid: _Grid) -> tuple[list[Band], int]:
 
 def _range_band(lane: Lane, level: int, grid: _Grid) -> Band:
     """One level: ranges of some width one by one, the rest as shares."""
-    own = lane.take(lane.levels == level)
-    wide = grid.is_wide(own.starts, own.ends)
-    single, rest = own.take(wide), own.take(~wide)
+    ranges = lane.take(lane.levels == level)
+    wide = grid.is_wide(ranges.starts, ranges.ends)
+    single, rest = ranges.take(wide), ranges.take(~wide)
     return Band(
         CATEGORIES[RANGE],
         grid.shares(clip(union(rest.starts, rest.ends), grid.start, grid.end)),
         _boxes(single.starts, single.ends, folded(single.names), grid),
-        len(own),
-        grid.peak(own.starts, own.ends),
+        len(ranges),
+        grid.peak(ranges.starts, ranges.ends),
     )
 
 

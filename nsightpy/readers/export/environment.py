@@ -36,8 +36,8 @@ def remove_environment(export: Path) -> None:
 
 
 def _has(connection: sqlite3.Connection, table: str, columns: Iterable[str]) -> bool:
-    found = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-    return found >= set(columns)
+    present = {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+    return present >= set(columns)
 
 
 def _clean(connection: sqlite3.Connection, table: str, condition: str) -> None:

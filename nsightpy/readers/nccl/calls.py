@@ -97,7 +97,7 @@ class Calls:
         """The last range that began on a thread until a moment; NONE without any."""
         ranges = self.ranges
         processes, threads = (
-            np.concatenate([ranges.ints(n), own]) for n, own in (("pid", pid), ("tid", tid))
+            np.concatenate([ranges.ints(n), values]) for n, values in (("pid", pid), ("tid", tid))
         )
         _, thread = distinct_pairs(processes, threads)
         is_launch = np.arange(len(thread)) >= len(self)
@@ -134,12 +134,12 @@ def _same_thread(ranges: Frame) -> NDArray[np.bool_]:
 
 def _nearest(parent: Ints, wanted: NDArray[np.bool_]) -> Ints:
     """For each range it or the first wanted one around it, NONE without any."""
-    found = np.where(wanted, np.arange(len(parent)), parent)
-    looking = np.flatnonzero(found != NONE)
-    while len(looking := looking[~wanted[found[looking]]]):
-        found[looking] = found[found[looking]]
-        looking = looking[found[looking] != NONE]
-    return found
+    nearest = np.where(wanted, np.arange(len(parent)), parent)
+    looking = np.flatnonzero(nearest != NONE)
+    while len(looking := looking[~wanted[nearest[looking]]]):
+        nearest[looking] = nearest[nearest[looking]]
+        looking = looking[nearest[looking] != NONE]
+    return nearest
 
 
 def _members(ranges: Frame, parent: Ints) -> tuple[Ints, Ints]:
@@ -179,7 +179,7 @@ def nccl_calls(export: NsysExport) -> Calls:
         return Calls(Frame(blank | {"name": Labels.of(())}), (), {})
     names, (code, payloads) = _names(export, raw, registered), _payloads(export, raw)
     creates = names.equals([name for name in names.values if name.startswith(_INIT)])
-    on_host = np.asarray([one is not None for one in payloads], dtype=np.bool_)[code]
+    on_host = np.asarray([payload is not None for payload in payloads], dtype=np.bool_)[code]
     kept = ~names.equals([""]) & (creates | (raw.ints("kind") != _MARK))
     kept &= on_host | names.equals(tuple(LAUNCHES))
     communicators = {}
@@ -191,7 +191,7 @@ def nccl_calls(export: NsysExport) -> Calls:
     end = np.where(raw.ints("end_ns") == NO_END, _FOREVER, raw.ints("end_ns"))
     columns = raw.select(("start_ns", "pid", "tid"))
     ranges = Frame({**columns, "end_ns": end, "name": names, "payload": code})
-    known = tuple(one or NO_PAYLOAD for one in payloads)
+    known = tuple(payload or NO_PAYLOAD for payload in payloads)
     return Calls(ranges.take(kept & ~creates), known, communicators)
 
 
@@ -239,7 +239,7 @@ def _names(export: NsysExport, raw: Frame, registered: Mapping[int, str]) -> Lab
     """Which call each range names, empty for none; asked once for each text and domain."""
     texts, domains = raw.labels("text"), export.once(domain_names)
     ids, id_codes = distinct(raw.ints("text_id"))
-    known = [registered.get(one, "") for one in ids.tolist()]
+    known = [registered.get(identifier, "") for identifier in ids.tolist()]
     said, codes = distinct(texts.codes * np.int64(len(known)) + id_codes)
     owners, owner = distinct_pairs(raw.ints("pid"), raw.ints("domain"))
     pairs, codes = distinct(codes * np.int64(len(owners)) + owner)
@@ -262,7 +262,7 @@ def _payloads(export: NsysExport, raw: Frame) -> tuple[Ints, list[Payload | None
     jsons, blobs = raw.labels("jsonText"), raw.labels("binaryData")
     pairs, codes = distinct(jsons.codes * np.int64(len(blobs.values)) + blobs.codes)
     layouts: BlobLayouts | None = None
-    found = []
+    payloads = []
     for pair in pairs.tolist():
         blob = blobs.values[pair % len(blobs.values)]
         fields = json_fields(jsons.values[pair // len(blobs.values)])
@@ -270,5 +270,5 @@ def _payloads(export: NsysExport, raw: Frame) -> tuple[Ints, list[Payload | None
             layouts = layouts or BlobLayouts(export)
             fields = layouts.fields(bytes.fromhex(blob))
         on_gpu = "operationId" in fields or "channelId" in fields
-        found.append(None if on_gpu else Payload.of(fields))
-    return codes.astype(np.int64), found
+        payloads.append(None if on_gpu else Payload.of(fields))
+    return codes.astype(np.int64), payloads

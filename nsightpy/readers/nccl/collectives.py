@@ -94,18 +94,20 @@ def _kernels(
 
         mine = countable_columns(export, table, query)
         seen, codes = distinct(mine.ints("name"))
-        texts = Labels(codes, tuple(names[one][0] for one in seen.tolist()))
+        texts = Labels(codes, tuple(names[name][0] for name in seen.tolist()))
     parsed = dict(names.values())
     said = [parsed.get(text, KernelName("", "")) for text in texts.values]
     made = {
         **mine.select(_PLACE),
         "kernel": texts.merged(),
-        "operation": Labels(texts.codes, tuple(one.operation or GENERIC for one in said)).merged(),
-        "data_type": Labels(texts.codes, tuple(one.data_type for one in said)).merged(),
+        "operation": Labels(
+            texts.codes, tuple(name.operation or GENERIC for name in said)
+        ).merged(),
+        "data_type": Labels(texts.codes, tuple(name.data_type for name in said)).merged(),
     }
-    found = Frame(made).take(mine.ints("end_ns") != NO_END)
+    kernels = Frame(made).take(mine.ints("end_ns") != NO_END)
     keys = ("device", "start_ns", "correlation_id", "pid")
-    return found.take(np.lexsort([found.ints(name) for name in keys]))
+    return kernels.take(np.lexsort([kernels.ints(name) for name in keys]))
 
 
 def _kernel_names(export: NsysExport) -> dict[int, tuple[str, KernelName]]:
@@ -222,10 +224,11 @@ def _frame(kernels: Frame, rows: Frame, payloads: Sequence[Payload], calls: Call
     order = np.lexsort((*last, place.ints("device"), place.ints("pid"), rows.ints("start_ns")))
     place, rows = place.take(order), rows.take(order)
     used, code = distinct(rows.ints("payload"))
-    passed = [payloads[one] for one in used.tolist()]
+    passed = [payloads[index] for index in used.tolist()]
     owners, owner = distinct_pairs(place.ints("pid"), code.astype(np.int64))
     made = [
-        calls.communicators.get((pid, passed[one].communicator), NO_PAYLOAD) for pid, one in owners
+        calls.communicators.get((pid, passed[index].communicator), NO_PAYLOAD)
+        for pid, index in owners
     ]
 
     def numbers(values: Iterable[int], codes: NDArray[np.int32]) -> Ints:
@@ -237,14 +240,14 @@ def _frame(kernels: Frame, rows: Frame, payloads: Sequence[Payload], calls: Call
     columns: dict[str, ColumnData] = {
         **place,
         **rows,
-        "communicator": texts(one.communicator for one in passed),
-        "group_size": numbers((max(one.ranks, 0) for one in made), owner),
-        "group_rank": numbers((one.rank for one in made), owner),
-        "bytes": numbers((one.bytes for one in passed), code),
-        "root": numbers((one.root for one in passed), code),
-        "peer": numbers((one.peer for one in passed), code),
-        "reduction": texts(one.reduction for one in passed),
-        "sequence": numbers((one.sequence for one in passed), code),
+        "communicator": texts(payload.communicator for payload in passed),
+        "group_size": numbers((max(payload.ranks, 0) for payload in made), owner),
+        "group_rank": numbers((payload.rank for payload in made), owner),
+        "bytes": numbers((payload.bytes for payload in passed), code),
+        "root": numbers((payload.root for payload in passed), code),
+        "peer": numbers((payload.peer for payload in passed), code),
+        "reduction": texts(payload.reduction for payload in passed),
+        "sequence": numbers((payload.sequence for payload in passed), code),
         "kernel": place["kernel"],
     }
     return Frame({name: columns[name] for name in frames.COLLECTIVES.names})

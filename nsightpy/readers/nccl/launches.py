@@ -78,17 +78,17 @@ def rows_of_launches(
     columns = (kernels.ints(name)[rows].tolist() for name in _KERNEL)
     operations = kernels.labels("operation").take(rows)
     launches: dict[int, list[_Kernel]] = {}
-    for place, (one, *numbers) in enumerate(
+    for place, (served, *numbers) in enumerate(
         zip(launch.tolist(), rows.tolist(), *columns, strict=True)
     ):
-        launches.setdefault(one, []).append(_Kernel(operations[place], *numbers))
+        launches.setdefault(served, []).append(_Kernel(operations[place], *numbers))
     names, payload = calls.ranges.labels("name"), calls.ranges.ints("payload")
-    for own in launches.values():
-        place = int(serving[own[0].row])
+    for of_launch in launches.values():
+        place = int(serving[of_launch[0].row])
         members = calls.members[calls.first[place] : calls.first[place + 1]].tolist()
         made = [_Call(names[member], calls.payloads[int(payload[member])]) for member in members]
         grouped = len(made) > 1 or names[place] == GROUP_END
-        yield from _of_launch(made, own, known, BY_GROUP if grouped else BY_RANGE)
+        yield from _of_launch(made, of_launch, known, BY_GROUP if grouped else BY_RANGE)
 
 
 def _stream_owners(kernels: Frame, calls: Calls, serving: Ints) -> dict[tuple[int, int, int], str]:
@@ -105,7 +105,9 @@ def _stream_owners(kernels: Frame, calls: Calls, serving: Ints) -> dict[tuple[in
     seen: dict[tuple[int, int, int], set[int]] = {}
     for place, code in set(zip(places, of_range[serving[sure]].tolist(), strict=True)):
         seen.setdefault(place, set()).add(code)
-    return {place: names.values[next(iter(own))] for place, own in seen.items() if len(own) == 1}
+    return {
+        place: names.values[next(iter(codes))] for place, codes in seen.items() if len(codes) == 1
+    }
 
 
 def _of_launch(
@@ -116,22 +118,22 @@ def _of_launch(
     for kernel in kernels:
         parts.setdefault((kernel.device, kernel.stream, kernel.operation), []).append(kernel)
     ordered = list(dict.fromkeys(call.payload.communicator for call in made))
-    for place, own in enumerate(parts.values()):
-        mine = _calls_of(made, own[0], known)
+    for place, part in enumerate(parts.values()):
+        mine = _calls_of(made, part[0], known)
         if len(ordered) > 1 and not mine and len(parts) == len(ordered):
             mine = [c for c in made if c.payload.communicator == ordered[place]]
-        extent = (min(one.start for one in own), max(one.end for one in own))
-        row = Row(kernels[0].row, own[0].row, *extent, own[0].operation)
+        extent = (min(call.start for call in part), max(call.end for call in part))
+        row = Row(kernels[0].row, part[0].row, *extent, part[0].operation)
         yield _with_calls(row, mine, evidence) if mine else row
 
 
 def _calls_of(made: Sequence[_Call], kernel: _Kernel, known: _Known) -> Sequence[_Call]:
     """The calls that a kernel can have served; none where several groups could be."""
     fitting = [call for call in made if serves(kernel.operation, call.name)]
-    found = fitting or made
-    communicators = {call.payload.communicator for call in found}
+    calls = fitting or made
+    communicators = {call.payload.communicator for call in calls}
     if len(communicators) <= 1:
-        return found
+        return calls
     owner = known.streams.get((kernel.pid, kernel.device, kernel.stream))
     on_device = [
         name
@@ -140,7 +142,7 @@ def _calls_of(made: Sequence[_Call], kernel: _Kernel, known: _Known) -> Sequence
     ]
     if owner is None and len(on_device) == 1:
         owner = on_device[0]
-    return [call for call in found if call.payload.communicator == owner]
+    return [call for call in calls if call.payload.communicator == owner]
 
 
 def _with_calls(row: Row, calls: Sequence[_Call], evidence: str) -> Row:
@@ -150,13 +152,13 @@ def _with_calls(row: Row, calls: Sequence[_Call], evidence: str) -> Row:
     payload = replace(
         first,
         bytes=_bytes(calls),
-        root=first.root if len({one.root for one in payloads}) == 1 else UNKNOWN,
-        peer=first.peer if len({one.peer for one in payloads}) == 1 else UNKNOWN,
-        reduction=first.reduction if len({one.reduction for one in payloads}) == 1 else "",
+        root=first.root if len({payload.root for payload in payloads}) == 1 else UNKNOWN,
+        peer=first.peer if len({payload.peer for payload in payloads}) == 1 else UNKNOWN,
+        reduction=first.reduction if len({payload.reduction for payload in payloads}) == 1 else "",
     )
     operation = names[0] if len(names) == 1 else row.operation
     row = row._replace(operation=operation, payload=payload, calls=len(calls), evidence=evidence)
-    return row._replace(sent=sent_text([one.payload for one in calls if one.name == "Send"]))
+    return row._replace(sent=sent_text([call.payload for call in calls if call.name == "Send"]))
 
 
 def sent_text(sends: Sequence[Payload]) -> str:

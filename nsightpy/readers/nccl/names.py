@@ -89,7 +89,7 @@ def call_of(text: str, *, in_domain: bool) -> str | None:
     return plain if plain in RANGES or plain.startswith("CommInit") else None
 
 
-CALLS = frozenset(_SPELLINGS.get(one, one) for one in _OPERATIONS)
+CALLS = frozenset(_SPELLINGS.get(operation, operation) for operation in _OPERATIONS)
 # Ranges of `-t nccl` around what a group of calls launches.
 API_GROUP = "API Group"
 LAUNCHES = frozenset({API_GROUP, "GroupLaunch", "GroupRuntime", "KernelLaunch"})

@@ -103,13 +103,13 @@ class BlobLayouts:
             return {}
         domain, schema, size, _ = _HEADER.unpack_from(blob)
         body = blob[_HEADER.size : _HEADER.size + size]
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         for name, kind, offset in self._entries.get((domain, schema), ()):
             form = _FORMATS.get(kind, "<i" if kind >= _FIRST_SCHEMA else None)
             if form is not None and offset + struct.calcsize(form) <= len(body):
                 value = struct.unpack_from(form, body, offset)[0]
-                found[name] = self._enums.get((domain, kind, value), value)
-        return found
+                fields[name] = self._enums.get((domain, kind, value), value)
+        return fields
 
 
 def _entries(export: NsysExport) -> dict[tuple[int, int], tuple[tuple[str, int, int], ...]]:
@@ -122,13 +122,13 @@ def _entries(export: NsysExport) -> dict[tuple[int, int], tuple[tuple[str, int, 
         return {}
     names = ("domainId", "schemaId", "type", "offset")
     query = sa.select(*(number(table, n, column(n), 0) for n in names), text(table, "name"))
-    found: dict[tuple[int, int], dict[str, tuple[str, int, int]]] = {}
+    layouts: dict[tuple[int, int], dict[str, tuple[str, int, int]]] = {}
     torn: set[tuple[int, int]] = set()
     for domain, schema, kind, offset, raw in export.file.rows(query):
         key, entry = (int(domain), int(schema)), (_text(raw), int(kind), int(offset))
-        if found.setdefault(key, {}).setdefault(entry[0], entry) != entry:
+        if layouts.setdefault(key, {}).setdefault(entry[0], entry) != entry:
             torn.add(key)
-    return {key: tuple(entries.values()) for key, entries in found.items() if key not in torn}
+    return {key: tuple(entries.values()) for key, entries in layouts.items() if key not in torn}
 
 
 def _enumerations(export: NsysExport) -> dict[tuple[int, int, int], str]:
@@ -161,20 +161,20 @@ def _number(value: Any) -> int | None:
     if isinstance(value, bool) or value is None:
         return None
     try:
-        found = value if isinstance(value, int) else int(str(value), 0)
+        integer = value if isinstance(value, int) else int(str(value), 0)
     except ValueError:
         return None
-    return found if -(2**63) < found < 2**64 else None
+    return integer if -(2**63) < integer < 2**64 else None
 
 
 def _whole(value: Any) -> int:
-    found = _number(value)
-    return UNKNOWN if found is None else found
+    integer = _number(value)
+    return UNKNOWN if integer is None else integer
 
 
 def _id(value: Any) -> str:
-    found = _number(value)
-    return str(found & 0xFFFFFFFFFFFFFFFF) if found else ""
+    integer = _number(value)
+    return str(integer & 0xFFFFFFFFFFFFFFFF) if integer else ""
 
 
 def _bytes(fields: Fields) -> int:

@@ -135,7 +135,7 @@ def _fields(data: bytes) -> _Message:
 
     https://protobuf.dev/programming-guides/encoding/
     """
-    found: _Message = {}
+    fields: _Message = {}
     place = 0
     while place < len(data):
         key, place = _varint(data, place)
@@ -153,8 +153,8 @@ def _fields(data: bytes) -> _Message:
             raise ValueError(f"no protobuf field of kind {kind}")
         if place > len(data):
             raise ValueError("a protobuf field runs past its message")
-        found.setdefault(key >> 3, []).append(value)
-    return found
+        fields.setdefault(key >> 3, []).append(value)
+    return fields
 
 
 def _varint(data: bytes, place: int) -> tuple[int, int]:

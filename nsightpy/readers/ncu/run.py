@@ -192,6 +192,6 @@ def remedy(output: str, version: str = "(unknown version)") -> str:
     """What to do about what ncu said; empty where nothing is known."""
     for pattern, text in _REMEDIES:
         if match := re.search(pattern, output):
-            found = next((group for group in match.groups() if group), "")
-            return text.format(found, version=version)
+            detail = next((group for group in match.groups() if group), "")
+            return text.format(detail, version=version)
     return ""

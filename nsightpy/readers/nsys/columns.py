@@ -73,12 +73,12 @@ def number(
     table: sa.TableClause, name: str, expression: Expression, missing: int | float | str
 ) -> sa.ColumnElement[Any]:
     """An integer column under its frame's name: NULL means 0 there, but for an end."""
-    found = expression(table)
+    value = expression(table)
     absent = missing if isinstance(missing, int) else 0
-    if found is None:
+    if value is None:
         return sa.literal_column(str(absent)).label(name)
     null = NO_END if name == "end_ns" else 0
-    return sa.func.coalesce(found, _literal(null)).label(name)
+    return sa.func.coalesce(value, _literal(null)).label(name)
 
 
 def stored(
@@ -89,10 +89,10 @@ def stored(
     SqliteFile.arrays raises NotIntegersError where it holds anything but integers. A `careful`
     query never does: whole numbers written as texts or fractions count, `null` stands for others.
     """
-    found = expression(table)
-    if found is None:
+    value = expression(table)
+    if value is None:
         return _literal(null).label(name)
-    made = visitors.replacement_traverse(found, {}, _whole_number if careful else _as_stored)
+    made = visitors.replacement_traverse(value, {}, _whole_number if careful else _as_stored)
     return sa.func.coalesce(made, _literal(null)).label(name)
 
 

@@ -80,8 +80,8 @@ def _still_one(
 ) -> dict[str, int | None]:
     """The columns whose value the first row that differs in any has, too; all without one."""
     query = sa.select(*(source.c[name] for name in values))
-    found = file.rows(query.where(among, differs(source, values)).limit(1))
-    seen = found[0] if found else tuple(values.values())
+    differing = file.rows(query.where(among, differs(source, values)).limit(1))
+    seen = differing[0] if differing else tuple(values.values())
     pairs = zip(values.items(), seen, strict=True)
     return {name: value for (name, value), other in pairs if other == value}
 

@@ -24,8 +24,8 @@ def extent_of(export: NsysExport) -> Extent:
     for name in GPU_TABLES:
         table = export.file.tables.get(name)
         if table is not None and {"start", "end", "deviceId"} <= set(table.c.keys()):
-            found, span = _table_extent(export, table)
-            places |= found
+            held, span = _table_extent(export, table)
+            places |= held
             bounds += span
     return Extent(
         tuple(sorted(places)),
@@ -37,7 +37,7 @@ def extent_of(export: NsysExport) -> Extent:
 
 def bounds(export: NsysExport, names: Iterable[str]) -> tuple[int, int] | None:
     """The first start and the last end in some tables."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for name in names:
         table = export.file.tables.get(name)
         if table is None or not {"start", "end"} <= set(table.c.keys()):
@@ -48,10 +48,10 @@ def bounds(export: NsysExport, names: Iterable[str]) -> tuple[int, int] | None:
             query = query.where(table.c.eventType.in_(tuple(STYLES)))
         low, high = export.file.rows(query)[0]
         if low is not None and high is not None:
-            found.append((int(low), int(high)))
-    if not found:
+            spans.append((int(low), int(high)))
+    if not spans:
         return None
-    return min(low for low, _ in found), max(high for _, high in found)
+    return min(low for low, _ in spans), max(high for _, high in spans)
 
 
 def _possible(table: sa.TableClause) -> sa.ColumnElement[bool]:

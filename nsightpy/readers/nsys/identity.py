@@ -58,15 +58,15 @@ def evidence(
     The launcher's environment and the file name (also through the user's expression) speak for the
     whole report, and so only when one process of it did GPU work.
     """
-    found: list[Evidence] = []
+    ranks: list[Evidence] = []
     if rank_regex is not None and len(pids) <= 1:
-        found += rank_by_regex(name, rank_regex)
-    found += _mpi_ranks(export)
-    found += _nvtx_ranks(export)
+        ranks += rank_by_regex(name, rank_regex)
+    ranks += _mpi_ranks(export)
+    ranks += _nvtx_ranks(export)
     if len(pids) <= 1:
-        found += _environment_ranks(export)
-        found += rank_in_name(name)
-    return found
+        ranks += _environment_ranks(export)
+        ranks += rank_in_name(name)
+    return ranks
 
 
 def evidence_for(evidence: Iterable[Evidence], pid: int) -> list[Evidence]:
@@ -164,8 +164,8 @@ def _mpi_ranks(export: NsysExport) -> list[Evidence]:
     if table is None or not {"globalTid", "rank"} <= set(table.c.keys()):
         return []
     pid = number(table, "pid", process_of("globalTid"), 0)
-    found = export.file.rows(sa.select(pid, number(table, "rank", column("rank"), 0)))
-    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(found) if is_rank(rank)]
+    rows = export.file.rows(sa.select(pid, number(table, "rank", column("rank"), 0)))
+    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(rows) if is_rank(rank)]
 
 
 def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
@@ -177,14 +177,14 @@ def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
     wanted = [] if events(export) is None else [table.c.eventType == THREAD_NAME]
     if ids and {"jsonText", "textId"} <= set(table.c.keys()):
         wanted.append(table.c.textId.in_(ids))
-    found = _nvtx_texts(export, table, sa.or_(sa.false(), *wanted))
+    texts = _nvtx_texts(export, table, sa.or_(sa.false(), *wanted))
     names = [
         Evidence(int(match[1]), "MPI thread name", pid)
-        for pid, text, _ in found
+        for pid, text, _ in texts
         if (match := _MPI_THREAD.fullmatch(text))
     ]
     best: dict[int, tuple[int, int]] = {}
-    for pid, _, payload in found:
+    for pid, _, payload in texts:
         fields = _json_object(payload)
         rank, size = fields.get("Rank"), fields.get("No. of ranks")
         if is_rank(rank) and is_rank(size):
@@ -225,8 +225,8 @@ def _nvtx_texts(
         table.c.text,
         payload,
     ).where(condition)
-    found = sorted(export.file.rows(query), key=lambda row: (row[0], row[1]))
-    return [(int(pid), str(text or ""), str(data or "")) for pid, _, text, data in found]
+    rows = sorted(export.file.rows(query), key=lambda row: (row[0], row[1]))
+    return [(int(pid), str(text or ""), str(data or "")) for pid, _, text, data in rows]
 
 
 def _json_object(text: str) -> dict[str, Any]:

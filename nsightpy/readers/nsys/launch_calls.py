@@ -63,11 +63,11 @@ def launch_calls(
         raw.pop("end_ns", None)
     if threads:
         raw |= _thread_columns(raw.pop("thread"), alone)
-    found = Frame(raw)
+    calls = Frame(raw)
     if alone is None:
-        return found.ordered()
-    pid = constant((alone >> 24) & (_THREADS - 1), found.rows)
-    return Frame({**found, "pid": pid}).ordered()
+        return calls.ordered()
+    pid = constant((alone >> 24) & (_THREADS - 1), calls.rows)
+    return Frame({**calls, "pid": pid}).ordered()
 
 
 def _conditions(
@@ -79,26 +79,28 @@ def _conditions(
     others: bool,
 ) -> list[sa.ColumnElement[bool]]:
     """Which rows are calls of these kinds, or all others, of one process or of all."""
-    found: list[sa.ColumnElement[bool]] = []
+    conditions: list[sa.ColumnElement[bool]] = []
     if "nameId" in table.c:
         prefixes = [f"{api}{kind}" for api in ("cuda", "cu") for kind in kinds]
-        found.append(_among(table.c.nameId, export.strings.matching(*prefixes), others=others))
+        conditions.append(_among(table.c.nameId, export.strings.matching(*prefixes), others=others))
     elif others:
-        found.append(sa.false())
+        conditions.append(sa.false())
     if alone is not None:
-        found += [table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS]
+        conditions += [table.c.globalTid >= alone, table.c.globalTid < alone + _THREADS]
     if "eventClass" in table.c:
-        found.append(table.c.eventClass <= LAST_LAUNCH_CLASS)
-    return found
+        conditions.append(table.c.eventClass <= LAST_LAUNCH_CLASS)
+    return conditions
 
 
 def _thread_columns(thread: ColumnData, alone: int | None) -> dict[str, ColumnData]:
     """Process and thread of serialized thread ids."""
     ids = Frame({"thread": thread}).ints("thread")
-    found: dict[str, ColumnData] = {"tid": elementwise(lambda own: own & (_THREADS - 1), ids)}
+    columns: dict[str, ColumnData] = {
+        "tid": elementwise(lambda thread_ids: thread_ids & (_THREADS - 1), ids)
+    }
     if alone is None:
-        found["pid"] = elementwise(lambda own: (own >> 24) & (_THREADS - 1), ids)
-    return found
+        columns["pid"] = elementwise(lambda thread_ids: (thread_ids >> 24) & (_THREADS - 1), ids)
+    return columns
 
 
 def only_process(export: NsysExport, *, likely: bool = False) -> int | None:

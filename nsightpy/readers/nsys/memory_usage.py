@@ -45,12 +45,12 @@ def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Fr
     """The frame of allocations and frees; static variables are allocated when they are loaded."""
     wanted = tuple(columns or frames.MEMORY_USAGE.names)
     plain = tuple(name for name in wanted if name != "variable" and name not in _UNTOLD)
-    found = read(export, frames.MEMORY_USAGE, _USAGE, plain or ("start_ns",))
-    made = dict(found)
+    usage = read(export, frames.MEMORY_USAGE, _USAGE, plain or ("start_ns",))
+    made = dict(usage)
     if "variable" in wanted:
         made |= _variables(export)
     for name in _UNTOLD:
-        made[name] = frames.constant(int(frames.MEMORY_USAGE[name].missing), found.rows)
+        made[name] = frames.constant(int(frames.MEMORY_USAGE[name].missing), usage.rows)
     return Frame({name: made[name] for name in wanted})
 
 

@@ -74,10 +74,10 @@ def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame
             same={"kind": kind, "communicator_id": ""},
         )
         parts.append(read(export, frames.MPI_CALLS, source, needed))
-    found = Frame.concatenate(parts)
+    calls = Frame.concatenate(parts)
     if added:
-        found = Frame({**found, **_communicators_of(export, found)})
-    return found.select(wanted)
+        calls = Frame({**calls, **_communicators_of(export, calls)})
+    return calls.select(wanted)
 
 
 def _or_none(*names: str) -> Expression:
@@ -85,8 +85,8 @@ def _or_none(*names: str) -> Expression:
 
     def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
         name = next((name for name in names if name in table.c), None)
-        found = None if name is None else column(name)(table)
-        return None if found is None else sa.func.coalesce(found, -1)
+        stored = None if name is None else column(name)(table)
+        return None if stored is None else sa.func.coalesce(stored, -1)
 
     return expression
 
@@ -110,21 +110,27 @@ def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]
     pids, pid = distinct(calls.ints("pid"))
     handles, handle = distinct(calls.ints("communicator"))
     keys, codes = distinct(pid.astype(np.int64) * max(len(handles), 1) + handle)
-    found = [_Communicator(0, "", 0, -1)]
+    communicators = [_Communicator(0, "", 0, -1)]
     place = np.zeros(calls.rows, dtype=np.int64)
     for code, key in enumerate(keys.tolist()):
         owner, own = divmod(key, len(handles))
         if mine := known.get((int(pids[owner]), int(handles[own]))):
             rows = np.flatnonzero(codes == code)
-            since = np.asarray([one.since for one in mine])
+            since = np.asarray([communicator.since for communicator in mine])
             latest = np.searchsorted(since, calls.ints("start_ns")[rows], side="right") - 1
-            place[rows] = len(found) + np.maximum(latest, 0)
-            found += mine
-    names = Labels(place.astype(np.int32), tuple(one.name for one in found)).merged()
+            place[rows] = len(communicators) + np.maximum(latest, 0)
+            communicators += mine
+    names = Labels(
+        place.astype(np.int32), tuple(communicator.name for communicator in communicators)
+    ).merged()
     return {
         "communicator_id": names,
-        "communicator_size": np.asarray([one.size for one in found], dtype=np.int64)[place],
-        "communicator_rank": np.asarray([one.rank for one in found], dtype=np.int64)[place],
+        "communicator_size": np.asarray(
+            [communicator.size for communicator in communicators], dtype=np.int64
+        )[place],
+        "communicator_rank": np.asarray(
+            [communicator.rank for communicator in communicators], dtype=np.int64
+        )[place],
     }
 
 
@@ -144,17 +150,17 @@ def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicat
     members = raw.labels("members")
     owners = _processes(export)
     only = next(iter(owners.values())) if len(owners) == 1 else None
-    found: dict[tuple[int, int], list[_Communicator]] = {}
+    communicators: dict[tuple[int, int], list[_Communicator]] = {}
     for row in np.argsort(raw.ints("timestamp"), kind="stable").tolist():
-        rank, since, handle, own, size, uid = (int(raw.ints(name)[row]) for name in columns)
+        rank, since, handle, own_rank, size, uid = (int(raw.ints(name)[row]) for name in columns)
         pid = owners.get(rank, only)
         if pid is None:
             continue
         name = f"uid {uid}" if uid not in (0, -1) else ""
         name = name or (f"ranks {members[row]}" if members[row] else "")
-        one = _Communicator(since, name, max(size, 0), own)
-        found.setdefault((pid, handle), []).append(one)
-    return found
+        communicator = _Communicator(since, name, max(size, 0), own_rank)
+        communicators.setdefault((pid, handle), []).append(communicator)
+    return communicators
 
 
 def _processes(export: NsysExport) -> dict[int, int]:

@@ -50,16 +50,22 @@ def nic_metrics(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
 def _interfaces(export: NsysExport, numbers: Ints) -> tuple[Labels, Labels]:
     """The name and the id of the interface of each row."""
     # older exports have the number that samples have in place of the id
-    about = {one: (name, None) for one, name in _pairs(export, INTERFACES, "globalId", "name")}
+    about = {
+        interface: (name, None)
+        for interface, name in _pairs(export, INTERFACES, "globalId", "name")
+    }
     names, ids = (dict(_pairs(export, INTERFACES, "nicId", of)) for of in ("name", "GUID"))
     about |= {
-        int(one): (names.get(nic), ids.get(nic))
-        for one, nic in _pairs(export, "NIC_ID_MAP", "globalId", "nicId")
+        int(interface): (names.get(nic), ids.get(nic))
+        for interface, nic in _pairs(export, "NIC_ID_MAP", "globalId", "nicId")
     }
     values, codes = distinct(numbers)
-    found = [about.get(number, (None, None)) for number in values.tolist()]
-    guids = tuple("" if one is None else f"0x{int(one) & 2**64 - 1:016X}" for _, one in found)
-    return Labels(codes, tuple(str(name or "") for name, _ in found)).merged(), Labels(codes, guids)
+    interfaces = [about.get(number, (None, None)) for number in values.tolist()]
+    guids = tuple(
+        "" if guid is None else f"0x{int(guid) & 2**64 - 1:016X}" for _, guid in interfaces
+    )
+    shown = tuple(str(name or "") for name, _ in interfaces)
+    return Labels(codes, shown).merged(), Labels(codes, guids)
 
 
 def _pairs(export: NsysExport, name: str, *columns: str) -> list[tuple[Any, ...]]:
@@ -68,7 +74,7 @@ def _pairs(export: NsysExport, name: str, *columns: str) -> list[tuple[Any, ...]
     if table is None or not set(columns) <= set(table.c.keys()):
         return []
     kinds = {"name": sa.Text}
-    picked = (sa.cast(table.c[one], kinds.get(one, sa.Integer)) for one in columns)
+    picked = (sa.cast(table.c[field], kinds.get(field, sa.Integer)) for field in columns)
     return export.file.rows(sa.select(*picked))
 
 
@@ -98,4 +104,7 @@ def _names(export: NsysExport) -> _Named:
         unit,
     )
     rows = export.file.rows(query)
-    return {(int(one), int(two)): (str(name or ""), str(u or "")) for one, two, name, u in rows}
+    return {
+        (int(metrics), int(place)): (str(name or ""), str(u or ""))
+        for metrics, place, name, u in rows
+    }

@@ -77,30 +77,32 @@ def _note_lost(export: NsysExport, column: str) -> None:
 
 def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> Frame:
     """What the wanted columns are made of, of all ranges; one scan shows what need not be read."""
-    needed = {name: own for name, (own, used) in _SOURCES.items() if used & set(wanted)}
+    needed = {name: stored_as for name, (stored_as, used) in _SOURCES.items() if used & set(wanted)}
     texts = ["text"] if "name" in wanted else []
     asked = [] if export.is_small(NVTX) else [*needed.values(), *texts]
     fixed = constant_columns(export.file, table, asked, _is_range(table)) if asked else {}
     times = [name for name in SPAN if name in wanted]
     reads_text = bool(texts) and "text" in table.c and "text" not in fixed
     if not (
-        times or reads_text or needed.keys() - {n for n, own in needed.items() if own in fixed}
+        times
+        or reads_text
+        or needed.keys() - {n for n, stored_as in needed.items() if stored_as in fixed}
     ):
         fixed = {}
 
     def query(*, careful: bool) -> Query:
         spans = [stored(table, name, SPAN[name], NO_END, careful=careful) for name in times]
         ids = [
-            stored(table, name, column(own), 0, careful=careful)
-            for name, own in needed.items()
-            if own not in fixed
+            stored(table, name, column(stored_as), 0, careful=careful)
+            for name, stored_as in needed.items()
+            if stored_as not in fixed
         ]
         said = [text(table, "text")] if reads_text else []
         return sa.select(*spans, *ids, *said).where(_is_range(table))
 
     raw = stored_columns(export, table, query)
     rows = len(next(iter(raw.values())))
-    same = {name: fixed[own] for name, own in needed.items() if own in fixed}
+    same = {name: fixed[stored_as] for name, stored_as in needed.items() if stored_as in fixed}
     return Frame({**raw, **{name: constant(value or 0, rows) for name, value in same.items()}})
 
 
@@ -112,14 +114,14 @@ def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
 def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
     """Process and thread of the ranges, and the thread on which they end."""
     thread = raw.ints("thread")
-    found: dict[str, ColumnData] = {
+    columns: dict[str, ColumnData] = {
         "pid": elementwise(_process, thread),
         "tid": elementwise(_thread, thread),
     }
     if "end_thread" in raw:
         end = raw.ints("end_thread")
-        found["end_tid"] = elementwise(_last_thread, end, thread)
-    return found
+        columns["end_tid"] = elementwise(_last_thread, end, thread)
+    return columns
 
 
 def _process(thread: Ints) -> Ints:

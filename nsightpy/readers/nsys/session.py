@@ -78,7 +78,12 @@ class Session:
 def session(export: NsysExport) -> Session:
     """The capture's own description, from whichever of its tables exist."""
     made = next(
-        (found for name in _EXPORT_TABLES if (found := _settings(export, name, _EXPORT_KEYS))), {}
+        (
+            settings
+            for name in _EXPORT_TABLES
+            if (settings := _settings(export, name, _EXPORT_KEYS))
+        ),
+        {},
     )
     capture = _settings(export, "META_DATA_CAPTURE", _CAPTURE_KEYS)
     clock = _first_row(export, "TARGET_INFO_SESSION_START_TIME", ("utcEpochNs", "systemClockNs"))
@@ -110,8 +115,8 @@ def capture_version(diagnostics: Frame) -> str:
 def active_pids(export: NsysExport) -> list[int]:
     """The processes with GPU work; without any, with CUDA calls, NVTX events, or MPI calls."""
     for tables in (GPU_TABLES, (RUNTIME,), (NVTX,), MPI_TABLES):
-        if found := export.pids_of(*tables) - {0}:
-            return sorted(found)
+        if pids := export.pids_of(*tables) - {0}:
+            return sorted(pids)
     return []
 
 
@@ -168,7 +173,7 @@ def diagnostics(export: NsysExport) -> Frame:
     names = ("timestamp", "severity", "source")
     selected = [number(table, name, column(name), 0) for name in names]
     selected.append(number(table, "pid", process_of("globalPid"), 0))
-    found = export.file.rows(sa.select(*selected, table.c.text))
+    rows = export.file.rows(sa.select(*selected, table.c.text))
     facts = [
         {
             "time_ns": time,
@@ -177,7 +182,7 @@ def diagnostics(export: NsysExport) -> Frame:
             "source": DIAGNOSTIC_SOURCES.get(source, f"source {source}"),
             "text": str(text or ""),
         }
-        for time, severity, source, pid, text in found
+        for time, severity, source, pid, text in rows
     ]
     return _frame(frames.DIAGNOSTICS, sorted(facts, key=lambda fact: fact["time_ns"]))
 

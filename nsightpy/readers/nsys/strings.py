@@ -42,8 +42,8 @@ class Strings:
             return {i: text for i, text in self._few.items() if text.lower().startswith(low)}
         pattern = prefix.replace("_", r"\_") + "%"
         query = sa.select(table.c.id, table.c.value)
-        found = self._file.rows(query.where(table.c.value.like(pattern, escape="\\")))
-        return {int(i): str(value) for i, value in found}
+        rows = self._file.rows(query.where(table.c.value.like(pattern, escape="\\")))
+        return {int(i): str(value) for i, value in rows}
 
     def named(self, texts: Collection[str]) -> dict[int, str]:
         """The strings that are one of these texts, by id."""
@@ -66,8 +66,8 @@ class Strings:
         bounds = None if table is None else self._file.row_bounds(table.name)
         if table is None or bounds is None or bounds[1] - bounds[0] >= _FEW:
             return None
-        found = self._file.rows(sa.select(table.c.id, table.c.value))
-        return {int(i): str(value) for i, value in found if isinstance(i, int)}
+        rows = self._file.rows(sa.select(table.c.id, table.c.value))
+        return {int(i): str(value) for i, value in rows if isinstance(i, int)}
 
     @cached_property
     def _table(self) -> sa.TableClause | None:

@@ -54,9 +54,9 @@ def holding_calls(export: NsysExport, least_ns: int) -> Frame:
 
 def _synchronising(export: NsysExport) -> list[int]:
     """The ids of the names of functions that wait for the GPU."""
-    found = export.strings.matching(*SYNCHRONISING)
-    names = export.strings.labels(np.asarray(found, dtype=np.int64))
-    return [i for row, i in enumerate(found) if "Async" not in names[row]]
+    ids = export.strings.matching(*SYNCHRONISING)
+    names = export.strings.labels(np.asarray(ids, dtype=np.int64))
+    return [i for row, i in enumerate(ids) if "Async" not in names[row]]
 
 
 def _calls(export: NsysExport, wanted: Callable[[sa.TableClause], sa.ColumnElement[bool]]) -> Frame:
@@ -72,8 +72,8 @@ def _calls(export: NsysExport, wanted: Callable[[sa.TableClause], sa.ColumnEleme
         ids = [stored(table, name, made, 0, careful=careful) for name, made in _IDS.items()]
         return sa.select(*spans, *ids).where(condition)
 
-    found = countable_columns(export, table, query)
-    raw = dict(found)
-    labels = export.strings.labels(found.ints("name"))
+    calls = countable_columns(export, table, query)
+    raw = dict(calls)
+    labels = export.strings.labels(calls.ints("name"))
     raw["name"] = Labels(labels.codes, tuple(map(without_version, labels.values))).merged()
     return Frame(raw).ordered()

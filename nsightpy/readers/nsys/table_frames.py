@@ -89,15 +89,15 @@ def with_labels(
     made = dict(raw)
     if source.table in GPU_TABLES:
         made |= _unplaced(export, source, made)
-    found = Frame(made)
-    made |= {name: Labels.constant(label, found.rows) for name, label in source.same.items()}
+    frame = Frame(made)
+    made |= {name: Labels.constant(label, frame.rows) for name, label in source.same.items()}
     if source.table in GPU_TABLES:
-        check_places(export.file.path, found)
+        check_places(export.file.path, frame)
     for name in raw:
         if name in source.names:
-            made[name] = export.strings.labels(found.ints(name))
+            made[name] = export.strings.labels(frame.ints(name))
         elif name in source.codes:
-            made[name] = source.codes[name][1](found.ints(name))
+            made[name] = source.codes[name][1](frame.ints(name))
     return made
 
 
@@ -111,7 +111,9 @@ def selected_column(
     else:
         kept = source.names.get(name) or source.codes[name][0]
         others = source.instead.get(name, ())
-        expression = column(next((one for one in (kept, *others) if one in table.c), kept))
+        expression = column(
+            next((candidate for candidate in (kept, *others) if candidate in table.c), kept)
+        )
     if name in source.essential and expression(table) is None:
         problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
@@ -143,7 +145,7 @@ def _unplaced(
         export.notes[note] = None
     if "pid" not in raw:
         return {}
-    return {"pid": elementwise(lambda own: np.maximum(own, 0), Frame(raw).ints("pid"))}
+    return {"pid": elementwise(lambda pids: np.maximum(pids, 0), Frame(raw).ints("pid"))}
 
 
 def _fixed(
@@ -155,8 +157,8 @@ def _fixed(
     if not asked or len(asked) == len(wanted):
         return {}
     steady = export.steady(source.table) if guessed is None else guessed
-    found = {name: steady[read_as[name]] for name in asked if read_as[name] in steady}
-    return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in found.items()}
+    fixed = {name: steady[read_as[name]] for name in asked if read_as[name] in steady}
+    return {n: (v >> 24) & 0xFFFFFF if n == "pid" else v for n, v in fixed.items()}
 
 
 def stored_columns(
@@ -175,9 +177,9 @@ def countable_columns(
     export: NsysExport, table: sa.TableClause, query: Callable[..., Query]
 ) -> Frame:
     """The same as a frame, without the rows that cannot be counted; NO_END stands for no time."""
-    found = Frame(stored_columns(export, table, query))
-    kept, _ = countable_rows(found)
-    return found if kept.all() else found.take(kept)
+    frame = Frame(stored_columns(export, table, query))
+    kept, _ = countable_rows(frame)
+    return frame if kept.all() else frame.take(kept)
 
 
 def lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:

@@ -63,8 +63,8 @@ class NsysExport:
         """What a function finds in this export; it is asked once."""
         if make not in self._found:
             self._found[make] = make(self)
-        found: T = self._found[make]
-        return found
+        value: T = self._found[make]
+        return value
 
     def has(self, table: str) -> bool:
         return table in self.file.tables
@@ -104,8 +104,8 @@ class NsysExport:
         if table not in self._steady:
             source = self.file.tables[table]
             find = constant_of_few if self.is_small(table) else constant_columns
-            found = find(self.file, source, STEADY_COLUMNS)
-            self._steady[table] = {n: value for n, value in found.items() if value is not None}
+            constants = find(self.file, source, STEADY_COLUMNS)
+            self._steady[table] = {n: value for n, value in constants.items() if value is not None}
         return self._steady[table]
 
     def guessed_steady(self, table: str) -> Mapping[str, int] | None:
@@ -116,8 +116,8 @@ class NsysExport:
         if table in self._steady:
             return None
         source = self.file.tables[table]
-        found = constant_at_first(self.file, source, STEADY_COLUMNS, sa.true())
-        likely = {name: value for name, value in found.items() if value is not None}
+        constants = constant_at_first(self.file, source, STEADY_COLUMNS, sa.true())
+        likely = {name: value for name, value in constants.items() if value is not None}
         if not likely:
             self._steady[table] = {}
         return likely or None
@@ -133,7 +133,7 @@ class NsysExport:
 
     def pids_of(self, *tables: str) -> set[int]:
         """The processes that own rows of these tables; one query for all that are small."""
-        found: set[int] = set()
+        pids: set[int] = set()
         few = []
         for table in filter(self.holds_rows, tables):
             source = self.file.tables[table]
@@ -143,12 +143,12 @@ class NsysExport:
             if self.is_small(table):
                 few.append(sa.select(pid))
             elif (steady := self.steady(table).get("globalPid")) is not None:
-                found.add((steady >> 24) & 0xFFFFFF)
+                pids.add((steady >> 24) & 0xFFFFFF)
             else:
-                found |= {int(row[0] or 0) for row in self.file.rows(sa.select(pid).distinct())}
+                pids |= {int(row[0] or 0) for row in self.file.rows(sa.select(pid).distinct())}
         if few:
-            found |= {int(row[0] or 0) for row in self.file.rows(sa.union(*few))}
-        return found
+            pids |= {int(row[0] or 0) for row in self.file.rows(sa.union(*few))}
+        return pids
 
     def countable(self, table: str, frame: Frame) -> Frame:
         """The rows of a table's frame that can be counted; the others make one note.

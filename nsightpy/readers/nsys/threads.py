@@ -20,8 +20,8 @@ def thread_names(export: NsysExport) -> ThreadNames:
     if table is None or not {"globalTid", "nameId"} <= set(table.c.keys()):
         return {}
     priority = table.c.priority if "priority" in table.c else sa.null()
-    found = export.file.rows(sa.select(table.c.globalTid, table.c.nameId, priority))
-    rows = [row for row in found if isinstance(row[0], int)]
+    stored = export.file.rows(sa.select(table.c.globalTid, table.c.nameId, priority))
+    rows = [row for row in stored if isinstance(row[0], int)]
     names = export.strings.labels(np.asarray([int(row[1] or 0) for row in rows], dtype=np.int64))
     threads: ThreadNames = {}
     for place, (thread, _, importance) in enumerate(rows):

@@ -71,7 +71,7 @@ def _blocks(export: NsysExport, frame: str, source: Source) -> list[Block]:
     ):
         # a view has no row numbers, and nobody goes through numbers that no rows have
         return [Block(frame, source, None, 0, -_END, _END)]
-    found, lost = [], 0
+    pieces, lost = [], 0
     for low in range(bounds[0], bounds[1] + 1, BLOCK_ROWS):
         rows, counted, first, last, strange = _told(export, table, low)
         if strange and table.name not in export.careful:
@@ -79,10 +79,10 @@ def _blocks(export: NsysExport, frame: str, source: Source) -> list[Block]:
             return _blocks(export, frame, source)
         lost += rows - counted
         if first is not None and last is not None:
-            found.append(Block(frame, source, low, low + BLOCK_ROWS, first, last))
+            pieces.append(Block(frame, source, low, low + BLOCK_ROWS, first, last))
     if lost:
         export.notes[f"{lost:,} rows of {table.name} have no time that can be: left out."] = None
-    return found
+    return pieces
 
 
 def _told(
@@ -118,12 +118,12 @@ def stretches(
     for begin, end in pairwise([*edges, _END]):
         if high_ns is not None and begin >= high_ns:
             return
-        found: dict[str, list[Frame]] = {}
+        stretch: dict[str, list[Frame]] = {}
         for block in every:
             if block.first_ns < end and block.last_ns >= begin:
                 rows = read_block(export, block, begin, end, wanted[block.frame])
-                found.setdefault(block.frame, []).append(rows)
-        yield found
+                stretch.setdefault(block.frame, []).append(rows)
+        yield stretch
 
 
 def read_block(
@@ -151,8 +151,8 @@ def read_block(
         export.careful.add(table.name)
         return read_block(export, block, begin, end, columns)
     named = with_labels(export, source, raw)
-    found = Frame({name: named[name] for name in columns})
-    return plain_calls(found) if block.frame == "api_calls" else found
+    read = Frame({name: named[name] for name in columns})
+    return plain_calls(read) if block.frame == "api_calls" else read
 
 
 def _times(

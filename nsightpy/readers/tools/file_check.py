@@ -91,11 +91,11 @@ def size_of_regular(path: Path) -> int:
 
     Raises ReportError for pipes, sockets and devices, OSError when nothing is there.
     """
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         advice = "write what it yields into a file, and give that file."
         raise ReportError(path, "is a pipe or a device, not a file", advice)
-    return found.st_size
+    return status.st_size
 
 
 def file_size(path: Path) -> int:

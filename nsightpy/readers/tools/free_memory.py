@@ -16,7 +16,7 @@ def available_memory() -> int | None:
 def _of_machine() -> int | None:
     try:
         lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        line = next(one for one in lines if one.startswith("MemAvailable:"))
+        line = next(line for line in lines if line.startswith("MemAvailable:"))
         return int(line.split()[1]) * 1024
     except (OSError, StopIteration, ValueError, IndexError):
         return None

@@ -140,10 +140,10 @@ def _candidates(spec: ToolKind, search_path: str, globs: tuple[str, ...]) -> lis
     """Executables, each once: PATH in its order, then the install folders; never a relative one."""
     name = spec.name + (".exe" if os.name == "nt" else "")
     folders = [Path(folder) for folder in search_path.split(os.pathsep) if folder]
-    found = [folder / name for folder in folders if folder.is_absolute()]
-    found += [Path(hit) for pattern in globs for hit in sorted(glob.glob(pattern))]  # noqa: PTH207
+    paths = [folder / name for folder in folders if folder.is_absolute()]
+    paths += [Path(hit) for pattern in globs for hit in sorted(glob.glob(pattern))]  # noqa: PTH207
     unique: dict[str, Path] = {}
-    for path in filter(_runnable, found):
+    for path in filter(_runnable, paths):
         unique.setdefault(os.path.realpath(path), path)
     return list(unique.values())
 

@@ -45,7 +45,7 @@ def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
     """
     done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
 
-    def one(part: int) -> None:
+    def do_part(part: int) -> None:
         try:
             work(part)
             done.put(None)
@@ -53,7 +53,7 @@ def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
             done.put(error)
 
     end = time.process_time() + seconds * parts
-    threads = [threading.Thread(target=one, args=(part,), daemon=True) for part in range(parts)]
+    threads = [threading.Thread(target=do_part, args=(part,), daemon=True) for part in range(parts)]
     for thread in threads:
         thread.start()
     waited_for = parts

@@ -50,22 +50,22 @@ class EventDecoder:
     def events(self, text: bytes, offset: int) -> list[Any]:
         """The events of a piece that begins at this offset of the file."""
         try:
-            found: list[Any] = self._many.decode(b"[" + text + b"]")
+            events: list[Any] = self._many.decode(b"[" + text + b"]")
         except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
             return list(self._singly(text, offset))
-        return found
+        return events
 
     def _singly(self, text: bytes, offset: int) -> Iterator[Any]:
         for start, end in self._spans(text):
-            one = text[start:end]
+            piece = text[start:end]
             try:
-                yield self._one.decode(one)
+                yield self._one.decode(piece)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
-                found = self._mended(one)
-                if found is None:
+                event = self._mended(piece)
+                if event is None:
                     self._lose(offset + start, error)
                 else:
-                    yield found
+                    yield event
 
     def _spans(self, text: bytes) -> Iterator[tuple[int, int]]:
         start = 0
@@ -85,14 +85,14 @@ class EventDecoder:
         for mend in (bytes, _valid, _escaped):
             whole = mend(text)
             try:
-                found: Any = self._one.decode(whole)
+                event: Any = self._one.decode(whole)
             except (msgspec.ValidationError, UnicodeDecodeError):
-                found = self._retyped(whole)
+                event = self._retyped(whole)
             except (msgspec.MsgspecError, RecursionError):
                 continue
-            if found is not None:
+            if event is not None:
                 self.damage.mended += mend is not bytes
-                return found
+                return event
         return None
 
     def _retyped(self, text: bytes) -> Any | None:

@@ -181,7 +181,7 @@ def _collective(
     data_type, size = _TYPES.get(text, (parsed.data_type if parsed else "", 0))
     elements = arguments["elements_out" if operation == "ReduceScatter" else "elements_in"]
     members = _whole_numbers(str(arguments["group_ranks"]))
-    found: dict[str, str | int] = {
+    collective: dict[str, str | int] = {
         "operation": operation or named,
         "kernel": kernel,
         "data_type": data_type,
@@ -193,17 +193,19 @@ def _collective(
         "evidence": ARGUMENTS,
     }
     if size and isinstance(elements, int) and elements >= 0:
-        found["bytes"] = elements * size
+        collective["bytes"] = elements * size
     if rank in members:
-        found["group_rank"] = members.index(rank)
+        collective["group_rank"] = members.index(rank)
     side = {"send": "target", "recv": "source"}.get(plain.removeprefix("nccl:"))
     if side is not None:
-        found["peer"] = _peer(int(arguments[side]), members, rank)
-    if "bytes" in found and side == "target" and int(found["peer"]) >= 0:
-        found["sent"] = f"{found['peer']}:{found['bytes']}"
-    if "bytes" in found and operation == "AllToAll":
-        found["sent"] = _sent(int(found["bytes"]), _whole_numbers(str(arguments["splits"])))
-    return found
+        collective["peer"] = _peer(int(arguments[side]), members, rank)
+    if "bytes" in collective and side == "target" and int(collective["peer"]) >= 0:
+        collective["sent"] = f"{collective['peer']}:{collective['bytes']}"
+    if "bytes" in collective and operation == "AllToAll":
+        collective["sent"] = _sent(
+            int(collective["bytes"]), _whole_numbers(str(arguments["splits"]))
+        )
+    return collective
 
 
 def _sent(size: int, splits: list[int]) -> str:
@@ -224,8 +226,8 @@ def _peer(number: int, members: list[int], rank: int | None) -> int:
     as_job = members.index(number) if number in members and number != rank else -1
     if not members or as_job == number:
         return number
-    own = members.index(rank) if rank in members else -1
-    as_group = number if 0 <= number < len(members) and number != own else -1
+    place = members.index(rank) if rank in members else -1
+    as_group = number if 0 <= number < len(members) and number != place else -1
     return max(as_job, as_group) if -1 in (as_job, as_group) else -1
 
 
@@ -237,10 +239,12 @@ def _communicator(group: str, ranks: str) -> str:
 
 def _whole_numbers(text: str) -> list[int]:
     try:
-        found = json.loads(text.strip('"')) if text else []
+        values = json.loads(text.strip('"')) if text else []
     except (ValueError, RecursionError):
         return []
-    return [one for one in found if isinstance(one, int)] if isinstance(found, list) else []
+    return (
+        [number for number in values if isinstance(number, int)] if isinstance(values, list) else []
+    )
 
 
 PLACED = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")

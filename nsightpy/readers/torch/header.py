@@ -80,8 +80,8 @@ def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
     join = b"," if head.strip() != b"{" and tail.strip() != b"}" else b""
     text = (head + join + tail).decode("utf-8", "replace")
     try:
-        found = json.loads(text, object_pairs_hook=_merged, strict=False)
-        return {name: found[name] for name in _KNOWN if name in found}, False
+        fields = json.loads(text, object_pairs_hook=_merged, strict=False)
+        return {name: fields[name] for name in _KNOWN if name in fields}, False
     except (ValueError, RecursionError, TypeError):
         return _readable_fields(text), True
 
@@ -89,27 +89,27 @@ def _fields(before: bytes, after: bytes) -> tuple[dict[str, Any], bool]:
 def _merged(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """An object whose keys may repeat: objects are put together, of values the first one that
     says anything counts."""
-    found: dict[str, Any] = {}
+    merged: dict[str, Any] = {}
     for name, value in pairs:
-        known = found.get(name)
+        known = merged.get(name)
         if isinstance(known, dict) and isinstance(value, dict):
-            found[name] = value | known
+            merged[name] = value | known
         elif known in (None, "", []):
-            found[name] = value
-    return found
+            merged[name] = value
+    return merged
 
 
 def _readable_fields(text: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     decoder = json.JSONDecoder(strict=False)
     for name in _KNOWN:
         place = text.find(f'"{name}"')
         if place >= 0 and (colon := text.find(":", place)) >= 0:
             try:
-                found[name] = decoder.raw_decode(text, colon + 1 + _blanks(text, colon + 1))[0]
+                fields[name] = decoder.raw_decode(text, colon + 1 + _blanks(text, colon + 1))[0]
             except (ValueError, RecursionError):
                 continue
-    return found
+    return fields
 
 
 def _blanks(text: str, place: int) -> int:
@@ -117,22 +117,22 @@ def _blanks(text: str, place: int) -> int:
 
 
 def _number(value: Any) -> int | None:
-    found = whole(value, -1) if isinstance(value, int | str) else -1
-    return found if found >= 0 else None
+    number = whole(value, -1) if isinstance(value, int | str) else -1
+    return number if number >= 0 else None
 
 
 def _gpus(value: Any) -> tuple[Gpu, ...]:
-    rows = [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    rows = [row for row in value if isinstance(row, dict)] if isinstance(value, list) else []
     return tuple(
         Gpu(
-            whole(one.get("id", place)),
-            str(one.get("name") or ""),
-            whole(one.get("totalGlobalMem", 0)),
-            whole(one.get("numSms", 0)),
-            whole(one.get("computeMajor", 0)),
-            whole(one.get("computeMinor", 0)),
+            whole(row.get("id", place)),
+            str(row.get("name") or ""),
+            whole(row.get("totalGlobalMem", 0)),
+            whole(row.get("numSms", 0)),
+            whole(row.get("computeMajor", 0)),
+            whole(row.get("computeMinor", 0)),
         )
-        for place, one in enumerate(rows)
+        for place, row in enumerate(rows)
     )
 
 

@@ -62,14 +62,14 @@ def nvtx_ranges(table: Frame) -> Frame:
 def operators(table: Frame) -> Frame:
     """The frame of operators, by start; `parent` is a row of the same frame."""
     start, end = table.ints("start"), table.ints("end")
-    found = callers(start, end, thread_code(table))
+    calling = callers(start, end, thread_code(table))
     order = np.argsort(start, kind="stable")
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    parent = found.parent[order]
+    parent = calling.parent[order]
     parent = np.where(parent == ROOT, ROOT, place[parent])
     rows = table.take(order)
-    depth = found.depth[order]
+    depth = calling.depth[order]
     return Frame(
         {
             **_spans(rows),

@@ -37,8 +37,8 @@ class TraceCalls:
         threads: bool = False,
     ) -> Frame:
         names = [*_LAUNCH, *(["end_ns"] * ends), *(["tid"] * threads)]
-        found = Frame({name: self._calls[name] for name in names})
-        return found.take(np.zeros(found.rows, dtype=np.bool_)) if others else found
+        calls = Frame({name: self._calls[name] for name in names})
+        return calls.take(np.zeros(calls.rows, dtype=np.bool_)) if others else calls
 
     def synchronising(self) -> Frame:
         return self._some(

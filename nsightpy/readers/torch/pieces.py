@@ -75,10 +75,10 @@ class Pieces:
         """Where the first event begins; None where there are no events."""
         while True:
             more = window.grow()
-            found = _ARRAY.match(window.text) or _EVENTS.search(window.text)
-            if found:
-                self.around.before = window.text[: found.start()]
-                return found.end()
+            begin = _ARRAY.match(window.text) or _EVENTS.search(window.text)
+            if begin:
+                self.around.before = window.text[: begin.start()]
+                return begin.end()
             if not more or len(window.text) > LONGEST_EVENT_BYTES:
                 self.around.before = window.text
                 return None
@@ -88,10 +88,10 @@ class Pieces:
         text, start, end = window.text, 0, 0
         while True:
             start += len(text[start:]) - len(text[start:].lstrip(b", \t\r\n"))
-            found = _end_of_object(text, start)
-            if found is None:
+            stop = _end_of_object(text, start)
+            if stop is None:
                 break
-            start = end = found
+            start = end = stop
         if end:
             yield window.offset, text[:end]
         self._finish(window, end)
@@ -183,12 +183,12 @@ class _Unpacked(io.RawIOBase):
                     return b""
             before = self._inflate.copy()
             try:
-                found = self._inflate.decompress(rest, wanted)
+                inflated = self._inflate.decompress(rest, wanted)
             except zlib.error as error:
                 self._failed = error
                 return unpacked_before_damage(before, rest)
-            if found:
-                return found
+            if inflated:
+                return inflated
 
     def close(self) -> None:
         self._file.close()
@@ -209,11 +209,11 @@ def _last(boundary: re.Pattern[bytes], text: bytes) -> re.Match[bytes] | None:
     reach = 1 << 16
     while True:
         low = max(0, len(text) - reach)
-        found = None
+        last = None
         for match in boundary.finditer(text, low):
-            found = match
-        if found is not None or low == 0:
-            return found
+            last = match
+        if last is not None or low == 0:
+            return last
         reach *= 8
 
 

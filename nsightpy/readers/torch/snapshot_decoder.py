@@ -121,10 +121,10 @@ class Stacks:
 
     def code(self, frames: object) -> int:
         """The number of one stack; the list lives as long as this does, so that its id is its."""
-        found = self.by_list.get(id(frames))
-        if found is None:
-            found = self.by_list[id(frames)] = self._add(frames)
-        return found
+        number = self.by_list.get(id(frames))
+        if number is None:
+            number = self.by_list[id(frames)] = self._add(frames)
+        return number
 
     def _add(self, frames: object) -> int:
         if not frames:

@@ -76,11 +76,11 @@ def whole(value: object, missing: int = 0) -> int:
 def integers(values: Sequence[object], missing: int = 0) -> Ints:
     """A column of whole numbers."""
     try:
-        found = np.asarray(values)
+        array = np.asarray(values)
     except (OverflowError, ValueError):
-        found = np.empty(0)
-    if found.dtype == np.int64 and len(found) == len(values):
-        return found
+        array = np.empty(0)
+    if array.dtype == np.int64 and len(array) == len(values):
+        return array
     return np.asarray([whole(value, missing) for value in values], dtype=np.int64)
 
 
@@ -88,7 +88,10 @@ def _numbered(ids: Sequence[object], missing: int = 0) -> Ints:
     """Ids of processes and threads; texts without one number, as of merged traces, keep apart."""
     if {*map(type, ids)} <= {int}:
         return integers(ids)
-    return integers([_code(one) if isinstance(one, str) else one for one in ids], missing)
+    return integers(
+        [_code(identifier) if isinstance(identifier, str) else identifier for identifier in ids],
+        missing,
+    )
 
 
 def _code(text: str) -> int | str:
@@ -220,12 +223,14 @@ class TraceTables:
                 elif event.ph == _BEGINS:
                     self.apart += 1
         self._sort_out(kinds)
-        timed = {kind: (found, *_times(kind, found)) for kind, found in kinds.items() if found}
+        timed = {
+            kind: (of_kind, *_times(kind, of_kind)) for kind, of_kind in kinds.items() if of_kind
+        }
         self.events += len(events)
-        for kind, (found, start, end) in timed.items():
+        for kind, (of_kind, start, end) in timed.items():
             good = start != NO_TIME
             self.left_out += int(np.count_nonzero(~good))
-            fine = found if good.all() else list(itertools.compress(found, good.tolist()))
+            fine = of_kind if good.all() else list(itertools.compress(of_kind, good.tolist()))
             self._add(kind, fine, start[good], end[good])
         self._processes(metadata)
 
@@ -236,10 +241,10 @@ class TraceTables:
             parts = {name: [] for name in self._names(kind)}
         return Frame(
             {
-                name: self._text(kind, name).labels([p for p in found if isinstance(p, Labels)])
+                name: self._text(kind, name).labels([p for p in arrays if isinstance(p, Labels)])
                 if self._is_text(kind, name)
-                else (joined(found) if found else np.empty(0, dtype=np.int64))
-                for name, found in parts.items()
+                else (joined(arrays) if arrays else np.empty(0, dtype=np.int64))
+                for name, arrays in parts.items()
             }
         )
 
@@ -270,7 +275,7 @@ class TraceTables:
 
     def _add_collectives(self, arguments: Sequence[Any]) -> None:
         first = self._rows.get(KERNEL, 0)
-        rows = [row for row, one in enumerate(arguments) if one.collective]
+        rows = [row for row, argument in enumerate(arguments) if argument.collective]
         if rows:
             mine = [arguments[row] for row in rows]
             kernel = np.asarray(rows, dtype=np.int64) + first

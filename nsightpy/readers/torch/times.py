@@ -48,12 +48,12 @@ def _from_floats(numbers: Floats) -> Ints:
     From 2**42 us on (51 days after the base) the product alone is wrong by 1 ns for one in four:
     the right one is the whole number that divided by 1000 gives the same float64 again.
     """
-    found: Floats = np.rint(numbers * 1000)
+    times: Floats = np.rint(numbers * 1000)
     for step in (1.0, -1.0):
-        wrong = np.flatnonzero(found / 1000 != numbers)
-        better = wrong[(found[wrong] + step) / 1000 == numbers[wrong]]
-        found[better] += step
-    return found.astype(np.int64)
+        wrong = np.flatnonzero(times / 1000 != numbers)
+        better = wrong[(times[wrong] + step) / 1000 == numbers[wrong]]
+        times[better] += step
+    return times.astype(np.int64)
 
 
 def _highest(numbers: np.ndarray) -> float:
@@ -72,7 +72,7 @@ def _exact(text: bytes) -> int:
         us = int(whole)
         return us * 1000 + int(decimals.ljust(3, b"0")) if us < _LATEST_US else NO_TIME
     try:
-        found = Decimal(text.decode("ascii").strip('" '))
-        return int((found * 1000).to_integral_value()) if abs(found) < _LATEST_US else NO_TIME
+        time = Decimal(text.decode("ascii").strip('" '))
+        return int((time * 1000).to_integral_value()) if abs(time) < _LATEST_US else NO_TIME
     except (InvalidOperation, ValueError):
         return NO_TIME

@@ -125,7 +125,7 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
     pids = {kind: _pids(raw[kind], owner, raw[CALL]) for kind in (KERNEL, COPY, SET, SYNC, RECORD)}
     kernels = gpu.kernels(raw[KERNEL], pids[KERNEL])
     collectives = gpu.collectives(kernels, tables.table(COLLECTIVE), header.rank)
-    found = {
+    by_name = {
         "kernels": kernels,
         "memory_operations": gpu.memory_operations(raw[COPY], raw[SET], (pids[COPY], pids[SET])),
         "api_calls": host.api_calls(raw[CALL]),
@@ -138,13 +138,13 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
         "python_functions": host.python_functions(raw[PYTHON]),
     }
     for name in ("kernels", "memory_operations"):
-        check_places(path, found[name])
-        if unplaced := int(np.count_nonzero(found[name].ints("device") == -1)):
+        check_places(path, by_name[name])
+        if unplaced := int(np.count_nonzero(by_name[name].ints("device") == -1)):
             notes.append(f"{unplaced:,} rows of {name} name no device.")
-    whole = {name: _complete(name, frame) for name, frame in found.items()}
-    found = {n: f.ordered() if "start_ns" in f else f for n, f in whole.items()}
-    used = _values([found["kernels"].ints("device"), found["memory_operations"].ints("device")])
-    found["devices"] = gpu.devices(header.gpus, used)
+    whole = {name: _complete(name, frame) for name, frame in by_name.items()}
+    by_name = {n: f.ordered() if "start_ns" in f else f for n, f in whole.items()}
+    used = _values([by_name["kernels"].ints("device"), by_name["memory_operations"].ints("device")])
+    by_name["devices"] = gpu.devices(header.gpus, used)
     gpu_pids = _values([pids[kind] for kind in (KERNEL, COPY, SET)])
     host_pids = _values([raw[kind].ints("pid") for kind in (CALL, OPERATOR, RANGE)])
     notes += [
@@ -157,7 +157,7 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
         )
         if note
     ]
-    end = max((int(f.ints("end_ns").max()) for f in found.values() if _spans(f)), default=0)
+    end = max((int(f.ints("end_ns").max()) for f in by_name.values() if _spans(f)), default=0)
     facts = TraceFacts(
         utc_ns=_wall_clock(zero, header),
         duration_ns=end,
@@ -169,7 +169,7 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
         process_names={p: n for p, n in tables.process_names.items() if p in gpu_pids | host_pids},
         notes=tuple(notes),
     )
-    return Trace(found, facts)
+    return Trace(by_name, facts)
 
 
 def _spans(frame: Frame) -> bool:
