@@ -11,6 +11,7 @@ import os
 import re
 import threading
 import time
+from math import prod
 
 import numpy as np
 from numpy.typing import NDArray
@@ -100,11 +101,21 @@ def check_places(path: object, frame: Frame) -> None:
     """Raise ReportError where GPU work is of more devices or streams than there may be."""
     if not {"pid", "device"} <= set(frame):
         return
+    names = [name for name in ("pid", "device", "stream") if name in frame]
+    bounds = [_most_distinct(frame.ints(name)) for name in names]
+    few_devices = prod(bounds[:2]) <= most(DEVICES, MOST[DEVICES])
+    if few_devices and prod(bounds) <= most(STREAMS, MOST[STREAMS]):
+        return  # there cannot be too many: nothing need be counted
     places, codes = distinct_pairs(frame.ints("pid"), frame.ints("device"))
     check_count(path, DEVICES, len(places))
     if "stream" in frame:
         streams, _ = distinct_pairs(codes.astype(np.int64), frame.ints("stream"))
         check_count(path, STREAMS, len(streams))
+
+
+def _most_distinct(values: Ints) -> int:
+    """How many different whole numbers there can be between the least and the greatest."""
+    return int(values.max()) - int(values.min()) + 1 if len(values) else 0
 
 
 def most_memory() -> int | None:
