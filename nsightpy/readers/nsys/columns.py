@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -94,6 +94,11 @@ def stored(
         return _literal(null).label(name)
     made = visitors.replacement_traverse(value, {}, _whole_number if careful else _as_stored)
     return sa.func.coalesce(made, _literal(null)).label(name)
+
+
+def numbered(rows: Iterable[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:
+    """Rows that begin with so many whole numbers; others, of damaged files, name nothing."""
+    return [row for row in rows if all(isinstance(value, int) for value in row[:count])]
 
 
 def whole(table: sa.TableClause, name: str, *, careful: bool) -> sa.ColumnElement[Any]:

@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
-from nsightpy.readers.nsys.columns import column, number
+from nsightpy.readers.nsys.columns import column, number, numbered
 from nsightpy.readers.nsys.tables import NsysExport
 
 SAMPLES = "GPU_METRICS"
@@ -66,4 +66,4 @@ def _names(export: NsysExport) -> dict[tuple[int, int], str]:
         number(table, "metric", column("metricId"), 0),
         table.c.metricName,
     )
-    return {(int(t), int(m)): str(name or "") for t, m, name in export.file.rows(query)}
+    return {(t, m): str(name or "") for t, m, name in numbered(export.file.rows(query), 2)}

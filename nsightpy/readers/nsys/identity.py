@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, TypeGuard
 import sqlalchemy as sa
 
 from nsightpy.errors import UsageError
-from nsightpy.readers.nsys.columns import column, number, process_of
+from nsightpy.readers.nsys.columns import column, number, numbered, process_of
 from nsightpy.readers.nsys.nvtx import NVTX, events
 from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
 from nsightpy.readers.nsys.tables import NsysExport
@@ -225,8 +225,8 @@ def _nvtx_texts(
         table.c.text,
         payload,
     ).where(condition)
-    rows = sorted(export.file.rows(query), key=lambda row: (row[0], row[1]))
-    return [(int(pid), str(text or ""), str(data or "")) for pid, _, text, data in rows]
+    rows = sorted(numbered(export.file.rows(query), 2), key=lambda row: (row[0], row[1]))
+    return [(pid, str(text or ""), str(data or "")) for pid, _, text, data in rows]
 
 
 def _json_object(text: str) -> dict[str, Any]:

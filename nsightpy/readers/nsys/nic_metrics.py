@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Ints, Labels, distinct
-from nsightpy.readers.nsys.columns import column, number
+from nsightpy.readers.nsys.columns import column, number, numbered
 from nsightpy.readers.nsys.tables import NsysExport
 
 SAMPLES = "NET_NIC_METRIC"
@@ -56,13 +56,13 @@ def _interfaces(export: NsysExport, numbers: Ints) -> tuple[Labels, Labels]:
     }
     names, ids = (dict(_pairs(export, INTERFACES, "nicId", of)) for of in ("name", "GUID"))
     about |= {
-        int(interface): (names.get(nic), ids.get(nic))
+        interface: (names.get(nic), ids.get(nic))
         for interface, nic in _pairs(export, "NIC_ID_MAP", "globalId", "nicId")
     }
     values, codes = distinct(numbers)
     interfaces = [about.get(number, (None, None)) for number in values.tolist()]
     guids = tuple(
-        "" if guid is None else f"0x{int(guid) & 2**64 - 1:016X}" for _, guid in interfaces
+        f"0x{guid & 2**64 - 1:016X}" if isinstance(guid, int) else "" for _, guid in interfaces
     )
     shown = tuple(str(name or "") for name, _ in interfaces)
     return Labels(codes, shown).merged(), Labels(codes, guids)
@@ -103,8 +103,5 @@ def _names(export: NsysExport) -> _Named:
         table.c.name,
         unit,
     )
-    rows = export.file.rows(query)
-    return {
-        (int(metrics), int(place)): (str(name or ""), str(u or ""))
-        for metrics, place, name, u in rows
-    }
+    rows = numbered(export.file.rows(query), 2)
+    return {(metrics, place): (str(name or ""), str(u or "")) for metrics, place, name, u in rows}

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.readers.limits import NAMES, check_count
+from nsightpy.readers.nsys.columns import numbered
 from nsightpy.readers.sqlite import SqliteFile
 
 _CHUNK = 500
@@ -43,7 +44,7 @@ class Strings:
         pattern = prefix.replace("_", r"\_") + "%"
         query = sa.select(table.c.id, table.c.value)
         rows = self._file.rows(query.where(table.c.value.like(pattern, escape="\\")))
-        return {int(i): str(value) for i, value in rows}
+        return {i: str(value) for i, value in numbered(rows, 1)}
 
     def named(self, texts: Collection[str]) -> dict[int, str]:
         """The strings that are one of these texts, by id."""
@@ -53,7 +54,7 @@ class Strings:
         if self._few is not None:
             return {i: text for i, text in self._few.items() if text in texts}
         query = sa.select(table.c.id, table.c.value).where(table.c.value.in_(sorted(texts)))
-        return {int(i): str(value) for i, value in self._file.rows(query)}
+        return {i: str(value) for i, value in numbered(self._file.rows(query), 1)}
 
     def matching(self, *prefixes: str) -> list[int]:
         """The ids of the strings that begin with one of these prefixes, ascending."""
@@ -67,7 +68,7 @@ class Strings:
         if table is None or bounds is None or bounds[1] - bounds[0] >= _FEW:
             return None
         rows = self._file.rows(sa.select(table.c.id, table.c.value))
-        return {int(i): str(value) for i, value in rows if isinstance(i, int)}
+        return {i: str(value) for i, value in numbered(rows, 1)}
 
     @cached_property
     def _table(self) -> sa.TableClause | None:
@@ -82,6 +83,7 @@ class Strings:
             for start in range(0, len(ids), _CHUNK):
                 wanted = ids[start : start + _CHUNK]
                 query = sa.select(table.c.id, table.c.value).where(table.c.id.in_(wanted))
-                self._known.update((int(i), str(value)) for i, value in self._file.rows(query))
+                rows = numbered(self._file.rows(query), 1)
+                self._known.update((i, str(value)) for i, value in rows)
         for i in ids:
             self._known.setdefault(i, "" if i == _NO_NAME else f"[name {i} is not in the export]")
