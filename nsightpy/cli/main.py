@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import sys
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import click
@@ -116,10 +118,9 @@ def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int
         )
         sys.stdout.flush()
     except click.ClickException as error:
-        try:
-            error.show(sys.stderr)
-        except OSError:
-            give_up(sys.stderr)
+        text = io.StringIO()
+        error.show(text)
+        _print_errors(text.getvalue().splitlines())
         return error.exit_code
     except click.exceptions.Abort:
         return _said("interrupted", 130)
@@ -154,13 +155,17 @@ def _of_system(error: OSError) -> str:
     return f"the output cannot be written: {error.strerror or error}"
 
 
-def _said(message: str, code: int) -> int:
+def _print_errors(lines: Iterable[str]) -> None:
+    """Lines that may repeat names and words as they were given, for a terminal."""
     from nsightpy.render.escape import printable
 
-    first, *rest = message.splitlines() or [""]
     try:
-        print(f"nsightpy: {printable(first)}", *map(printable, rest), sep="\n", file=sys.stderr)
+        print(*map(printable, lines), sep="\n", file=sys.stderr)
         sys.stderr.flush()
     except OSError:
         give_up(sys.stderr)
+
+
+def _said(message: str, code: int) -> int:
+    _print_errors(f"nsightpy: {message}".splitlines())
     return code

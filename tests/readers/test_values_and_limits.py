@@ -244,3 +244,18 @@ def test_kernels_without_a_name_or_a_grid_are_said_to_have_none(tmp_path: Path) 
     nameless = [row for row in found["rows"] if row["Name"] == "[no name]"]
     assert sum(row["Instances"] for row in nameless) == 2
     assert f"2 sizes of grids and blocks are missing in {KERNEL}: they are 0." in found["notes"]
+
+
+def test_bounds_are_those_of_the_times_that_are_numbers(tmp_path: Path) -> None:
+    export = full(tmp_path / "full.sqlite").write()
+    text = [f"UPDATE {KERNEL} SET start = 'x', \"end\" = 'y' WHERE rowid = 1"]
+    with closing(NsysReport(changed(export, tmp_path / "a.sqlite", text))) as report:
+        low, high = report.bounds(gpu=True) or ("", "")
+        assert isinstance(low, int)
+        assert isinstance(high, int)
+        assert report.extent.places
+
+
+def test_a_stretch_without_gpu_work_has_no_findings(tmp_path: Path) -> None:
+    answer = ask("findings", full(tmp_path / "a.sqlite").write(), "--to", "0.000001ms")
+    assert "No GPU work is in the wanted stretch of time" in answer.stderr

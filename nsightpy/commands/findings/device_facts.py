@@ -262,6 +262,8 @@ def _exposed(
         return None
     alone = spans_of(kernels.take(communicates)) - spans_of(kernels.take(~communicates)) - others
     alone = alone & budget.window
+    if not len(alone):
+        return None
     longest = int(np.argmax(alone.ends - alone.starts))
     start = int(alone.starts[longest])
     return Place(start, int(alone.ends[longest]) - start)

@@ -8,7 +8,7 @@ import sqlalchemy as sa
 
 from nsightpy.readers.extent import Extent
 from nsightpy.readers.limits import GREATEST_TIME
-from nsightpy.readers.nsys.columns import column, number, process_of
+from nsightpy.readers.nsys.columns import column, number, numbered, process_of, whole
 from nsightpy.readers.nsys.events import KERNEL, RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX, STYLES
 from nsightpy.readers.nsys.table_names import GPU_TABLES
@@ -42,11 +42,15 @@ def bounds(export: NsysExport, names: Iterable[str]) -> tuple[int, int] | None:
         table = export.file.tables.get(name)
         if table is None or not {"start", "end"} <= set(table.c.keys()):
             continue
-        query = sa.select(sa.func.min(table.c.start), sa.func.max(table.c.end))
-        query = query.where(_possible(table))
-        if name == NVTX and "eventType" in table.c:
-            query = query.where(table.c.eventType.in_(tuple(STYLES)))
-        low, high = export.file.rows(query)[0]
+        for careful in (False, True):
+            start, end = (whole(table, time, careful=careful) for time in ("start", "end"))
+            query = sa.select(sa.func.min(start), sa.func.max(end)).where(_possible(table))
+            if name == NVTX and "eventType" in table.c:
+                query = query.where(table.c.eventType.in_(tuple(STYLES)))
+            low, high = export.file.rows(query)[0]
+            # texts stand above all numbers: then each value is looked at
+            if low is None or high is None or (isinstance(low, int) and isinstance(high, int)):
+                break
         if low is not None and high is not None:
             spans.append((int(low), int(high)))
     if not spans:
@@ -77,4 +81,4 @@ def _table_extent(
         return set(), []
     alone = (low_pid, low) == (high_pid, high)
     pairs = [(low_pid, low)] if alone else rows(sa.select(owner, device).distinct())
-    return {(pid, ordinal) for pid, ordinal in pairs}, [(start, end)]
+    return {(pid, ordinal) for pid, ordinal in numbered(pairs, 2)}, [(start, end)]

@@ -25,6 +25,7 @@ _SMALL_PIECE = 256
 GZIP_MAGIC = b"\x1f\x8b"
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[\s*(?=[^\s\]])')
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*(?=\{)")
+_BETWEEN = re.compile(rb"[, \t\r\n]*")
 _TOKEN = re.compile(rb'\\.|["{}]', re.DOTALL)
 _FIRST_KEY = re.compile(rb'(?:\{\s*\}\s*,\s*)*\{\s*("(?:[^"\\]|\\.)*")')
 
@@ -87,7 +88,7 @@ class Pieces:
         """The last events, and what stands after them."""
         text, start, end = window.text, 0, 0
         while True:
-            start += len(text[start:]) - len(text[start:].lstrip(b", \t\r\n"))
+            start = _BETWEEN.match(text, start).end()  # type: ignore[union-attr]
             stop = _end_of_object(text, start)
             if stop is None:
                 break
