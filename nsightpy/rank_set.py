@@ -232,9 +232,10 @@ def open_ranks(
         files |= reports_behind(item) if isinstance(item, str | Path) else {}
     chosen = first_hand(files, NSYS_SUFFIXES)
     named = {Path(item) for item in given if isinstance(item, str | Path)}
-    others = [path for path in chosen if len(chosen) > 1 and is_no_report(path)]
-    if len(others) < len(chosen):
-        chosen = [path for path in chosen if path not in others]
+    others = {path for path in chosen if len(chosen) > 1 and is_no_report(path)}
+    if len(others) == len(chosen):  # then each is refused for what it is
+        others = set()
+    chosen = [path for path in chosen if path not in others]
     for path in chosen:
         settings: dict[str, Any] = {
             "use_cache": use_cache,
@@ -261,7 +262,7 @@ def open_ranks(
     ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
     _refuse_mixture(ordered)
     ranks = RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
-    ranks.passed_by = tuple(others)
+    ranks.passed_by = tuple(sorted(others))
     return ranks
 
 

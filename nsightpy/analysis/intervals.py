@@ -102,7 +102,7 @@ def intersection(a: Spans, b: Spans) -> Spans:
     low = np.searchsorted(b.ends, a.starts, side="right")
     high = np.searchsorted(b.starts, a.ends, side="left")
     overlaps = high - low
-    left, right = np.repeat(np.arange(len(a)), overlaps), places_in(low, overlaps)
+    left, right = np.repeat(np.arange(len(a)), overlaps), consecutive(low, overlaps)
     return Spans(
         np.maximum(a.starts[left], b.starts[right]), np.minimum(a.ends[left], b.ends[right])
     )
@@ -177,14 +177,14 @@ def touched(a: Spans, starts: Ints, ends: Ints) -> Ints:
     high = np.searchsorted(starts, a.ends, side="left")
     # each once: one interval may have a part of several of the set
     low[1:] = np.maximum(low[1:], high[:-1])
-    return places_in(low, np.maximum(high - low, 0))
+    return consecutive(low, np.maximum(high - low, 0))
 
 
-def places_in(low: Ints, counts: Ints) -> Ints:
-    """The places in each of some stretches, one after the other: from `low` on, so many."""
-    ahead = np.cumsum(counts) - counts
-    places: Ints = np.arange(int(counts.sum())) + np.repeat(low - ahead, counts)
-    return places
+def consecutive(first: Ints, counts: Ints) -> Ints:
+    """The numbers of some stretches, one stretch after the other: from `first` on, so many."""
+    numbers: Ints = np.arange(int(counts.sum()))
+    numbers += np.repeat(first - (np.cumsum(counts) - counts), counts)
+    return numbers
 
 
 def measure_inside(a: Spans, starts: Ints, ends: Ints) -> Ints:

@@ -109,15 +109,16 @@ def _by_node(alignment: Alignment, scope: Scope) -> tuple[Table, list[str]]:
     by_node = traffic_by_node(alignment, arrivals_of(alignment), frozenset(wanted))
     rows = tuple(
         (
-            *(
-                traffic.place,
-                traffic.operation,
-                traffic.groups,
-                traffic.nodes,
-                traffic.instances,
-                traffic.bytes,
-            ),
-            *(traffic.transfer_ns, traffic.busbw, traffic.wait_ns, traffic.wait_share),
+            traffic.place,
+            traffic.operation,
+            traffic.groups,
+            traffic.nodes,
+            traffic.instances,
+            traffic.bytes,
+            traffic.transfer_ns,
+            traffic.busbw,
+            traffic.wait_ns,
+            traffic.wait_share,
         )
         for traffic in by_node
     )

@@ -24,6 +24,7 @@ from nsightpy.analysis.clock_alignment.clock_ends import (
     agreement,
     median,
 )
+from nsightpy.analysis.intervals import consecutive
 from nsightpy.frames import Floats, Ints
 
 WINDOWS_NS = (200_000_000, 10_000_000_000, None)
@@ -201,9 +202,7 @@ def _differences(block: Ends, b: Ends, window: int | None) -> Iterator[Ints]:
         counts = np.searchsorted(theirs, mine + window) - low
         while counts.sum() > MOST_PAIRS:
             mine, low, counts = mine[::2], low[::2], counts[::2]
-        ahead = np.repeat(np.cumsum(counts) - counts, counts)
-        place = np.repeat(low, counts) + np.arange(len(ahead)) - ahead
-        yield theirs[place] - np.repeat(mine, counts)
+        yield theirs[consecutive(low, counts)] - np.repeat(mine, counts)
 
 
 def _best_lines(

@@ -15,6 +15,7 @@ import numpy as np
 
 from nsightpy.analysis.collectives.lockstep import Lanes, apart
 from nsightpy.analysis.collectives.log import UNKNOWN, Codes, Communicator, Ledger, Mask
+from nsightpy.analysis.intervals import consecutive
 from nsightpy.frames import Floats, Ints
 
 ROUNDS = 3
@@ -314,10 +315,10 @@ class _Neighbours:
         """Each end near a sample: place of the lane, sample, lane of the end, distance in ns."""
         rows = np.concatenate([self._samples[lane] for lane in wanted.tolist()])
         own = np.repeat(np.arange(len(wanted)), counts)
-        sample = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        sample = consecutive(np.zeros_like(counts), counts)
         low = np.searchsorted(self._ends, self._ends[rows] - self._tolerance)
         size = np.searchsorted(self._ends, self._ends[rows] + self._tolerance, side="right") - low
-        row = np.repeat(low - np.cumsum(size) + size, size) + np.arange(int(size.sum()))
+        row = consecutive(low, size)
         own, sample, middle = (
             np.repeat(values, size) for values in (own, sample, self._ends[rows])
         )

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.gpu_work import GpuWork, Rows
 from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, MODULE, WAIT, kinds_of_calls
-from nsightpy.analysis.intervals import Spans, measure_inside, places_in, union
+from nsightpy.analysis.intervals import Spans, consecutive, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame, Ints
 
@@ -314,7 +314,7 @@ def _held(calls: Frame, opened: Ints, launched: Ints) -> Ints:
     low = np.searchsorted(opened, waits.starts, side="left")
     counts = np.searchsorted(opened, waits.ends, side="right") - low
     wait = np.repeat(np.arange(len(waits)), counts)
-    rows = places_in(low, counts)
+    rows = consecutive(low, counts)
     over = waits.ends[wait] <= launched[rows]
     held = np.zeros(len(opened), dtype=np.int64)
     held[rows[over]] = (waits.ends - waits.starts)[wait[over]]

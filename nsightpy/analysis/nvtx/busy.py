@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import Groups
-from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.intervals import Spans, consecutive, union
 from nsightpy.analysis.nvtx.projection import Launched, Projection
 from nsightpy.frames import Frame, Ints, distinct_pairs, is_constant
 
@@ -116,9 +116,7 @@ def _united(group: Ints, first: Ints, last: Ints, starts: Ints, ends: Ints, grou
     for low, high in _portions(_sums(group, last - first, groups), at_once):
         part = slice(*np.searchsorted(group, (low, high)).tolist())
         count = last[part] - first[part]
-        member = np.arange(int(count.sum()))
-        member += np.repeat(first[part] - (np.cumsum(count) - count), count)
-        packed = rank[member]
+        packed = rank[consecutive(first[part], count)]
         packed |= np.repeat((group[part] - low) << places, count)
         packed.sort(kind="stable")
         place = packed & ((1 << places) - 1)

@@ -9,6 +9,7 @@ import numpy as np
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.intervals import consecutive
 from nsightpy.analysis.nvtx.nesting import PUSH_POP, ROOT, nest
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
@@ -69,8 +70,7 @@ def _by_kernel(report: SystemReport, scope: Scope, label: str) -> Tallies:
     low, high = done.first[projected.low], done.first[projected.high]
     count = high - low
     instance = np.repeat(np.arange(ranges.rows), count)
-    offset = np.arange(len(instance)) - np.repeat(np.cumsum(count) - count, count)
-    kernel = done.rows[np.repeat(low, count) + offset]
+    kernel = done.rows[consecutive(low, count)]
     inside, ran = ranges.take(instance), kernels.take(kernel)
     keys = Frame(
         {
