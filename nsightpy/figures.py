@@ -23,7 +23,7 @@ from nsightpy.commands.utilization import utilization
 from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common
 from nsightpy.query.signature import command_function, described, described_by
-from nsightpy.rank_set import Paths
+from nsightpy.rank_opening import Paths
 from nsightpy.render.comparison import plot as comparison_plot
 from nsightpy.render.plots import (
     budget_plot,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Generic, Self, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.workers.engine import engine
@@ -65,6 +65,7 @@ class ReportSet(Generic[R]):
         self.on_error = FailureHandling.of(on_error)
         self._progress = progress
         self._failures: dict[Path, ReportError] = {}
+        self._derived: dict[tuple[Hashable, int], Any] = {}
 
     def __len__(self) -> int:
         return len(self.reports)
@@ -104,6 +105,14 @@ class ReportSet(Generic[R]):
     def failure_notes(self) -> list[str]:
         """The failures as notes on a result."""
         return [error.left_out for error in self.failures]
+
+    def derived(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What a question made of these reports: made once, and again when one more has failed."""
+        place = (key, len(self._failures))
+        if place not in self._derived:
+            self._derived[place] = make()
+        value: T = self._derived[place]
+        return value
 
     def map(self, function: Callable[[R], T], *, jobs: int | None = None) -> Mapped[R, T]:
         """Run a function on every report: on `jobs` processors, or on Dask.

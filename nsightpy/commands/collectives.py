@@ -19,7 +19,7 @@ from nsightpy.query.rank_alignment import UnitNames, align_parts, once, rank_par
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_set import Paths
+from nsightpy.rank_opening import Paths
 from nsightpy.results import Abstention, Field, Table, Value
 from nsightpy.units import format_bytes, format_time, significant
 

@@ -28,7 +28,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import find_in_report
-from nsightpy.rank_set import Paths
+from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.results.abstention import reworded

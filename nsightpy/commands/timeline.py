@@ -17,7 +17,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.timeline_clock import Clocks, clocks_of
 from nsightpy.query.timeline_counters import counters_of
-from nsightpy.rank_set import Paths
+from nsightpy.rank_opening import Paths
 from nsightpy.report_files import natural
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Counter, Lane, Mark, Place, Timeline, Track

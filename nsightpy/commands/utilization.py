@@ -24,7 +24,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.sampled_metrics import RATES, SHARES, GpuKey, Sampled, gpu_keys, sampled
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_set import Paths
+from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.request import Reading
-from nsightpy.rank_set import Paths, open_ranks
+from nsightpy.rank_opening import Paths, open_ranks
 
 if TYPE_CHECKING:
     import pandas as pd

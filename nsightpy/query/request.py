@@ -11,7 +11,9 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack, cast
 from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import for_kind, nothing_recorded
 from nsightpy.query.scope import Scope
-from nsightpy.rank_set import Paths, RankSet, notes_by_report, open_ranks
+from nsightpy.rank_notes import notes_by_report
+from nsightpy.rank_opening import Paths, open_ranks
+from nsightpy.rank_set import RankSet
 from nsightpy.report_set import Mapped, Progress
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, AnyTable, with_notes

@@ -19,7 +19,7 @@ from nsightpy.commands.report.comparison import with_comparison
 from nsightpy.commands.report.one_pass import OnePass, answers
 from nsightpy.commands.report.passed import CHECKS
 from nsightpy.errors import ReportError
-from nsightpy.rank_set import open_ranks
+from nsightpy.rank_opening import open_ranks
 from nsightpy.render.comparison.sentences import answer
 from nsightpy.render.page.page import page_text
 from nsightpy.reports.system import SystemReport

@@ -12,7 +12,15 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent / "nsightpy"
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
 DATA = {"errors", "units", "names", "frames", "results"}
-SETS = {"report_files", "report_set", "rank_frames", "rank_set", "ncu_set"}
+SETS = {
+    "report_files",
+    "report_set",
+    "rank_frames",
+    "rank_notes",
+    "rank_set",
+    "rank_opening",
+    "ncu_set",
+}
 READING = DATA | {"readers", "reports", "workers"} | SETS
 # Which packages of nsightpy each package may import, beside itself.
 MAY_IMPORT = {
@@ -30,7 +38,9 @@ MAY_IMPORT = {
     "report_set": {"errors", "workers"},
     "ncu_set": DATA | {"readers", "reports", "report_files", "report_set"},
     "rank_frames": {"frames", "reports"},
-    "rank_set": READING - {"ncu_set"},
+    "rank_notes": DATA | {"readers", "reports"},
+    "rank_set": READING - {"ncu_set", "rank_opening"},
+    "rank_opening": READING - {"ncu_set"},
     "ncu_command": DATA | {"readers"},
     "query": READING | {"analysis"},
     # export writes a folder, schema and mcp answer in json

@@ -13,7 +13,7 @@ import pytest
 from simulator import Export
 
 from nsightpy.errors import ReportError
-from nsightpy.rank_set import open_ranks
+from nsightpy.rank_opening import open_ranks
 from nsightpy.readers.export.environment import remove_environment
 from nsightpy.readers.ncu import ncu_csv
 from nsightpy.readers.nsys.identity import rank_in_name

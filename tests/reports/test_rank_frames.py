@@ -14,7 +14,8 @@ import nsightpy
 from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.rank_frames import clock_aligned
-from nsightpy.rank_set import RankSet, open_ranks
+from nsightpy.rank_opening import open_ranks
+from nsightpy.rank_set import RankSet
 from nsightpy.reports.nsys import NsysReport
 
 JOB = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank"

@@ -16,7 +16,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.time_order import in_time_order
 from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked
-from nsightpy.rank_set import Paths
+from nsightpy.rank_opening import Paths
 from nsightpy.render.folder import CONTENTS, output_folder
 from nsightpy.render.frame_files import FORMATS, write_frames
 from nsightpy.reports.system import SystemReport

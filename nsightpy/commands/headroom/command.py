@@ -15,7 +15,7 @@ from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common, Request, running_options
 from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import steady_notes
-from nsightpy.rank_set import Paths
+from nsightpy.rank_opening import Paths
 from nsightpy.results.rooflines import Roofline
 
 WORTH_A_ROW = 0.01

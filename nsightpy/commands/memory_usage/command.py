@@ -23,7 +23,8 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.query.request import Common, Request, captures, running_options
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_set import Paths, RankSet
+from nsightpy.rank_opening import Paths
+from nsightpy.rank_set import RankSet
 from nsightpy.report_files import natural
 from nsightpy.report_set import FailureHandling, ReportSet
 from nsightpy.reports.memory_snapshot import MemorySnapshot, find_snapshots, open_snapshots

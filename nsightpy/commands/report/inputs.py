@@ -10,7 +10,8 @@ from typing import TypeAlias, Unpack
 from nsightpy.commands.info.ncu_rows import split_by_tool
 from nsightpy.errors import UsageError
 from nsightpy.query.request import Common, reading_options
-from nsightpy.rank_set import RankSet, open_ranks
+from nsightpy.rank_opening import open_ranks
+from nsightpy.rank_set import RankSet
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.report_files import files_of, is_system_report
 from nsightpy.reports.memory_snapshot import MemorySnapshot

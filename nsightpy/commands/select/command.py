@@ -24,7 +24,7 @@ from nsightpy.errors import ReportError, UsageError
 from nsightpy.ncu_command import Job, Options
 from nsightpy.query.request import Common, Request
 from nsightpy.query.signature import command_function
-from nsightpy.rank_set import Paths
+from nsightpy.rank_opening import Paths
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
 
 T = TypeVar("T")

@@ -25,7 +25,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.time_order import in_time_order
-from nsightpy.rank_set import Paths
+from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, Field, LazyRows, Row, Table
 from nsightpy.results.keys import API, KERNEL, RowKey

@@ -1,0 +1,122 @@
+"""What is said of the reports of one job: captures that come twice, other jobs, missing ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from nsightpy.errors import ReportError
+from nsightpy.readers.nsys.identity import GUESS
+from nsightpy.reports.system import SystemReport
+from nsightpy.results.abstention import reworded
+from nsightpy.units import format_span, listed
+
+# Clocks of hosts may be this far apart.
+CLOCKS_APART_NS = 60_000_000_000
+# So many captures that come twice, and ranks without a report, are named; the others are counted.
+MOST_REPEATED = 3
+MOST_MISSING = 8
+
+
+def repeated_captures(reports: Sequence[SystemReport]) -> dict[Path, Path]:
+    """Reports that hold the same processes of the same session as an earlier one, with that one."""
+    first: dict[tuple[object, ...], Path] = {}
+    repeated: dict[Path, Path] = {}
+    for report in reports:
+        session = report.session
+        if not session.uuid and session.utc_ns is None:
+            continue
+        moment = (session.host, session.utc_ns, session.system_clock_ns, session.duration_ns)
+        key = (session.uuid or moment, tuple(report.pids))
+        if first.setdefault(key, report.path) != report.path:
+            repeated[report.path] = first[key]
+    return repeated
+
+
+def other_times(reports: Sequence[SystemReport]) -> list[str]:
+    """Two captures that were over before the other one began: they are not one job's."""
+    timed = []
+    for report in reports:
+        with suppress(ReportError):
+            session = report.session
+            if session.utc_ns is not None and session.duration_ns is not None:
+                timed.append((session.utc_ns, session.utc_ns + session.duration_ns, report.path))
+        report.close()
+    if len(timed) < 2:
+        return []
+    ended, first = min((end, path) for _, end, path in timed)
+    began, last = max((begin, path) for begin, _, path in timed)
+    if began <= ended + CLOCKS_APART_NS:
+        return []
+    apart = format_span(began - ended)
+    return [f"{first} and {last} cannot be one job: the second began {apart} after the first ended"]
+
+
+def other_programs(reports: Sequence[SystemReport]) -> list[str]:
+    """Two captures that have no program in common: they are one job only if it ran both."""
+    known = [(programs, report.path) for report in reports if (programs := report.session.programs)]
+    for programs, path in known[1:]:
+        if not programs & known[0][0]:
+            first, other = (", ".join(sorted(names)) for names in (known[0][0], programs))
+            note = (
+                f"{known[0][1]} is a capture of {first}, {path} of {other}: figures of both "
+                "together mean something only if one job ran both programs"
+            )
+            return [note]
+    return []
+
+
+def repetition_notes(repeated: dict[Path, Path]) -> list[str]:
+    """The captures that come twice: some named, the others counted."""
+    notes = [f"{again} repeats the capture of {first}" for again, first in repeated.items()]
+    if (many := len(notes) - MOST_REPEATED) > 1:
+        notes[MOST_REPEATED:] = [f"{many} more reports repeat the capture of an earlier one"]
+    return notes
+
+
+def claim_notes(reports: Sequence[SystemReport], repeated: Collection[Path]) -> list[str]:
+    """Ranks that several reports claim, and ranks that none has."""
+    owners: dict[int, list[str]] = {}
+    guessed = False
+    for report in reports:
+        for rank, source in () if report.path in repeated else report.ranks.values():
+            if rank is not None:
+                owners.setdefault(rank, []).append(report.path.name)
+                guessed |= source.startswith(GUESS)
+    notes = [
+        f"rank {rank} is claimed {len(names)} times: {listed(dict.fromkeys(names))}"
+        for rank, names in sorted(owners.items())
+        if len(names) > 1
+    ]
+    return notes + (_missing_note(owners) if owners and not guessed else [])
+
+
+def _missing_note(ranks: Collection[int]) -> list[str]:
+    """The note of ranks below the greatest that no report has: some named, the others counted."""
+    missing = max(ranks) + 1 - len(ranks)
+    if not missing:
+        return []
+    # the first gaps are among so many numbers
+    first = range(min(max(ranks), len(ranks) + MOST_MISSING) + 1)
+    shown = [rank for rank in first if rank not in ranks][:MOST_MISSING]
+    more = f" and {missing - len(shown):,} more" if missing > len(shown) else ""
+    return [f"ranks without a report here: {', '.join(map(str, shown))}{more}"]
+
+
+def notes_by_report(named: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+    """The notes of reports by name, each once; with several, who said the same is counted."""
+    who: dict[str, list[str]] = {}
+    for name, notes in named:
+        for note in notes:
+            who.setdefault(note, []).append(name)
+    return [_attributed(note, names, len(named)) for note, names in who.items()]
+
+
+def _attributed(note: str, names: list[str], reports: int) -> str:
+    if reports == 1:
+        return note
+    if len(names) == 1:
+        return reworded(note, lambda text: f"{names[0]}: {text}")
+    which = f"all {reports}" if len(names) == reports else f"{len(names)}"
+    return reworded(note, lambda text: f"{text} ({which} reports)")

@@ -1,0 +1,106 @@
+"""Opening the reports of one job: what files, folders and patterns stand for, as a rank set."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Any, TypeAlias
+
+from nsightpy.errors import ReportError, UsageError
+from nsightpy.rank_set import RankSet
+from nsightpy.readers.nsys.identity import rank_expression
+from nsightpy.readers.tools.file_check import resolved
+from nsightpy.report_files import first_hand, is_no_report, natural, reports_behind
+from nsightpy.report_set import FailureHandling, Progress
+from nsightpy.reports.memory_snapshot import MemorySnapshot
+from nsightpy.reports.ncu import NcuReport
+from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport
+from nsightpy.reports.opening import open_report
+from nsightpy.reports.system import SystemReport
+
+Paths: TypeAlias = "str | Path | SystemReport | RankSet | Iterable[str | Path | SystemReport]"
+
+
+def open_ranks(
+    paths: Paths,
+    *,
+    use_cache: bool = True,
+    rank_regex: str | None = None,
+    jobs: int | None = None,
+    dask: object = None,
+    on_error: str = FailureHandling.SKIP,
+    progress: Progress | None = None,
+) -> RankSet:
+    """Open reports, folders and globs as one rank set, in natural order of their names.
+
+    Each report counts once: however often it is named, and when its own export lies beside it.
+    jobs: worker processes; dask: a scheduler's address or file, or a Client.
+    Raises ReportError when nothing there is a report.
+    """
+    if isinstance(paths, RankSet):
+        return paths
+    if rank_regex is not None:
+        rank_expression(rank_regex)
+    given = [paths] if isinstance(paths, str | Path | SystemReport) else list(paths)
+    opened = [item for item in given if isinstance(item, SystemReport)]
+    files: dict[Path, int] = {}
+    for item in given:
+        files |= reports_behind(item) if isinstance(item, str | Path) else {}
+    chosen = first_hand(files, NSYS_SUFFIXES)
+    named = {Path(item) for item in given if isinstance(item, str | Path)}
+    others = {path for path in chosen if len(chosen) > 1 and is_no_report(path)}
+    if len(others) == len(chosen):  # then each is refused for what it is
+        others = set()
+    chosen = [path for path in chosen if path not in others]
+    for path in chosen:
+        settings: dict[str, Any] = {
+            "use_cache": use_cache,
+            "rank_regex": rank_regex,
+            "progress": progress,
+            "threads": 1 if jobs == 1 else None,
+        }
+        try:
+            report = open_report(path, **settings)
+        except ReportError:
+            if len(chosen) == 1 or path in named:
+                raise
+            # it fails again when it is read, and is left out then as any damaged report
+            report = NsysReport(path, **settings)
+        if not isinstance(report, SystemReport):
+            raise _other_question(report)
+        report.earlier_cycles = files[path]
+        opened.append(report)
+    reports: dict[Path, SystemReport] = {}
+    for ranked in opened:
+        reports.setdefault(resolved(ranked.path), ranked)
+    if not reports:
+        raise UsageError("no reports given")
+    ordered = sorted(reports.values(), key=lambda report: natural(str(report.path)))
+    _refuse_mixture(ordered)
+    ranks = RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
+    ranks.passed_by = tuple(sorted(others))
+    return ranks
+
+
+def _other_question(report: NcuReport | MemorySnapshot) -> ReportError:
+    """What to say of a report that other commands read."""
+    if isinstance(report, NcuReport):
+        problem = "is an Nsight Compute report, and this needs Nsight Systems reports"
+        command = "roofline"
+    else:
+        problem = "is a memory snapshot of PyTorch, and this needs reports or traces"
+        command = "memory-usage"
+    advice = f"`nsightpy {command} {quote(str(report.path))}` reads it."
+    return ReportError(report.path, problem, advice)
+
+
+def _refuse_mixture(reports: Sequence[SystemReport]) -> None:
+    """Raise ReportError for a rank set of both tools: their clocks and names have little in
+    common."""
+    traces = [report for report in reports if report.kind != NsysReport.kind]
+    others = [report for report in reports if report.kind == NsysReport.kind]
+    if traces and others:
+        problem = f"is a PyTorch trace, and {others[0].path} is a report of Nsight Systems"
+        advice = "one rank set holds reports of one tool: give the files of one of them."
+        raise ReportError(traces[0].path, problem, advice)
