@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from nsightpy.analysis.collectives import groups
+from nsightpy.analysis.collectives import neighbours
 from nsightpy.frames import Floats, Ints
 
 GROUPS, MEMBERS, TIMES = 24, 8, 70
@@ -30,18 +30,18 @@ def lanes_in_lockstep(seed: int) -> tuple[Ints, Ints]:
 
 def test_groups_in_lockstep_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     looked_at = []
-    every = groups._Neighbours.of
+    every = neighbours.Neighbours.of
 
     def counted(
-        self: groups._Neighbours, wanted: Ints
+        self: neighbours.Neighbours, wanted: Ints
     ) -> Iterator[tuple[int, Ints, Floats, Floats]]:
         looked_at.extend(wanted.tolist())
         return every(self, wanted)
 
-    monkeypatch.setattr(groups._Neighbours, "of", counted)
+    monkeypatch.setattr(neighbours.Neighbours, "of", counted)
     ends, lanes = lanes_in_lockstep(1)
     units = {lane: lane for lane in range(GROUPS * MEMBERS)}
-    found = groups._grouped(ends, lanes, TOLERANCE_NS, units)
+    found = neighbours.grouped_lanes(ends, lanes, TOLERANCE_NS, units)
     wanted = [list(range(one, GROUPS * MEMBERS, GROUPS)) for one in range(GROUPS)]
     assert sorted(found) == wanted
     assert len(looked_at) == len(set(looked_at)) < 0.7 * len(units)
@@ -49,7 +49,7 @@ def test_groups_in_lockstep_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_lanes_that_are_far_at_first_sight_are_left_out() -> None:
     ends, lanes = lanes_in_lockstep(3)
-    view = groups._Neighbours(ends, lanes, TOLERANCE_NS, {n: n for n in range(GROUPS * MEMBERS)})
+    view = neighbours.Neighbours(ends, lanes, TOLERANCE_NS, {n: n for n in range(GROUPS * MEMBERS)})
     wanted = np.asarray([0])
     near = view._near(wanted, view.sampled[wanted])
     kept = near[2][view._close(near, view.sampled[wanted])]
