@@ -180,7 +180,8 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     strongest = max(level.rank for level in near)
     near = [level for level in near if strongest < 2 or level.rank == strongest]
     chosen = _of_whole_turns(min(near, key=lambda level: level.cycle.period), near, work)
-    alike = [level for level in near if level.cycle.period <= 1.1 * chosen.cycle.period]
+    period = chosen.cycle.period
+    alike = [level for level in near if 0.9 * period <= level.cycle.period <= 1.1 * period]
     kinds = {level.kind for level in alike}
     chosen = max(
         alike, key=lambda level: (level.kind != WAITS, level.kind == KERNELS, level.units.coverage)
