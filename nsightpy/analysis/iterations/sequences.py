@@ -184,7 +184,12 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     alike = [level for level in near if 0.9 * period <= level.cycle.period <= 1.1 * period]
     kinds = {level.kind for level in alike}
     chosen = max(
-        alike, key=lambda level: (level.kind != WAITS, level.kind == KERNELS, level.units.coverage)
+        alike,
+        key=lambda level: (
+            level.kind != WAITS,
+            level.kind == KERNELS,
+            level.units.coverage * level.units.regular,
+        ),
     )
     if COLLECTIVES in kinds and chosen.kind == KERNELS:
         # the collectives agree: they are the stronger evidence, the kernels the better edges
