@@ -10,9 +10,9 @@ from typing import Unpack
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.gap_activity import activity
+from nsightpy.analysis.idle.gap_activity import activity, with_host
 from nsightpy.analysis.idle.host_activity import HostEvents
-from nsightpy.analysis.idle.idle_gaps import CAUSES, NO_ROW, IdleGaps
+from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, NO_ROW, IdleGaps
 from nsightpy.analysis.intervals import Spans
 from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name
@@ -116,7 +116,7 @@ def _longest(
     for row in budgets:
         place = (row.pid, row.device)
         if place in gaps_by_place:
-            mine = gaps_by_place[place]
+            mine = with_host(gaps_by_place[place], events[row.pid])
             chosen = np.argsort(-mine.length, kind="stable")[:top]
             about = (row.rank, row.device, windows[place], names, events[row.pid])
             rows += [(row.pid, cells) for cells in _rows(mine, chosen, *about)]
@@ -152,7 +152,7 @@ def _rows(
 ) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
     for row in np.asarray(chosen).tolist():
-        cause = CAUSES[int(np.argmax(gaps.causes[row]))]
+        cause = ALL_CAUSES[int(np.argmax(gaps.causes[row]))]
         before, after = (
             "" if at == NO_ROW else names[at]
             for at in (int(gaps.before[row]), int(gaps.after[row]))

@@ -41,7 +41,7 @@ def steady_places(
     Processes that did next to nothing need none: theirs is that of the busiest. None, too, when the
     user chose a stretch of time. `work` and `calls` are what was read already.
     """
-    if scope.is_part or not work.kernels.rows:
+    if scope.is_part or not (work.kernels.rows or work.graphs.rows):
         return None
     steady = {}
     for pid, process in find_in_report(report, scope, work, calls).items():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
-from nsightpy.analysis.idle.idle_gaps import CAUSES, IdleGaps, Launches, idle_gaps
+from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, IdleGaps, Launches, idle_gaps
 from nsightpy.analysis.intervals import Spans, complement, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame, Labels
@@ -110,7 +110,7 @@ def test_parts_add_up_to_each_interval_and_causes_to_idle(
     known = gaps.thread >= 0
     assert (parts.sum(axis=1)[known] == gaps.length[known]).all()
     assert (gaps.causes >= 0).all()
-    assert gaps.causes.shape == (len(gaps), len(CAUSES))
+    assert gaps.causes.shape == (len(gaps), len(ALL_CAUSES))
     assert (gaps.causes.sum(axis=1) == gaps.length).all()
     assert sum(gaps.totals.values()) == idle.total
     assert 0 <= gaps.run_ahead_lost_ns <= gaps.totals["launch-bound"]

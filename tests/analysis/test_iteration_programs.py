@@ -309,6 +309,47 @@ def test_steps_inside_epochs_are_the_iterations() -> None:
     assert len(program.found()) == 21
 
 
+def test_steps_without_ranges_inside_epochs_are_the_iterations() -> None:
+    program = Program()
+    for epoch in range(3):
+        with program.range(f"epoch {epoch}"):
+            with program.range("train"):
+                for _ in range(20):
+                    forward(program, 2)
+                    backward(program, 2)
+                    optimizer(program)
+                    program.wait("cudaMemcpy")
+            with program.range("eval"):
+                for _ in range(4):
+                    forward(program, 2)
+                    program.wait("cudaMemcpy")
+    assert len(program.found()) == 60
+
+
+def test_unlike_halves_of_a_solver_step_are_one() -> None:
+    """A step of conjugate gradients: two scalar products, of which the host reads both."""
+    program = Program()
+    for _ in range(100):
+        for names in (("spmv", "dot", "reduce"), ("axpy", "axpy", "dot", "reduce")):
+            for name in names:
+                program.launch(name)
+            program.wait("cudaMemcpy")
+        program.launch("axpy")
+    assert len(program.found()) == 100
+
+
+def test_tokens_are_counted_whatever_requests_begin_with() -> None:
+    """Every fourth request begins in the middle of the capture, with a long step."""
+    program = Program()
+    for _ in range(4):
+        for token in range(41):
+            scale, gemm = (1.0, "gemvx_kernel") if token else (15.0, GEMM)
+            forward(program, 6, scale, gemm)
+            program.launch("argmax_kernel", 9_000)
+            program.wait("cudaMemcpy")
+    assert len(program.found()) == 164
+
+
 def test_steps_of_the_profiler_go_first() -> None:
     program = Program()
     for number in range(6):

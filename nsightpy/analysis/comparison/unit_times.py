@@ -56,4 +56,4 @@ def _by_cause(gaps: IdleGaps) -> list[Spans]:
     """
     edges = np.cumsum(gaps.causes, axis=1) + gaps.opened[:, None]
     starts = np.concatenate([gaps.opened[:, None], edges[:, :-1]], axis=1)
-    return [union(starts[:, place], edges[:, place]) for place in range(edges.shape[1])]
+    return [union(starts[:, place], edges[:, place]) for place in range(len(CAUSES))]

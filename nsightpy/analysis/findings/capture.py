@@ -14,8 +14,6 @@ OPAQUE_SHARE = 0.01
 BLIND_SHARE = 0.10
 MOST_PROBLEMS = 3
 HEALTHY_SHARE = 0.95
-# A steady state that is less than this part of the GPU's window is not what totals are about.
-LEAST_STEADY = 0.25
 # Without one: work that comes this late.
 LATE_SHARE = 0.5
 # More than this part of a window in copies and memory sets alone is no healthy one.
@@ -110,26 +108,28 @@ def startup_dominates(facts: Facts) -> list[Finding]:
     text = f"{reasons[0]}: totals over the capture mislead"
     repeats = any(device.iterations is not None for device in facts.used)
     command = facts.command("iterations" if repeats else "api" if facts.has_calls else "kernels")
-    return [_plain("startup-dominates", "start-up dominates", "warning", text, command)]
+    # figures of steady iterations that most of a GPU's window holds do not mislead
+    severity = "info" if all(device.mostly_steady for device in facts.used) else "warning"
+    return [_plain("startup-dominates", "start-up dominates", severity, text, command)]
 
 
 def _startup(device: DeviceFacts) -> str:
     """Why most of a device's capture is no steady work; empty where it is."""
     repetition, window = device.repetition, device.budget.window_ns
+    if device.iterations is not None and not device.mostly_steady:
+        outside = f" ({repetition.outside})" if repetition.outside else ""
+        return (
+            f"the steady state is {percent_text(device.window_share)} of the "
+            f"{format_time(device.whole_ns)} between {device.name}'s first and last "
+            f"operation{outside}"
+        )
     if device.short:
         return (
             f"{device.name} worked within {format_time(device.whole_ns)}, after "
             f"{format_time(repetition.lead_ns)} of start-up"
         )
     if device.iterations is not None:
-        share = window / max(repetition.whole_ns, 1)
-        if share >= LEAST_STEADY:
-            return ""
-        outside = f" ({repetition.outside})" if repetition.outside else ""
-        return (
-            f"the steady state is {percent_text(share)} of the {format_time(repetition.whole_ns)} "
-            f"between {device.name}'s first and last operation{outside}"
-        )
+        return ""
     late = 0 if device.kernels is None else device.kernels.first_tenth_ns
     unknown = 0 if device.idle is None else device.idle.overdue_ns
     if late >= LATE_SHARE * window and 2 * unknown < late:

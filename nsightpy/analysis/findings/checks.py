@@ -39,17 +39,14 @@ def check_all(facts: Facts) -> list[Finding]:
         finding for finding in findings if finding.share is None or finding.share >= LEAST_SHARE
     ]
     if any(finding.id == "startup-dominates" for finding in said):
-        said = [_of_start_up(finding) for finding in said]
+        moment = all(device.short for device in facts.used)
+        said = [_of_start_up(finding, 1.0 if moment else LEAST_OF_START_UP) for finding in said]
     return sorted([*said, *healthy(facts, said)], key=_order)
 
 
-def _of_start_up(finding: Finding) -> Finding:
-    """A finding in a capture of a start-up: a small share of it says nothing of later steps."""
-    slight = (
-        finding.id in _PACE
-        and finding.window == "whole"
-        and (finding.share or 0.0) < LEAST_OF_START_UP
-    )
+def _of_start_up(finding: Finding, least: float) -> Finding:
+    """A finding in a capture of a start-up: less of it than `least` says nothing of later steps."""
+    slight = finding.id in _PACE and finding.window == "whole" and (finding.share or 0.0) <= least
     return replace(finding, severity="info") if slight else finding
 
 

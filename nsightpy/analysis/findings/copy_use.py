@@ -36,14 +36,13 @@ DIRECTIONS = {
 class CopyUse:
     """Some copies that touch a window: united time in it, and the part without kernels, in ns.
 
-    `bytes` and `copying_ns` are of the whole copies, for their rate; start and duration are those
-    of the one that was exposed longest. `early_ns`: what was exposed before a tenth of the kernels'
+    `bytes` are those copied inside the window; start and duration are those of the copy that was
+    exposed longest. `early_ns`: what was exposed before a tenth of the kernels'
     time had passed, `pageable`: how many were from or to pageable memory.
     """
 
     busy_ns: int = 0
     exposed_ns: int = 0
-    copying_ns: int = 0
     bytes: int = 0
     count: int = 0
     pageable_ns: int = 0
@@ -60,7 +59,7 @@ class CopyUse:
     @property
     def gb_per_s(self) -> float | None:
         """Achieved rate while copying, in decimal GB/s; overlapping copies count together."""
-        return self.bytes / self.copying_ns if self.copying_ns else None
+        return self.bytes / self.busy_ns if self.busy_ns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +114,8 @@ def _use(
     if not len(rows):
         return CopyUse()
     start, end = operations.ints("start_ns")[rows], operations.ints("end_ns")[rows]
-    copying = union(start, end)
-    busy = copying & window
+    busy = union(start, end) & window
+    inside = measure_before(window, end) - measure_before(window, start)
     alone = busy - kernels
     cost = measure_before(alone, end) - measure_before(alone, start)
     worst = int(np.argmax(cost))
@@ -124,8 +123,7 @@ def _use(
     return CopyUse(
         busy_ns=busy.total,
         exposed_ns=alone.total,
-        copying_ns=copying.total,
-        bytes=int(operations.ints("bytes")[rows].sum()),
+        bytes=round((operations.ints("bytes")[rows] * (inside / (end - start))).sum()),
         count=len(rows),
         pageable_ns=(union(start[from_pageable], end[from_pageable]) & window).total,
         pageable=int(np.count_nonzero(from_pageable)),

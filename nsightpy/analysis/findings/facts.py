@@ -13,6 +13,8 @@ from nsightpy.analysis.time_budget import TimeBudget
 UNUSED = 0.01
 # A GPU window this short after the first API call is one of a start-up.
 SHORT_SHARE = 0.2
+# A steady state that is less than this part of the GPU's window is not what totals are about.
+LEAST_STEADY = 0.25
 
 
 # Commands whose figures are those of a finding where they are asked about its window.
@@ -70,14 +72,13 @@ class LongestGap:
 
 @dataclass(frozen=True)
 class IdleFacts:
-    """Why a device was idle, in ns by cause (idle_gaps.CAUSES), and where each cause is worst.
+    """Why a device was idle, in ns by cause (idle_gaps.ALL_CAUSES), and where each cause is worst.
 
     `run_ahead_lost_ns`: launch-bound time brought about by blocking calls. `overdue_ns`: what was
-    launched 1 ms or more before it began. `mpi_ns`: time outside of CUDA in MPI calls, left out of
-    the causes that it counted for, `compiling_ns` the part of host-gap in ranges that compile, left
-    out of it. `beside`: most of host-gap lies in intervals that another cause has more of.
-    `host` says for people what the host did in host gaps, `calls` which call each cause is
-    mostly in. `blocked_by` is the blocking call in which most of the host gaps opened, if any did.
+    launched 1 ms or more before it began. `beside`: most of host-gap lies in intervals that another
+    cause has more of. `host` says for people what the host did in host gaps, `calls` which call
+    each cause is mostly in. `blocked_by` is the blocking call in which most of the host gaps
+    opened, if any did.
     """
 
     causes: Mapping[str, int]
@@ -86,8 +87,6 @@ class IdleFacts:
     overdue_ns: int = 0
     beside: bool = False
     drained: int = 0
-    mpi_ns: int = 0
-    compiling_ns: int = 0
     longest: LongestGap | None = None
     host: str = ""
     calls: Mapping[str, str] = field(default_factory=dict)
@@ -99,8 +98,9 @@ class Repetition:
     """What is known of a device's iterations: how many steady ones, of what, and what is outside.
 
     `lead_ns` is the time from the process's first API call to the first operation on the device,
-    `loading_ns` the part of it since code was first loaded, by `loading_call`;
-    `whole_ns` is the time from the first to the last operation.
+    `loading_ns` the time since code was first loaded, by `loading_call`, to the begin of the steady
+    iterations, or to that operation without any; `whole_ns` is the time from the first to the last
+    operation.
     """
 
     iterations: int | None = None
@@ -158,6 +158,16 @@ class DeviceFacts:
         return self.whole_ns < SHORT_SHARE * (self.whole_ns + self.repetition.lead_ns)
 
     @property
+    def mostly_steady(self) -> bool:
+        """Whether a good part of what the device did is in its steady iterations."""
+        return self.iterations is not None and self.window_share >= LEAST_STEADY
+
+    @property
+    def window_share(self) -> float:
+        """The part of the time from the first to the last operation that the budget covers."""
+        return self.budget.window_ns / max(self.whole_ns, 1)
+
+    @property
     def whole_ns(self) -> int:
         """From the first to the last operation, in ns."""
         return max(self.repetition.whole_ns, self.budget.window_ns)
@@ -210,10 +220,20 @@ class Facts:
             if device.budget.window_ns and device.budget.busy_ns > least
         ]
 
-    def command(self, command: str, device: DeviceFacts | None = None, *, more: str = "") -> str:
-        """The command line of a command about these reports, or about one device of several."""
+    def command(
+        self,
+        command: str,
+        device: DeviceFacts | None = None,
+        *,
+        more: str = "",
+        whole: bool = False,
+    ) -> str:
+        """The command line of a command about these reports, or about one device of several.
+
+        It is about the window that findings speak of, or about the `whole` capture.
+        """
         parts = ["nsightpy", command, self.report, more, self.options, self._only(device)]
-        parts += self._steady(command)
+        parts += [] if whole else self._steady(command)
         return " ".join(part for part in parts if part)
 
     def _steady(self, command: str) -> list[str]:

@@ -98,9 +98,6 @@ def not_begun(facts: Facts) -> list[Finding]:
 def first_launch(facts: Facts) -> list[Finding]:
     """Loading of modules, compilation, and first launches that do it inside the call."""
 
-    def lost(device: DeviceFacts) -> int:
-        return device.caused_ns("first-launch") + (device.idle.compiling_ns if device.idle else 0)
-
     def text(device: DeviceFacts) -> str:
         return (
             "code was loaded or compiled while the GPU had nothing to do"
@@ -108,22 +105,28 @@ def first_launch(facts: Facts) -> list[Finding]:
             ": {time}, {share} of {place}; a warm-up keeps it out of what is measured"
         )
 
-    findings = _idle(facts, "first-launch", "GPU idle: first launches", lost, text)
+    findings = _cause(facts, "first-launch", "GPU idle: first launches", text)
     return findings or _loaded_first(facts)
 
 
 def _loaded_first(facts: Facts) -> list[Finding]:
-    """Code that was loaded before the first operation of a device that then worked for a moment."""
-    short = [device for device in facts.used if device.short and device.repetition.loading_ns]
+    """Code that was loaded before what counts of a device, where that is a moment only."""
+    short = [
+        device
+        for device in facts.used
+        if device.repetition.loading_ns
+        if device.short or not (device.iterations is None or device.mostly_steady)
+    ]
     if not short:
         return []
     device = max(short, key=lambda device: device.repetition.loading_ns)
     took = format_time(device.repetition.loading_ns)
+    began = "to work" if device.iterations is None else "its steady iterations"
     text = (
-        f"{device.name} began to work {took} after code was first loaded "
-        f"({device.repetition.loading_call}): loading, compilation and first use come before it"
+        f"{device.name} began {began} {took} after code was first loaded "
+        f"({device.repetition.loading_call}): loading, compilation and first use come before"
     )
-    command = facts.command("api", device)
+    command = facts.command("api", device, whole=True)
     name = "start-up: first launches"
     return [Finding(name, "info", text, next_command=command, id="first-launch")]
 

@@ -38,8 +38,9 @@ _ELEMENTWISE = re.compile(
     r"|cunn_SoftMax|layer_norm|kernelPointwiseApply|^cupy_\w+__|Eigen::internal::EigenMetaKernel"
     r"|Eigen::internal::\w*ReductionKernel|_GPU_DT_\w+_kernel"
 )
-# What compilers and authors have fused already: Triton, nvFuser, XLA, fused optimisers.
-_FUSED = re.compile(r"triton_|nvfuser|fused|fusion", re.IGNORECASE)
+# What compilers and authors have fused already (Triton, nvFuser, XLA, fused optimisers), and
+# memory sets.
+_FUSED = re.compile(r"triton_|nvfuser|fused|fusion|FillFunctor", re.IGNORECASE)
 # Regions of OpenMP and OpenACC that compilers made kernels of.
 _DIRECTIVES = re.compile(r"^__omp_offloading_|^nvkernel_|_\d+_gpu(?:__red)?$")
 # Fewer blocks than this part of the multiprocessors leave a material part of the GPU without work:
@@ -136,6 +137,10 @@ def kernel_use(
     def part(mask: NDArray[np.bool_], detail: Ints | None = None) -> Part:
         return _part(kernels, names, work, mask, window, detail)
 
+    # what larger kernels run beside is not left unused
+    others = mine & ~small
+    alone = window - union(start[others], end[others]) if small.any() else window
+
     return KernelUse(
         work_ns=int(work.sum()),
         launches=launches,
@@ -143,7 +148,7 @@ def kernel_use(
         top=part(mine & (names.codes == top)),
         family=_family(part, names, by_name, mine),
         short=part(short),
-        small_grid=part(small, blocks),
+        small_grid=_part(kernels, names, work, small, alone, blocks),
         tiny_block=part(tiny, threads),
         fp32_gemm=part(mine & gemm),
         elementwise=part(mine & _matching(names, _ELEMENTWISE, _FUSED)),

@@ -61,9 +61,11 @@ def _slower(device: DeviceFacts, others: Sequence[DeviceFacts], lost: int) -> st
 def exposed_communication(facts: Facts) -> list[Finding]:
     """Communication with nothing beside it."""
 
+    def in_mpi(device: DeviceFacts) -> int:
+        return device.caused_ns("exposed-communication")
+
     def text(device: DeviceFacts) -> str:
-        mpi = device.idle.mpi_ns if device.idle else 0
-        if mpi > device.budget.exposed_communication_ns:
+        if in_mpi(device) > device.budget.exposed_communication_ns:
             return (
                 "the launching thread waited in MPI calls with nothing on the GPU for {time}, "
                 "{share} of {place}"
@@ -71,18 +73,19 @@ def exposed_communication(facts: Facts) -> list[Finding]:
         return "communication ran alone for {time}, {share} of {place}"
 
     def place(device: DeviceFacts) -> Place | None:
-        # waits in MPI are in stretches outside of CUDA
-        return device.exposed or (device.idle.worst.get("host-gap") if device.idle else None)
+        waited = device.idle.worst.get("exposed-communication") if device.idle else None
+        return max(
+            filter(None, (device.exposed, waited)), key=lambda at: at.duration_ns, default=None
+        )
 
+    in_mpi_anywhere = any(in_mpi(device) for device in facts.used)
     return worst(
         facts,
         "exposed-communication",
         "communication exposed",
-        lambda device: (
-            device.budget.exposed_communication_ns + (device.idle.mpi_ns if device.idle else 0)
-        ),
+        lambda device: device.budget.exposed_communication_ns + in_mpi(device),
         text,
-        "collectives" if facts.has_collectives else "breakdown",
+        "collectives" if facts.has_collectives else "gaps" if in_mpi_anywhere else "breakdown",
         alone=False,
         place=place,
     )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
+from dataclasses import replace
 
-from nsightpy.analysis.idle.host_activity import HostEvents, described
-from nsightpy.analysis.idle.idle_gaps import HOST_GAP_NS, IdleGaps
-from nsightpy.analysis.intervals import Spans, measure_before, union
+import numpy as np
+
+from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described
+from nsightpy.analysis.idle.idle_gaps import IdleGaps
+from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.units import format_time
 
 _PARTS = (
@@ -21,17 +22,17 @@ _PARTS = (
 LEAST_PART = 0.05
 
 
-def outside_in(gaps: IdleGaps, rows: NDArray[np.bool_], calls: Spans) -> dict[str, int]:
-    """How much of some intervals' time outside of CUDA lies in host calls, by its cause; in ns."""
-    spent = measure_before(calls, gaps.closed[rows]) - measure_before(calls, gaps.opened[rows])
-    spent = np.minimum(spent, gaps.outside[rows])
-    long, drained = gaps.outside[rows] >= HOST_GAP_NS, gaps.drained[rows]
-    of_cause = {
-        "host-gap": long,
-        "sync-drain": ~long & drained,
-        "launch-bound": ~long & ~drained,
-    }
-    return {cause: int(spent[mine].sum()) for cause, mine in of_cause.items()}
+def with_host(gaps: IdleGaps, events: HostEvents) -> IdleGaps:
+    """The intervals with what the launching threads did outside of CUDA: MPI, compilation."""
+    mpi, compiled = np.zeros_like(gaps.outside), np.zeros_like(gaps.outside)
+    for tid in np.unique(gaps.thread[gaps.thread >= 0]).tolist():
+        mine, thread = np.flatnonzero(gaps.thread == tid), events.of_thread(tid)
+        low, high, left = gaps.opened[mine], gaps.closed[mine], gaps.outside[mine]
+        calls = union(thread.mpi_calls.ints("start_ns"), thread.mpi_calls.ints("end_ns"))
+        mpi[mine] = np.minimum(measure_inside(calls, low, high), left)
+        compiles = compiling(thread.ranges) - calls
+        compiled[mine] = np.minimum(measure_inside(compiles, low, high), left - mpi[mine])
+    return replace(gaps, mpi=mpi, compiling=compiled)
 
 
 def activity(gaps: IdleGaps, row: int, window: Spans, events: HostEvents | None) -> str:

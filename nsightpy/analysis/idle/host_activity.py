@@ -50,7 +50,7 @@ def described(time: Spans, events: HostEvents, window: Spans) -> str:
     """
     parts = []
     name, share = covering_range(time, events.ranges, window)
-    if name:
+    if name and name not in events.mpi_calls.labels("name").values:
         parts.append(f"{_percent(share)} inside range {name!r}")
     for frame, where in ((events.mpi_calls, "in"), (events.os_calls, "in the OS call")):
         call, share = most_in(time, frame)

@@ -9,10 +9,11 @@ operation; the thread that launched it is looked at (../../docs/numbers.md, "Idl
 What that means is the cause. Inside allocations and loading it is those. Long launching calls are
 `first-launch` where the kernel was launched for the first time, `exposed-h2d` or `exposed-d2h`
 where they copy to or from the device (the driver stages pageable memory in them), else `host-gap`.
-Stretches outside of CUDA of 1 ms or more are `host-gap`. What had been launched for 1 ms or more
-and not begun is `queued`. The rest is `sync-drain` where the thread was held by a blocking call
-when the device ran dry, else `queued` where everything had been launched before, else
-`launch-bound`. The causes add up to the idle time.
+Stretches outside of CUDA of 1 ms or more are `host-gap`, but for the time in ranges that compile
+(`first-launch`); time in MPI calls is `exposed-communication` in any. What had been launched for
+1 ms or more and not begun is `queued`. The rest is `sync-drain` where the thread was held by a
+blocking call when the device ran dry, else `queued` where everything had been launched before,
+else `launch-bound`. The causes add up to the idle time.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ CAUSES = (
     "queued",
     "unknown",
 )
+# Also where it is known what the host did outside of CUDA.
+ALL_CAUSES = (*CAUSES, "exposed-communication")
 (
     LAUNCH_BOUND,
     HOST_GAP,
@@ -60,7 +63,8 @@ CAUSES = (
     TO_HOST,
     QUEUED,
     UNKNOWN,
-) = range(len(CAUSES))
+    IN_MPI,
+) = range(len(ALL_CAUSES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,8 @@ class IdleGaps:
     not known). The parts are disjoint and add up to the interval: `in_call` in the launching
     call, `queued` after it, `waiting`, `allocating` and `loading` in calls before it, `outside`
     in none of them. `drained` marks those that opened while the thread was held by a blocking
-    call, `held` for how long that was.
+    call, `held` for how long that was. `mpi` is the part of `outside` in MPI calls, `compiling`
+    another in ranges that compile; 0 where that was not looked at.
     """
 
     opened: Ints
@@ -103,6 +108,8 @@ class IdleGaps:
     held: Ints
     stages: NDArray[np.int8]
     first: NDArray[np.bool_]
+    mpi: Ints | int = 0
+    compiling: Ints | int = 0
 
     def __len__(self) -> int:
         return len(self.opened)
@@ -117,10 +124,10 @@ class IdleGaps:
 
     @cached_property
     def causes(self) -> NDArray[np.signedinteger]:
-        """Each interval's time by cause, one column each in the order of CAUSES; exact."""
+        """Each interval's time by cause, one column each in the order of ALL_CAUSES; exact."""
         rest = self.length
         # by column: each is mostly read as a whole, and one that stays empty costs no memory
-        causes = np.zeros((len(self), len(CAUSES)), dtype=rest.dtype, order="F")
+        causes = np.zeros((len(self), len(ALL_CAUSES)), dtype=rest.dtype, order="F")
 
         def count(cause: int, rows: NDArray[np.bool_], time: NDArray[np.signedinteger]) -> None:
             places = np.flatnonzero(rows)
@@ -131,7 +138,11 @@ class IdleGaps:
         count(UNKNOWN, ~known, rest)
         count(ALLOCATING, self.allocating > 0, self.allocating)
         count(FIRST_LAUNCH, self.loading > 0, self.loading)
-        count(HOST_GAP, self.outside >= HOST_GAP_NS, self.outside)
+        host_gap = self.outside >= HOST_GAP_NS
+        mpi, compiling = (np.broadcast_to(part, len(self)) for part in (self.mpi, self.compiling))
+        count(IN_MPI, mpi > 0, mpi)
+        count(FIRST_LAUNCH, host_gap & (compiling > 0), compiling)
+        count(HOST_GAP, host_gap, self.outside - mpi - compiling)
         long = known & (self.in_call >= LONG_CALL_NS)
         count(FIRST_LAUNCH, long & self.first, self.in_call)
         # the driver copies from pageable memory inside the call, however long it takes
@@ -149,7 +160,7 @@ class IdleGaps:
     @property
     def totals(self) -> dict[str, int]:
         """The idle time by cause, in ns."""
-        return dict(zip(CAUSES, self.causes.sum(axis=0).tolist(), strict=True))
+        return dict(zip(ALL_CAUSES, self.causes.sum(axis=0).tolist(), strict=True))
 
     @property
     def run_ahead_lost_ns(self) -> int:

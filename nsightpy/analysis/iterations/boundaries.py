@@ -22,9 +22,14 @@ def cuts(cycle: Cycle, work: LaunchedWork) -> Ints | None:
 
 
 def widest(marks: Sequence[Ints], work: LaunchedWork) -> Ints | None:
-    """Of places that mark each turn once those before which the device is idle longest."""
+    """Of places that mark each turn once those before which the device is idle longest.
+
+    Places in the middle of what one call launched, a CUDA graph, begin a turn only where no others
+    mark it.
+    """
     if not marks:
         return None
+    marks = [places for places in marks if not _continue_launches(places, work)] or marks
     length = float(np.median(np.diff(work.end[marks[0]])))
     gaps = [float(np.median(work.idle_before[places])) for places in marks]
     floor = max(max(gaps) / 2, GAP_SHARE * length) if max(gaps) > GAP_SHARE * length else min(gaps)
@@ -52,5 +57,10 @@ def graph_launches(work: LaunchedWork) -> Ints:
 
 def within_launches(units: Units, work: LaunchedWork) -> bool:
     """Whether most units begin in the middle of what one call launched: a CUDA graph."""
-    edges = units.edges[1:-1]
-    return len(edges) > 0 and bool(np.mean(work.issued[edges] == work.issued[edges - 1]) > 0.5)
+    return _continue_launches(units.edges[1:-1], work)
+
+
+def _continue_launches(places: Ints, work: LaunchedWork) -> bool:
+    """Whether most of some places lie in the middle of what one call launched."""
+    later = places[places > 0]
+    return len(later) > 0 and bool(np.mean(work.issued[later] == work.issued[later - 1]) > 0.5)

@@ -27,7 +27,7 @@ class Candidate:
     `kernels`: how many were launched in each. `compute_ns`: sum of the durations of the kernels
     that began in each and are no communication. `coverage`: the share of work, or of time if that
     is less, in units that are alike; `regular`: the share of units that are. `sampled`: found by
-    looking at the middle of a long capture only.
+    looking at the middle of a long capture only. `outer`: named as what steps lie in, an epoch.
     """
 
     kind: str
@@ -39,6 +39,7 @@ class Candidate:
     coverage: float = 1.0
     regular: float = 1.0
     sampled: bool = False
+    outer: bool = False
 
     def __len__(self) -> int:
         return len(self.start)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Other
 from nsightpy.analysis.iterations.ranges import ProgramRanges, few_engine_steps, from_nvtx
-from nsightpy.analysis.iterations.repetition import LOOKED_AT
+from nsightpy.analysis.iterations.repetition import LOOKED_AT, REPEATS
 from nsightpy.analysis.iterations.sequences import from_sequences
 from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.units import format_time
@@ -48,12 +48,17 @@ def choose_iterations(
     if few := few_engine_steps(ranges, work):
         rest = [*([_as_other(sequence)] if sequence else []), *rejected, *levels]
         return IterationChoice(None, tuple(rest[:OTHERS]), why=few)
+    if sequence is not None and all(_holds_steps(candidate, sequence) for candidate in named):
+        return _chosen(sequence, named, None, [*rejected, *levels])
     if named:
         related = [
-            candidate for candidate in named if sequence is None or _related(candidate, sequence)
+            candidate
+            for candidate in named
+            if sequence is None
+            or (_related(candidate, sequence) and not _holds_steps(candidate, sequence))
         ]
         if related and sequence is not None and _fuller(sequence, related[0]):
-            return _chosen(sequence, [*named], None, [*rejected, *levels])
+            return _chosen(sequence, named, None, [*rejected, *levels])
         if related:
             return _chosen(related[0], named, sequence, [*rejected, *levels])
         text = ", ".join(
@@ -62,8 +67,6 @@ def choose_iterations(
         others = (*(_as_other(candidate) for candidate in named), *rejected, *levels)
         why = f"the sources disagree: {text}; --nvtx RANGE decides"
         return IterationChoice(None, others[:OTHERS], why=why)
-    if sequence is not None:
-        return _chosen(sequence, [], None, [*rejected, *levels])
     others = tuple([*rejected, *levels][:OTHERS])
     searched = SEARCHED.format(LOOKED_AT, len(alone)) if len(alone) > LOOKED_AT else ""
     return IterationChoice(None, others, why=f"{_reason(others)}{searched}")
@@ -101,6 +104,11 @@ def _reason(others: Sequence[Other]) -> str:
         f"what repeats is no step of the program: {first.count} x {format_time(first.period_ns)} "
         f"{first.source} ({first.why}); --nvtx RANGE names the steps"
     )
+
+
+def _holds_steps(candidate: Candidate, sequence: Candidate) -> bool:
+    """Whether ranges that are named as epochs hold several of what the order of launches shows."""
+    return candidate.outer and candidate.period_ns >= REPEATS * sequence.period_ns
 
 
 def _fuller(sequence: Candidate, named: Candidate) -> bool:

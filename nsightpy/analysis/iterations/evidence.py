@@ -98,7 +98,7 @@ def judged(level: Level, roles: Roles, work: LaunchedWork, ranges: ProgramRanges
     layered = bool(roles.layer[low:high].any() and roles.product[low:high].any())
     if _repeats_inside(work, int(low), int(high)):
         step = "a shorter sequence repeats inside of it"
-    elif roles.step[low:high].any():
+    elif _in_each(level.units, roles.step):
         step = "it holds kernels that come once a step"
     elif level.units.coverage >= LARGE_COVERED and _is_large(
         work.name.codes[low:high], int(roles.product[low:high].sum())

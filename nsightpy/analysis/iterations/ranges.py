@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,7 +176,8 @@ def _candidates(
             continue
         named = any(ranges.roles[code] is Role.STEP for code in members)
         if named or float(np.median(candidate.kernels)) > 1:
-            good.append((level, -candidate.coverage, candidate))
+            outer = any(ranges.roles[code] is Role.EPOCH for code in members)
+            good.append((level, -candidate.coverage, replace(candidate, outer=outer)))
     good.sort(key=lambda entry: (entry[0], entry[1], -len(entry[2])))
     return [candidate for _, _, candidate in good]
 

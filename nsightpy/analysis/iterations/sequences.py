@@ -40,7 +40,7 @@ from nsightpy.analysis.iterations.repetition import (
     places_of_run,
 )
 from nsightpy.analysis.iterations.vocabulary import is_learning, products_folded
-from nsightpy.analysis.iterations.work import LaunchedWork, units_of
+from nsightpy.analysis.iterations.work import LaunchedWork, same_share, units_of
 from nsightpy.frames import Ints
 
 NEARLY = 0.03
@@ -50,6 +50,8 @@ NEARLY_ALIKE = 0.2
 # Fewer units that leave much of the work out may be alike by chance.
 FEW = 8
 LEARNING = 0.2
+# Fewer identical units are parts of a larger one, of so many at most.
+IDENTICAL, MOST_PARTS = 0.6, 4
 SOURCES = {
     KERNELS: "repeated kernel sequence",
     COLLECTIVES: "repeated collective sequence",
@@ -177,16 +179,45 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     near = [level for level in near if level.units.regular >= most - NEARLY_ALIKE]
     strongest = max(level.rank for level in near)
     near = [level for level in near if strongest < 2 or level.rank == strongest]
-    chosen = min(near, key=lambda level: level.cycle.period)
-    alike = [level for level in near if level.cycle.period <= 1.1 * chosen.cycle.period]
+    chosen = _of_whole_turns(min(near, key=lambda level: level.cycle.period), near, work)
+    period = chosen.cycle.period
+    alike = [level for level in near if 0.9 * period <= level.cycle.period <= 1.1 * period]
     kinds = {level.kind for level in alike}
     chosen = max(
-        alike, key=lambda level: (level.kind != WAITS, level.kind == KERNELS, level.units.coverage)
+        alike,
+        key=lambda level: (
+            level.kind != WAITS,
+            level.kind == KERNELS,
+            level.units.coverage * level.units.regular,
+        ),
     )
     if COLLECTIVES in kinds and chosen.kind == KERNELS:
         # the collectives agree: they are the stronger evidence, the kernels the better edges
         chosen = replace(chosen, kind=COLLECTIVES)
     return chosen, why
+
+
+def _of_whole_turns(finest: Level, near: Sequence[Level], work: LaunchedWork) -> Level:
+    """The finest level, or the next above it where its units are unlike halves of those.
+
+    A step of a solver has two or three parts that hold nearly the same kernels.
+    """
+    if finest.kind != KERNELS or _identical(finest, work) >= IDENTICAL:
+        return finest
+    parents = [
+        level
+        for level in near
+        if level.kind == KERNELS and level.cycle.period % finest.cycle.period == 0
+        if 2 <= level.cycle.period // finest.cycle.period <= MOST_PARTS
+        if _identical(level, work) >= DOMINATES
+    ]
+    return min(parents, key=lambda level: level.cycle.period, default=finest)
+
+
+def _identical(level: Level, work: LaunchedWork) -> float:
+    """The share of the units that hold just the same kernels."""
+    edges = level.units.edges
+    return same_share(work, edges[:-1], edges[1:], np.arange(len(level.units)), overlap=1.0)
 
 
 def _launches_are_steps(level: Level, work: LaunchedWork) -> bool:

@@ -140,18 +140,27 @@ def units_of(work: LaunchedWork, marks: Ints) -> Units:
     )
 
 
-def same_share(work: LaunchedWork, low: Ints, high: Ints, places: Ints) -> float:
+def same_share(
+    work: LaunchedWork, low: Ints, high: Ints, places: Ints, overlap: float = OVERLAP
+) -> float:
     """The share of sampled units, of those at `places`, that hold about the kernels of the usual.
 
-    A unit is the work from position `low` to `high`; the one in the middle is the usual one.
+    A unit is the work from position `low` to `high`; the usual one is that which most are like, of
+    three.
     """
-    sampled = places[:: max(len(places) // SAMPLED, 1)]
+    # an odd distance: what alternates is seen
+    sampled = places[:: len(places) // SAMPLED | 1]
     codes, size = work.name.codes, len(work.name.values)
-    middle = int(places[len(places) // 2])
-    wanted = np.bincount(codes[low[middle] : high[middle]], minlength=size)
-    same = 0
-    for place in sampled.tolist():
-        there = np.bincount(codes[low[place] : high[place]], minlength=size)
-        shared = int(np.minimum(wanted, there).sum())
-        same += shared >= OVERLAP * max(int(there.sum()), int(wanted.sum()))
-    return same / len(sampled)
+
+    def kernels(place: int) -> Ints:
+        return np.bincount(codes[low[place] : high[place]], minlength=size)
+
+    held = np.stack([kernels(place) for place in sampled.tolist()])
+    best = 0
+    for part in (1 / 2, 1 / 3, 3 / 5):
+        wanted = kernels(int(places[int(len(places) * part)]))
+        needed = overlap * np.maximum(held.sum(axis=1), wanted.sum())
+        best = max(best, int((np.minimum(held, wanted).sum(axis=1) >= needed).sum()))
+        if best > len(sampled) / 2:
+            break
+    return best / len(sampled)

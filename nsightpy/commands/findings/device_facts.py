@@ -13,15 +13,13 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.copy_use import copy_uses
 from nsightpy.analysis.findings.facts import DeviceFacts, Place
 from nsightpy.analysis.findings.kernel_use import Gpu, kernel_use, short_cost_ns
-from nsightpy.analysis.idle.host_activity import (
-    HostEvents,
-    most_sampled,
-)
+from nsightpy.analysis.idle.gap_activity import with_host
+from nsightpy.analysis.idle.host_activity import HostEvents, most_sampled
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.commands.findings.host_facts import OUTSIDE, idle_facts
+from nsightpy.commands.findings.host_facts import idle_facts
 from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.commands.findings.repetition_facts import repetition_of
 from nsightpy.frames import API_CALLS, Frame
@@ -45,6 +43,8 @@ SHARED = (
     "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
     "another."
 )
+# The causes that time outside of CUDA counts for.
+OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
 # What the host did is looked at from this part of a window on.
 LEAST_SHARE = 0.01
 
@@ -218,6 +218,8 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
     mine = kernels if rows is None else kernels.take(rows)
     mask = communicates if rows is None else communicates[rows]
     gaps = source.gaps.get(place)
+    if gaps is not None and events is not None:
+        gaps = with_host(gaps, events)
     operations, graphs = (
         frame.at(pid=place[0], device=place[1])
         for frame in (source.work.operations, source.work.graphs)

@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 
 from nsightpy.analysis.findings.facts import IdleFacts, LongestGap, Place
-from nsightpy.analysis.idle.gap_activity import activity, outside_in
-from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described, most_in
+from nsightpy.analysis.idle.gap_activity import activity
+from nsightpy.analysis.idle.host_activity import HostEvents, described, most_in
 from nsightpy.analysis.idle.host_calls import ALLOCATION, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import CAUSES, HOST_GAP, HOST_GAP_NS, QUEUED, IdleGaps
-from nsightpy.analysis.intervals import Spans, overlap_total, union
+from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, HOST_GAP, HOST_GAP_NS, QUEUED, IdleGaps
+from nsightpy.analysis.intervals import Spans, union
 from nsightpy.frames import Frame
-
-# The causes that time outside of CUDA counts for.
-OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
 
 
 def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents | None) -> IdleFacts:
     """Why a device was idle; `calls` are the blocking and long calls of its process."""
-    causes = dict(gaps.totals)
+    causes = gaps.totals
     worst = {}
-    for number, cause in enumerate(CAUSES):
+    for number, cause in enumerate(ALL_CAUSES):
         if len(gaps) and gaps.causes[:, number].any():
             row = int(np.argmax(gaps.causes[:, number]))
             worst[cause] = Place(int(gaps.opened[row]), int(gaps.length[row]))
-    facts = IdleFacts(
+    return IdleFacts(
         causes,
         worst,
         run_ahead_lost_ns=gaps.run_ahead_lost_ns,
@@ -34,12 +29,10 @@ def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents |
         beside=_beside(gaps),
         drained=int(np.count_nonzero(gaps.drained)),
         longest=_longest_gap(gaps, window, events),
+        host="" if events is None else _host(gaps, window, events),
         calls=_calls(gaps, calls),
         blocked_by=_blocked_by(gaps, calls),
     )
-    if events is None or not any(causes[cause] for cause in OUTSIDE):
-        return facts
-    return _with_host(facts, gaps, window, events)
 
 
 def _beside(gaps: IdleGaps) -> bool:
@@ -54,7 +47,7 @@ def _calls(gaps: IdleGaps, calls: Frame) -> dict[str, str]:
     names = {}
     allocates = kinds_of_calls(calls.labels("name")) == ALLOCATION
     for cause in ("sync-drain", "allocation", "first-launch"):
-        rows = gaps.causes[:, CAUSES.index(cause)] > 0
+        rows = gaps.causes[:, ALL_CAUSES.index(cause)] > 0
         time = union(gaps.opened[rows], gaps.closed[rows])
         name, share = most_in(time, calls.take(allocates == (cause == "allocation")))
         if share > 0:
@@ -72,33 +65,15 @@ def _blocked_by(gaps: IdleGaps, calls: Frame) -> str:
     return most_in(union(opened - 1, opened), calls)[0]
 
 
-def _with_host(facts: IdleFacts, gaps: IdleGaps, window: Spans, events: HostEvents) -> IdleFacts:
-    """The facts with what the threads did in host gaps; MPI and compilation counted apart."""
+def _host(gaps: IdleGaps, window: Spans, events: HostEvents) -> str:
+    """What the thread with the longest host gaps did in them, for people; empty where unknown."""
     lost = gaps.causes[:, HOST_GAP] > 0
-    causes = dict(facts.causes)
-    texts, mpi, compiled = [], 0, 0
-    for tid in np.unique(gaps.thread[gaps.thread >= 0]).tolist():
-        mine = gaps.thread == tid
-        thread = events.of_thread(tid)
-        calls = union(thread.mpi_calls.ints("start_ns"), thread.mpi_calls.ints("end_ns"))
-        for cause, spent in outside_in(gaps, mine, calls).items() if len(calls) else ():
-            mpi += spent
-            causes[cause] -= spent
-        lost_here = lost & mine
-        if lost_here.any():
-            time = union(gaps.opened[lost_here], gaps.closed[lost_here])
-            compiled += overlap_total(compiling(thread.ranges) - calls, time)
-            texts.append((time.total, described(time, thread, window)))
-    compiled = min(compiled, causes["host-gap"])
-    causes["host-gap"] -= compiled
-    return replace(
-        facts,
-        causes=causes,
-        run_ahead_lost_ns=min(facts.run_ahead_lost_ns, causes["launch-bound"]),
-        mpi_ns=mpi,
-        compiling_ns=compiled,
-        host=max(texts)[1] if texts else "",
-    )
+    texts = []
+    for tid in np.unique(gaps.thread[lost]).tolist():
+        mine = lost & (gaps.thread == tid)
+        time = union(gaps.opened[mine], gaps.closed[mine])
+        texts.append((time.total, described(time, events.of_thread(tid), window)))
+    return max(texts)[1] if texts else ""
 
 
 def _longest_gap(gaps: IdleGaps, window: Spans, events: HostEvents | None) -> LongestGap | None:
@@ -106,6 +81,6 @@ def _longest_gap(gaps: IdleGaps, window: Spans, events: HostEvents | None) -> Lo
     if not len(gaps):
         return None
     row = int(np.argmax(gaps.length))
-    cause = CAUSES[int(np.argmax(gaps.causes[row]))]
+    cause = ALL_CAUSES[int(np.argmax(gaps.causes[row]))]
     place = Place(int(gaps.opened[row]), int(gaps.length[row]))
     return LongestGap(place, cause, activity(gaps, row, window, events))

@@ -33,13 +33,15 @@ def repetition_of(
         return Repetition()
     first, last = min(starts), max(ends)
     lead = 0 if called is None else max(first - called, 0)
-    if steady is None:
-        loading, call = _loading(calls, first)
-        return Repetition(
-            lead_ns=lead, loading_ns=loading, loading_call=call, whole_ns=last - first
-        )
+    begin = first if steady is None else int(steady.window.starts[0])
+    loading, call = _loading(calls, begin)
     return Repetition(
-        steady.count, outside=_outside(frames, window), lead_ns=lead, whole_ns=last - first
+        None if steady is None else steady.count,
+        outside="" if steady is None else _outside(frames, window),
+        lead_ns=lead,
+        loading_ns=loading,
+        loading_call=call,
+        whole_ns=last - first,
     )
 
 

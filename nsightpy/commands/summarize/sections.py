@@ -10,7 +10,7 @@ from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.idle_gaps import CAUSES
+from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES
 from nsightpy.analysis.memory.rates import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
@@ -73,9 +73,7 @@ IDLE_FIELDS = (
     Field("rank", "id"),
     Field("device", "id"),
     Field("idle_ns", "ns"),
-    *(Field(f"{cause.replace('-', '_')}_ns", "ns") for cause in CAUSES),
-    Field("mpi_ns", "ns"),
-    Field("compiling_ns", "ns"),
+    *(Field(f"{cause.replace('-', '_')}_ns", "ns") for cause in ALL_CAUSES),
 )
 GAP_FIELDS = (
     Field("rank", "id"),
@@ -221,9 +219,8 @@ def idle_section(facts: Facts) -> Table:
     for device in facts.devices:
         idle = device.idle
         if idle is not None:
-            causes = [idle.causes.get(cause, 0) for cause in CAUSES]
-            parts = (*causes, idle.mpi_ns, idle.compiling_ns)
-            rows.append((device.rank, device.device, device.budget.idle_ns, *parts))
+            causes = (idle.causes.get(cause, 0) for cause in ALL_CAUSES)
+            rows.append((device.rank, device.device, device.budget.idle_ns, *causes))
     return Table("idle", IDLE_FIELDS, tuple(rows))
 
 

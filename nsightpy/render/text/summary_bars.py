@@ -113,8 +113,7 @@ def opaque_text(budgets: Table) -> str:
 LEAST_CAUSE = 5.0
 MOST_CAUSES = 4
 _CAUSES = {
-    "mpi_ns": "exposed-communication (MPI)",
-    "compiling_ns": "first-launch (compiling)",
+    "exposed_communication_ns": "exposed-communication (MPI)",
     "queued_ns": "launched, not begun",
     "unknown_ns": "not known",
 }
