@@ -14,7 +14,13 @@ from nsightpy.frames import Frame
 from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked_frame
 from nsightpy.readers.nsys.identity import GUESS, decide_ranks, evidence_for, rank_expression
 from nsightpy.readers.tools.file_check import resolved
-from nsightpy.report_files import first_hand, is_no_report, natural, reports_behind
+from nsightpy.report_files import (
+    first_hand,
+    inner_folders,
+    is_no_report,
+    natural,
+    reports_behind,
+)
 from nsightpy.report_set import FailureHandling, Mapped, Progress, ReportSet
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
@@ -45,6 +51,8 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
     _ranked = False
     # files that were given beside the reports, as a pattern of the shell does, and are none
     passed_by: tuple[Path, ...] = ()
+    # folders that were given
+    folders: tuple[Path, ...] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -180,6 +188,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         if self.passed_by:
             others = listed((path.name for path in self.passed_by), MOST_REPEATED)
             notes.append(f"not read, as no report of a kind that nsightpy reads: {others}")
+        notes += self.derived("inner folders", partial(inner_folders, self.folders))
         if len(self.reports) < 2:
             return notes
         notes += self.derived("other times", self._other_times) or self._other_programs()
@@ -263,6 +272,7 @@ def open_ranks(
     _refuse_mixture(ordered)
     ranks = RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
     ranks.passed_by = tuple(sorted(others))
+    ranks.folders = tuple(sorted(path for path in named if path.is_dir()))
     return ranks
 
 
