@@ -80,6 +80,7 @@ def open_ranks(
     _refuse_mixture(ordered)
     ranks = RankSet(ordered, jobs=jobs, dask=dask, on_error=on_error, progress=progress)
     ranks.passed_by = tuple(sorted(others))
+    ranks.folders = tuple(sorted(path for path in named if path.is_dir()))
     return ranks
 
 

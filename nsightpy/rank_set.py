@@ -18,6 +18,7 @@ from nsightpy.rank_notes import (
     repetition_notes,
 )
 from nsightpy.readers.nsys.identity import decide_ranks, evidence_for
+from nsightpy.report_files import inner_folders
 from nsightpy.report_set import Mapped, ReportSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.reports.system_frames import SystemFrames
@@ -39,6 +40,8 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
     _ranked = False
     # files that were given beside the reports, as a pattern of the shell does, and are none
     passed_by: tuple[Path, ...] = ()
+    # folders that were given
+    folders: tuple[Path, ...] = ()
 
     @property
     def notes(self) -> list[str]:
@@ -123,6 +126,7 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         if self.passed_by:
             others = listed((path.name for path in self.passed_by), MOST_PASSED_BY)
             notes.append(f"not read, as no report of a kind that nsightpy reads: {others}")
+        notes += self.derived("inner folders", partial(inner_folders, self.folders))
         if len(self.reports) < 2:
             return notes
         notes += self._other_times or other_programs(self.readable)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import re
 from collections.abc import Iterable
+from itertools import islice
 from pathlib import Path
 from shlex import quote
 
@@ -14,6 +15,10 @@ from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace, latest_cycles
 from nsightpy.reports.ncu import NCU_SUFFIXES, is_ncu_file
 from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
+
+# So many folders, and files of each, are looked at for reports that were not asked for.
+MOST_LOOKED_AT = 64
+MOST_NAMED = 6
 
 
 def find_reports(given: str | Path) -> list[Path]:
@@ -79,6 +84,32 @@ def _other_tool(folder: Path) -> str:
         if any(map(fits, files)):
             return f"`nsightpy {command} {quote(str(folder))}` reads it."
     return ""
+
+
+def inner_folders(given: Iterable[Path]) -> list[str]:
+    """What is said of folders that hold others with reports of their own: other jobs, mostly."""
+    notes = []
+    for folder in given:
+        if names := _with_reports(folder):
+            shown = ", ".join([*names[:MOST_NAMED], *["..."] * (len(names) > MOST_NAMED)])
+            notes.append(
+                f"not read: {folder} has folders with reports of their own, {shown}; name the one "
+                "that is meant"
+            )
+    return notes
+
+
+def _with_reports(folder: Path) -> list[str]:
+    """The names of the folders directly in one that hold reports."""
+    try:
+        inner = [path for path in folder.iterdir() if path.is_dir()][:MOST_LOOKED_AT]
+        return [
+            path.name
+            for path in in_order(inner)
+            if any(map(is_system_report, islice(path.iterdir(), MOST_LOOKED_AT)))
+        ]
+    except (OSError, ReportError):
+        return []
 
 
 def _deeper(folder: Path) -> Path | None:

@@ -35,9 +35,9 @@ def command(**options: Any) -> None:
         return
     from dataclasses import replace
 
+    from nsightpy.render.text.findings import print_findings
     from nsightpy.render.text.summary import unsaid
-    from nsightpy.render.text.terminal import print_cards
 
-    deliver_text(lambda out: print_cards(table, out), options)
+    deliver_text(lambda out: print_findings(table, out), options)
     said = [str(text) for text in table.column("evidence")]
     tell(replace(table, notes=tuple(unsaid(table.notes, said))), options)

@@ -14,7 +14,7 @@ import click
 
 from nsightpy import __version__
 from nsightpy.cli.options import REPORTS
-from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries
+from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries, wrapped
 from nsightpy.command_table import COMMANDS
 from nsightpy.errors import NsightpyError, UsageError, unforeseen
 from nsightpy.readers.tools.signals import signals_raise
@@ -160,7 +160,9 @@ def _print_errors(lines: Iterable[str]) -> None:
     from nsightpy.render.escape import printable
 
     try:
-        print(*map(printable, lines), sep="\n", file=sys.stderr)
+        for line in lines:
+            indent = " " * (len(line) - len(line.lstrip()) + 2)
+            print(wrapped(printable(line), sys.stderr, indent), file=sys.stderr)
         sys.stderr.flush()
     except OSError:
         give_up(sys.stderr)

@@ -319,10 +319,11 @@ def say(note: str, options: dict[str, Any]) -> None:
     """A note for people, on stderr."""
     if options["quiet"]:
         return
+    from nsightpy.cli.streams import wrapped
     from nsightpy.render.escape import printable
 
     with contextlib.suppress(OSError):  # a full disk behind stderr changes no answer
-        print(f"note: {printable(note)}", file=sys.stderr)
+        print(wrapped(f"note: {printable(note)}", sys.stderr, " " * 6), file=sys.stderr)
 
 
 def terminal_progress(stream: IO[str]) -> Callable[[float | None, str], None] | None:

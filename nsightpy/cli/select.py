@@ -50,6 +50,11 @@ def command(context: click.Context, /, **options: Any) -> None:
         raise UsageError("--launcher is for --script: lines are run in a rank by hand")
     if sum(map(bool, (options["run"], options["script"], options["lines"]))) > 1:
         raise UsageError("--run, --script and --lines exclude each other")
+    if options["format_"] != "table" and (options["script"] or options["lines"]):
+        raise UsageError(
+            f"--format {options['format_']} prints the plan, with its commands: leave out "
+            f"{'--script' if options['script'] else '--lines'}"
+        )
     if not application:
         refuse_application(options["reports"])
     plan = planned(options, application)

@@ -7,7 +7,9 @@ import contextlib
 import errno
 import io
 import os
+import re
 import sys
+import textwrap
 from typing import IO, Any
 
 # Signs that reports for people are drawn with, for encodings that lack them.
@@ -24,6 +26,8 @@ _PLAIN = {
     **dict.fromkeys("µμ", "u"),
 }
 _ERRORS = "nsightpy.plain"
+_WIDEST = 120  # of lines that people read
+_COMMAND = re.compile(r"`[^`]+`|--[\w-]+ [A-Z]+\b")
 
 
 def prepare_streams() -> None:
@@ -41,6 +45,29 @@ def prepare_streams() -> None:
             setattr(sys, name, io.TextIOWrapper(_Closed(), encoding="utf-8", write_through=True))
         elif isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_ERRORS)
+
+
+def wrapped(line: str, stream: IO[str], indent: str) -> str:
+    """A line as that stream's readers see it: on a terminal, wrapped between its words.
+
+    What can be typed, in backticks, is not divided: it can be copied.
+    """
+    if not stream.isatty():
+        return line
+    try:
+        width = min(os.get_terminal_size(stream.fileno()).columns - 1, _WIDEST)
+    except (OSError, ValueError):
+        return line
+    text = line.lstrip()
+    lines = textwrap.wrap(
+        _COMMAND.sub(lambda found: found[0].replace(" ", "\0"), text),
+        max(width, 40),
+        initial_indent=line[: len(line) - len(text)],
+        subsequent_indent=indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return "\n".join(lines).replace("\0", " ")
 
 
 def quiet_libraries() -> None:

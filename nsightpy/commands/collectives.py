@@ -53,8 +53,9 @@ NODE_FIELDS = (
 )
 LAYOUTS = (FIELDS, NODE_FIELDS, pair_traffic.FIELDS)
 SPLITS = ("group", "node", "pair")
-NO_SHARED = (
-    "No collectives were found on two ranks: where groups are is known of several ranks only."
+NO_SHARED = Abstention(
+    "No collectives were found on two ranks: where groups are is known of several ranks only.",
+    "Give the reports of all ranks.",
 )
 UNPLACED = (
     "Of some groups not all ranks were captured, or the exports do not name their hosts: whether "

@@ -41,7 +41,7 @@ FIELDS = (
 PEOPLE = (
     Field("name", "text"),
     Field("instances"),
-    Field("medians_and_shares", "text"),
+    Field("medians_and_shares", "text", own=True),
 )
 TOP = 10
 PER_OCTAVE = 8  # bins in a doubling of the duration

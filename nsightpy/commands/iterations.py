@@ -24,6 +24,7 @@ from nsightpy.frames import Frame, Ints
 from nsightpy.names import brief_kernel
 from nsightpy.query.common_clock import CommonClock, common_clock
 from nsightpy.query.iteration_filter import places_in
+from nsightpy.query.rank_alignment import group_text
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -32,7 +33,7 @@ from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 from nsightpy.results.abstention import reworded
-from nsightpy.units import format_time
+from nsightpy.units import counted, format_time
 
 FIELDS = (
     Field("rank", "id"),
@@ -48,7 +49,7 @@ FIELDS = (
     Field("phase", "text", own=True),
 )
 RANKS_SAID = 4
-OTHERS_SAID = 3
+OTHERS_SAID = 2
 
 
 @dataclass(frozen=True)
@@ -178,8 +179,11 @@ def _rows(device: DeviceIterations, report: str, clock: CommonClock) -> Iterable
             )
 
 
-def _who(device: DeviceIterations) -> str:
-    return f"device {device.device}" if device.rank is None else f"rank {device.rank}"
+def _who(devices: Sequence[DeviceIterations]) -> str:
+    ranks = list(dict.fromkeys(device.rank for device in devices))
+    if None in ranks:
+        return f"device {group_text([device.device for device in devices])}"
+    return f"rank{'s' if len(ranks) > 1 else ''} {group_text(ranks)}"
 
 
 def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
@@ -190,15 +194,18 @@ def _spread_notes(devices: Sequence[DeviceIterations]) -> list[str]:
         for device in alone
         if (spread_of := spread(device.iterations)) is not None
     ]
-    if len(spreads) > RANKS_SAID:
-        medians = [spread_of.median for _, spread_of in spreads]
-        counts = [spread_of.count for _, spread_of in spreads]
-        text = (
-            f"{len(spreads)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
-            f"{format_time(min(medians))} to {format_time(max(medians))}."
-        )
-        return [text]
-    return [_spread_text(device, spread_of) for device, spread_of in spreads]
+    said: dict[str, list[DeviceIterations]] = {}
+    for device, spread_of in spreads:
+        said.setdefault(_spread_text(device, spread_of), []).append(device)
+    if len(said) <= RANKS_SAID:
+        return [f"{_who(same)}: {text}" for text, same in said.items()]
+    medians = [spread_of.median for _, spread_of in spreads]
+    counts = [spread_of.count for _, spread_of in spreads]
+    text = (
+        f"{len(spreads)} ranks, {min(counts)} to {max(counts)} steady iterations each: medians "
+        f"{format_time(min(medians))} to {format_time(max(medians))}."
+    )
+    return [text]
 
 
 def _spread_text(device: DeviceIterations, spread_of: Spread) -> str:
@@ -209,10 +216,9 @@ def _spread_text(device: DeviceIterations, spread_of: Spread) -> str:
     ]
     beside = f" (beside {', '.join(others)})" if others else ""
     kernels = int(np.median(device.iterations.kernels[device.iterations.steady]))
-    each = f"{kernels:,} launch{'' if kernels == 1 else 'es'} each"
     return (
-        f"{_who(device)}: {spread_of.count} steady iterations{beside} "
-        f"by {device.iterations.source}, {each}: "
+        f"{spread_of.count} steady iterations{beside} "
+        f"by {device.iterations.source}, {counted(kernels, 'launch', 'launches')} each: "
         f"median {format_time(spread_of.median)}, min {format_time(spread_of.minimum)}, "
         f"max {format_time(spread_of.maximum)}, p95 {format_time(spread_of.p95)}."
     )
@@ -232,21 +238,28 @@ def _others_note(devices: Sequence[DeviceIterations]) -> list[str]:
 
 
 def _slow_notes(devices: Sequence[DeviceIterations]) -> list[str]:
-    """The slowest iterations of all, and what grew in them."""
+    """The slowest iterations of all, and what grew in them; several ranks' same one once."""
     slowest = [(device, slow) for device in devices for slow in device.slow]
     slowest.sort(key=lambda pair: -pair[1].ratio)
-    return [_slow_text(device, slow) for device, slow in slowest[:RANKS_SAID]]
+    same: dict[tuple[object, ...], list[tuple[DeviceIterations, SlowIteration]]] = {}
+    for device, slow in slowest:
+        same.setdefault((slow.iteration, slow.part, slow.kernel), []).append((device, slow))
+    return [
+        f"{_who([device for device, _ in group])}, {_slow_text(group[0][1], len(group))}"
+        for group in list(same.values())[:RANKS_SAID]
+    ]
 
 
-def _slow_text(device: DeviceIterations, slow: SlowIteration) -> str:
+def _slow_text(slow: SlowIteration, ranks: int) -> str:
     kernel = (
         f", most of it in {brief_kernel(slow.kernel)} (+{format_time(slow.kernel_grew_ns)})"
         if slow.kernel and slow.kernel_grew_ns > slow.grew_ns / 2
         else ""
     )
     return (
-        f"{_who(device)}, iteration {slow.iteration}: {format_time(slow.duration_ns)}, "
-        f"{slow.ratio:.2f} x the median; {slow.part} grew by {format_time(slow.grew_ns)}{kernel}."
+        f"iteration {slow.iteration}: {'up to ' if ranks > 1 else ''}"
+        f"{format_time(slow.duration_ns)}, {slow.ratio:.2f} x the median; "
+        f"{slow.part} grew by {format_time(slow.grew_ns)}{kernel}."
     )
 
 

@@ -38,7 +38,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.query.splits import parse_splits
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value
 from nsightpy.units import format_time
 
 _SPLITS = {
@@ -63,6 +63,10 @@ GPU_FRAMES = ("kernels", "memory_operations")
 _SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
 _FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
 _MORE = ("name", "shapes", "types", "inputs")
+NO_SHAPES = Abstention(
+    "The trace holds no shapes of inputs: rows are not split.",
+    "torch.profiler.profile(record_shapes=True) records them.",
+)
 NO_OPERATORS = (
     "they are in traces of PyTorch's profiler; of Nsight Systems reports `nsightpy nvtx` lists the "
     "ranges."
@@ -107,7 +111,10 @@ def operators(
         raise MissingDataError(request.ranks.inputs[0], "holds no operators", NO_OPERATORS)
     rows = _rows(parts)
     fields = (*(Field(split, _SPLITS[split][1]) for split in splits), *FIELDS)
-    return request.finish(Table("operators", fields, tuple(rows)).first(top), *_notes(parts))
+    notes = _notes(parts)
+    if "shape" in splits and not any(row[splits.index("shape")] for row in rows):
+        notes.insert(0, NO_SHAPES)
+    return request.finish(Table("operators", fields, tuple(rows)).first(top), *notes)
 
 
 def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part:

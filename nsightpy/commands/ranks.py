@@ -54,6 +54,9 @@ NO_COLLECTIVES = Abstention(
     "No collectives were found on two ranks: who waits for whom is not known.",
     "Profile every rank of the job over the same time and give all reports.",
 )
+ONE_RANK = Abstention(
+    "Who waits for whom takes at least two ranks.", "Give their reports, or their folder."
+)
 BY_MPI = Abstention(
     "No collectives of NCCL were found on two ranks: who waits for whom in them is not known.",
     "`nsightpy mpi-waits` shows who waited for whom in MPI.",
@@ -139,7 +142,7 @@ def _wait_values(
 
 def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None) -> list[str]:
     if len(alignment.clocks) < 2 and len(alignment.ledger.units) < 2:
-        return []
+        return [ONE_RANK] if alignment.fits else []
     if len(arrivals.rows) == 0:
         return [BY_MPI if any(fit.method == MPI for fit in alignment.fits) else NO_COLLECTIVES]
     names = UnitNames.of(alignment).names

@@ -26,7 +26,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value
 
 BUSY = ("busy_share", "compute_share", "communication_share", "memory_share")
 FIELDS = (
@@ -205,12 +205,12 @@ def _first_known(series: Sequence[Floats], none: Floats) -> Floats:
 
 def _missing(samples: Sequence[Sampled]) -> list[str]:
     """What was not sampled, and what samples it."""
-    notes = []
-    if not any(part.gpus for part in samples):
-        notes.append(f"SM and tensor activity, DRAM and NVLink are not known. {NO_SAMPLES}")
-    if not any(part.network for part in samples):
-        notes.append(NO_NETWORK)
-    return notes
+    has_network = any(part.network for part in samples)
+    if any(part.gpus for part in samples):
+        return [] if has_network else [NO_NETWORK]
+    reason = f"SM and tensor activity, DRAM and NVLink are not known. {NO_SAMPLES.reason}"
+    network = "" if has_network else " `--nic-metrics=lf` samples network interfaces."
+    return [Abstention(reason, f"{NO_SAMPLES.what_would_help}{network}")]
 
 
 def by_device(table: Table) -> Table:

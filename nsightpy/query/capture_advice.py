@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from nsightpy.results import Table
 from nsightpy.results.abstention import Abstention, reworded
 
 # What is said of Nsight Systems reports, and what of PyTorch traces instead.
@@ -88,6 +90,9 @@ ROWS_OF: Mapping[str, Recording] = {
         "`--pytorch=autograd-nvtx` makes them for PyTorch.",
         "torch.profiler.record_function makes them.",
     ),
+    "memory": Recording("copies or memory sets", "", ""),
+    "sync-waits": Recording("call in which the host waits for the GPU", "", ""),
+    "gaps": Recording("stretch in which a device was idle", "", ""),
     "collectives": Recording(
         "collectives of NCCL",
         "`nsys profile -t cuda,nvtx` of every rank records its kernels, where there are any.",
@@ -99,6 +104,31 @@ ROWS_OF: Mapping[str, Recording] = {
 def nothing_recorded(command: str, kind: str) -> list[Abstention]:
     """What to say of an answer without rows, though the question was about whole reports."""
     return [ROWS_OF[command].missing(kind)] if command in ROWS_OF else []
+
+
+# Warnings of nsys that single tables need; `info`, `summarize` and `findings` have all of them.
+_DIAGNOSTIC = re.compile(r"(?:^|: )nsys (?:warning|error): ")
+_LOST = re.compile(r"collected|started|lost|dropped|overflow|buffer|missing", re.IGNORECASE)
+_ABOUT_RANGES = re.compile(r"^(?!.*(?:CUDA|CUPTI|GPU)).*NVTX", re.IGNORECASE)
+_EVERYTHING = ("info", "summarize", "findings")
+_OF_RANGES = ("iterations", "inference-steps", "collectives", "pipeline")
+_RANGES = {"range", "Range", "RangeStack", "module"}
+
+
+def bearing_on(notes: Iterable[str], table: Table, *, ranges: bool) -> list[str]:
+    """The notes without warnings of the profiler that change nothing in a table.
+
+    Those stay that say that events are missing; of NVTX events where the table is made of ranges,
+    or the question was about `ranges`.
+    """
+    ranges = ranges or table.command in _OF_RANGES or bool(_RANGES & set(table.columns))
+    return [
+        note
+        for note in notes
+        if table.command in _EVERYTHING
+        or not _DIAGNOSTIC.search(note)
+        or (_LOST.search(note) and (ranges or not _ABOUT_RANGES.search(note)))
+    ]
 
 
 def for_kind(note: str, kind: str) -> str:

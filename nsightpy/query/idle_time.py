@@ -35,6 +35,8 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention
 from nsightpy.units import format_count, format_time
 
+# Less of the time without compute than this is not worth a line.
+LEAST_RESIDUAL = 0.01
 NO_CALLS = Abstention(
     "Idle time is not attributed: the capture holds no CUDA API calls.",
     "`nsys profile -t cuda` records them.",
@@ -262,16 +264,16 @@ def residual_note(devices: list[DeviceIdle]) -> list[str]:
     causes = [idle.causes for idle in devices if idle.causes is not None]
     tail = sum(cause.tail_ns for cause in causes)
     unlaunched = sum(cause.unlaunched_ns for cause in causes)
-    if not tail + unlaunched:
+    absent = sum(cause.compute_absent_ns for cause in causes)
+    if tail + unlaunched <= LEAST_RESIDUAL * absent:
         return []
     parts = (
         (tail, "after a device's last compute kernel"),
         (unlaunched, "before kernels whose launch was not recorded"),
     )
     where_lost = " and ".join(f"{format_time(lost)} {where}" for lost, where in parts if lost)
-    whole = format_time(sum(cause.compute_absent_ns for cause in causes))
     lost = format_time(tail + unlaunched)
-    return [f"{lost} of {whole} without compute are not attributed: {where_lost}."]
+    return [f"{lost} of {format_time(absent)} without compute have no cause here: {where_lost}."]
 
 
 def stream_waits_note(devices: Sequence[tuple[int, DeviceIdle]]) -> list[str]:
@@ -286,7 +288,7 @@ def stream_waits_note(devices: Sequence[tuple[int, DeviceIdle]]) -> list[str]:
     waits, window = max(beyond)
     return [
         (
-            "host_wait, kernel_wait and other_wait are sums over streams, so they can exceed the "
-            f"window: {format_time(waits)} of {format_time(window)}."
+            "Host, kernel and other wait are added over the streams of a device: "
+            f"{format_time(waits)} in a window of {format_time(window)}."
         )
     ]

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
-from nsightpy.query.capture_advice import for_kind, nothing_recorded
+from nsightpy.query.capture_advice import bearing_on, for_kind, nothing_recorded
 from nsightpy.query.scope import Scope
 from nsightpy.rank_notes import notes_by_report
 from nsightpy.rank_opening import Paths, open_ranks
@@ -145,7 +145,8 @@ class Request:
 
     def finish(self, table: AnyTable, *notes: str) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
-        said = [*map(self.worded, notes), *self.notes]
+        about = bearing_on(self.notes, table, ranges=self.scope.nvtx is not None)
+        said = [*map(self.worded, notes), *about]
         abstains = any(isinstance(note, Abstention) for note in notes)
         if not (table.rows or abstains or self.scope.is_narrowed):
             said = [*nothing_recorded(table.command, self.kind), *said]

@@ -16,7 +16,7 @@ NO_NAME = "(no name)"
 NAMES = ("name", "kernel", "kernel name", "operation", "operator", "range", "module", "finding")
 _MOMENTS = ("offset_ns", "peak_ns", "queue_max_at_ns", "End (ns)")
 _MOMENT_DECIMALS = {"s": 6, "ms": 3, "us": 3, "ns": 0}
-LEAST_RATE = 0.01
+LEAST = 0.01  # of rates and shares in per cent: less is not worth its own digits
 _FLOP_STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
 
 
@@ -68,6 +68,8 @@ def cell(field: Field, value: Value) -> str:
 def percent_text(share: float) -> str:
     """A part of one in per cent, without the sign: 42.0, 0.25, 0."""
     shown = 100 * share
+    if 0 < shown < LEAST:
+        return f"< {LEAST}"
     return f"{shown:.1f}" if shown == 0 or abs(shown) >= 10 else significant(shown, 2)
 
 
@@ -105,8 +107,8 @@ def _time(ns: float) -> str:
 
 def _rate(value: float) -> str:
     """Three digits; what is near nothing is not worth its own digits."""
-    if 0 < value < LEAST_RATE:
-        return f"< {LEAST_RATE}"
+    if 0 < value < LEAST:
+        return f"< {LEAST}"
     return f"{value:,.0f}" if value >= 1000 else significant(value)
 
 
@@ -120,4 +122,6 @@ def _text(field: Field, value: Value) -> str:
         return ABSENT
     text = Path(str(value)).name if field.name == "report" else str(value)
     shown = printable(text)
-    return shown if shown.strip() or field.name.lower() not in NAMES else NO_NAME
+    if shown.strip():
+        return shown
+    return NO_NAME if field.name.lower() in NAMES else ABSENT if field.own else shown

@@ -27,7 +27,7 @@ def test_every_figure_is_the_truth(name: str, tmp_path: Path) -> None:
     for row, rank in zip(by_rank, ranks, strict=True):
         assert {name: row[name] for name in (*CAUSES, *WAITS)} == rank["idle"]
     beyond = any(sum(r["idle"][w] for w in WAITS) > r["budget"]["window_ns"] for r in ranks)
-    assert beyond == any("are sums over streams" in note for note in table.notes)
+    assert beyond == any("are added over the streams" in note for note in table.notes)
 
 
 @pytest.mark.parametrize("name", JOBS)

@@ -26,11 +26,12 @@ NO_WORK = "holds no GPU work"
 _LOSS = re.compile(
     r"^nsys (?!.*(?:sampl|backtrace|context switch|OS runtime|ftrace|\bperf\b|metrics))"
     r"(?:error.*(?:CUDA|CUPTI)|(?:error|warning).*\b(?:lost|dropped|overflow|truncated))"
-    r"|No CUDA API calls|left out: |repeats? the capture|is claimed|cannot be one job"
+    r"|No CUDA API calls|left out: |repeats? the capture|is claimed"
     r"|one job ran both|ranks without a report",
     re.IGNORECASE,
 )
-_SEVERAL_JOBS = re.compile("cannot be one job")
+_SEVERAL_JOBS = "cannot be one job"
+_PLACES = re.compile(r" \(looked in [^)]*\)")
 _AGREES_WITH_HEALTH = {
     "dominating-kernel",
     "fp32-gemm",
@@ -72,9 +73,19 @@ def opaque_graphs(facts: Facts) -> list[Finding]:
     return [_plain("opaque-graphs", "opaque CUDA graphs", severity, text, command, evidence)]
 
 
+def several_jobs(facts: Facts) -> list[Finding]:
+    """Captures that are not of one job: figures of all of them together mean nothing."""
+    why = [problem.removesuffix(".") for problem in facts.problems if _SEVERAL_JOBS in problem]
+    if not why:
+        return []
+    text = f"{why[0]}: sums over them mean little; ask about one at a time"
+    command = facts.command("info")
+    return [_plain("capture-incomplete", "captures of several jobs", "error", text, command)]
+
+
 def capture_incomplete(facts: Facts) -> list[Finding]:
     """Losses that change a conclusion: errors of the profiler, launches that are missing."""
-    problems = [p.removesuffix(".") for p in facts.problems if _LOSS.search(p)]
+    problems = [_PLACES.sub("", p).removesuffix(".") for p in facts.problems if _LOSS.search(p)]
     unexplained = [(device, time) for device in facts.used if (time := _unexplained_ns(device))]
     if unexplained:
         device, time = max(unexplained, key=lambda case: case[1] / case[0].budget.window_ns)
@@ -88,9 +99,8 @@ def capture_incomplete(facts: Facts) -> list[Finding]:
         return []
     more = len(problems) - MOST_PROBLEMS
     text = "; ".join(problems[:MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
-    several = any(_SEVERAL_JOBS.search(problem) for problem in problems)
-    name = "captures of several jobs" if several else "incomplete capture"
-    return [_plain("capture-incomplete", name, "warning", text, facts.command("info"))]
+    command = facts.command("info")
+    return [_plain("capture-incomplete", "incomplete capture", "warning", text, command)]
 
 
 def _unexplained_ns(device: DeviceFacts) -> int:
@@ -191,6 +201,7 @@ def _plain(
 
 
 CAPTURE_CHECKS = (
+    several_jobs,
     no_gpu_work,
     opaque_graphs,
     capture_incomplete,

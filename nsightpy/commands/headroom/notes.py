@@ -10,7 +10,7 @@ from nsightpy.commands.headroom.gains import Headroom
 from nsightpy.names import brief
 from nsightpy.units import counted, format_time
 
-_NAME_WIDTH = 120
+_NAME_WIDTH = 60
 
 
 def headroom_notes(made: Headroom, devices: int) -> list[str]:
@@ -81,10 +81,11 @@ def _doubts(made: Headroom) -> Iterator[str]:
         )
     apart = [k for k in made.kernels if k.reason]
     if apart:
+        reasons = _first(list(dict.fromkeys(kernel.reason for kernel in apart)), 3)
         yield (
             f"{counted(len(apart), 'kernel')} took more than {APART} x as long in one tool as in "
-            "the other: see reason. `--clock-control none --cache-control none` brings ncu nearer "
-            "to nsys."
+            f"the other (column reason): {reasons}. "
+            "`--clock-control none --cache-control none` brings ncu nearer to nsys."
         )
     loose = [k for k in made.kernels if k.match is not None and k.match.way == LOOSE]
     if loose:
@@ -100,20 +101,21 @@ def _alone(made: Headroom) -> Iterator[str]:
     alone = [k for k in made.kernels if k.match is None]
     if alone:
         lost = 100 * sum(kernel.covered_ns for kernel in alone) / max(made.step_ns, 1)
-        named = list(dict.fromkeys(k.variant.base or k.variant.name for k in alone))
+        named = list(dict.fromkeys(_brief(k.variant.base or k.variant.name) for k in alone))
         yield (
             f"Not measured: {counted(len(alone), 'kernel')} of nsys with {lost:.1f} % of the step "
             f"({_first(named, 3)}); `nsightpy select` prints the commands for them."
         )
     if made.unmatched:
-        seen = [
-            f"{kernel.base or kernel.name} {kernel.grid} {kernel.block}"
-            for kernel in made.unmatched
-        ]
+        seen = [f"{_brief(k.base or k.name)} {k.grid} {k.block}" for k in made.unmatched]
         yield (
             f"Measured, but not seen by nsys: {counted(len(made.unmatched), 'kernel')} "
-            f"({_first(list(dict.fromkeys(seen)), 5)})."
+            f"({_first(list(dict.fromkeys(seen)), 3)})."
         )
+
+
+def _brief(name: str) -> str:
+    return brief(name, _NAME_WIDTH)
 
 
 def _first(names: list[str], most: int) -> str:

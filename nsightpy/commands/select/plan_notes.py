@@ -10,6 +10,7 @@ from nsightpy.commands.select.offers import Found
 from nsightpy.commands.select.plan import Plan, starts_a_job
 from nsightpy.names import brief
 from nsightpy.ncu_command import APPLICATION
+from nsightpy.query.rank_alignment import group_text
 from nsightpy.query.steady_state import steady_notes
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API, NVTX_RANGE, TORCH_PROFILER
 from nsightpy.units import counted, format_time
@@ -146,7 +147,7 @@ def _where(plan: Plan) -> Iterator[str]:
         }
         if variable and by_variable != {True}:
             yield (
-                f"The names of the reports hold {variable}, which the launcher has to set; "
+                f"{variable} is in the names of ncu's reports: the launcher has to set it; "
                 "--rank-variable names another."
             )
     if plan.options.application == APPLICATION:
@@ -155,13 +156,7 @@ def _where(plan: Plan) -> Iterator[str]:
 
 def row_text(rows: Sequence[int]) -> str:
     """Rows as people write them: 1-4, 7."""
-    stretches: list[list[int]] = []
-    for row in sorted(set(rows)):
-        if stretches and row == stretches[-1][1] + 1:
-            stretches[-1][1] = row
-        else:
-            stretches.append([row, row])
-    texts = [str(low) if low == high else f"{low}-{high}" for low, high in stretches]
+    texts = group_text(list(rows)).split(",")
     more = len(texts) - MOST_SAID
     return ", ".join([*texts[:MOST_SAID], *([f"and {more:,} more"] if more > 0 else [])])
 
@@ -208,7 +203,7 @@ def _doubts(plan: Plan, reports: Sequence[Found]) -> Iterator[str]:
     if warm_up:
         yield (
             "The first launch of each variant in its process is taken for warm-up and never "
-            "profiled; representative_ns is of the launch nearest the median of the others."
+            "profiled; the launch chosen is the one nearest the median of the others."
         )
     if plan.options.graph:
         yield (

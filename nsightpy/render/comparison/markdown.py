@@ -36,6 +36,7 @@ from nsightpy.render.comparison.sentences import (
 from nsightpy.render.escape import markdown_text, printable
 from nsightpy.render.text.shortening import short_names
 from nsightpy.results.comparison import ComparedQuantity, Comparison
+from nsightpy.results.idle_causes import cause_words
 
 MOST_ROWS = 10
 MOST_RANGES = 5
@@ -95,7 +96,7 @@ def _parts(result: Comparison) -> Iterator[str]:
     for part in shown_parts(result):
         mark = "**" if part is result.step else ""
         cells = [
-            f"{mark}{_words(part.name)}{mark}",
+            f"{mark}{_words(cause_words(part.name))}{mark}",
             fixed(part.before_ns, unit, decimals),
             fixed(part.after_ns, unit, decimals),
             fixed(part.delta_ns, unit, decimals, sign=True),

@@ -39,6 +39,7 @@ from nsightpy.render.plots.drawing import (
 )
 from nsightpy.render.text.shortening import shorten
 from nsightpy.results.comparison import ComparedQuantity, ComparedSide, Comparison
+from nsightpy.results.idle_causes import cause_words
 from nsightpy.units import TIME_UNITS, format_time
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def waterfall(result: Comparison) -> list[Bar]:
     for part in result.parts:
         if abs(part.delta_ns) > least:
             bars += [
-                Bar(part.name, reached, reached + part.delta_ns, "part"),
+                Bar(cause_words(part.name), reached, reached + part.delta_ns, "part"),
                 *_inside(result, part, reached),
             ]
             reached += part.delta_ns

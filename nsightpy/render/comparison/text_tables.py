@@ -31,6 +31,7 @@ from nsightpy.results.comparison import (
     ComparedQuantity,
     Comparison,
 )
+from nsightpy.results.idle_causes import cause_words
 from nsightpy.units import counted, significant
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
     # what is far below the limits is no bar
     largest = max([limit_ns(result), *map(abs, deltas[:-1])])
     columns = [
-        Shown("", tuple(part.name for part in every), True),
+        Shown("", tuple(cause_words(part.name) for part in every), True),
         _times("before", [part.before_ns for part in every], unit, decimals),
         _times("after", [part.after_ns for part in every], unit, decimals),
         _times("change", deltas, unit, decimals, sign=True),

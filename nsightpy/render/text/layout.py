@@ -25,6 +25,7 @@ NAMES = (
     "operator",
     "range",
     "module",
+    "api function",
     "evidence",
     "allocated by",
     "host activity",
@@ -34,7 +35,8 @@ PLACES = ("rank", "device", "stream")
 KERNELS = ("name", "kernel", "kernel name", "before", "after")
 NARROWEST_NAME = 28
 NARROWEST_TEXT = 14
-WIDEST_WORD = 24  # of texts that are nsightpy's own, which are not cut below
+WIDEST_WORD = 36  # of texts that are nsightpy's own, which are not cut below
+LONGEST_VALUE = 20  # of what all rows share, in the line on hidden columns
 GAP = 2
 LONGEST_RULE = 60
 WIDEST_NOTE = 120
@@ -107,7 +109,8 @@ def _two_lines(heading: str) -> int:
     return min((max(map(display_width, pair)) for pair in parts), default=0)
 
 
-_NOTHING = {"0", "0.0", "0.000", "0 ns", "0 B", "< 1 KB", "no", "-", ""}
+_ZEROS = {"0", "0 ns", "0 B", "no"}
+_NOTHING = {*_ZEROS, "0.0", "0.000", "< 1 KB", "-", ""}
 
 
 def lines(
@@ -132,36 +135,47 @@ def fitted(
     """The columns to show and those to leave out, so that names keep a readable width.
 
     `importance` orders keys; without it the columns count from left to right. Columns that say
-    nothing, or the same in every row, come last. The two most important ones always stay.
+    nothing, the same in every row, or what another column tells make room before anything is cut.
+    The two most important ones always stay.
     """
-    if _fits(columns, width):
+    if sum(column.width for column in columns) + GAP * (len(columns) - 1) <= width:
         return list(columns), []
     order = {key: place for place, key in enumerate(importance)}
+    follows = _follows_rank(columns)
     ranked = sorted(
-        range(len(columns)),
-        key=lambda at: (
-            columns[at].is_empty,
-            columns[at].is_repeated,
-            order.get(columns[at].key, len(order)),
-            at,
-        ),
+        range(len(columns)), key=lambda at: (order.get(columns[at].key, len(order)), at)
     )
+    needless = [
+        at
+        for at in ranked
+        if columns[at].is_empty or columns[at].is_repeated or columns[at] is follows
+    ]
     kept: set[int] = set()
-    for at in ranked:
+    for at in sorted(ranked, key=needless.__contains__):
         more = [columns[each] for each in sorted({*kept, at})]
-        if len(kept) < 2 or _fits(more, width):
+        if len(kept) < 2 or (at not in needless and _fits(more, width)):
             kept.add(at)
     shown = [column for at, column in enumerate(columns) if at in kept]
     return shown, [column for at, column in enumerate(columns) if at not in kept]
 
 
+def _follows_rank(columns: Sequence[Shown]) -> Shown | None:
+    """The column of devices, where each rank has one: the rank says which."""
+    by_key = {column.key: column for column in columns}
+    rank, device = by_key.get("rank"), by_key.get("device")
+    if rank is None or device is None:
+        return None
+    places = set(zip(rank.cells, device.cells, strict=True))
+    return device if 1 < len(set(rank.cells)) == len(places) else None
+
+
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     """What a terminal has no room for, on one line: first what all rows share, then columns."""
-    same = [column for column in hidden if column.is_repeated and not column.is_empty]
-    others = [column.heading for column in hidden if column not in same]
-    parts = [
-        f"{column.heading} {shorten(column.cells[0], 30)} in all rows" for column in same
-    ] + others
+    alone = [column for column in hidden if column.is_repeated and not column.is_empty]
+    empty = [column for column in hidden if column.is_empty and column.cells[0] in _ZEROS]
+    parts = [_shared(column) for column in alone]
+    parts += [column.heading for column in hidden if column not in (*alone, *empty)]
+    parts += [_shared(column) for column in empty]
     text, end = "not shown: ", " (--format csv)"
     for place, part in enumerate(parts):
         left = len(parts) - place
@@ -175,6 +189,12 @@ def hidden_line(hidden: Sequence[Shown], width: int) -> str:
             )
         text += mark + part
     return text + end
+
+
+def _shared(column: Shown) -> str:
+    """What a column says of every row."""
+    every = " in all rows" * (len(column.cells) > 1 and not column.is_empty)
+    return f"{column.heading} {shorten(column.cells[0], LONGEST_VALUE)}{every}"
 
 
 def _fits(columns: Sequence[Shown], width: int) -> bool:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from nsightpy.render.escape import printable
 from nsightpy.render.text.shortening import short_names
 from nsightpy.results import Table, Value
+from nsightpy.results.idle_causes import cause_words
 from nsightpy.units import format_time, percent, significant
 
 if TYPE_CHECKING:
@@ -49,19 +50,20 @@ GRAPHS = Part("opaque_graph_ns", "opaque graphs", "graphs", "░", "green")
 
 
 def report_names(ranks: Table) -> Mapping[Value, str]:
-    """What reports are called whose ranks are only guessed, by rank; for others the rank says all.
+    """What reports are called, by rank, where any rank is only guessed.
 
     A guess follows the order of the files: "rank 1" would name none of several unrelated captures.
     """
     records = ranks.records()
-    guessed = [record for record in records if str(record["rank_source"] or "").startswith("guess")]
-    if not guessed or len(guessed) < len(records):
+    if not any(str(record["rank_source"] or "").startswith("guess") for record in records):
         return {}
-    names = [PurePath(str(record["report"])).name for record in guessed]
-    if len(set(names)) < len(names):  # several processes of one report
-        return {}
-    short = short_names([printable(_SUFFIX.sub("", name)) for name in names], WIDEST_NAME)
-    return {record["rank"]: name for record, name in zip(guessed, short, strict=True)}
+    reports = [_SUFFIX.sub("", PurePath(str(record["report"])).name) for record in records]
+    names = [
+        name if reports.count(name) == 1 else f"{name}:{reports[:place].count(name)}"
+        for place, name in enumerate(reports)
+    ]
+    short = short_names([printable(name) for name in names], WIDEST_NAME)
+    return {record["rank"]: name for record, name in zip(records, short, strict=True)}
 
 
 def device_bars(table: Table, _width: int, names: Mapping[Value, str]) -> list[object]:
@@ -112,11 +114,6 @@ def opaque_text(budgets: Table) -> str:
 # Less of the idle time than this is not named, in per cent.
 LEAST_CAUSE = 5.0
 MOST_CAUSES = 4
-_CAUSES = {
-    "exposed_communication_ns": "exposed-communication (MPI)",
-    "queued_ns": "launched, not begun",
-    "unknown_ns": "not known",
-}
 
 
 def idle_causes(table: Table, names: Mapping[Value, str]) -> list[str]:
@@ -127,7 +124,7 @@ def idle_causes(table: Table, names: Mapping[Value, str]) -> list[str]:
     worst = max(records, key=lambda record: ns_of(record, "idle_ns"))
     idle = ns_of(worst, "idle_ns")
     causes = [
-        (ns_of(worst, name), _CAUSES.get(name) or name.removesuffix("_ns").replace("_", "-"))
+        (ns_of(worst, name), cause_words(name.removesuffix("_ns").replace("_", "-")))
         for name in table.columns[3:]
     ]
     said = sorted((cause for cause in causes if 100 * cause[0] >= LEAST_CAUSE * idle), reverse=True)

@@ -8,9 +8,10 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import zip_longest
 from typing import IO, TYPE_CHECKING
 
-from nsightpy.render.cells import cell, cells, is_share, is_text
+from nsightpy.render.cells import cell, cells, is_text
 from nsightpy.render.escape import display_width, printable
 from nsightpy.render.headings import heading
 from nsightpy.render.text.layout import (
@@ -27,6 +28,8 @@ from nsightpy.results import Field, Table, Value
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+WIDEST_CARD = 100
 
 
 def console(stream: IO[str] | None = None, width: int | None = None) -> Console:
@@ -102,27 +105,20 @@ def print_cards(table: Table, out: Console) -> None:
 
     labels = [field.heading or heading(table.command, field.name) for field in table.fields]
     label_width = max(map(display_width, labels)) + GAP
-    limit = min(out.width, 100) - label_width
+    limit = min(out.width, WIDEST_CARD) - label_width
     # options of a command inside a text are not divided at their hyphens
-    wrap = partial(textwrap.wrap, break_on_hyphens=False)
+    wrap = partial(textwrap.wrap, width=limit, break_on_hyphens=False)
     for place, row in enumerate(table.rows):
         if place:
             out.print()
-        for field, title, value in zip(table.fields, labels, row, strict=True):
+        for field, label, value in zip(table.fields, labels, row, strict=True):
             if value is None:
                 continue
-            text, name = printable(str(value)) if is_text(field) else cell(field, value), title
-            if is_share(field):
-                text, name = f"{text} %", title.removesuffix(" %")
-            # reports are separated by one bar in a text; a command to copy is never cut
-            parts = [text]
-            if field.name != "next_command":
-                parts = [
-                    part for phrase in text.split(" | ") for part in wrap(phrase, limit) or [""]
-                ]
-            for line, part in enumerate(parts):
-                label = name if line == 0 else ""
-                out.print(Text(f"{label:<{label_width}}", style="dim") + Text(part))
+            text = printable(str(value)) if is_text(field) else cell(field, value)
+            # warnings are separated by one bar in a text
+            parts = [part for phrase in text.split(" | ") for part in wrap(phrase) or [""]]
+            for name, part in zip_longest([label], parts, fillvalue=""):
+                out.print(Text(f"{name:<{label_width}}", style="dim") + Text(part))
 
 
 def _is_known(table: Table, field: Field) -> bool:

@@ -1,0 +1,69 @@
+"""The findings of a terminal: each in a few lines, what it costs first."""
+
+from __future__ import annotations
+
+import textwrap
+from functools import partial
+from typing import TYPE_CHECKING
+
+from nsightpy.render.escape import printable
+from nsightpy.render.text.layout import WIDEST_NOTE
+from nsightpy.results import Table, Value
+from nsightpy.units import format_time, share_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_MARGIN = 9  # what the longest severity and a space take
+
+
+def print_findings(table: Table, out: Console) -> None:
+    """Print each finding under its severity, name and bound: evidence, worst place, next command.
+
+    A command to copy is never cut.
+    """
+    from rich.text import Text
+
+    margin = " " * _MARGIN
+    wrap = partial(
+        textwrap.wrap,
+        width=min(out.width, WIDEST_NOTE) - _MARGIN,
+        break_on_hyphens=False,
+    )
+    for row in table.records():
+        bound, worst = _bound(row), _worst(row)
+        name, identity = str(row["finding"]), str(row["id"] or "")
+        known_by = "" if identity.replace("-", " ") in ("", name) else f" ({identity})"
+        head = [f"{name}{known_by}", bound]
+        title = printable(": ".join(filter(None, head)))
+        severity = Text(
+            f"{row['severity']!s:<{_MARGIN}}", style=_STYLES.get(str(row["severity"]), "")
+        )
+        first, *rest = wrap(title)
+        out.print(severity + Text(first, style="bold"))
+        for line in (*rest, *wrap(printable(str(row["evidence"]))), *wrap(worst)):
+            out.print(Text(margin + line))
+        if row["next_command"]:
+            out.print(Text(f"{margin}{printable(str(row['next_command']))}", style="dim"))
+
+
+_STYLES = {"error": "red", "warning": "yellow"}
+
+
+def _bound(row: dict[str, Value]) -> str:
+    """What could be gained at most; empty where no bound is known."""
+    gain, share = row["recoverable_ns"], row["recoverable_share"]
+    if not isinstance(gain, int):
+        return ""
+    each = " per iteration" if row["window"] == "steady" else ""
+    part = f", {share_text(share, 1)}" if isinstance(share, float) else ""
+    return f"at most {format_time(gain)}{each}{part}"
+
+
+def _worst(row: dict[str, Value]) -> str:
+    """Where it is worst, as --from takes it; empty where no place is known."""
+    start, duration = row["start_ns"], row["duration_ns"]
+    if not isinstance(start, int) or not isinstance(duration, int):
+        return ""
+    place = "" if row["rank"] is None else f" in rank {row['rank']}"
+    return f"worst{place}: {format_time(duration)} from {start / 1e6:.3f} ms on"
