@@ -67,6 +67,7 @@ _HEADINGS = {
     "cumulative_share": "sum %",
     "ceiling_share": "gain at most %",
     "roof_fraction": "of roof %",
+    "flops_per_s": "performance",
     "sol_compute_pct": "compute % of peak",
     "sol_memory_pct": "memory % of peak",
     "max_over_mean": "slowest / mean",

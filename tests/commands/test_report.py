@@ -14,6 +14,7 @@ from simulator import TrainingJob
 import nsightpy
 from nsightpy.cli.report import command
 from nsightpy.cli.sides import SIDES
+from nsightpy.commands.report import sentences
 from nsightpy.commands.report.catalogue import QUESTIONS
 from nsightpy.commands.report.comparison import with_comparison
 from nsightpy.commands.report.one_pass import OnePass, answers
@@ -23,7 +24,7 @@ from nsightpy.rank_opening import open_ranks
 from nsightpy.render.comparison.sentences import answer
 from nsightpy.render.page.page import page_text
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Table
+from nsightpy.results import Field, Table
 from nsightpy.results.page import Page
 from tests.support.compared_jobs import Jobs
 from tests.support.reports import NSYS, REPORTS, ROOT, needs_reports
@@ -257,3 +258,20 @@ def test_checks_that_the_capture_cannot_answer_do_not_pass(tmp_path: Path) -> No
     passed = dict(page.passed)
     assert "straggler" not in passed
     assert "small-grid" in passed
+
+
+def test_sentences_are_about_the_most_and_the_median() -> None:
+    columns = ("range", "total_range_ns", "total_projected_ns", "share_of_busy")
+    rows = (("long on the host", 9_000_000, 1_000, 0.1), ("busy", 5_000, 4_000_000, 0.004))
+    ranges = Table("nvtx", tuple(Field(name, "text") for name in columns), rows)
+    assert sentences.ranges(ranges) == (
+        "busy spans the most GPU time: 4.00 ms, 0.4 % of the busy time, in 5.00 us on the host."
+    )
+    instances = Table(
+        "pace",
+        (Field("name", "text"), Field("duration_ns", "ns")),
+        tuple(("k", duration) for duration in (1_000, 2_000, 4_000, 6_000)),
+    )
+    assert sentences.pace(instances) == (
+        "k: 4 instances of 3.00 us (median); the longest instance takes 2.00 times that."
+    )

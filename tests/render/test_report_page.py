@@ -374,17 +374,24 @@ def test_columns_have_units_in_their_headings() -> None:
         Field("idle_share", "ratio", 4),
         Field("peak_bytes", "bytes"),
         Field("wide_ns", "ns"),
+        Field("host_total_ns", "ns"),
+        Field("model_flop_per_s", "flops/s"),
         Field("Name", "text"),
     )
     long = "void ns::kernel<(int)4, " + "x" * 100 + ">(float *)"
-    rows = ((0, 1_500_000, 0.25, 4, 3, long), (None, None, None, 2_000_000, 5_000_000_000, "k"))
+    rows = (
+        (0, 1_500_000, 0.25, 4, 3, 2 * 10**9, 3e12, long),
+        (None, None, None, 2_000_000, 5_000_000_000, None, None, "k"),
+    )
     shown = columns_of(PageTable("t", Table("t", fields, rows), main=("Name", "rank")))
     texts = {one.heading: [cell.text for cell in one.cells] for one in shown}
     assert texts["busy (ms)"] == ["1.50", ""]
     assert texts["GPU idle (%)"] == ["25.0", ""]
     assert texts["peak"] == ["4 B", "2.00 MB"]
     assert texts["wide"] == ["3.00 ns", "5.00 s"]
-    assert [one.more for one in shown] == [False, False, True, True, True, True]
+    assert texts["host total (s)"] == ["2.00", ""]
+    assert texts["TFLOP/s"] == ["3.00", ""]
+    assert [one.more for one in shown] == 2 * [False] + 6 * [True]
     name = shown[0].cells[0]
     assert name.full
     assert len(name.text) <= 64

@@ -53,10 +53,12 @@ RANKS = Question(
     ranks,
     sentences.ranks,
     "All ranks on one clock, which collectives give. compute: the union of a rank's own kernels. "
-    "wait: time inside collectives before the last rank arrived. arrived last: in how many of the "
-    "collectives in which ranks wait this rank came last.",
+    "wait: time inside collectives before the last rank arrived. comes last: in how many of all "
+    "collectives; a straggler comes last in most of those in which others wait, and waits less.",
     "There is one rank only: give the reports of all ranks, or their folder.",
     main=("rank", "host", "device", "compute_ns", "wait_ns", "arrived_last_share", "straggler"),
+    most=256,
+    keeps=128,
     show=_several_ranks,
 )
 COLLECTIVES = Question(
@@ -115,7 +117,7 @@ PACE = Question(
     sentences.pace,
     "What takes the most time, a collective where ranks share some, instance by instance: whether "
     "it is steady, grows, or differs between ranks.",
-    "Nothing repeats often enough.",
+    "No kernel was recorded.",
     picture="pace",
     caption="Each point is one instance.",
     most=0,

@@ -40,10 +40,8 @@ def roofline_question(inputs: Inputs, context: Context) -> Question:
         NO_MEASUREMENTS.format(select=context.command("select") if inputs.ranks else "select"),
         main=(
             "kernel",
-            "launches",
             "duration_ns",
             "precision",
-            "level",
             "flops_per_s",
             "roof_fraction",
             "sol_compute_pct",

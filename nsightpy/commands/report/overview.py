@@ -139,7 +139,7 @@ def devices_section(summary: Summary, context: Context) -> Section:
         section.title,
         says=_least_busy(table),
         help=DEVICES_HELP,
-        tables=(replace(table_of("devices", table, main, most=256), keeps=128),),
+        tables=(table_of("devices", table, main, most=256, keeps=128),),
         pictures=(
             PagePicture("devices", "breakdown", drawn, "Each bar is the window of one device."),
         ),

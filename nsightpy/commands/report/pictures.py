@@ -21,7 +21,8 @@ COLUMNS = 900
 MOST_INSTANCES = 20_000
 TITLE = "Timeline"
 HELP = (
-    "The height of a band is the share of that moment's time in which it ran. `nsightpy timeline "
+    "The whole capture; the overview above is about the steady state where there is one. The "
+    "height of a band is the share of that moment's time in which it ran. `nsightpy timeline "
     "-o FILE` writes a page to zoom and search in (.html), or a trace for Perfetto."
 )
 

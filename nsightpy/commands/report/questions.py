@@ -26,7 +26,8 @@ class Question:
     `main` are the columns that are shown first, `picture` the kind of picture drawn of the answer,
     `absent` what is said where nothing was found and no note says why. `show` says whether an
     answer with rows is worth showing.
-    `most` rows are shown, 0: only the picture. `command` is typed for the same.
+    `most` rows are shown, 0: only the picture; `keeps` of them even where the page is too large.
+    `command` is typed for the same.
     """
 
     id: str
@@ -39,6 +40,7 @@ class Question:
     picture: str = ""
     caption: str = ""
     most: int = MOST_ROWS
+    keeps: int = 0
     show: Callable[[Table], bool] = bool
     command: str = ""
 
@@ -87,7 +89,9 @@ def section_of(question: Question, answered: Table | ReportError, context: Conte
     return replace(
         section,
         says=question.says(answered),
-        tables=(table_of(question.id, answered, question.main, question.most),)
+        tables=(
+            table_of(question.id, answered, question.main, question.most, keeps=question.keeps),
+        )
         if question.most
         else (),
         pictures=pictures,
@@ -97,7 +101,13 @@ def section_of(question: Question, answered: Table | ReportError, context: Conte
 
 
 def table_of(
-    name: str, table: Table, main: tuple[str, ...] = (), most: int = MOST_ROWS, title: str = ""
+    name: str,
+    table: Table,
+    main: tuple[str, ...] = (),
+    most: int = MOST_ROWS,
+    *,
+    title: str = "",
+    keeps: int = 0,
 ) -> PageTable:
     """The first rows of a table, and how many there are in all; columns without figures go."""
     known = [
@@ -107,7 +117,7 @@ def table_of(
     ]
     rows = tuple(tuple(row[place] for place in known) for row in table.rows[:most])
     kept = Table(table.command, tuple(table.fields[place] for place in known), rows, table.inputs)
-    return PageTable(name, kept, title, main, len(table.rows))
+    return PageTable(name, kept, title, main, len(table.rows), keeps)
 
 
 def shortened(notes: Sequence[str]) -> tuple[str, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TypeAlias
 
 from nsightpy.names import function_name
@@ -71,8 +72,8 @@ def steps(table: Table) -> str:
     kinds = dict.fromkeys(str(record["phase"]) for record in records)
     parts = []
     for kind in kinds:
-        times = sorted(number(record["busy_ns"]) for record in records if record["phase"] == kind)
-        middle = format_time(times[len(times) // 2])
+        times = [number(record["busy_ns"]) for record in records if record["phase"] == kind]
+        middle = format_time(median(times))
         parts.append(f"{counted(len(times), f'{kind} step')} with {middle} of GPU time")
     return f"{', '.join(parts)} (medians)."
 
@@ -134,10 +135,10 @@ def histogram(table: Table) -> str:
 
 
 def pace(table: Table) -> str:
-    times = sorted(number(value) for value in table.column("duration_ns"))
-    middle, name = times[len(times) // 2], called(table.column("name")[0])
+    times = [number(value) for value in table.column("duration_ns")]
+    middle, name = median(times), called(table.column("name")[0])
     most = (
-        f"; the longest instance takes {significant(times[-1] / middle)} times that"
+        f"; the longest instance takes {significant(max(times) / middle)} times that"
         if middle
         else ""
     )
@@ -151,7 +152,7 @@ def ranks(table: Table) -> str:
     most = f" Ranks wait for others up to {format_time(max(waits))}." if waits else ""
     if late:
         part = late[0]["arrived_last_share"]
-        often = f" in {100 * number(part):.0f} % of all collectives" if part is not None else ""
+        often = f" in {share_text(number(part), 1)} of all collectives" if part is not None else ""
         return f"The others wait for rank {late[0]['rank']}: it arrives last{often}.{most}"
     return f"No rank makes the others wait as a rule.{most}"
 
@@ -168,22 +169,21 @@ def iterations(table: Table) -> str:
     records = table.records()
     steady = [record for record in records if record["phase"] == "steady"] or records
     times = sorted(number(record["duration_ns"]) for record in steady)
-    middle = times[len(times) // 2]
     count = len({record["iteration"] for record in steady})
     word = "steady iteration" if steady[0]["phase"] == "steady" else "iteration"
     spread = f" ({format_time(times[0])} to {format_time(times[-1])})" if len(times) > 1 else ""
     idle = sum(number(record["idle_ns"]) for record in steady)
     part = share_text(idle, sum(times))
-    return f"{counted(count, word)} of {format_time(middle)}{spread}; idle {part} of that."
+    return f"{counted(count, word)} of {format_time(median(times))}{spread}; idle {part} of that."
 
 
 def ranges(table: Table) -> str:
-    first = table.records()[0]
+    first = max(table.records(), key=lambda record: number(record["total_projected_ns"]))
     gpu, host = number(first["total_projected_ns"]), number(first["total_range_ns"])
     if not gpu:
         return f"No range launched GPU work itself; {called(first['range'])} is the longest."
     part = first["share_of_busy"]
-    busy = f", {100 * number(part):.0f} % of the busy time" if part else ""
+    busy = f", {share_text(number(part), 1)} of the busy time" if part else ""
     return (
         f"{called(first['range'])} spans the most GPU time: {format_time(gpu)}{busy}, in "
         f"{format_time(host)} on the host."

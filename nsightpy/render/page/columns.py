@@ -19,6 +19,7 @@ from nsightpy.units import format_bytes, format_time, significant, time_unit_for
 
 WIDEST_NAME = 64
 WIDEST_TEXT = 90
+LONGEST_WORD = 24
 # Times beyond these, in their column's unit, cannot be read.
 LEAST_SHOWN = 0.001
 MOST_SHOWN = 100_000
@@ -49,10 +50,12 @@ class Column:
 
     @property
     def kind(self) -> str:
-        """How it is set: name, text or number."""
+        """How it is set: name, text, word (a text that is not broken) or number."""
         if self.field.name in NAMES:
             return "name"
-        return "text" if self.field.unit in ("text", "bool") else "number"
+        if self.field.unit not in ("text", "bool"):
+            return "number"
+        return "word" if all(len(cell.text) <= LONGEST_WORD for cell in self.cells) else "text"
 
 
 def columns_of(shown: PageTable) -> list[Column]:
@@ -74,7 +77,11 @@ def _column(field: Field, table: Table, *, more: bool) -> Column:
     unit, cells = _figures(values, field)
     for said in _SAID:
         words = words.removesuffix(said)
-    return Column(field, words if not unit or unit in words else f"{words} ({unit})", cells, more)
+    if unit.endswith(words):
+        words = unit
+    elif unit and unit not in words.split():
+        words = f"{words} ({unit})"
+    return Column(field, words, cells, more)
 
 
 def _names(values: Sequence[Value]) -> list[Cell]:

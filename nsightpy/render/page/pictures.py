@@ -45,9 +45,9 @@ DRAW: dict[str, Callable[[Any], Figure]] = {
 
 
 def drawn(picture: PagePicture, limit: int) -> Markup | None:
-    """The picture as SVG; None where there is nothing to draw, or it takes more bytes than that."""
+    """The picture as SVG, empty where there is nothing to draw; None if it takes more bytes."""
     try:
         made = inline_svg(DRAW[picture.kind](picture.result), picture.id, picture.caption)
     except NsightpyError:
-        return None
+        return Markup()
     return made if len(made) <= limit else None

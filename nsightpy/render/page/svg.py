@@ -6,6 +6,7 @@ page's style sheet may overrule: that is how pictures follow dark and light.
 
 from __future__ import annotations
 
+import base64
 import io
 import re
 import warnings
@@ -19,13 +20,19 @@ if TYPE_CHECKING:
 
 SVG = "{http://www.w3.org/2000/svg}"
 HREF = "{http://www.w3.org/1999/xlink}href"
+_METADATA: dict[str, Any] = {"Date": None, "Creator": None}
+_BITMAP = "data:image/png;base64,"
 _NUMBER = re.compile(r"-?\d+\.\d+")
 _NOT_TURNED = re.compile(r"rotate\(-?0 [^)]*\)")
 _REFERENCE = re.compile(r"url\(#([^)]+)\)")
 _FONT = re.compile(r"(?:(italic)\s+)?(?:(bold|\d+)\s+)?([\d.]+)px\s+(.*)")
 _COORDINATES = ("d", "points", "transform", "x", "y", "width", "height", "x1", "y1", "x2", "y2")
 _DECIMALS = 2
-TALL = 800.0  # points, from which on a picture gets a place that scrolls
+TALL = 1300.0  # points, from which on a picture gets a place that scrolls
+PIXELS = 4 / 3  # of a page, in a point
+BITMAP_DPI = 100
+_COLOURS = 256  # of a bitmap: those of a heat map's scale
+_SMALL_BITMAP = 2000  # characters, below which a table of colours takes more than it saves
 _STEP = re.compile(r"([MLzZ])\s*(?:(-?[\d.]+)\s+(-?[\d.]+))?")
 _LINES = re.compile(r"(?:\s*[ML]\s+-?[\d.]+\s+-?[\d.]+|\s*[zZ])+\s*")
 _HATCH = 6.0
@@ -51,14 +58,17 @@ def inline_svg(figure: Figure, name: str, label: str) -> Markup:
                 parent.remove(child)
     for pattern in root.iter(f"{SVG}pattern"):
         _dotted(pattern)
+    for image in root.iter(f"{SVG}image"):
+        image.set(HREF, _few_colours(image.get(HREF, "")))
     used = {reference for element in root.iter() for reference in _references(element)}
     numbers = {old: f"{name}-{place}" for place, old in enumerate(sorted(used))}
     for element in root.iter():
         _plain(element, numbers)
     _unwrap(root)
-    tall = float(root.get("height", "0").removesuffix("pt")) > TALL
-    for attribute in ("width", "height", "version"):
-        root.attrib.pop(attribute, None)
+    tall = float(root.attrib.pop("height").removesuffix("pt")) > TALL
+    width = float(root.attrib.pop("width").removesuffix("pt"))
+    root.attrib.pop("version", None)
+    root.set("width", f"{width * PIXELS:.0f}")  # so that texts are of one size in all pictures
     root.set("class", "picture tall" if tall else "picture")
     root.set("role", "img")
     root.set("aria-label", label)
@@ -75,8 +85,22 @@ def _drawn(figure: Figure, name: str) -> bytes:
     settings: dict[Any, Any] = {"svg.hashsalt": f"nsightpy {name}", "svg.fonttype": "none"}
     with warnings.catch_warnings(), mpl.rc_context(settings):
         warnings.simplefilter("ignore")  # glyphs that the font has not
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(out, format="svg", dpi=BITMAP_DPI, metadata=_METADATA)
     return out.getvalue()
+
+
+def _few_colours(address: str) -> str:
+    """A bitmap with a table of its colours, which takes a third of the bytes."""
+    from PIL import Image
+
+    whole = address.removeprefix(_BITMAP)
+    if len(whole) < _SMALL_BITMAP:
+        return address
+    image = Image.open(io.BytesIO(base64.b64decode(whole)))
+    count = len(image.getcolors(_COLOURS) or range(_COLOURS))
+    out = io.BytesIO()
+    image.quantize(count, method=Image.Quantize.FASTOCTREE).save(out, "PNG", optimize=True)
+    return _BITMAP + base64.b64encode(out.getvalue()).decode()
 
 
 def _is_empty(element: ET.Element) -> bool:

@@ -155,7 +155,7 @@ def _panel(
     axes.set_ylim(max(len(records), 2) - 0.4, -0.6)
     axes.set_xlim(0, WIDEST * longest / scale if longest else 1)
     if not longest:
-        axes.set_xticks([])
+        axes.set_axis_off()
     axes.set_xlabel(f"{title} ({unit})", fontsize=SMALL)
     axes.tick_params(labelsize=SMALL)
     axes.tick_params(axis="y", length=0)

@@ -21,6 +21,7 @@ from nsightpy.render.plots.drawing import (
     NORMAL,
     QUIET,
     SMALL,
+    Box,
     drawing,
     inch_axes,
     nothing_to_draw,
@@ -50,8 +51,11 @@ MARKERS = {
 }
 OTHER_MARKER, OTHER_COLOR = "P", "#777777"
 LARGEST, SMALLEST = 260.0, 14.0  # areas of points, in square points
+RADIUS = 0.13  # of the largest, in inches
 # Lines of constant time, from 1 us to 10 s.
 TIMES_NS = tuple(10.0**power for power in range(3, 11))
+# A line whose sizes differ by a smaller factor is too short for a name.
+LEAST_NAMED = 4.0
 
 
 @dataclass(frozen=True)
@@ -87,6 +91,7 @@ def collectives_figure(table: Table) -> Figure:
         figure.text(LEFT / WIDTH, 1 - 0.25 / HEIGHT, heading, fontsize=LARGE, weight="bold")
         axes = inch_axes(figure, LEFT, BOTTOM, PLANE_WIDTH, PLANE_HEIGHT)
         plane = _plane(axes, points)
+        plane.taken += [_taken(plane, point) for point in points]
         _constant_times(plane, [point.size / point.with_wait for point in points])
         _draw(axes, points, colors)
         _keys(axes, points, colors)
@@ -158,6 +163,13 @@ def _plane(axes: Axes, points: list[_Point]) -> Plane:
     return plane
 
 
+def _taken(plane: Plane, point: _Point) -> Box:
+    """The space of a point, from without to with waiting."""
+    x, low = plane.place(point.size, point.with_wait)
+    _, high = plane.place(point.size, point.drawn)
+    return Box(x - RADIUS, min(low, high) - RADIUS, 2 * RADIUS, abs(high - low) + 2 * RADIUS)
+
+
 def _size_text(size: float) -> str:
     number, _, unit = format_bytes(size).partition(" ")
     return f"{float(number):g} {unit}"
@@ -170,30 +182,19 @@ def _around(values: list[float]) -> Span:
 
 
 def _constant_times(plane: Plane, taken_ns: list[float]) -> None:
-    """Lines on which an operation takes the same time, whatever its size, named at their ends."""
-    axes = plane.axes
-    near = [time for time in TIMES_NS if min(taken_ns) / 30 < time < 10 * max(taken_ns)]
-    for time in near:
-        # bytes / ns is GB/s
-        ends = [(size, size / time) for size in (plane.x.low, plane.x.high)]
-        if ends[1][1] < plane.y.low or ends[0][1] > plane.y.high:
+    """Lines on which an operation takes the same time, whatever its size, with their names."""
+    for time in TIMES_NS:
+        if not min(taken_ns) / 30 < time < 10 * max(taken_ns):
             continue
-        axes.plot(*zip(*ends, strict=True), color=FAINT, linewidth=0.7, zorder=0)
-        top = min(plane.x.high, plane.y.high * time)
-        x, y = plane.place(top, top / time)
-        inside = plane.value(x - 0.22, y - 0.22 * math.tan(math.radians(plane.slope_degrees)))
-        if plane.x.low < inside[0] and plane.y.low < inside[1]:
-            axes.text(
-                *inside,
-                format_time(time).replace(".00", "").replace(".0", ""),
-                fontsize=SMALL - 1,
-                color=QUIET,
-                rotation=plane.slope_degrees,
-                rotation_mode="anchor",
-                ha="right",
-                va="bottom",
-                clip_on=True,
-            )
+        # bytes / ns is GB/s
+        ends = max(plane.x.low, plane.y.low * time), min(plane.x.high, plane.y.high * time)
+        if ends[0] >= ends[1]:
+            continue
+        rates = [size / time for size in ends]
+        plane.axes.plot(ends, rates, color=FAINT, linewidth=0.7, zorder=0)
+        if ends[1] > ends[0] * LEAST_NAMED:
+            name = format_time(time).replace(".00", "").replace(".0", "")
+            plane.label_slope(name, 1 / time, ends, 0.92, QUIET)
 
 
 def _draw(axes: Axes, points: list[_Point], colors: dict[str, str]) -> None:

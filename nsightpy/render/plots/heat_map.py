@@ -67,15 +67,19 @@ def draw_heat_map(
     side = figure.add_axes((box.x1 + BESIDE / width, box.y0, BAR / width, box.height))
     key = figure.colorbar(image, cax=side)
     key.set_label(unit, fontsize=SMALL)
+    digits = 2
     if log:
         key.ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
         key.ax.yaxis.set_minor_locator(NullLocator())
     else:
-        key.set_ticks([low, (low + high) / 2, high])
+        ticks = [low, (low + high) / 2, high]
+        key.set_ticks(ticks)
+        digits = next((n for n in range(2, 6) if len({figure_text(t, n) for t in ticks}) == 3), 6)
     key.ax.tick_params(labelsize=SMALL, colors=QUIET)
-    key.ax.yaxis.set_major_formatter(lambda value, _: figure_text(value))
+    key.ax.yaxis.set_major_formatter(lambda value, _: figure_text(value, digits))
 
 
-def figure_text(value: float) -> str:
-    """A value for people: whole from ten on, else two digits."""
-    return f"{value:,.0f}" if value >= 9.95 or value == int(value) else significant(value, 2)
+def figure_text(value: float, digits: int = 2) -> str:
+    """A value for people: two digits if not more are asked for, and no zeros behind a point."""
+    whole = digits == 2 and value >= 9.95
+    return f"{value:,.0f}" if whole or value == int(value) else significant(value, digits)

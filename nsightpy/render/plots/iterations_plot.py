@@ -5,6 +5,7 @@ Of many devices: one panel of their means, and heat maps of device by iteration.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,12 +18,13 @@ from nsightpy.render.plots.heat_map import draw_heat_map
 from nsightpy.render.plots.panels import device_names, device_text
 from nsightpy.render.timeline.plot import COLORS
 from nsightpy.results import Table, Value
-from nsightpy.units import counted, format_time, time_unit_for
+from nsightpy.units import format_time, time_unit_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+Part = tuple[str, str, str]
 # Told apart by hatch as well as by colour.
 PARTS = (
     ("compute", COLORS["compute"], ""),
@@ -37,7 +39,8 @@ PALE = 0.45  # what is not steady
 MAPPED, MAPPED_HEIGHT, KEY = ("duration", "compute", "exposed communication"), 2.1, 0.7
 WIDTH, PANEL, LEFT, RIGHT, TOP, BOTTOM, SPACE = 8.0, 1.9, 0.75, 0.25, 0.95, 0.45, 0.5
 
-Bars = dict[str, NDArray[np.float64]]
+Row = NDArray[np.float64]
+Bars = dict[str, Row]
 Device = tuple[Value, Value]
 
 
@@ -76,7 +79,8 @@ def iterations_figure(table: Table) -> Figure:
                 axes.set_title(title, loc="left", fontsize=SMALL, color=INK)
                 axes.set_ylabel(f"time ({unit})", fontsize=SMALL)
         places[-1].set_xlabel("iteration", fontsize=SMALL)
-        _heading(figure, table, width, whole)
+        occurring = [p for p in PARTS if any(rows[p[0]].any() for rows in panels.values())]
+        _heading(figure, table, occurring, width, whole)
     return figure
 
 
@@ -85,16 +89,8 @@ def mean_panel(axes: Axes, panels: dict[Device, Bars], unit: str, scale: int) ->
     every = {name: _matrix(panels, name) for name in (*(part for part, _, _ in PARTS), "duration")}
     numbers = np.asarray(_numbers(panels), dtype=np.float64)
     steady = np.nanmean(_matrix(panels, "steady"), axis=0) > 0.5
-    below = np.zeros(len(numbers))
-    for name, color, hatch in PARTS:
-        height = np.nanmean(every[name], axis=0) / scale
-        edge = "white" if hatch else color
-        for mine, alpha in ((steady, 1.0), (~steady, PALE)) if len(numbers) <= BARS else ():
-            axes.bar(numbers[mine], height[mine], 0.86, bottom=below[mine], color=color,
-                     hatch=hatch, edgecolor=edge, linewidth=0, alpha=alpha)  # fmt: skip
-        if len(numbers) > BARS:
-            axes.fill_between(numbers, below, below + height, color=color, linewidth=0)
-        below = below + height
+    heights = {name: np.nanmean(every[name], axis=0) / scale for name, _, _ in PARTS}
+    _stacked(axes, numbers, heights, steady)
     if steady.any():
         _median_line(axes, float(np.nanmedian(every["duration"][:, steady])) / scale)
     low, high = (f(every["duration"], axis=0) / scale for f in (np.nanmin, np.nanmax))
@@ -102,8 +98,9 @@ def mean_panel(axes: Axes, panels: dict[Device, Bars], unit: str, scale: int) ->
         axes.vlines(numbers, low, high, color=INK, linewidth=1.2)
     axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
     axes.set_ylim(0, float(high.max()) * 1.06)
-    devices = "; line: shortest to longest" if len(panels) > 1 else ""
-    text = f"by iteration, mean of {counted(len(panels), 'device')}{devices}"
+    several = f", mean of {len(panels)} devices; line: shortest to longest"
+    dashed = "; dashed: steady median" if steady.any() else ""
+    text = f"by iteration{several if len(panels) > 1 else ''}{dashed}"
     axes.set_title(text, loc="left", fontsize=SMALL, color=INK)
     axes.set_ylabel(f"time ({unit})", fontsize=SMALL)
     _plain(axes)
@@ -168,34 +165,28 @@ def _bars(table: Table, rows: list[tuple[Value, ...]]) -> Bars:
 def _draw(axes: Axes, rows: Bars, scale: int, highest: float) -> None:
     """The bars of one panel; what is not steady is paler, the steady median is a line."""
     places = rows["iteration"]
-    below = np.zeros(len(places))
-    if len(places) <= BARS:
-        for steady, alpha in ((1.0, 1.0), (0.0, PALE)):
-            mine = rows["steady"] == steady
-            base = below[mine]
-            for name, color, hatch in PARTS:
-                height = rows[name][mine] / scale
-                axes.bar(
-                    places[mine],
-                    height,
-                    0.86,
-                    bottom=base,
-                    color=color,
-                    hatch=hatch,
-                    edgecolor="white" if hatch else color,
-                    linewidth=0,
-                    alpha=alpha,
-                )
-                base = base + height
-    else:
-        stacked = [rows[name] / scale for name, _, _ in PARTS]
-        axes.stackplot(places, stacked, colors=[color for _, color, _ in PARTS], linewidth=0)
+    heights = {name: rows[name] / scale for name, _, _ in PARTS}
+    _stacked(axes, places, heights, rows["steady"] == 1)
     steady = rows["duration"][rows["steady"] == 1]
     if len(steady):
         _median_line(axes, float(np.median(steady)) / scale)
     axes.set_xlim(places[0] - 0.6, places[-1] + 0.6)
     axes.set_ylim(0, highest * 1.06)
     _plain(axes)
+
+
+def _stacked(axes: Axes, places: Row, heights: Bars, steady: NDArray[np.bool_]) -> None:
+    """The parts of each iteration above each other, areas where they are too many for bars."""
+    below = np.zeros(len(places))
+    for name, color, hatch in PARTS:
+        if len(places) > BARS:
+            axes.fill_between(places, below, below + heights[name], color=color, linewidth=0)
+        else:
+            edge = "white" if hatch else color
+            for mine, alpha in ((steady, 1.0), (~steady, PALE)):
+                axes.bar(places[mine], heights[name][mine], 0.86, bottom=below[mine], color=color,
+                         hatch=hatch, edgecolor=edge, linewidth=0, alpha=alpha)  # fmt: skip
+        below = below + heights[name]
 
 
 def _median_line(axes: Axes, place: float) -> None:
@@ -223,7 +214,9 @@ def _said(rows: Bars) -> str:
     return f"{int(steady.sum())} steady of {len(steady)}, median {format_time(median)}: {parts}"
 
 
-def _heading(figure: Figure, table: Table, width: float, height: float) -> None:
+def _heading(
+    figure: Figure, table: Table, parts: Sequence[Part], width: float, height: float
+) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
@@ -234,7 +227,7 @@ def _heading(figure: Figure, table: Table, width: float, height: float) -> None:
     figure.text(LEFT / width, 1 - 0.2 / height, printable(text), color=INK, va="center")
     handles: list[Patch | Line2D] = [
         Patch(facecolor=color, hatch=hatch, edgecolor="white" if hatch else QUIET, label=name)
-        for name, color, hatch in PARTS
+        for name, color, hatch in parts
     ]
     handles.append(
         Line2D([], [], color=INK, linewidth=0.8, linestyle=(0, (5, 3)), label="steady median")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nsightpy.render.plots.drawing import Box, log_ticks
+from nsightpy.render.plots.drawing import INK, SMALL, Box, log_ticks, text_box
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,9 +53,53 @@ class Plane:
 
     @property
     def slope_degrees(self) -> float:
-        """How steep a memory roof is drawn."""
+        """How steep a line y = c x is drawn."""
         width, height = self.size[0] / self.x.decades, self.size[1] / self.y.decades
         return math.degrees(math.atan2(height, width))
+
+    def label_slope(
+        self, label: str, slope: float, ends: tuple[float, float], share: float, color: str = INK
+    ) -> None:
+        """Write on the line y = slope x between two x, turned as it is, where nothing is taken.
+
+        `share` says where between them, if there is space.
+        """
+        span = Span(*ends)
+        shares = sorted((0.1 + 0.05 * step for step in range(18)), key=lambda s: abs(s - share))
+        ways = [
+            (x := span.at(each), self._beads(self.place(x, x * slope), label)) for each in shares
+        ]
+        free = (way for way in ways if not any(a.overlaps(b) for a in way[1] for b in self.taken))
+        x, beads = next(free, ways[0])
+        self.taken += beads
+        self.axes.text(
+            x,
+            x * slope,
+            label,
+            fontsize=SMALL,
+            color=color,
+            rotation=self.slope_degrees,
+            rotation_mode="anchor",
+            ha="center",
+            va="center",
+            zorder=3,
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
+        )
+
+    def _beads(self, centre: tuple[float, float], label: str) -> list[Box]:
+        """The space of a rotated label, as a row of squares."""
+        width, height = text_box(label, SMALL)
+        angle = math.radians(self.slope_degrees)
+        steps = [(step / 8 - 0.5) * width for step in range(9)]
+        return [
+            Box(
+                centre[0] + step * math.cos(angle) - height / 2,
+                centre[1] + step * math.sin(angle) - height / 2,
+                height,
+                height,
+            )
+            for step in steps
+        ]
 
 
 def frame(plane: Plane, x_label: str, y_label: str) -> None:

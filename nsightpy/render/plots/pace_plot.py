@@ -124,7 +124,7 @@ def _over_time(
         ncols=9,
         fontsize=SMALL,
         frameon=False,
-        handletextpad=0.2,
+        handletextpad=0.5,
         columnspacing=0.9,
         borderaxespad=0,
     )

@@ -117,5 +117,6 @@ def _panel(axes: Axes, place: Place, series: Sequence[QueueSeries], scale: int) 
     more = (
         f", {counted(len(series) - len(drawn), 'stream')} left out" if len(series) > LINES else ""
     )
+    axes.locator_params(axis="y", integer=True)
     axes.set_ylim(0, 1.25 * max(max(queue.longest) for queue in drawn) or 1)
     finish_panel(axes, f"{device_text(*place)}{more}", "operations waiting", legend=True)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 WIDTH, LEFT, RIGHT, TOP, BOTTOM, SPACE = 10.0, 0.75, 1.0, 0.6, 0.5, 0.42
 ROW, LOWEST, HIGHEST = 0.2, 0.42, 2.6
 # Always drawn, and drawn where there is any: column, what it is called, its unit.
-ALWAYS = ("busy_share", "compute_share", "communication_share")
+ALWAYS = ("busy_share", "compute_share")
 TITLES = {
     "busy_share": "busy",
     "compute_share": "compute",
@@ -45,8 +45,8 @@ TITLES = {
     "nic_received_gb_per_s": "network received by the host",
     "nic_sent_gb_per_s": "network sent by the host",
 }
-# Copies that fill less of every stretch are not worth a panel.
-LEAST = 0.05
+# What fills less of every stretch is not worth a panel.
+LEAST = {"communication_share": 1e-6, "memory_share": 0.05}
 
 Matrix = NDArray[np.float64]
 
@@ -95,8 +95,8 @@ def _maps(table: Table) -> _Maps:
             [np.nan if value is None else value for value in table.column(name)], dtype=np.float64
         ).reshape(len(places), count)
         known = values[~np.isnan(values)]
-        enough = len(known) and (name != "memory_share" or float(known.max()) >= LEAST)
-        if name in ALWAYS or enough:
+        least = LEAST.get(name, 0.0)
+        if name in ALWAYS or (len(known) and float(known.max()) >= least):
             panels[name] = values
     starts, lengths = (table.column(name)[:count] for name in ("start_ns", "duration_ns"))
     edges = np.asarray([*starts, int(starts[-1] or 0) + int(lengths[-1] or 0)], dtype=np.float64)

@@ -87,7 +87,8 @@ def _machines(result: Roofline) -> str:
 
 
 def _no_roofline(result: Roofline) -> str:
-    reasons = [text for launch in result.launches for text in launch.missing]
+    counted = any(launch.points for launch in result.launches)
+    reasons = [] if counted else [text for launch in result.launches for text in launch.missing]
     return short_name(reasons[0], 150) if reasons else "No floating point work was counted."
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from nsightpy.render.plots.drawing import FAINT, INK, QUIET, SMALL, Box, free_place, rate, text_box
-from nsightpy.render.plots.log_plane import Plane, Span
+from nsightpy.render.plots.log_plane import Plane
 from nsightpy.results.rooflines import LEVELS, Ceiling, RooflineVariant
 
 WIDTHS = {"dram": 1.8, "l2": 1.2, "l1": 0.8}
@@ -81,49 +80,7 @@ def _memory_roofs(
             zorder=2,
         )
         label = f"{prefix}{level.upper()} {rate(width, 'B/s')}"
-        _label_slope(plane, label, width, (low, high), 0.16 + 0.3 * order)
-
-
-def _label_slope(
-    plane: Plane, label: str, width: float, ends: tuple[float, float], share: float
-) -> None:
-    """A label on a memory roof, turned as the roof is."""
-    span = Span(*ends)
-    shares = sorted((0.1 + 0.05 * step for step in range(16)), key=lambda s: abs(s - share))
-    ways = [
-        (x := span.at(each), _beads(plane, plane.place(x, x * width), label)) for each in shares
-    ]
-    free = (way for way in ways if not any(a.overlaps(b) for a in way[1] for b in plane.taken))
-    x, beads = next(free, ways[0])
-    plane.taken += beads
-    plane.axes.text(
-        x,
-        x * width,
-        label,
-        fontsize=SMALL,
-        rotation=plane.slope_degrees,
-        rotation_mode="anchor",
-        ha="center",
-        va="center",
-        zorder=3,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.6},
-    )
-
-
-def _beads(plane: Plane, centre: tuple[float, float], label: str) -> list[Box]:
-    """The space of a rotated label, as a row of squares."""
-    width, height = text_box(label, SMALL)
-    angle = math.radians(plane.slope_degrees)
-    steps = [(step / 8 - 0.5) * width for step in range(9)]
-    return [
-        Box(
-            centre[0] + step * math.cos(angle) - height / 2,
-            centre[1] + step * math.sin(angle) - height / 2,
-            height,
-            height,
-        )
-        for step in steps
-    ]
+        plane.label_slope(label, width, (low, high), 0.16 + 0.3 * order)
 
 
 def _compute_roofs(plane: Plane, roofs: Roofs, style: str) -> None:

@@ -14,6 +14,8 @@ class Listing {
     this.rows = [...this.body.rows].map((element, number) => ({ element, number, values: this.source.rows[number], text: searchable(element, this.source.rows[number]) }));
     this.headings = [...this.table.tHead.rows[0].cells];
     this.columns = this.headings.map((cell) => this.source.columns.findIndex((column) => column.name === cell.dataset.column));
+    const shown = this.rows.length, whole = this.source.total.toLocaleString("en");
+    this.total = shown < this.source.total ? `${shown} of ${whole} rows` : shown === 1 ? "1 row" : `all ${shown} rows`;
     this.whole = false;
     this.query = "";
     this.order = this.rows;
@@ -98,10 +100,10 @@ class Listing {
     const few = !this.whole && !words.length && this.more;
     for (const row of this.rows) row.element.className = "out";
     for (const [place, row] of hits.entries()) row.element.className = few && place >= FIRST_ROWS ? "rest" : "";
-    this.size.textContent = words.length ? `${hits.length} of ${this.rows.length} rows` : `${this.rows.length} row${this.rows.length === 1 ? "" : "s"}`;
+    this.size.textContent = words.length ? `${hits.length} of ${this.rows.length} rows` : this.total;
     if (this.more) {
       this.more.hidden = words.length > 0;
-      this.more.textContent = this.whole ? `Show the first ${FIRST_ROWS}` : `Show all ${this.rows.length} rows`;
+      this.more.textContent = this.whole ? `Show the first ${FIRST_ROWS}` : `Show ${this.total}`;
     }
     return hits.length;
   }
