@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
-from nsightpy.cli.options import asked, communication_option, output_of, picture_options, say
+from nsightpy.cli.options import (
+    common_of,
+    communication_option,
+    output_of,
+    picture_options,
+    say,
+)
 
 if TYPE_CHECKING:
+    from nsightpy.commands.report.one_pass import OnePass
     from nsightpy.results.tracks import Timeline
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -37,43 +45,64 @@ def command(**options: Any) -> None:
     zoom, pan and search in), .json, .json.gz (Chrome trace events), .pftrace (Perfetto).
     Times, --from and --to too, are those of the first report.
     """
-    from nsightpy.commands.timeline import timeline
-
     write = _writer(options["output"])
-    detailed = _suffix(options["output"]) not in PICTURES
-    page = _suffix(options["output"]) == ".html"
-    made = asked(
-        timeline,
-        options,
-        detail=detailed,
-        calls=detailed and not options["no_calls"],
-        counters=detailed,
-    )
-    if page or options["marked"]:
-        made = _with_findings(made, options)
+    made = _asked(options)
     with output_of(options) as file:
         write(made, file)
     for note in made.notes:
         say(note, options)
 
 
-def _with_findings(made: Timeline, options: dict[str, Any]) -> Timeline:
-    """The timeline with its findings, where they are wanted or soon found."""
+def _asked(options: dict[str, Any]) -> Timeline:
+    """The timeline with the marks that are wanted; reports are read once for all that is asked."""
     from nsightpy.analysis.timeline.marks import finding_marks
     from nsightpy.commands.findings.command import findings
+    from nsightpy.commands.report.one_pass import OnePass, answers
+    from nsightpy.commands.timeline import timeline
+    from nsightpy.errors import NsightpyError
+    from nsightpy.query.iteration_window import iterations_by_process
+    from nsightpy.query.rank_alignment import alignment_of
+    from nsightpy.query.request import Request, reading_options
+    from nsightpy.rank_set import open_ranks
+
+    common = common_of(options)
+    reading: Any = reading_options(common)
+    ranks = open_ranks(options["reports"], use_cache=common["use_cache"], **reading)
+    detailed = _suffix(options["output"]) not in PICTURES
+    calls = detailed and not options["no_calls"]
+    alike: Any = {"communication": options["communication"], **common}
+    draw = partial(timeline, detail=detailed, calls=calls, counters=detailed, **alike)
+    look = partial(findings, **alike) if _are_wanted(options, ranks.inputs) else lambda _: None
+
+    def iterations(ranks: OnePass) -> Any:
+        return iterations_by_process(Request.of(ranks, on_common_clock=False, **common))
+
+    # what the timeline asks for later is asked with the rest
+    later = [*([iterations] if detailed else []), *([alignment_of] if len(ranks) > 1 else [])]
+    asked = [draw, *(partial(_or_error, question) for question in (look, *later))]
+    made, found, *_ = answers(OnePass.of(ranks), asked)
+    if isinstance(found, NsightpyError):
+        made.notes.append(f"No findings are marked: {found}")
+    elif found is not None:
+        made = replace(made, findings=finding_marks(made, found))
+    return cast("Timeline", made)
+
+
+def _or_error(question: Callable[[Any], Any], ranks: OnePass) -> Any:
+    """What a question says of some reports; the error that it raises."""
     from nsightpy.errors import NsightpyError
 
-    wanted = options["marked"]
-    if wanted is None:
-        wanted = sum(_size(path) for path in made.inputs) < SOON_FOUND
-    if not wanted:
-        return made
     try:
-        table = asked(findings, options)
+        return question(ranks)
     except NsightpyError as error:
-        made.notes.append(f"No findings are marked: {error}")
-        return made
-    return replace(made, findings=finding_marks(made, table))
+        return error
+
+
+def _are_wanted(options: dict[str, Any], inputs: Iterable[str]) -> bool:
+    """Whether findings are marked: as was said, else in a page where they are soon found."""
+    if options["marked"] is not None:
+        return bool(options["marked"])
+    return _suffix(options["output"]) == ".html" and sum(map(_size, inputs)) < SOON_FOUND
 
 
 def _size(path: str) -> int:

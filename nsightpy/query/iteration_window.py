@@ -10,10 +10,8 @@ from nsightpy.analysis.iterations.steady import STEADY, Chosen, Iterations
 from nsightpy.errors import MissingDataError, UsageError
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.request import Request
-from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import find_in_report
+from nsightpy.query.steady_state import iterations_of
 from nsightpy.query.timeline_clock import Clocks
-from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Place
 from nsightpy.units import listed
 
@@ -52,11 +50,6 @@ def iterations_by_process(request: Request) -> dict[tuple[str, int], Iterations]
     scope = replace(request.scope, from_ns=None, to_ns=None, iteration=None)
     return {
         (str(report.path), pid): iterations
-        for report, by_pid in request.map(partial(_iterations_of, scope=scope)).results
+        for report, by_pid in request.map(partial(iterations_of, scope=scope)).results
         for pid, iterations in by_pid.items()
     }
-
-
-def _iterations_of(report: SystemReport, *, scope: Scope) -> dict[int, Iterations]:
-    """The iterations of each process."""
-    return {pid: process.iterations for pid, process in find_in_report(report, scope).items()}

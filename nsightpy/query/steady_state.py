@@ -11,6 +11,7 @@ import numpy as np
 from nsightpy.analysis.findings.facts import UNUSED
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import (
+    Iterations,
     SteadyState,
     steady_state,
 )
@@ -44,8 +45,8 @@ def steady_places(
     if scope.is_part or not (work.kernels.rows or work.graphs.rows):
         return None
     steady = {}
-    for pid, process in find_in_report(report, scope, work, calls).items():
-        if (state := steady_state(process.iterations)) is not None:
+    for pid, iterations in iterations_of(report, scope, work, calls).items():
+        if (state := steady_state(iterations)) is not None:
             window = Spans.of(state.start_ns, state.end_ns)
             steady[pid] = Steady(window, state.count, state.source)
     busy = _work_of_processes(work)
@@ -83,8 +84,8 @@ def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:
     """The steady state of each process that has one; none where the user gave a stretch of time."""
     if scope.from_ns is not None or scope.to_ns is not None or scope.iteration is not None:
         return {}
-    every = find_in_report(report, scope).items()
-    states = {pid: steady_state(process.iterations) for pid, process in every}
+    every = iterations_of(report, scope).items()
+    states = {pid: steady_state(iterations) for pid, iterations in every}
     return {pid: state for pid, state in states.items() if state is not None}
 
 
@@ -127,3 +128,16 @@ def find_in_report(
     """The iterations of each process of a report, of those in scope; see `search`."""
     scope = scope or Scope()
     return search(report, partial(scope.within, report), scope.nvtx, work, calls)
+
+
+def iterations_of(
+    report: SystemReport, scope: Scope, work: Work | None = None, calls: CallsRead | None = None
+) -> dict[int, Iterations]:
+    """The same without the work in them: searched once, whichever questions ask."""
+
+    def searched() -> dict[int, Iterations]:
+        every = find_in_report(report, scope, work, calls)
+        return {pid: process.iterations for pid, process in every.items()}
+
+    key = (iterations_of, scope.ranks, scope.devices, scope.bounds(report), scope.nvtx)
+    return report.derived(key, searched)

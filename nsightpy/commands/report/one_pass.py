@@ -38,13 +38,15 @@ class OnePass(RankSet):
     @classmethod
     def of(cls, ranks: RankSet) -> OnePass:
         """The reports of a rank set, read in the same way."""
-        return cls(
+        together = cls(
             ranks.reports,
             jobs=ranks.jobs,
             dask=ranks.dask,
             on_error=ranks.on_error,
             progress=ranks._progress,
         )
+        together.passed_by = ranks.passed_by
+        return together
 
     def map(
         self,
