@@ -19,7 +19,7 @@ from nsightpy.readers.nsys import tables
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.reports.nsys import NsysReport
 from tests.support.full_export import KERNELS, changed, columns, full
-from tests.support.reports import ask
+from tests.support.reports import ask, refused
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 COPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -201,6 +201,14 @@ def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
         broken = "UPDATE sqlite_master SET sql = CAST(x'435245415445205441424C45A028' AS TEXT)"
         connection.execute(f"{broken} WHERE name = '{KERNEL}'")
     assert "is damaged" in ask("kernels", path, expect=1).stderr
+
+
+def test_texts_in_another_encoding_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA encoding = 'UTF-16be'")
+        connection.execute("CREATE TABLE StringIds (id, value)")
+    assert "holds texts in UTF-16" in refused("kernels", path)
 
 
 def test_devices_of_any_number_stay_apart(tmp_path: Path) -> None:
