@@ -18,8 +18,8 @@ from nsightpy.readers import limits
 from nsightpy.readers.nsys import tables
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.reports.nsys import NsysReport
-from tests.support.full_export import KERNELS, changed, full
-from tests.support.reports import ask
+from tests.support.full_export import KERNELS, changed, columns, full
+from tests.support.reports import ask, refused
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 COPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
@@ -203,6 +203,14 @@ def test_a_schema_that_is_no_text_is_damage(tmp_path: Path) -> None:
     assert "is damaged" in ask("kernels", path, expect=1).stderr
 
 
+def test_texts_in_another_encoding_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA encoding = 'UTF-16be'")
+        connection.execute("CREATE TABLE StringIds (id, value)")
+    assert "holds texts in UTF-16" in refused("kernels", path)
+
+
 def test_devices_of_any_number_stay_apart(tmp_path: Path) -> None:
     export = Export(tmp_path / "a.sqlite")
     for device in (0, 65_536, 2**40, -7):
@@ -259,3 +267,21 @@ def test_bounds_are_those_of_the_times_that_are_numbers(tmp_path: Path) -> None:
 def test_a_stretch_without_gpu_work_has_no_findings(tmp_path: Path) -> None:
     answer = ask("findings", full(tmp_path / "a.sqlite").write(), "--to", "0.000001ms")
     assert "No GPU work is in the wanted stretch of time" in answer.stderr
+
+
+@pytest.mark.parametrize("kind", ["TEXT", "REAL"])
+def test_whole_numbers_count_whatever_they_are_stored_as(tmp_path: Path, kind: str) -> None:
+    whole = full(tmp_path / "a.sqlite").write()
+    commands = ("kernels", "breakdown", "collectives", "nvtx", "memory", "info", "trace")
+    expected = [ask(name, whole, "--format", "json").json["rows"] for name in commands]
+    with closing(sqlite3.connect(whole)) as connection:
+        for table, types in columns(whole).items():
+            made = ", ".join(
+                f'CAST("{name}" AS {kind}) AS "{name}"' if "INT" in declared else f'"{name}"'
+                for name, declared, _ in types
+            )
+            connection.execute(f"CREATE TABLE k AS SELECT {made} FROM {table}")
+            connection.execute(f"DROP TABLE {table}")
+            connection.execute(f"ALTER TABLE k RENAME TO {table}")
+        connection.commit()
+    assert [ask(name, whole, "--format", "json").json["rows"] for name in commands] == expected

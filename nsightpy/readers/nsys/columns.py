@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
@@ -12,6 +13,7 @@ from sqlalchemy.sql import visitors
 
 from nsightpy.frames import Ints, Labels
 
+_DIGITS = re.compile(r" *[-+]?[0-9]{1,19} *")
 NO_END = -(2**63)
 # -2**63 is no SQLite integer literal
 NO_END_SQL = f"({NO_END + 1} - 1)"
@@ -96,9 +98,19 @@ def stored(
     return sa.func.coalesce(made, _literal(null)).label(name)
 
 
+def whole_number(value: object) -> int | None:
+    """The whole number that a stored value is, 12 as a text or a fraction, too; else None."""
+    if isinstance(value, str):
+        value = int(value) if _DIGITS.fullmatch(value) else None
+    elif isinstance(value, float):
+        value = int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and abs(value) < 2**63 else None
+
+
 def numbered(rows: Iterable[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:
     """Rows that begin with so many whole numbers; others, of damaged files, name nothing."""
-    return [row for row in rows if all(isinstance(value, int) for value in row[:count])]
+    made = ((*map(whole_number, row[:count]), *row[count:]) for row in rows)
+    return [row for row in made if None not in row[:count]]
 
 
 def whole(table: sa.TableClause, name: str, *, careful: bool) -> sa.ColumnElement[Any]:

@@ -17,7 +17,7 @@ import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Labels
-from nsightpy.readers.nsys.columns import column, number, process_of
+from nsightpy.readers.nsys.columns import column, number, process_of, whole_number
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX
 from nsightpy.readers.nsys.table_names import GPU_TABLES, MPI_TABLES
@@ -94,7 +94,7 @@ def session(export: NsysExport) -> Session:
         export_version=made.get("EXPORT_PRODUCT_VERSION", ""),
         schema_version=made.get("EXPORT_SCHEMA_VERSION", ""),
         utc_ns=clock.get("utcEpochNs"),
-        shift_ns=_whole(made.get("EXPORT_CONFIG_TIME_SHIFT")) or 0,
+        shift_ns=whole_number(made.get("EXPORT_CONFIG_TIME_SHIFT")) or 0,
         system_clock_ns=clock.get("systemClockNs"),
         duration_ns=details.get("duration"),
         graph_mode=capture.get("CUDA_GRAPH_TRACE_OPTIONS:MODE", ""),
@@ -250,7 +250,7 @@ def _first_row(export: NsysExport, name: str, keys: tuple[str, ...]) -> dict[str
     if table is None or not present:
         return {}
     row = export.file.rows(sa.select(*(sa.func.min(table.c[key]) for key in present)))[0]
-    values = zip(present, map(_whole, row), strict=True)
+    values = zip(present, map(whole_number, row), strict=True)
     return {key: value for key, value in values if value is not None}
 
 
@@ -263,18 +263,8 @@ def _rows(export: NsysExport, name: str) -> list[dict[str, Any]]:
         return []
     return [
         {
-            c.name: value if c.name in _GPU_TEXTS else _whole(value)
+            c.name: value if c.name in _GPU_TEXTS else whole_number(value)
             for c, value in zip(columns, row, strict=True)
         }
         for row in export.file.rows(sa.select(*columns))
     ]
-
-
-def _whole(value: object) -> int | None:
-    """A value as a whole number; None for anything else: SQLite keeps any type in any column."""
-    if isinstance(value, int):
-        return value
-    try:
-        return int(value) if isinstance(value, str | float) else None
-    except (ValueError, OverflowError):
-        return None

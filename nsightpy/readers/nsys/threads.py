@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 import sqlalchemy as sa
 
+from nsightpy.readers.nsys.columns import numbered, whole_number
 from nsightpy.readers.nsys.tables import NsysExport
 
 # Priority and name by process and thread.
@@ -21,8 +22,11 @@ def thread_names(export: NsysExport) -> ThreadNames:
         return {}
     priority = table.c.priority if "priority" in table.c else sa.null()
     stored = export.file.rows(sa.select(table.c.globalTid, table.c.nameId, priority))
-    rows = [row for row in stored if isinstance(row[0], int)]
-    names = export.strings.labels(np.asarray([int(row[1] or 0) for row in rows], dtype=np.int64))
+    rows = [
+        (thread, whole_number(name) or 0, whole_number(importance))
+        for thread, name, importance in numbered(stored, 1)
+    ]
+    names = export.strings.labels(np.asarray([name for _, name, _ in rows], dtype=np.int64))
     threads: ThreadNames = {}
     for place, (thread, _, importance) in enumerate(rows):
         key = ((thread >> 24) & 0xFFFFFF, thread & 0xFFFFFF)

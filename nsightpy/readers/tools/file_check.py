@@ -9,13 +9,14 @@ from pathlib import Path
 
 from nsightpy.errors import ReportError
 
-# The header of a database file: https://www.sqlite.org/fileformat2.html#the_database_header
 KINDS = (
     "nsightpy reads .nsys-rep and what `nsys export --type sqlite REPORT` writes, traces of "
     "PyTorch's profiler (.json, .json.gz), its memory snapshots (.pickle), .ncu-rep, and what "
     "`ncu --csv` prints"
 )
+# The header of a database file: https://www.sqlite.org/fileformat2.html#the_database_header
 MAGIC = b"SQLite format 3\x00"
+_UTF16 = (2, 3)
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 UTF8_MARK = b"\xef\xbb\xbf"
 
@@ -40,6 +41,8 @@ def check_file(path: Path) -> None:
             else "is truncated",
             "copy or export it again; the disk may have been full.",
         )
+    if int.from_bytes(header[56:60], "big") in _UTF16:
+        raise ReportError(path, "holds texts in UTF-16: nsys writes UTF-8", "export it again.")
 
 
 def _other_kind(path: Path, header: bytes) -> str:
