@@ -7,7 +7,18 @@ from difflib import get_close_matches
 
 
 class NsightpyError(Exception):
-    """What nsightpy cannot do, for a reason the user can act on; the command line exits with 1."""
+    """What nsightpy cannot do, for a reason the user can act on; the command line exits with 1.
+
+    As data: the file it is about, what is wrong, and what to do; empty where the text is all.
+    """
+
+    path = ""
+    advice = ""
+
+    @property
+    def problem(self) -> str:
+        """What is wrong."""
+        return str(self)
 
 
 class UsageError(NsightpyError):
@@ -22,22 +33,29 @@ def require_choice(parameter: str, value: str, choices: Collection[str]) -> None
         raise UsageError(f"{parameter} must be one of {', '.join(choices)}, not {value!r}{hint}")
 
 
-class ReportError(NsightpyError):
-    """A file cannot be read as the report it claims to be."""
+class _FileError(NsightpyError):
+    """What is wrong with one file."""
+
+    problem = ""
+    before_advice = "\n  "
 
     def __init__(self, path: object, problem: str, advice: str = "") -> None:
         self.path = str(path)
         self.problem = problem
         self.advice = advice
-        super().__init__(f"{self.path}: {problem}" + (f"\n  {advice}" if advice else ""))
+        super().__init__(f"{path}: {problem}" + (f"{self.before_advice}{advice}" if advice else ""))
+
+    def __reduce__(self) -> tuple[type[_FileError], tuple[str, str, str]]:
+        return type(self), (self.path, self.problem, self.advice)
+
+
+class ReportError(_FileError):
+    """A file cannot be read as the report it claims to be."""
 
     @property
     def left_out(self) -> str:
         """The note of a report that was left out because of this."""
         return f"left out: {self.path}: {self.problem}"
-
-    def __reduce__(self) -> tuple[type[ReportError], tuple[str, str, str]]:
-        return type(self), (self.path, self.problem, self.advice)
 
 
 def unforeseen(path: object, error: BaseException) -> ReportError:
@@ -71,5 +89,7 @@ class MissingDataError(ReportError):
     """The capture did not record what the question needs."""
 
 
-class OutputError(NsightpyError):
+class OutputError(_FileError):
     """A result cannot be written where the user wants it."""
+
+    before_advice = "; "

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import importlib
-import io
 import os
 import sys
 import warnings
-from collections.abc import Iterable
 from typing import Any
 
 import click
 
 from nsightpy import __version__
+from nsightpy.cli.failures import FAILURES, MOST_MEMORY, Failure, wants_json
 from nsightpy.cli.options import REPORTS
-from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries, wrapped
+from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries
 from nsightpy.command_table import COMMANDS
-from nsightpy.errors import NsightpyError, UsageError, unforeseen
+from nsightpy.errors import unforeseen
 from nsightpy.readers.tools.signals import signals_raise
 from nsightpy.workers.outcomes import LOG
 
@@ -26,7 +25,6 @@ _SMALL_PAGES = ("NUMPY_MADVISE_HUGEPAGE", "0")
 # Matrices here are small: threads that wait for each other take more time than they save (the
 # clocks of 64 ranks: five times as much on two busy processors).
 _ONE_THREAD = ("OPENBLAS_NUM_THREADS", "1")
-_MOST_MEMORY = "NSIGHTPY_MOST_MEMORY"
 
 
 class Commands(click.Group):
@@ -69,9 +67,7 @@ class Commands(click.Group):
             if left.code != 1:
                 raise
             return _reader_left()
-        except (NsightpyError, OSError, MemoryError, click.ClickException, click.exceptions.Exit):
-            raise
-        except click.exceptions.Abort:
+        except (*FAILURES, click.exceptions.Exit):
             raise
         except Exception as error:
             # the one place for what a report can make a command raise, and nobody foresaw
@@ -109,7 +105,7 @@ def main(arguments: list[str] | None = None) -> None:
 def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int:
     """Run the command line; returns the exit code. `own_process`: nothing else runs in this one."""
     try:
-        if own_process and _MOST_MEMORY in os.environ:
+        if own_process and MOST_MEMORY in os.environ:
             from nsightpy.readers.limits import limit_memory
 
             limit_memory()
@@ -117,27 +113,12 @@ def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int
             args=arguments, prog_name="nsightpy", standalone_mode=False, obj=own_process
         )
         sys.stdout.flush()
-    except click.ClickException as error:
-        text = io.StringIO()
-        error.show(text)
-        _print_errors(text.getvalue().splitlines())
-        return error.exit_code
-    except click.exceptions.Abort:
-        return _said("interrupted", 130)
-    except UsageError as error:
-        return _said(str(error), 2)
-    except NsightpyError as error:
-        return _said(str(error), 1)
-    except MemoryError:
-        return _said(
-            "out of memory; narrow the question with --from and --to, or use fewer --jobs"
-            + (f" ({_MOST_MEMORY} is set)" if _MOST_MEMORY in os.environ else ""),
-            1,
-        )
     except BrokenPipeError:
         return _reader_left()
-    except OSError as error:
-        return _said(_of_system(error), 1)
+    except FAILURES as error:
+        failure = Failure.of(error)
+        failure.tell(wants_json(sys.argv[1:] if arguments is None else arguments))
+        return failure.code
     return result if isinstance(result, int) else 0
 
 
@@ -145,29 +126,3 @@ def _reader_left() -> int:
     """The reader of a pipe has seen enough: what is still to be written goes nowhere."""
     give_up(sys.stdout)
     return 0
-
-
-def _of_system(error: OSError) -> str:
-    """What the system said, of a file or of the output."""
-    if error.filename is not None:
-        return f"{os.fsdecode(error.filename)}: {error.strerror or error}"
-    give_up(sys.stdout)
-    return f"the output cannot be written: {error.strerror or error}"
-
-
-def _print_errors(lines: Iterable[str]) -> None:
-    """Lines that may repeat names and words as they were given, for a terminal."""
-    from nsightpy.render.escape import printable
-
-    try:
-        for line in lines:
-            indent = " " * (len(line) - len(line.lstrip()) + 2)
-            print(wrapped(printable(line), sys.stderr, indent), file=sys.stderr)
-        sys.stderr.flush()
-    except OSError:
-        give_up(sys.stderr)
-
-
-def _said(message: str, code: int) -> int:
-    _print_errors(f"nsightpy: {message}".splitlines())
-    return code

@@ -268,7 +268,7 @@ def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
         try:
             input_files = find_reports(given)
             if any(path.exists() and path.samefile(output) for path in input_files):
-                raise OutputError(f"{output}: is one of the reports; give another file.")
+                raise OutputError(output, "is one of the reports", "give another file.")
         except (ReportError, OSError):
             continue
 

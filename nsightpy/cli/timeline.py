@@ -63,7 +63,7 @@ def _asked(options: dict[str, Any]) -> Timeline:
     from nsightpy.query.iteration_window import iterations_by_process
     from nsightpy.query.rank_alignment import alignment_of
     from nsightpy.query.request import Request, reading_options
-    from nsightpy.rank_set import open_ranks
+    from nsightpy.rank_opening import open_ranks
 
     common = common_of(options)
     reading: Any = reading_options(common)

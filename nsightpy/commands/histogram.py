@@ -27,6 +27,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import DurationModes, Field, Histogram, Table, Value
+from nsightpy.results.keys import KERNEL, RowKey
 from nsightpy.units import format_time
 
 FIELDS = (
@@ -98,7 +99,8 @@ def histogram(
         text = str(every.keys[group][0])
         modes.append(_named(text, modes_of_name))
         rows += _bins(text, values, counts, modes_of_name)
-    table = Histogram("histogram", FIELDS, tuple(rows), modes=tuple(modes))
+    identity = (RowKey(KERNEL, ("name",)),) if kind == "kernel" else ()
+    table = Histogram("histogram", FIELDS, tuple(rows), modes=tuple(modes), identity=identity)
     left = len(every.keys) - len(order)
     more = [f"{left:,} more names with less time are left out: --top N shows more."] if left else []
     return request.finish(table, *map(_note, modes[:MODES_SAID]), *more)

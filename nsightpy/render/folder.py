@@ -23,16 +23,16 @@ def output_folder(path: Path, *, force: bool = False) -> Iterator[Path]:
     is not given. With it the files that an earlier output says are its own go, others stay.
     """
     if path.exists() and not path.is_dir():
-        raise OutputError(f"{path}: is no directory; give a new one.")
+        raise OutputError(path, "is no directory", "give a new one.")
     if path.is_dir() and any(path.iterdir()) and not force:
-        raise OutputError(f"{path}: is not empty; --force replaces an earlier export in it.")
+        raise OutputError(path, "is not empty", "--force replaces an earlier export in it.")
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         partial.mkdir(parents=True)
         yield partial
         _publish(partial, path)
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(path, f"cannot be written: {error.strerror or error}") from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -123,6 +123,18 @@ def summary_document(summary: Summary) -> dict[str, Any]:
     return {name: finite(value) for name, value in document.items()}
 
 
+def error_document(file: str, what: str, what_to_do: str) -> dict[str, Any]:
+    """What went wrong as data: which file, what is wrong, what to do; null where nothing says."""
+    error = {"file": file or None, "what": what, "what_to_do": what_to_do or None}
+    schema = f"nsightpy.error/{SCHEMA_VERSION}"
+    return {"schema": schema, "tool_version": __version__, "error": error}
+
+
+def error_line(file: str, what: str, what_to_do: str) -> str:
+    """The same as one line of ASCII."""
+    return json.dumps(error_document(file, what, what_to_do), ensure_ascii=True)
+
+
 def _opened(command: str, inputs: Sequence[str]) -> dict[str, Any]:
     schema = f"nsightpy.{command}/{SCHEMA_VERSION}"
     return {"schema": schema, "tool_version": __version__, "inputs": list(inputs)}

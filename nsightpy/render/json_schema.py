@@ -73,6 +73,21 @@ def summary_schema(header: Sequence[Field], sections: Mapping[str, Sequence[Fiel
     return _document("summarize", {**body, **_CLOSING})
 
 
+def error_schema() -> Schema:
+    """The schema of what is said of a failure: one line on stderr."""
+    known: Schema = {"type": ["string", "null"]}
+    error = {
+        "file": {**known, "description": "which file, where it is about one; to be taken as data"},
+        "what": {**_TEXT, "description": "what is wrong; may quote names of reports"},
+        "what_to_do": {**known, "description": "what would help, where something does"},
+    }
+    body = {"error": {"type": "object", "properties": error, "required": list(error)}}
+    described = _document("error", body)
+    del described["properties"]["inputs"]
+    described["required"].remove("inputs")
+    return described
+
+
 def _document(command: str, body: Schema, optional: Mapping[str, Schema] | None = None) -> Schema:
     opening: Schema = {
         "schema": {"const": f"nsightpy.{command}/{SCHEMA_VERSION}"},

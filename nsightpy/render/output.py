@@ -22,13 +22,13 @@ def output_file(path: Path, *, force: bool = False) -> Iterator[BinaryIO]:
     `force` is not given, or cannot be written.
     """
     if path.is_dir():
-        raise OutputError(f"{path}: is a directory; give a file name.")
+        raise OutputError(path, "is a directory", "give a file name.")
     if path.exists() and not path.is_file():
         with _written(path), path.open("wb") as file:
             yield file
         return
     if path.exists() and not force:
-        raise OutputError(f"{path}: exists already; --force overwrites it.")
+        raise OutputError(path, "exists already", "--force overwrites it.")
     partial = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with _written(path):
@@ -48,7 +48,7 @@ def _written(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise OutputError(f"{path}: cannot be written: {error.strerror or error}") from error
+        raise OutputError(path, f"cannot be written: {error.strerror or error}") from error
 
 
 def _publish(partial: Path, path: Path) -> None:
@@ -56,7 +56,7 @@ def _publish(partial: Path, path: Path) -> None:
     try:
         os.link(partial, path)
     except FileExistsError:
-        raise OutputError(f"{path}: exists already; --force overwrites it.") from None
+        raise OutputError(path, "exists already", "--force overwrites it.") from None
     except OSError:
         # no hard links on this file system
         partial.replace(path)

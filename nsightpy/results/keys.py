@@ -7,7 +7,7 @@ no report, rank, device or platform, and on no count or time, so it may be kept 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
@@ -34,6 +34,11 @@ class RowKey:
     columns: tuple[str, ...]
     name: str = "key"
     only: tuple[str, str] | None = None
+
+    def is_in(self, columns: Sequence[str]) -> bool:
+        """Whether rows of these columns can have it."""
+        only = () if self.only is None else self.only[:1]
+        return {*self.columns, *only} <= set(columns)
 
     def of(self, row: Mapping[str, Value]) -> str | None:
         """The key of a row, given by column; None where it names nothing."""
@@ -85,7 +90,13 @@ ROW_KEYS: Mapping[str, tuple[RowKey, ...]] = {
     "modules": _of(MODULE, "module", "domain"),
     "graphs": _of(KERNEL, "name"),
     "operators": _of(OPERATOR, "operator"),
-    "stats": _of(KERNEL, "Kernel Name"),
+    "pace": (RowKey(KERNEL, ("name",), only=("kind", "kernel")),),
+    "stats": (
+        RowKey(KERNEL, ("Kernel Name",)),
+        RowKey(KERNEL, ("Operation",), only=("Category", "CUDA_KERNEL")),
+        RowKey(MEMORY, ("Operation",), only=("Category", "MEMORY_OPER")),
+        RowKey(API, ("Operation",), only=("Category", "CUDA_API")),
+    ),
     "compare": (RowKey(KERNEL, ("name",), only=("section", "kernel")),),
     "collectives": _of(COLLECTIVE, "operation", "bytes", "ranks"),
 }

@@ -98,11 +98,13 @@ class Table:
     def keyed(self) -> Iterator[dict[str, Value]]:
         """The rows as dictionaries, each with the keys of what it is about (results.keys)."""
         usual = ROW_KEYS.get(self.command, ()) if self.identity is None else self.identity
-        wanted = [key for key in usual if set(key.columns) <= set(self.columns)]
+        wanted = [key for key in usual if key.is_in(self.columns)]
+        names = dict.fromkeys(key.name for key in wanted)
         keys = iter(self.keys or ())
         for row in self.rows:
             record = dict(zip(self.columns, row, strict=True))
-            record |= {key.name: key.of(record) for key in wanted}
+            found = {key.name: made for key in wanted if (made := key.of(record)) is not None}
+            record = {**record, **names, **found}
             if self.keys is not None:
                 record["key"] = next(keys)
             yield record

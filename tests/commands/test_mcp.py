@@ -45,8 +45,13 @@ def told(name: str, arguments: Mapping[str, Any], *folders: Path) -> tuple[bool,
     """Whether a tool failed, and its text."""
     made = asked(Roots.of(folders or [SAMPLES]), lambda client: client.call_tool(name, arguments))
     (text,) = made.content
-    assert (made.structured_content is None) == (made.is_error or name == "skill")
-    if made.structured_content is not None:
+    if made.is_error:
+        error = made.structured_content["error"]
+        assert error["what"] in text.text
+        assert made.structured_content["schema"] == "nsightpy.error/1"
+    elif name == "skill":
+        assert made.structured_content is None
+    else:
         assert json.loads(text.text) == made.structured_content
     return made.is_error, text.text
 

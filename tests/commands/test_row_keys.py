@@ -45,6 +45,9 @@ def test_a_kernel_has_one_key_in_every_command() -> None:
         ("Name", "kernels", TRAINING, "--by", "rank,grid"),
         ("Name", "kernels", TRAINING / "train_rank2.sqlite"),
         ("Kernel Name", "trace", TRAINING, "--launches"),
+        ("name", "histogram", TRAINING),
+        ("name", "pace", TRAINING, "--of", "*", "--kind", "kernel"),
+        ("Kernel Name", "stats", TRAINING, "--report", "cuda_kern_exec_sum"),
     ):
         found = by_key(column, *request)
         assert found.items() <= kernels.items(), request
@@ -53,7 +56,15 @@ def test_a_kernel_has_one_key_in_every_command() -> None:
     traced = by_key("Name", "trace", TRAINING)
     assert {key for key in traced if key.startswith("kernel-")} == kernels.keys()
     memory = by_key("Operation", "memory", TRAINING)
+    calls = by_key("Name", "api", TRAINING)
+    together = by_key("Operation", "stats", TRAINING, "--report", "cuda_api_gpu_sum")
+    assert together == kernels | memory | calls
     assert {key for key in traced if key.startswith("memory-")} == memory.keys()
+
+
+def test_what_is_no_kernel_has_no_key_of_one() -> None:
+    assert "key" not in rows("histogram", TRAINING, "--kind", "range")[0]
+    assert rows("pace", TRAINING, "--of", "AllReduce")[0]["key"] is None
 
 
 def test_variants_are_told_apart_by_their_shape() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import nsightpy
-from nsightpy.commands.schema import answering
+from nsightpy.commands.schema import answering, described
 from nsightpy.commands.stats.command import SUMMARIES
 from nsightpy.errors import UsageError
 from tests.support.documents import ENVELOPE
@@ -85,7 +85,7 @@ def rows_of(
                 yield rows, found
 
 
-@pytest.mark.parametrize("command", answering())
+@pytest.mark.parametrize("command", described())
 def test_schemas_are_schemas_and_printed(command: str) -> None:
     schema = nsightpy.schema(command)
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -94,7 +94,7 @@ def test_schemas_are_schemas_and_printed(command: str) -> None:
 
 
 def test_schema_lists_its_commands_and_knows_no_others() -> None:
-    assert ask("schema").text.split() == list(answering())
+    assert ask("schema").text.split() == list(described())
     assert "kernels" in refused("schema", "timeline", code=2)
     with pytest.raises(UsageError, match="command must be one of summarize"):
         nsightpy.schema("cache")

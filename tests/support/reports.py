@@ -102,6 +102,8 @@ def refused(*arguments: str | Path, code: int = 1) -> str:
     assert "Traceback" not in answer.stderr
     assert answer.stderr.endswith("\n")
     first, *rest = answer.stderr.splitlines()
+    if "json" in arguments:
+        assert json.loads(rest.pop())["schema"] == "nsightpy.error/1"
     if code == 1:
         assert first.startswith("nsightpy: ")
         assert len(rest) <= 1

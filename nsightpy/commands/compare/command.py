@@ -149,7 +149,7 @@ def _save(path: Path, runs: Sequence[RunSummary], overwrite: bool) -> None:
 
     for run in runs:
         if path.exists() and Path(run.name).exists() and path.samefile(run.name):
-            raise OutputError(f"{path}: is one of the reports; give another file.")
+            raise OutputError(path, "is one of the reports", "give another file.")
     with output_file(path, force=overwrite) as file:
         file.write(baseline_bytes(runs))
 

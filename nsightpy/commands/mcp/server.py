@@ -10,10 +10,11 @@ from nsightpy import __version__
 from nsightpy.commands.mcp.bounds import bounded
 from nsightpy.commands.mcp.roots import MOST_LISTED, Roots
 from nsightpy.commands.mcp.tools import Json, tools
-from nsightpy.commands.schema import answering, schema
+from nsightpy.commands.schema import described, schema
 from nsightpy.commands.skill import skill
-from nsightpy.errors import NsightpyError, UsageError, unforeseen
+from nsightpy.errors import NsightpyError, ReportError, UsageError, unforeseen
 from nsightpy.render.escape import printable
+from nsightpy.render.formats import error_document
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server
@@ -61,13 +62,12 @@ def server_of(roots: Roots, *, use_cache: bool = True) -> Server[Any]:
         return types.ListToolsResult(tools=listed)
 
     async def call_tool(_: object, asked: types.CallToolRequestParams) -> types.CallToolResult:
-        made, failed = await anyio.to_thread.run_sync(
+        text, document, failed = await anyio.to_thread.run_sync(
             told, answer, asked.name, asked.arguments or {}, limiter=one_at_a_time
         )
-        text = made if isinstance(made, str) else json.dumps(made, ensure_ascii=True)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)],
-            structured_content=made if isinstance(made, dict) else None,
+            structured_content=document,
             is_error=failed,
         )
 
@@ -96,26 +96,30 @@ def serve(roots: Roots, *, use_cache: bool = True) -> None:
 
 def told(
     answer: Callable[[str, Mapping[str, Any]], Json | str], name: str, arguments: Mapping[str, Any]
-) -> tuple[Json | str, bool]:
-    """The answer, or the message of what went wrong, and whether it did."""
+) -> tuple[str, Json | None, bool]:
+    """The answer as text and as data, or what went wrong, and whether something did."""
     try:
-        return answer(name, arguments), False
+        made = answer(name, arguments)
     except NsightpyError as error:
-        return _message(error), True
+        return _failed(error)
     except OSError as error:
-        return printable(f"{error.filename or name}: {error.strerror or error}"), True
+        return _failed(ReportError(error.filename or name, error.strerror or str(error)))
     except Exception as error:  # noqa: BLE001  what a report can make a command raise
-        return _message(unforeseen(name, error)), True
+        return _failed(unforeseen(name, error))
+    if isinstance(made, str):
+        return made, None, False
+    return json.dumps(made, ensure_ascii=True), made, False
 
 
-def _message(error: NsightpyError) -> str:
-    return "\n".join(map(printable, str(error).splitlines()))
+def _failed(error: NsightpyError) -> tuple[str, Json, bool]:
+    text = "\n".join(map(printable, str(error).splitlines()))
+    return text, error_document(error.path, error.problem, error.advice), True
 
 
 def _own_schema(name: str) -> Json:
     if name != "schema":
         return _NO_ARGUMENTS
-    command = {"type": "string", "enum": list(answering())}
+    command = {"type": "string", "enum": list(described())}
     return {**_NO_ARGUMENTS, "properties": {"command": command}, "required": ["command"]}
 
 

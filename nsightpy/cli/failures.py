@@ -1,0 +1,100 @@
+"""What went wrong, as a message for people and, where json was asked for, as data."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import click
+
+from nsightpy.cli.streams import give_up, wrapped
+from nsightpy.errors import NsightpyError, UsageError
+
+MOST_MEMORY = "NSIGHTPY_MOST_MEMORY"
+# What ends a command with a message; everything else is made one of these before.
+FAILURES = (click.ClickException, click.exceptions.Abort, NsightpyError, MemoryError, OSError)
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The message, the exit code, and what the message says: which file, what, what to do."""
+
+    message: str
+    code: int
+    what: str
+    file: str = ""
+    what_to_do: str = ""
+    said_by: str = "nsightpy: "
+
+    @classmethod
+    def of(cls, error: BaseException) -> Failure:
+        """What is said of one of FAILURES."""
+        if isinstance(error, click.ClickException):
+            return _of_click(error)
+        if isinstance(error, click.exceptions.Abort):
+            return cls("interrupted", 130, "interrupted")
+        if isinstance(error, NsightpyError):
+            code = 2 if isinstance(error, UsageError) else 1
+            return cls(str(error), code, error.problem, error.path, error.advice)
+        if isinstance(error, MemoryError):
+            limit = f" ({MOST_MEMORY} is set)" if MOST_MEMORY in os.environ else ""
+            what, advice = "out of memory", "narrow the question with --from and --to, or use fewer"
+            advice = f"{advice} --jobs{limit}"
+            return cls(f"{what}; {advice}", 1, what, what_to_do=advice)
+        return _of_system(error)
+
+    def tell(self, as_json: bool) -> None:
+        """Print it on stderr: the message and, below it where it is wanted, one line of json.
+
+        stdout is left alone: it holds the answer or nothing, and may hold the first rows of one.
+        """
+        from nsightpy.render.escape import printable
+
+        # the message may repeat names and words as they were given
+        message = self.said_by + self.message
+        lines = [_fitted(printable(line)) for line in message.splitlines()]
+        if as_json:
+            from nsightpy.render.formats import error_line
+
+            lines.append(error_line(self.file, self.what, self.what_to_do))
+        try:
+            print(*lines, sep="\n", file=sys.stderr)
+            sys.stderr.flush()
+        except OSError:
+            give_up(sys.stderr)
+
+
+def _fitted(line: str) -> str:
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    return wrapped(line, sys.stderr, indent)
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether json was asked for by --format, in arguments that may be wrong ones."""
+    given = list(arguments)
+    own = given[: given.index("--")] if "--" in given else given
+    return "--format=json" in own or ("--format", "json") in pairwise(own)
+
+
+def _of_click(error: click.ClickException) -> Failure:
+    text = io.StringIO()
+    error.show(text)
+    context = getattr(error, "ctx", None)
+    advice = "" if context is None else f"{context.command_path} --help"
+    message = text.getvalue()
+    return Failure(message, error.exit_code, error.format_message(), "", advice, said_by="")
+
+
+def _of_system(error: BaseException) -> Failure:
+    """What the system said, of a file or of the output."""
+    file, said = getattr(error, "filename", None), getattr(error, "strerror", None) or str(error)
+    if file is not None:
+        name = os.fsdecode(file)
+        return Failure(f"{name}: {said}", 1, said, name)
+    give_up(sys.stdout)
+    what = f"the output cannot be written: {said}"
+    return Failure(what, 1, what)
