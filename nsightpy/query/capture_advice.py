@@ -72,11 +72,14 @@ class Recording:
     nsys: str
     torch: str
 
-    def missing(self, kind: str) -> Abstention:
-        """What to say of reports without any, of this kind (nsys, torch)."""
-        is_trace = kind == "torch"
-        which = "trace holds" if is_trace else "capture holds"
-        return Abstention(f"The {which} no {self.what}.", self.torch if is_trace else self.nsys)
+    def missing(self, kind: str) -> str:
+        """What to say of reports without any, of this kind (nsys, torch).
+
+        It is no abstention where nothing would have recorded more: there was none.
+        """
+        capture, advice = ("trace", self.torch) if kind == "torch" else ("capture", self.nsys)
+        reason = f"The {capture} holds no {self.what}."
+        return Abstention(reason, advice) if advice else reason
 
 
 # What the rows of a command are made of, beside GPU work: reports without any say so themselves.
@@ -101,7 +104,7 @@ ROWS_OF: Mapping[str, Recording] = {
 }
 
 
-def nothing_recorded(command: str, kind: str) -> list[Abstention]:
+def nothing_recorded(command: str, kind: str) -> list[str]:
     """What to say of an answer without rows, though the question was about whole reports."""
     return [ROWS_OF[command].missing(kind)] if command in ROWS_OF else []
 
