@@ -173,7 +173,10 @@ def test_other_ranks_run_the_application_untouched(
     assert bench.applications() == ["1|''"]
     monkeypatch.setenv("SLURM_PROCID", "0")
     assert [path.name for path in run_plan(plan).reports] == ["ncu_01_0.ncu-rep"]
-    assert any("hold RANK, which the launcher has to set" in note for note in plan.notes)
+    assert any(
+        "RANK is in the names of ncu's reports: the launcher has to set it" in note
+        for note in plan.notes
+    )
     monkeypatch.setenv("RANK", "0")
     again = replace(plan, options=replace(plan.options, overwrite=True, rank_variable="RANK"))
     assert [path.name for path in run_plan(again).reports] == ["ncu_01_0.ncu-rep"]

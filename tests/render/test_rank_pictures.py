@@ -63,7 +63,7 @@ def test_iterations_of_many_devices_are_their_mean_and_maps() -> None:
     figure = iterations_figure(many_iterations(64, 6))
     maps = [axes for axes in figure.axes if axes.images]
     assert titles(figure)[:4] == [
-        "by iteration, mean of 64 devices; line: shortest to longest",
+        "by iteration, mean of 64 devices; line: shortest to longest; dashed: steady median",
         "duration of each device",
         "compute of each device",
         "exposed communication of each device",
