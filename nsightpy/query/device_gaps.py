@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -19,7 +20,7 @@ from nsightpy.analysis.idle.idle_gaps import (
     Launches,
     idle_gaps,
 )
-from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.idle_time import FollowedWork, Work
@@ -49,7 +50,17 @@ def gaps_of(
         if place in windows:
             mine = waiting.at(pid=place[0])
             gaps[place] = idle_gaps(gpu_work, number, windows[place], launches, mine)
-    return gaps
+    return {place: _with_others(place, gaps[place], gpu_work) for place in gaps}
+
+
+def _with_others(place: tuple[int, int], gaps: IdleGaps, work: GpuWork) -> IdleGaps:
+    """The intervals of a place with the time in which other devices of its process worked."""
+    others = [n for n, other in enumerate(work.places) if other[0] == place[0] and other != place]
+    if not others or not gaps.drained.any():
+        return gaps
+    rows = np.isin(work.place, others)
+    busy = measure_inside(union(work.start[rows], work.end[rows]), gaps.opened, gaps.closed)
+    return replace(gaps, elsewhere=np.minimum(busy, gaps.waiting))
 
 
 def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:

@@ -9,6 +9,7 @@ import pytest
 from simulator import Export
 
 from nsightpy.commands.findings.command import findings
+from nsightpy.commands.gaps import gaps
 from nsightpy.commands.iterations import iterations
 
 US, MS = 1_000, 1_000_000
@@ -156,6 +157,56 @@ def test_causes_of_programs(
     assert not any("data loading" in str(row["evidence"]).lower() for row in rows.values())
     if write is mapped_regions:
         assert "keep the data mapped across regions" in str(rows["exposed-h2d"]["evidence"])
+
+
+def test_gaps_in_mpi_calls_are_said_to_be(tmp_path: Path) -> None:
+    program = Program(tmp_path / "report.sqlite")
+    mpi_solver(program)
+    path = program.export.write()
+    worst = gaps(path).records()[0]
+    assert worst["cause"] == "exposed-communication"
+    assert "MPI_Waitall" in str(worst["host_activity"])
+    (row,) = (row for row in findings(path).records() if row["id"] == "exposed-communication")
+    assert row["next_command"] == f"nsightpy gaps {path} --iteration steady"
+    assert row["start_ns"] == worst["start_ns"]
+
+
+def test_waiting_for_another_device_is_imbalance(tmp_path: Path) -> None:
+    """One process, two devices; the second has 2 ms to do where the first has 0.5 ms."""
+    export = Export(tmp_path / "report.sqlite")
+    for device in (0, 1):
+        export.gpu(device)
+        export.cuda_device(device)
+    now = MS
+    for _ in range(20):
+        for device, lasts in ((0, 500 * US), (1, 2 * MS)):
+            begin, call = now + 10 * US, (now, now + 5 * US)
+            context = device + 1
+            export.kernel(
+                begin, begin + lasts, "step", launch=call, device=device, context=context, grid=WIDE
+            )
+            now += 5 * US
+        export.api(now, begin + 2 * MS + 3 * US, "cudaDeviceSynchronize_v3020")
+        now = begin + 2 * MS + 20 * US
+    path = export.write()
+    rows = {str(row["id"]): row for row in findings(path).records()}
+    assert rows["imbalance"]["device"] == 1
+    assert float(str(rows["sync-drain"]["recoverable_share"])) < 0.03
+    assert gaps(path).records()[0]["cause"] == "imbalance"
+
+
+def test_a_start_up_before_steady_iterations_is_a_note(tmp_path: Path) -> None:
+    def severities(different: bool) -> dict[str, str]:
+        program = Program(tmp_path / f"{different}.sqlite")
+        program.call("cuModuleLoadData", 300 * MS)
+        for place in range(40):
+            program.kernel(f"stencil_{place}" if different else "stencil", 250 * US)
+        found = findings(program.export.write()).records()
+        return {str(row["id"]): str(row["severity"]) for row in found}
+
+    repeats, once = severities(False), severities(True)
+    assert (repeats["startup-dominates"], once["startup-dominates"]) == ("info", "warning")
+    assert repeats["first-launch"] == once["first-launch"] == "info"
 
 
 def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:

@@ -85,7 +85,12 @@ def test_findings_and_ranks_tell_the_same_straggler() -> None:
 @needs_reports
 def test_one_collective_has_one_duration_everywhere() -> None:
     """132 ms on rank 0, as its kernel row says; rank 1 came that much later."""
-    told = by_id(NSYS / DDP)["slow-collectives"]["evidence"]
+    rows = by_id(NSYS / DDP)
+    told = rows["slow-collectives"]["evidence"]
+    # the same Broadcast, and the 0.6 ms until rank 1 has it, too
+    assert rows["slow-collectives"]["start_ns"] == rows["straggler"]["start_ns"] == 5_782_467_258
+    lengths = [rows[name]["duration_ns"] for name in ("slow-collectives", "straggler")]
+    assert lengths == [132_338_285, 132_930_038]
     note = next(note for note in collectives(NSYS / DDP).notes if note.startswith("abnormal"))
     assert "Broadcast of 1.18 MB in 0-1 took 132 ms, 1470 times its median" in told
     assert "Broadcast of 1.18 MB in 0-1 once took 132 ms, 1470 times its median" in note

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -52,8 +52,9 @@ def _within(start: Ints, end: Ints, time: Spans) -> Ints:
 def _by_cause(gaps: IdleGaps) -> list[Spans]:
     """The idle intervals cut by cause: the causes of one lie in it one after the other.
 
-    Their order matters only to an interval that a unit's edge divides.
+    Their order matters only to an interval that a unit's edge divides. Waits for other devices are
+    those of any blocking call here.
     """
-    edges = np.cumsum(gaps.causes, axis=1) + gaps.opened[:, None]
+    edges = np.cumsum(replace(gaps, elsewhere=0).causes, axis=1) + gaps.opened[:, None]
     starts = np.concatenate([gaps.opened[:, None], edges[:, :-1]], axis=1)
     return [union(starts[:, place], edges[:, place]) for place in range(len(CAUSES))]

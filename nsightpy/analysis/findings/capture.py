@@ -21,12 +21,14 @@ COPIES_SHARE = 0.05
 # From this part of a window on idle time must be explained.
 LEAST_UNEXPLAINED = 0.03
 NO_WORK = "holds no GPU work"
+# Of these only idle time is explained.
+_NO_CALLS = "No CUDA API calls"
 # What a capture says that makes figures wrong: not stock warnings about drivers and versions, and
 # not what is said of CPU samples, of the OS or of other counters, which no figure comes from.
 _LOSS = re.compile(
     r"^nsys (?!.*(?:sampl|backtrace|context switch|OS runtime|ftrace|\bperf\b|metrics))"
     r"(?:error.*(?:CUDA|CUPTI)|(?:error|warning).*\b(?:lost|dropped|overflow|truncated))"
-    r"|No CUDA API calls|left out: |repeats? the capture|is claimed"
+    rf"|{_NO_CALLS}|left out: |repeats? the capture|is claimed"
     r"|one job ran both|ranks without a report",
     re.IGNORECASE,
 )
@@ -85,8 +87,12 @@ def several_jobs(facts: Facts) -> list[Finding]:
 
 def capture_incomplete(facts: Facts) -> list[Finding]:
     """Losses that change a conclusion: errors of the profiler, launches that are missing."""
-    problems = [_PLACES.sub("", p).removesuffix(".") for p in facts.problems if _LOSS.search(p)]
     unexplained = [(device, time) for device in facts.used if (time := _unexplained_ns(device))]
+    problems = [
+        _PLACES.sub("", problem).removesuffix(".")
+        for problem in facts.problems
+        if _LOSS.search(problem) and (unexplained or _NO_CALLS not in problem)
+    ]
     if unexplained:
         device, time = max(unexplained, key=lambda case: case[1] / case[0].budget.window_ns)
         share = percent_text(time / device.budget.window_ns)

@@ -27,6 +27,14 @@ WINDOWED = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where to look: start in the report's own time and length, in ns."""
+
+    start_ns: int
+    duration_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class SlowCollectives:
     """Abnormal collectives of one rank: its time beyond their medians, and the worst of them.
 
@@ -39,26 +47,21 @@ class SlowCollectives:
     duration_ns: int
     ratio: float
     cause: str
+    worst: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StragglerFact:
     """The rank that the others wait for: how often it came last, what that cost them, in ns.
 
-    `times`: it came late so many times only; 0 where it is late as a rule.
+    `times`: it came late so many times only; 0 where it is late as a rule. `worst`: the collective
+    in which they waited longest, from the first arrival to its end.
     """
 
     last_share: float
     caused_ns: int
     times: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where to look: start in the report's own time and length, in ns."""
-
-    start_ns: int
-    duration_ns: int
+    worst: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

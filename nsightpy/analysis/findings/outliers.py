@@ -15,12 +15,14 @@ from nsightpy.analysis.ranks.collective_groups import GroupedCollective
 class SlowInstances:
     """Abnormal instances in which one rank took part, and its time beyond their medians, in ns.
 
-    `worst` is the instance that cost the rank most, `kind` what it is an instance of.
+    `worst` is the instance that cost the rank most, `row` its place in the ledger as that rank saw
+    it, `kind` what it is an instance of.
     """
 
     instances: int
     lost_ns: int
     worst: Abnormal
+    row: int
     kind: GroupedCollective
 
 
@@ -29,16 +31,16 @@ def slow_by_unit(
 ) -> dict[int, SlowInstances]:
     """By unit, what abnormal instances cost it; `inside` masks the rows of the ledger to count."""
     durations = alignment.ends - alignment.starts
-    slow: dict[int, list[tuple[int, Abnormal, GroupedCollective]]] = {}
+    slow: dict[int, list[tuple[int, Abnormal, int, GroupedCollective]]] = {}
     for kind in kinds:
         for bad in kind.abnormal:
             for row in bad.rows:
                 lost = round(int(durations[row]) - bad.usual_ns)
                 if inside[row] and lost > 0:
                     unit = int(alignment.ledger.unit[row])
-                    slow.setdefault(unit, []).append((lost, bad, kind))
+                    slow.setdefault(unit, []).append((lost, bad, row, kind))
     result = {}
     for unit, cases in slow.items():
-        _, worst, kind = max(cases, key=lambda case: (case[0], -case[1].start_ns))
-        result[unit] = SlowInstances(len(cases), sum(case[0] for case in cases), worst, kind)
+        worst = max(cases, key=lambda case: (case[0], -case[1].start_ns))
+        result[unit] = SlowInstances(len(cases), sum(case[0] for case in cases), *worst[1:])
     return result

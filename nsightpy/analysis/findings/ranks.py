@@ -43,7 +43,9 @@ def straggler(facts: Facts) -> list[Finding]:
             f"{share} of {device.span}{_slower(device, others, lost)}"
         )
         name = "late rank" if times else "straggler"
-        return [finding_of("straggler", name, device, lost, text, facts.command("ranks"))]
+        place = device.straggler.worst
+        command = facts.command("ranks")
+        return [finding_of("straggler", name, device, lost, text, command, place=place)]
     return []
 
 
@@ -119,6 +121,9 @@ def slow_communication(facts: Facts) -> list[Finding]:
         text,
         "collectives",
         alone=False,
+        place=lambda device: (
+            None if device.slow_collectives is None else device.slow_collectives.worst
+        ),
     )
 
 

@@ -10,8 +10,9 @@ What that means is the cause. Inside allocations and loading it is those. Long l
 `first-launch` where the kernel was launched for the first time, `exposed-h2d` or `exposed-d2h`
 where they copy to or from the device (the driver stages pageable memory in them), else `host-gap`.
 Stretches outside of CUDA of 1 ms or more are `host-gap`, but for the time in ranges that compile
-(`first-launch`); time in MPI calls is `exposed-communication` in any. What had been launched for
-1 ms or more and not begun is `queued`. The rest is `sync-drain` where the thread was held by a
+(`first-launch`); time in MPI calls is `exposed-communication` in any; that of waiting while another
+device of the process works is `imbalance`. What had been launched for 1 ms or more and not begun is
+`queued`. The rest is `sync-drain` where the thread was held by a
 blocking call when the device ran dry, else `queued` where everything had been launched before,
 else `launch-bound`. The causes add up to the idle time.
 """
@@ -51,8 +52,8 @@ CAUSES = (
     "queued",
     "unknown",
 )
-# Also where it is known what the host did outside of CUDA.
-ALL_CAUSES = (*CAUSES, "exposed-communication")
+# Also where it is known what the host did outside of CUDA, and what other devices did.
+ALL_CAUSES = (*CAUSES, "exposed-communication", "imbalance")
 (
     LAUNCH_BOUND,
     HOST_GAP,
@@ -64,6 +65,7 @@ ALL_CAUSES = (*CAUSES, "exposed-communication")
     QUEUED,
     UNKNOWN,
     IN_MPI,
+    ELSEWHERE,
 ) = range(len(ALL_CAUSES))
 
 
@@ -91,7 +93,8 @@ class IdleGaps:
     call, `queued` after it, `waiting`, `allocating` and `loading` in calls before it, `outside`
     in none of them. `drained` marks those that opened while the thread was held by a blocking
     call, `held` for how long that was. `mpi` is the part of `outside` in MPI calls, `compiling`
-    another in ranges that compile; 0 where that was not looked at.
+    another in ranges that compile, `elsewhere` that of `waiting` in which another device of the
+    process worked; 0 where that was not looked at.
     """
 
     opened: Ints
@@ -110,6 +113,7 @@ class IdleGaps:
     first: NDArray[np.bool_]
     mpi: Ints | int = 0
     compiling: Ints | int = 0
+    elsewhere: Ints | int = 0
 
     def __len__(self) -> int:
         return len(self.opened)
@@ -139,7 +143,9 @@ class IdleGaps:
         count(ALLOCATING, self.allocating > 0, self.allocating)
         count(FIRST_LAUNCH, self.loading > 0, self.loading)
         host_gap = self.outside >= HOST_GAP_NS
-        mpi, compiling = (np.broadcast_to(part, len(self)) for part in (self.mpi, self.compiling))
+        mpi, compiling, elsewhere = (
+            np.broadcast_to(part, len(self)) for part in (self.mpi, self.compiling, self.elsewhere)
+        )
         count(IN_MPI, mpi > 0, mpi)
         count(FIRST_LAUNCH, host_gap & (compiling > 0), compiling)
         count(HOST_GAP, host_gap, self.outside - mpi - compiling)
@@ -152,6 +158,7 @@ class IdleGaps:
         # what was launched this long ago does not wait for the host
         early = self.queued == self.length
         count(QUEUED, known & (self.queued >= HOST_GAP_NS), self.queued)
+        count(ELSEWHERE, known & self.drained & (elsewhere > 0), elsewhere)
         count(SYNC_DRAIN, known & self.drained, rest)
         count(QUEUED, known & early, rest)
         causes[:, LAUNCH_BOUND] = rest
@@ -167,14 +174,15 @@ class IdleGaps:
         """Launch-bound idle time that blocking calls brought about, in ns; a bound.
 
         A call that returns when nothing is queued costs the host its lead. Without it the host
-        would have been ahead by as long as it was held; so of the launch-bound time up to the
-        next such call at most that much.
+        would have been ahead by as long as it was held, less what the device was idle right after
+        the call; so of the launch-bound time up to the next such call at most that much.
         """
         if not self.drained.any():
             return 0
         rows = np.flatnonzero(self.drained)
         bound = np.add.reduceat(self.causes[:, LAUNCH_BOUND], rows, dtype=np.int64)
-        return int(np.minimum(bound, self.held[rows]).sum())
+        lead = np.maximum(self.held[rows] - self.causes[rows, SYNC_DRAIN], 0)
+        return int(np.minimum(bound, lead).sum())
 
 
 def idle_gaps(

@@ -116,7 +116,8 @@ def _marks(symbols: Ints, size: int, repeats: int) -> list[tuple[int, int, float
     kept &= (regular >= REGULAR) & (reach >= REACH)
     first = order[np.searchsorted(code, values)]
     rows = np.flatnonzero(kept)
-    rows = rows[np.argsort(-(regular * reach)[rows], kind="stable")[:MOST_MARKS]]
+    # of equal ones those that come first, whatever the symbols are
+    rows = rows[np.lexsort((first[rows], -(regular * reach)[rows]))[:MOST_MARKS]]
     return [
         (int(usual[row]), int(count[row]) + 1, float(regular[row] * reach[row]), int(first[row]))
         for row in rows.tolist()

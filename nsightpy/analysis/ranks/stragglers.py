@@ -54,11 +54,15 @@ class Straggler:
 
 @dataclass(frozen=True, slots=True)
 class LateOnce:
-    """A unit that came late a few times only, and how long the others waited then in all (ns)."""
+    """A unit that came late a few times only, and how long the others waited then in all (ns).
+
+    `worst`: the row of the arrivals in which they waited longest.
+    """
 
     unit: int
     times: int
     cost_ns: int
+    worst: int
 
 
 def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
@@ -121,11 +125,11 @@ def late_once(alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True) -
         caused = np.where(passed & (arrivals.sizes[arrivals.instance] == 2), 0, caused)
     long = caused >= max(LATE_ONCE * _observed(alignment, arrivals.rows), 1)
     units, times = np.unique(arrivals.unit[long], return_counts=True)
-    stragglers = [
-        LateOnce(unit, count, int(caused[long & (arrivals.unit == unit)].sum()))
-        for unit, count in zip(units.tolist(), times.tolist(), strict=True)
-        if count <= ONCE
-    ]
+    stragglers = []
+    for unit, count in zip(units.tolist(), times.tolist(), strict=True):
+        if count <= ONCE:
+            cost = np.where(long & (arrivals.unit == unit), caused, 0)
+            stragglers.append(LateOnce(unit, count, int(cost.sum()), int(np.argmax(cost))))
     return sorted(stragglers, key=lambda late: (-late.cost_ns, late.unit))
 
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.collectives.log import Mask
-from nsightpy.analysis.findings.facts import DeviceFacts, SlowCollectives, StragglerFact
+from nsightpy.analysis.findings.facts import DeviceFacts, Place, SlowCollectives, StragglerFact
 from nsightpy.analysis.findings.outliers import SlowInstances, slow_by_unit
 from nsightpy.analysis.intervals import measure_before
-from nsightpy.analysis.ranks.arrivals import arrivals_of
+from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
 from nsightpy.analysis.ranks.collective_groups import grouped_collectives
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives import called, cause_of
@@ -31,7 +31,7 @@ SAMPLED = (
     "rest. `nsightpy ranks` and `nsightpy collectives` look at all."
 )
 # (report, process, device)
-Place = tuple[str, int, int]
+Device = tuple[str, int, int]
 
 
 @dataclass(frozen=True)
@@ -44,9 +44,9 @@ class RankEvidence:
 
 def with_waits(
     rank_set: RankSet, results: Sequence[tuple[SystemReport, RankEvidence]]
-) -> tuple[dict[Place, DeviceFacts], tuple[str, ...]]:
+) -> tuple[dict[Device, DeviceFacts], tuple[str, ...]]:
     """The facts about all devices, with what their ranks lost in collectives; and notes on it."""
-    facts: dict[Place, DeviceFacts] = {
+    facts: dict[Device, DeviceFacts] = {
         (str(report.path), *place): device
         for report, evidence in results
         for place, device in evidence.devices.items()
@@ -63,28 +63,34 @@ def with_waits(
     if not communicate:
         return facts, ()
     arrivals = arrivals_of(alignment)
-    places = [_place(alignment, unit) for unit in range(len(alignment.ledger.units))]
+    places = [_device(alignment, unit) for unit in range(len(alignment.ledger.units))]
     inside = _inside(alignment, [facts.get(place) for place in places])
     names = UnitNames.of(alignment)
     slow_units = slow_by_unit(alignment, grouped_collectives(alignment, arrivals), inside)
     for unit, slow in slow_units.items():
         if places[unit] in facts:
-            named = _named(slow, names)
+            named = _named(slow, names, _seen(alignment, slow.row))
             facts[places[unit]] = replace(facts[places[unit]], slow_collectives=named)
     late = straggler_of(alignment, arrivals)
     if late is not None and (place := places[late.unit]) in facts:
-        saved = round(late.saved[inside[arrivals.rows]].sum() / sample.share)
-        waited_for = StragglerFact(late.last_share, saved)
+        saved = np.where(inside[arrivals.rows], late.saved, 0)
+        worst = int(np.argmax(saved))
+        waited_for = StragglerFact(
+            late.last_share,
+            round(saved.sum() / sample.share),
+            worst=_awaited(alignment, arrivals, worst),
+        )
         facts[place] = replace(facts[place], straggler=waited_for)
     if late is None:
         for once_late in late_once(alignment, arrivals, pairs=False)[:1]:
             if (place := places[once_late.unit]) in facts:
-                came = StragglerFact(0.0, once_late.cost_ns, once_late.times)
+                worst_place = _awaited(alignment, arrivals, once_late.worst)
+                came = StragglerFact(0.0, once_late.cost_ns, once_late.times, worst_place)
                 facts[place] = replace(facts[place], straggler=came)
     return facts, (SAMPLED.format(sample.most, sample.share),) if sample.share < 1.0 else ()
 
 
-def _named_by_report(facts: Mapping[Place, DeviceFacts]) -> dict[Place, DeviceFacts]:
+def _named_by_report(facts: Mapping[Device, DeviceFacts]) -> dict[Device, DeviceFacts]:
     """The facts of captures of several jobs: a device is that of a report, whatever its rank."""
     alone = Counter(path for path, _, _ in facts)
     return {
@@ -97,8 +103,8 @@ def _named_by_report(facts: Mapping[Place, DeviceFacts]) -> dict[Place, DeviceFa
 
 
 def _on_common_clock(
-    facts: Mapping[Place, DeviceFacts], clock: CommonClock
-) -> dict[Place, DeviceFacts]:
+    facts: Mapping[Device, DeviceFacts], clock: CommonClock
+) -> dict[Device, DeviceFacts]:
     """The facts with how far each device's own time is from the clock of all ranks."""
     return {
         (path, pid, device): replace(
@@ -110,7 +116,7 @@ def _on_common_clock(
     }
 
 
-def _place(alignment: Alignment, unit: int) -> Place:
+def _device(alignment: Alignment, unit: int) -> Device:
     participant = alignment.ledger.units[unit]
     return alignment.clocks[participant.clock].report, participant.pid, participant.device
 
@@ -122,17 +128,35 @@ def _inside(alignment: Alignment, devices: Sequence[DeviceFacts | None]) -> Mask
     for unit, device in enumerate(devices):
         if device is None:
             continue
-        fit = alignment.fits[ledger.units[unit].clock]
         rows = np.flatnonzero(ledger.unit == unit)
-        # the ledger's times are the report's own plus a constant
-        shift = fit.epoch_ns - alignment.base_ns
+        shift = _shift(alignment, unit)
         window = device.budget.window
         before = measure_before(window, ledger.starts[rows] - shift)
         keep[rows] = measure_before(window, ledger.ends[rows] - shift) > before
     return keep
 
 
-def _named(slow: SlowInstances, names: UnitNames) -> SlowCollectives:
+def _awaited(alignment: Alignment, arrivals: Arrivals, place: int) -> Place:
+    """From the first arrival at an instance to the end of one of its rows, in that one's time."""
+    row = int(arrivals.rows[place])
+    others = arrivals.rows[arrivals.instance == arrivals.instance[place]]
+    starts = alignment.starts
+    return _seen(alignment, row, int(starts[row] - starts[others].min()))
+
+
+def _seen(alignment: Alignment, row: int, before: int = 0) -> Place:
+    """A row of the ledger, and so many ns before it, in the own time of its report."""
+    ledger = alignment.ledger
+    start = int(ledger.starts[row]) - _shift(alignment, int(ledger.unit[row]))
+    return Place(start - before, int(ledger.ends[row] - ledger.starts[row]) + before)
+
+
+def _shift(alignment: Alignment, unit: int) -> int:
+    """What the ledger's times of a unit are more than its report's own, in ns."""
+    return alignment.fits[alignment.ledger.units[unit].clock].epoch_ns - alignment.base_ns
+
+
+def _named(slow: SlowInstances, names: UnitNames, place: Place) -> SlowCollectives:
     worst = slow.worst
     return SlowCollectives(
         slow.instances,
@@ -141,4 +165,5 @@ def _named(slow: SlowInstances, names: UnitNames) -> SlowCollectives:
         worst.duration_ns,
         worst.ratio,
         cause_of(worst, names),
+        place,
     )

@@ -39,8 +39,8 @@ _FOUND_BY = ("start_ns", "pid", "communicator")
 
 
 def has_mpi(export: NsysExport) -> bool:
-    """Whether an export has the tables of MPI calls."""
-    return any(export.has(table) for table in MPI_TABLES)
+    """Whether an export has MPI calls in tables of their own; some exports hold empty ones."""
+    return any(export.holds_rows(table) for table in MPI_TABLES)
 
 
 def has_mpi_ranges(export: NsysExport) -> bool:
