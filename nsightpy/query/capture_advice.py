@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nsightpy.results import Table
 from nsightpy.results.abstention import Abstention, reworded
 
 # What is said of Nsight Systems reports, and what of PyTorch traces instead.
@@ -114,21 +113,23 @@ _DIAGNOSTIC = re.compile(r"(?:^|: )nsys (?:warning|error): ")
 _LOST = re.compile(r"collected|started|lost|dropped|overflow|buffer|missing", re.IGNORECASE)
 _ABOUT_RANGES = re.compile(r"^(?!.*(?:CUDA|CUPTI|GPU)).*NVTX", re.IGNORECASE)
 _EVERYTHING = ("info", "summarize", "findings")
-_OF_RANGES = ("iterations", "inference-steps", "collectives", "pipeline")
+_OF_RANGES = ("compare", "iterations", "inference-steps", "collectives", "pipeline")
 _RANGES = {"range", "Range", "RangeStack", "module"}
 
 
-def bearing_on(notes: Iterable[str], table: Table, *, ranges: bool) -> list[str]:
-    """The notes without warnings of the profiler that change nothing in a table.
+def bearing_on(
+    notes: Iterable[str], command: str, columns: Iterable[str] = (), *, ranges: bool = False
+) -> list[str]:
+    """The notes without warnings of the profiler that change nothing in a command's table.
 
     Those stay that say that events are missing; of NVTX events where the table is made of ranges,
     or the question was about `ranges`.
     """
-    ranges = ranges or table.command in _OF_RANGES or bool(_RANGES & set(table.columns))
+    ranges = ranges or command in _OF_RANGES or not _RANGES.isdisjoint(columns)
     return [
         note
         for note in notes
-        if table.command in _EVERYTHING
+        if command in _EVERYTHING
         or not _DIAGNOSTIC.search(note)
         or (_LOST.search(note) and (ranges or not _ABOUT_RANGES.search(note)))
     ]
