@@ -110,7 +110,10 @@ def nothing_recorded(command: str, kind: str) -> list[str]:
 
 # Warnings of nsys that single tables need; `info`, `summarize` and `findings` have all of them.
 _DIAGNOSTIC = re.compile(r"(?:^|: )nsys (?:warning|error): ")
-_LOST = re.compile(r"collected|started|lost|dropped|overflow|buffer|missing", re.IGNORECASE)
+_LOST = re.compile(
+    r"not all|(?:have not|not have) been|\b(?:lost|dropped|missing|overflow|truncated)",
+    re.IGNORECASE,
+)
 _ABOUT_RANGES = re.compile(r"^(?!.*(?:CUDA|CUPTI|GPU)).*NVTX", re.IGNORECASE)
 _EVERYTHING = ("info", "summarize", "findings")
 _OF_RANGES = ("compare", "iterations", "inference-steps", "collectives", "pipeline")
