@@ -227,11 +227,13 @@ def show_or_draw(
 
 def tell(table: Table, options: dict[str, Any]) -> None:
     """The notes of a table, on stderr, where the format does not carry them."""
+    from nsightpy.units import counted
+
     if options["format_"] not in ("json", "markdown"):
         for note in table.notes[:MOST_NOTES]:
             say(note, options)
-        if len(table.notes) > MOST_NOTES:
-            say(f"{len(table.notes) - MOST_NOTES:,} more notes: --format json has all", options)
+        if (more := len(table.notes) - MOST_NOTES) > 0:
+            say(f"{counted(more, 'more note')}: --format json has all", options)
 
 
 def deliver(data: bytes, options: dict[str, Any]) -> None:
@@ -273,7 +275,7 @@ def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
             continue
 
 
-MOST_NOTES = 12
+MOST_NOTES = 6
 TEXTS = ("", ".txt", ".text", ".log")
 PICTURES = (".png", ".svg", ".pdf", ".html", ".pftrace")
 

@@ -55,7 +55,8 @@ def wrapped(line: str, stream: IO[str], indent: str) -> str:
     if not stream.isatty():
         return line
     try:
-        width = min(os.get_terminal_size(stream.fileno()).columns - 1, _WIDEST)
+        columns = os.environ.get("COLUMNS") or os.get_terminal_size(stream.fileno()).columns
+        width = min(int(columns) - 1, _WIDEST)
     except (OSError, ValueError):
         return line
     text = line.lstrip()

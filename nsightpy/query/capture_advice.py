@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nsightpy.results import Table
 from nsightpy.results.abstention import Abstention, reworded
 
 # What is said of Nsight Systems reports, and what of PyTorch traces instead.
@@ -111,24 +110,29 @@ def nothing_recorded(command: str, kind: str) -> list[str]:
 
 # Warnings of nsys that single tables need; `info`, `summarize` and `findings` have all of them.
 _DIAGNOSTIC = re.compile(r"(?:^|: )nsys (?:warning|error): ")
-_LOST = re.compile(r"collected|started|lost|dropped|overflow|buffer|missing", re.IGNORECASE)
+_LOST = re.compile(
+    r"not all|(?:have not|not have) been|\b(?:lost|dropped|missing|overflow|truncated)",
+    re.IGNORECASE,
+)
 _ABOUT_RANGES = re.compile(r"^(?!.*(?:CUDA|CUPTI|GPU)).*NVTX", re.IGNORECASE)
 _EVERYTHING = ("info", "summarize", "findings")
-_OF_RANGES = ("iterations", "inference-steps", "collectives", "pipeline")
+_OF_RANGES = ("compare", "iterations", "inference-steps", "collectives", "pipeline")
 _RANGES = {"range", "Range", "RangeStack", "module"}
 
 
-def bearing_on(notes: Iterable[str], table: Table, *, ranges: bool) -> list[str]:
-    """The notes without warnings of the profiler that change nothing in a table.
+def bearing_on(
+    notes: Iterable[str], command: str, columns: Iterable[str] = (), *, ranges: bool = False
+) -> list[str]:
+    """The notes without warnings of the profiler that change nothing in a command's table.
 
     Those stay that say that events are missing; of NVTX events where the table is made of ranges,
     or the question was about `ranges`.
     """
-    ranges = ranges or table.command in _OF_RANGES or bool(_RANGES & set(table.columns))
+    ranges = ranges or command in _OF_RANGES or not _RANGES.isdisjoint(columns)
     return [
         note
         for note in notes
-        if table.command in _EVERYTHING
+        if command in _EVERYTHING
         or not _DIAGNOSTIC.search(note)
         or (_LOST.search(note) and (ranges or not _ABOUT_RANGES.search(note)))
     ]

@@ -145,7 +145,8 @@ class Request:
 
     def finish(self, table: AnyTable, *notes: str) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
-        about = bearing_on(self.notes, table, ranges=self.scope.nvtx is not None)
+        of_ranges = self.scope.nvtx is not None
+        about = bearing_on(self.notes, table.command, table.columns, ranges=of_ranges)
         said = [*map(self.worded, notes), *about]
         abstains = any(isinstance(note, Abstention) for note in notes)
         if not (table.rows or abstains or self.scope.is_narrowed):

@@ -22,9 +22,7 @@ _HEADINGS = {
     "busbw_gb_per_s": "bus GB/s",
     "algbw_gb_per_s": "alg GB/s",
     "busbw_with_wait_gb_per_s": "bus GB/s with wait",
-    "busy_share": "busy %",
-    "compute_share": "compute %",
-    "exposed_communication_share": "comm. alone %",
+    "exposed_communication_share": "exposed comm. %",
     "copy_only_share": "copies alone %",
     "communication_share": "comm. %",
     "memory_share": "copies %",
@@ -35,7 +33,6 @@ _HEADINGS = {
     "nvlink_tx_share": "NVLink out %",
     "nic_received_gb_per_s": "NIC in GB/s",
     "nic_sent_gb_per_s": "NIC out GB/s",
-    "last_share": "last %",
     "last_rank": "last rank",
     "collectives.bytes": "size",
     "collectives.duration_med_ns": "median",
@@ -51,14 +48,10 @@ _HEADINGS = {
     "share_of_busy": "of GPU %",
     "share_of_device_time": "of GPU time %",
     "share_of_graph": "of graph %",
-    "tokens_per_s": "tokens/s",
     "share_of_window": "of window %",
-    "recoverable_share": "recoverable %",
-    "recoverable_ns": "recoverable",
     "findings.recoverable_share": "of the time %",
     "idle_share": "GPU idle %",
     "device_idle_ns": "GPU idle",
-    "empty_share": "empty %",
     "share": "of time %",
     "ratio": "after / before",
     "ratio_low": "least",
@@ -90,7 +83,9 @@ _HEADINGS = {
     "gpu_ops": "GPU ops",
     "attributed_ns": "other threads",
     "attributed_ops": "their ops",
-    "nvtx.instances": "count",
+    "instances": "count",
+    "ranks.instances": "instances",
+    "range_med_ns": "median",
     "imbalance.total_med_ns": "median rank",
     "imbalance.total_max_ns": "slowest rank",
     "imbalance.slowest_rank": "which",
@@ -137,7 +132,15 @@ _HEADINGS = {
     "gpu": "GPU",
     "exposed_ns": "exposed",
 }
-_UNIT = re.compile(r" \((?:ns|MB|MB/s)\)$")
+_ENDS = (
+    (r"_gb_per_s$", " GB/s"),
+    (r"flops_per_s$", "FLOP/s"),
+    (r"_per_s$", "/s"),
+    (r"_share$", " %"),
+    (r"_med$", " median"),
+    (r"^gpu_", "GPU "),
+)
+_UNIT = re.compile(r" \((?:ns|MB)\)$")
 
 
 def heading(command: str, name: str) -> str:
@@ -148,6 +151,7 @@ def heading(command: str, name: str) -> str:
     if " " in name or not name.islower():
         text = _UNIT.sub("", name)
         return text.lower() if text in ("Avg", "Min", "Max", "Name", "Operation", "Count") else text
-    words = name.removesuffix("_ns").removesuffix("_bytes").removesuffix("_pct")
-    words = re.sub(r"_gb_per_s$", " GB/s", words).replace("_", " ")
-    return re.sub(r" med$", " median", words)
+    words = re.sub(r"_(?:ns|bytes|pct)$", "", name)
+    for end, said in _ENDS:
+        words = re.sub(end, said, words)
+    return words.replace("_", " ")

@@ -62,9 +62,12 @@ class TorchTrace(SystemReport):
         return self._read()
 
     def _read(self) -> Trace:
-        if self._progress is not None:
-            self._progress(None, f"reading {self.path.name}")
-        trace = read_trace(self.path)
+        progress = self._progress or (lambda done, message: None)
+        progress(None, f"reading {self.path.name}")
+        try:
+            trace = read_trace(self.path)
+        finally:
+            progress(1.0, "")
         if self.use_cache and (problem := keep(self.path, trace)):
             self._cache_problem = problem
         return trace

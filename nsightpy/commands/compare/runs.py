@@ -14,6 +14,7 @@ from nsightpy.commands.compare.report_part import ReportPart, report_part
 from nsightpy.commands.info.ncu_rows import split_by_tool
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.ncu_set import open_ncu_reports
+from nsightpy.query.capture_advice import bearing_on
 from nsightpy.query.request import Common, Request, reading_options
 from nsightpy.rank_set import RankSet, map_runs
 from nsightpy.report_files import files_of
@@ -116,7 +117,7 @@ def summaries(
         run_summary(
             run.name,
             results,
-            [*request.ranks.notes, *scope.notes],
+            [*bearing_on(request.ranks.notes, "compare"), *scope.notes],
             [kind for kind in UNITS if kind in (kinds_of_run if every else common)],
         )
         for run, request, results, kinds_of_run in zip(runs, requests, parts, known, strict=True)

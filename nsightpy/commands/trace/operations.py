@@ -67,7 +67,8 @@ def device_names(report: SystemReport) -> dict[tuple[int, int], str]:
     """Product names by process (0: every one) and CUDA device."""
     frame = report.frame("devices")
     keys = zip(frame.ints("pid").tolist(), frame.ints("device").tolist(), strict=True)
-    return dict(zip(keys, map(str, texts(frame.labels("name"))), strict=True))
+    names = (str(name or "GPU") for name in texts(frame.labels("name")))
+    return dict(zip(keys, names, strict=True))
 
 
 def _kernels(

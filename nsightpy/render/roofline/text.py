@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 MOST_VERDICTS = 10
 WIDEST_TEXT = 100
-_NAME_WIDTH, _TABLE_NAME_WIDTH, _FILE_WIDTH = 60, 100, 30
+_NAME_WIDTH, _LEAST_NAME_WIDTH, _TABLE_NAME_WIDTH, _FILE_WIDTH = 60, 28, 100, 30
 _STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
 
 
@@ -34,7 +34,8 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     from rich.text import Text
 
     for machine in _machines(result):
-        out.print(Text(shorten(machine, out.width), style="bold"))
+        for text in textwrap.wrap(machine, out.width, subsequent_indent="  "):
+            out.print(Text(text, style="bold"))
     whole = (
         [variant.typical for variant in result.variants]
         if result.by == "variant"
@@ -58,10 +59,12 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     variants = result.variants[:MOST_VERDICTS]
     if not any(variant.typical.figures for variant in variants):
         return
-    headings = _names([variant.first.name for variant in variants], min(_NAME_WIDTH, width))
-    for variant, name in zip(variants, headings, strict=True):
+    facts = [_facts(variant, result.variants) for variant in variants]
+    room = max(width - max(map(len, facts)) - 2, _LEAST_NAME_WIDTH)
+    names = _names([variant.first.name for variant in variants], min(_NAME_WIDTH, room))
+    for variant, name, fact in zip(variants, names, facts, strict=True):
         out.print()
-        out.print(Text(_heading(variant, name, result.variants), style="bold"))
+        out.print(Text(f"{name}  {fact}".rstrip(), style="bold"))
         for said in (printable(variant.verdict), *kernel_lines(variant.typical)):
             for text in textwrap.wrap(said, width - 2):
                 out.print(f"  {text}")
@@ -151,8 +154,8 @@ def _zero_rows(result: Roofline) -> bool:
     return any(len(launch.work) < len(launch.points) for launch in result.launches)
 
 
-def _heading(variant: RooflineVariant, name: str, variants: Sequence[RooflineVariant]) -> str:
-    """The kernel's name, its shape, how often it ran and its share of the time."""
+def _facts(variant: RooflineVariant, variants: Sequence[RooflineVariant]) -> str:
+    """A kernel's shape, how often it ran and its share of the time."""
     launch = variant.first
     whole = sum(each.total_ns or 0 for each in variants)
     share = percent(variant.total_ns, whole)
@@ -163,7 +166,7 @@ def _heading(variant: RooflineVariant, name: str, variants: Sequence[RooflineVar
         f"{count} launches" if count > 1 else "",
         f"{share:.0f} % of the time" if share is not None else "",
     ]
-    return f"{name}  {', '.join(filter(None, parts))}".rstrip()
+    return ", ".join(filter(None, parts))
 
 
 def _each(

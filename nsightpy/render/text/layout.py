@@ -34,6 +34,7 @@ NAMES = (
 PLACES = ("rank", "device", "stream")
 KERNELS = ("name", "kernel", "kernel name", "before", "after")
 NARROWEST_NAME = 28
+NARROWEST_ACTIVITY = 36  # what lies in the middle of such a text says as much as its ends
 NARROWEST_TEXT = 14
 WIDEST_WORD = 36  # of texts that are nsightpy's own, which are not cut below
 LONGEST_VALUE = 20  # of what all rows share, in the line on hidden columns
@@ -91,6 +92,8 @@ class Shown:
         """The fewest cells in which it can still be read."""
         if not self.is_text:
             return self.narrowest
+        if self.heading == "host activity":
+            return min(self.narrowest, NARROWEST_ACTIVITY)
         text = WIDEST_WORD if self.own else NARROWEST_TEXT
         return min(self.narrowest, NARROWEST_NAME if self.is_name else text)
 

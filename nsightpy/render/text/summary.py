@@ -7,25 +7,23 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy.render.escape import printable
-from nsightpy.render.text.layout import UNLIMITED, Shown, lines
+from nsightpy.render.text.layout import UNLIMITED, lines
 from nsightpy.render.text.shortening import shorten
 from nsightpy.render.text.summary_bars import (
     device_bars,
     idle_causes,
     longest_gap,
-    ns_of,
     opaque_text,
     outside_capture,
     outside_steady,
     report_names,
 )
+from nsightpy.render.text.terminal import shown_column
 from nsightpy.results import Summary, Table, Value
 from nsightpy.results.verdict import verdict_of
 from nsightpy.units import (
-    format_bytes,
     format_count,
     format_time,
-    significant,
 )
 
 if TYPE_CHECKING:
@@ -56,10 +54,7 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
     yield _title(summary, width), _header(summary, width)
     builders: tuple[tuple[str, Callable[[Table, int], list[object]]], ...] = (
         ("breakdown", partial(device_bars, names=report_names(summary.sections["ranks"]))),
-        ("kernels", _kernels),
-        ("collectives", _collectives),
-        ("memory", _memory),
-        ("nvtx", _ranges),
+        *((name, _columns) for name in _COLUMNS),
     )
     for name, build in builders:
         table = summary.sections[name]
@@ -90,6 +85,12 @@ def _around_bars(summary: Summary, width: int) -> list[object]:
     return [*wrapped, *outside_capture(summary.header)]
 
 
+_COLUMNS = {
+    "kernels": "Time (%), Total Time (ns), Instances, Med (ns), Name",
+    "collectives": "total_ns, instances, duration_med_ns, ranks, operation",
+    "memory": "Total Time (ns), Count, Total (MB), throughput_gb_per_s, Operation",
+    "nvtx": "total_range_ns, instances, range_med_ns, domain, range",
+}
 _SECTION_TITLES = {
     "breakdown": "Where the device time went",
     "kernels": "Kernels by GPU time",
@@ -154,100 +155,18 @@ def _plural(count: Value, one: str, many: str) -> str:
     return f"{count} {one if count == 1 else many}"
 
 
-def _kernels(table: Table, width: int) -> list[object]:
-    return _columns(
-        table,
-        width,
-        (
-            ("Time (%)", "%"),
-            ("Total Time (ns)", "total"),
-            ("Instances", "count"),
-            ("Med (ns)", "median"),
-        ),
-        "Name",
-    )
-
-
-def _collectives(table: Table, width: int) -> list[object]:
-    return _columns(
-        table,
-        width,
-        (
-            ("total_ns", "total"),
-            ("instances", "count"),
-            ("duration_med_ns", "median"),
-            ("ranks", "ranks"),
-        ),
-        "operation",
-    )
-
-
-def _ranges(table: Table, width: int) -> list[object]:
-    return _columns(
-        table,
-        width,
-        (
-            ("total_range_ns", "total"),
-            ("instances", "count"),
-            ("range_med_ns", "median"),
-            ("domain", "domain"),
-        ),
-        "range",
-    )
-
-
-def _memory(table: Table, width: int) -> list[object]:
-    texts: list[object] = []
-    for record in table.records():
-        size = record["Total (MB)"]
-        speed = record["throughput_gb_per_s"]
-        rate = (
-            f"{significant(float(speed), 3 if speed >= 1 else 1)} GB/s"
-            if isinstance(speed, float) and size
-            else "-"
-        )
-        texts.append(
-            f"  {str(record['Operation']).strip('[]').removeprefix('CUDA '):<34}"
-            f"{format_time(ns_of(record, 'Total Time (ns)')):>9}"
-            f"{format_count(int(record['Count'] or 0)):>9} x"
-            f"{_size(float(size or 0)):>10}{rate:>13}"
-        )
-    return texts
-
-
-def _size(megabytes: float) -> str:
-    return format_bytes(megabytes * 1e6) if megabytes else "< 1 KB"
-
-
-def _columns(
-    table: Table, width: int, figures: Sequence[tuple[str, str]], name: str
-) -> list[object]:
-    """Some figures of a table, times in one unit, then the name in what room is left."""
-    shown = []
-    for key, heading in figures:
-        values = table.column(key)
-        shown.append(_figure(heading, key, values))
-    names = tuple(printable(str(value)) for value in table.column(name))
-    shown.append(Shown("name", names, True))
-    limit = width - 2 if width < UNLIMITED else UNLIMITED
+def _columns(table: Table, width: int) -> list[object]:
+    """The figures of a section, then what they are about in what room is left."""
     from rich.text import Text
 
+    fields = {field.name: field for field in table.fields}
+    shown = [
+        shown_column(table.command, fields[name], table.column(name))
+        for name in _COLUMNS[table.command].split(", ")
+        if any(table.column(name))
+    ]
+    limit = width - 2 if width < UNLIMITED else UNLIMITED
     return [Text("  ") + line for line in lines(shown, limit, rule=False, fold=False)]
-
-
-def _figure(heading: str, key: str, values: Sequence[Value]) -> Shown:
-    if key.endswith(("_ns", "(ns)")):
-        cells = tuple(format_time(v) if isinstance(v, int | float) else "-" for v in values)
-        return Shown(heading, cells, False)
-    cells = tuple(
-        f"{v:.1f}"
-        if isinstance(v, float)
-        else f"{v:,}"
-        if isinstance(v, int)
-        else printable(str(v or "-"))
-        for v in values
-    )
-    return Shown(heading, cells, key == "domain")
 
 
 def _findings(summary: Summary, width: int) -> list[object]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Record: TypeAlias = dict[str, Value]
 
-BAR = 24
+BAR, LEAST_BAR = 24, 6
 WIDEST_NAME = 20
 _SUFFIX = re.compile(r"\.(?:sqlite|nsys-rep|qdrep|json|json\.gz)$")
 MOST_DEVICES = 8
@@ -55,9 +55,10 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     A guess follows the order of the files: "rank 1" would name none of several unrelated captures.
     """
     records = ranks.records()
-    if not any(str(record["rank_source"] or "").startswith("guess") for record in records):
-        return {}
     reports = [_SUFFIX.sub("", PurePath(str(record["report"])).name) for record in records]
+    guessed = any(str(record["rank_source"] or "").startswith("guess") for record in records)
+    if not guessed or len(set(reports)) < 2:
+        return {}
     names = [
         name if reports.count(name) == 1 else f"{name}:{reports[:place].count(name)}"
         for place, name in enumerate(reports)
@@ -66,7 +67,7 @@ def report_names(ranks: Table) -> Mapping[Value, str]:
     return {record["rank"]: name for record, name in zip(records, short, strict=True)}
 
 
-def device_bars(table: Table, _width: int, names: Mapping[Value, str]) -> list[object]:
+def device_bars(table: Table, width: int, names: Mapping[Value, str]) -> list[object]:
     """A bar and its shares for each device, and what the bars show."""
     from rich.text import Text
 
@@ -76,11 +77,12 @@ def device_bars(table: Table, _width: int, names: Mapping[Value, str]) -> list[o
     ]
     opaque = bool(opaque_text(table))
     parts = (KERNELS, GRAPHS, *PARTS[1:]) if opaque else PARTS
-    cells = BAR // 2 if opaque else BAR
+    shown = _representative(records)
     margin = max([9, *(len(name) + 1 for name in names.values())])
-    cells = max(cells - max(margin - 9, 0), cells // 2)
+    widest = max(len(_shares(record, parts)) for record in shown)
+    cells = max(min(BAR, width - margin - widest - 3), LEAST_BAR)
     texts: list[object] = []
-    for record in _representative(records):
+    for record in shown:
         line = Text(f"  {_place(record, names):<{margin}}")
         line.append_text(_bar(record, parts, cells))
         line.append(f" {_shares(record, parts)}")
@@ -89,16 +91,17 @@ def device_bars(table: Table, _width: int, names: Mapping[Value, str]) -> list[o
         texts.append(
             Text(f"  the {MOST_DEVICES} least busy of {len(records)} devices", style="dim")
         )
-    legend = Text("  " + " " * margin)
+    start = " " * (margin + 2)
+    legend = Text(start)
     for part in parts:
         legend.append(part.glyph, style=part.colour)
         legend.append(f" {part.name}  ", style="dim")
-    window = format_time(max(ns_of(record, "window_ns") for record in records))
-    if opaque:
-        caption = f"window {window}; what ran inside opaque graphs is not known"
+    caption = f"window {format_time(max(ns_of(record, 'window_ns') for record in records))}"
+    if opaque or len(legend) + len(caption) > width:
         legend.rstrip()
-        return [*texts, legend, Text(f"  {'':<{margin}}{caption}", style="dim")]
-    legend.append(f"window {window}", style="dim")
+        caption += "; what ran inside opaque graphs is not known" * opaque
+        return [*texts, legend, Text(f"{start}{caption}", style="dim")]
+    legend.append(caption, style="dim")
     return [*texts, legend]
 
 
@@ -132,7 +135,7 @@ def idle_causes(table: Table, names: Mapping[Value, str]) -> list[str]:
     rest = idle - sum(lost for lost, _ in said[:MOST_CAUSES])
     parts += [f"other {format_time(rest)}"] if rest > 0 else []
     where = f" of {_place(worst, names)}" if len(table) > 1 else ""
-    return [f"idle{where}: {format_time(idle)} = {', '.join(parts)}"]
+    return [f"idle{where}: {format_time(idle)} = {' + '.join(parts)}"]
 
 
 def longest_gap(table: Table, names: Mapping[Value, str]) -> list[str]:

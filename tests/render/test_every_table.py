@@ -1,0 +1,154 @@
+"""Every command on a terminal of 80 columns: what can be said of all their answers."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+
+from nsightpy.cli.main import run
+from nsightpy.command_table import COMMANDS
+from nsightpy.render.escape import display_width
+from tests.support.reports import REPORTS, ROOT, needs_reports
+
+WIDTH = 80
+SAMPLES = "sample_reports"
+# What several ranks and a trace answer otherwise than one report of nsys; None: every question.
+JOBS = {
+    "single_process.sqlite": None,
+    "training_4rank": ("ranks", "collectives", "imbalance", "iterations", "gaps", "headroom"),
+    "torch_2rank": ("operators", "modules", "iterations", "sync-waits", "graphs"),
+}
+REAL = (
+    "nsys/ddp_2rank_nccl_rtx3090_2026.3.sqlite",
+    "nsys/cudagraph_a100_2024.6.sqlite",
+    "nsys/saxpy_mpi_rank0_a100_2022.2.sqlite",
+    "kineto/vllm_piecewise_graphs.json.gz",
+    "ncu/a40_2022.1.ncu-rep",
+    "nsys/trixi_v100_2023.1.sqlite",
+)
+NCU = f"{SAMPLES}/training_4rank.ncu.csv"
+# Screens that are no table, or begin with something else.
+SCREENS = ("summarize", "info", "findings", "compare", "roofline")
+# What is typed at least, and what splits a table.
+MORE = {
+    "collectives": ("", "--by node"),
+    "headroom": (f"--ncu {NCU}",),
+    "kernels": ("", "--by stream,grid"),
+    "memory": ("", "--by device,memory"),
+    "operators": ("", "--by shape"),
+    "pace": ("--of *forward*",),
+    "stats": ("-r cuda_gpu_sum", "-r nvtx_sum"),
+    "trace": ("", "--api", "--nvtx", "--launches"),
+}
+QUESTIONS = [
+    (command.name, more)
+    for command in COMMANDS.values()
+    if command.answers and command.name != "compare"
+    for more in MORE.get(command.name, ("",))
+]
+TYPED = re.compile(r"nsightpy |ncu |`|[\w.-]+/[\w./-]{30}")
+TINY = re.compile(r"\b0\.000\d* (?:s|ms|us)\b")
+WRONG = re.compile(r"\b(?:None|nan|NaN|\w+_ns|\w+_pct|gb per s)\b")
+
+
+class Screen(io.StringIO):
+    """A stream that says of itself that it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def asked(words: list[str]) -> tuple[list[str], list[str], int]:
+    """The lines of stdout and of stderr on a terminal, and the exit code."""
+    out, err = Screen(), Screen()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(words)
+    said = re.sub(r"[^\n]*\r\x1b\[2K", "", err.getvalue())
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
+    return plain.splitlines(), said.splitlines(), code
+
+
+def looked_at(
+    report: str, monkeypatch: pytest.MonkeyPatch, commands: Collection[str] | None = None
+) -> list[str]:
+    """What is wrong with the answers to all questions about one report."""
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    return [
+        f"{command} {more}: {fault}"
+        for command, more in QUESTIONS
+        if commands is None or command in commands
+        for fault in faults(command, *asked([command, report, *more.split(), "--jobs", "1"]))
+    ]
+
+
+def faults(command: str, lines: list[str], said: list[str], code: int) -> list[str]:
+    """What is wrong with one answer."""
+    wide = [f"too wide: {line}" for line in (*lines, *said) if too_wide(line)]
+    odd = [f"odd: {line}" for line in lines if TINY.search(line) or WRONG.search(line)]
+    if code:
+        helped = code == 1 and len(said) > 1 and said[0].startswith("nsightpy: ")
+        return wide + ([] if helped else [f"left with {code}: {said}"])
+    many = sum(line.startswith("note: ") for line in said) > 7
+    late = command not in SCREENS and lines != ["no rows"] and not answered(lines[:5])
+    alone = lines == ["no rows"] and not said
+    return [
+        *wide,
+        *odd,
+        *(["more notes than anybody reads"] if many else []),
+        *([f"no answer in the first five lines: {lines[:5]}"] if late else []),
+        *(["nothing, and no word why"] if alone else []),
+        *[f"one row like another: {line}" for line in repeated(command, lines)],
+    ]
+
+
+def too_wide(line: str) -> bool:
+    """What can be copied is never cut."""
+    return display_width(line) > WIDTH and not TYPED.search(line)
+
+
+def answered(lines: list[str]) -> bool:
+    """Whether headings end and rows begin there."""
+    rules = [place for place, line in enumerate(lines) if line.startswith("─")]
+    return bool(rules) and rules[0] < len(lines) - 1
+
+
+def repeated(command: str, lines: list[str]) -> list[str]:
+    """Rows that nobody can tell from the one before: their names were cut alike."""
+    if command in SCREENS or command in ("trace", "graphs", "launches"):
+        return []
+    return [line for before, line in itertools.pairwise(lines) if line and line == before]
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_answers_fit_a_terminal(job: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert looked_at(f"{SAMPLES}/{job}", monkeypatch, JOBS[job]) == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "said", "code", "fault"),
+    [
+        (["x" * 81], [], 0, "too wide"),
+        (["name", "────", "a  0.0000013 s"], [], 0, "odd"),
+        (["a", "b", "c", "d", "e", "────", "1"], [], 0, "no answer in the first five lines"),
+        (["name", "────", "a…b", "a…b"], [], 0, "one row like another"),
+        (["no rows"], [], 0, "no word why"),
+        ([], ["nsightpy: x: holds no kernels"], 1, "left with 1"),
+    ],
+)
+def test_faults_are_seen(lines: list[str], said: list[str], code: int, fault: str) -> None:
+    assert any(fault in found for found in faults("kernels", lines, said, code))
+
+
+@needs_reports
+@pytest.mark.parametrize("path", REAL, ids=lambda path: Path(path).stem)
+def test_answers_on_real_reports_fit_a_terminal(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert looked_at(str(REPORTS / path), monkeypatch) == []
