@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +27,8 @@ from nsightpy.workers.outcomes import Run, here
 
 T = TypeVar("T")
 
+# So many reports are held for the next question: of more, what is kept would take too much.
+MOST_HELD = 8
 # So many files that are no reports are named; the others are counted.
 MOST_PASSED_BY = 3
 
@@ -48,6 +51,14 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
             named.append((report.path.name, report.notes))
             report.close()
         return [*self.failure_notes, *self._rank_notes(), *notes_by_report(named)]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """What is read in this process meanwhile stays for the next question, if they are few."""
+        with ExitStack() as stack:
+            for report in self.reports if len(self.reports) <= MOST_HELD else ():
+                stack.enter_context(report.held())
+            yield
 
     def map(
         self,

@@ -10,6 +10,7 @@ from nsightpy.cli.options import (
     asked,
     common_options,
     communication_option,
+    opened,
     show,
     show_or_draw,
     top_option,
@@ -36,10 +37,12 @@ def command(**options: Any) -> None:
     from nsightpy.render.plots.budget_plot import breakdown_figure
     from nsightpy.render.plots.drawing import is_picture
 
-    table = asked(breakdown, options)
     if is_picture(options["output"]):
-        draw = partial(breakdown_figure, iterations=asked(iterations, options))
-        show_or_draw(table, draw, options)
+        with opened(options) as ranks:
+            table = asked(breakdown, options, reports=ranks)
+            by_iteration = asked(iterations, options, reports=ranks)
+        show_or_draw(table, partial(breakdown_figure, iterations=by_iteration), options)
         return
+    table = asked(breakdown, options)
     people = options["format_"] == "table"
     show(beside_idle(table) if people else table, options)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from nsightpy.query.request import Common
+    from nsightpy.rank_set import RankSet
     from nsightpy.results import AnyTable, Table
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -173,6 +174,19 @@ def asked(function: Callable[..., T], options: dict[str, Any], **more: Any) -> T
     if given.get("top") == 0:
         given["top"] = sys.maxsize
     return function(**{**given, **common_of(options), **more})
+
+
+@contextmanager
+def opened(options: dict[str, Any]) -> Iterator[RankSet]:
+    """The reports for several questions, between which what was read of a few of them stays."""
+    from nsightpy.query.request import reading_options
+    from nsightpy.rank_opening import open_ranks
+
+    common = common_of(options)
+    use_cache = common["use_cache"]
+    ranks = open_ranks(options["reports"], use_cache=use_cache, **reading_options(common))
+    with ranks.held():
+        yield ranks
 
 
 def show(table: Table, options: dict[str, Any]) -> None:

@@ -10,9 +10,17 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 import click
 
-from nsightpy.cli.options import asked, communication_option, output_of, picture_options, say
+from nsightpy.cli.options import (
+    asked,
+    communication_option,
+    opened,
+    output_of,
+    picture_options,
+    say,
+)
 
 if TYPE_CHECKING:
+    from nsightpy.rank_set import RankSet
     from nsightpy.results.tracks import Timeline
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -42,22 +50,24 @@ def command(**options: Any) -> None:
     write = _writer(options["output"])
     detailed = _suffix(options["output"]) not in PICTURES
     page = _suffix(options["output"]) == ".html"
-    made = asked(
-        timeline,
-        options,
-        detail=detailed,
-        calls=detailed and not options["no_calls"],
-        counters=detailed,
-    )
-    if page or options["marked"]:
-        made = _with_findings(made, options)
-    with output_of(options) as file:
-        write(made, file)
+    with opened(options) as ranks:
+        made = asked(
+            timeline,
+            options,
+            reports=ranks,
+            detail=detailed,
+            calls=detailed and not options["no_calls"],
+            counters=detailed,
+        )
+        if page or options["marked"]:
+            made = _with_findings(made, ranks, options)
+        with output_of(options) as file:
+            write(made, file)
     for note in made.notes:
         say(note, options)
 
 
-def _with_findings(made: Timeline, options: dict[str, Any]) -> Timeline:
+def _with_findings(made: Timeline, ranks: RankSet, options: dict[str, Any]) -> Timeline:
     """The timeline with its findings, where they are wanted or soon found."""
     from nsightpy.analysis.timeline.marks import finding_marks
     from nsightpy.commands.findings.command import findings
@@ -69,7 +79,7 @@ def _with_findings(made: Timeline, options: dict[str, Any]) -> Timeline:
     if not wanted:
         return made
     try:
-        table = asked(findings, options)
+        table = asked(findings, options, reports=ranks)
     except NsightpyError as error:
         made.notes.append(f"No findings are marked: {error}")
         return made
