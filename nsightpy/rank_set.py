@@ -27,8 +27,8 @@ from nsightpy.workers.outcomes import Run, here
 
 T = TypeVar("T")
 
-# So many reports are held for the next question: of more, what is kept would take too much.
-MOST_HELD = 8
+# Of larger reports, what is read is not held for the next question.
+MOST_HELD_BYTES = 1 << 30
 # So many files that are no reports are named; the others are counted.
 MOST_PASSED_BY = 3
 
@@ -54,9 +54,10 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """What is read in this process meanwhile stays for the next question, if they are few."""
+        """What is read in this process meanwhile stays for the next question, if it is not much."""
+        small = sum(report.reading_bytes for report in self.reports) <= MOST_HELD_BYTES
         with ExitStack() as stack:
-            for report in self.reports if len(self.reports) <= MOST_HELD else ():
+            for report in self.reports if small else ():
                 stack.enter_context(report.held())
             yield
 

@@ -178,7 +178,7 @@ def asked(function: Callable[..., T], options: dict[str, Any], **more: Any) -> T
 
 @contextmanager
 def opened(options: dict[str, Any]) -> Iterator[RankSet]:
-    """The reports for several questions, between which what was read of a few of them stays."""
+    """The reports for several questions, between which what was read stays, if it is not much."""
     from nsightpy.query.request import reading_options
     from nsightpy.rank_opening import open_ranks
 
