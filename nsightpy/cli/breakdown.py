@@ -8,6 +8,7 @@ import click
 
 from nsightpy.cli.options import (
     asked,
+    asked_together,
     common_options,
     communication_option,
     show,
@@ -36,10 +37,14 @@ def command(**options: Any) -> None:
     from nsightpy.render.plots.budget_plot import breakdown_figure
     from nsightpy.render.plots.drawing import is_picture
 
-    table = asked(breakdown, options)
     if is_picture(options["output"]):
-        draw = partial(breakdown_figure, iterations=asked(iterations, options))
-        show_or_draw(table, draw, options)
+        questions = [
+            lambda ranks, command=command: asked(command, options, reports=ranks)
+            for command in (breakdown, iterations)
+        ]
+        table, by_iteration = asked_together(options, questions)
+        show_or_draw(table, partial(breakdown_figure, iterations=by_iteration), options)
         return
+    table = asked(breakdown, options)
     people = options["format_"] == "table"
     show(beside_idle(table) if people else table, options)

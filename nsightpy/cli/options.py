@@ -26,6 +26,7 @@ from nsightpy.query.parameters import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from nsightpy.commands.report.one_pass import OnePass
     from nsightpy.query.request import Common
     from nsightpy.results import AnyTable, Table
 
@@ -173,6 +174,20 @@ def asked(function: Callable[..., T], options: dict[str, Any], **more: Any) -> T
     if given.get("top") == 0:
         given["top"] = sys.maxsize
     return function(**{**given, **common_of(options), **more})
+
+
+def asked_together(
+    options: dict[str, Any], questions: Sequence[Callable[[OnePass], Any]]
+) -> list[Any]:
+    """What several questions say about the reports, which are read once for all of them."""
+    from nsightpy.commands.report.one_pass import OnePass, answers
+    from nsightpy.query.request import reading_options
+    from nsightpy.rank_opening import open_ranks
+
+    common = common_of(options)
+    use_cache = common["use_cache"]
+    ranks = open_ranks(options["reports"], use_cache=use_cache, **reading_options(common))
+    return answers(OnePass.of(ranks), questions)
 
 
 def show(table: Table, options: dict[str, Any]) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import click
 
 from nsightpy.cli.options import (
+    asked,
+    asked_together,
     common_of,
     communication_option,
     output_of,
@@ -57,34 +59,38 @@ def _asked(options: dict[str, Any]) -> Timeline:
     """The timeline with the marks that are wanted; reports are read once for all that is asked."""
     from nsightpy.analysis.timeline.marks import finding_marks
     from nsightpy.commands.findings.command import findings
-    from nsightpy.commands.report.one_pass import OnePass, answers
     from nsightpy.commands.timeline import timeline
     from nsightpy.errors import NsightpyError
     from nsightpy.query.iteration_window import iterations_by_process
     from nsightpy.query.rank_alignment import alignment_of
-    from nsightpy.query.request import Request, reading_options
-    from nsightpy.rank_opening import open_ranks
+    from nsightpy.query.request import Request
 
-    common = common_of(options)
-    reading: Any = reading_options(common)
-    ranks = open_ranks(options["reports"], use_cache=common["use_cache"], **reading)
     detailed = _suffix(options["output"]) not in PICTURES
-    calls = detailed and not options["no_calls"]
-    alike: Any = {"communication": options["communication"], **common}
-    draw = partial(timeline, detail=detailed, calls=calls, counters=detailed, **alike)
-    look = partial(findings, **alike) if _are_wanted(options, ranks.inputs) else lambda _: None
+    shown = {"detail": detailed, "counters": detailed}
+    shown["calls"] = detailed and not options["no_calls"]
 
-    def iterations(ranks: OnePass) -> Any:
-        return iterations_by_process(Request.of(ranks, on_common_clock=False, **common))
+    def drawn(ranks: OnePass) -> Timeline:
+        return asked(timeline, options, reports=ranks, **shown)
+
+    def found(ranks: OnePass) -> Any:
+        wanted = _are_wanted(options, ranks.inputs)
+        return asked(findings, options, reports=ranks) if wanted else None
 
     # what the timeline asks for later is asked with the rest
-    later = [*([iterations] if detailed else []), *([alignment_of] if len(ranks) > 1 else [])]
-    asked = [draw, *(partial(_or_error, question) for question in (look, *later))]
-    made, found, *_ = answers(OnePass.of(ranks), asked)
-    if isinstance(found, NsightpyError):
-        made.notes.append(f"No findings are marked: {found}")
-    elif found is not None:
-        made = replace(made, findings=finding_marks(made, found))
+    def iterations(ranks: OnePass) -> Any:
+        common = common_of(options)
+        request = Request.of(ranks, on_common_clock=False, **common) if detailed else None
+        return request and iterations_by_process(request)
+
+    def clock(ranks: OnePass) -> Any:
+        return alignment_of(ranks) if len(ranks) > 1 else None
+
+    others = (partial(_or_error, question) for question in (found, iterations, clock))
+    made, table, *_ = asked_together(options, [drawn, *others])
+    if isinstance(table, NsightpyError):
+        made.notes.append(f"No findings are marked: {table}")
+    elif table is not None:
+        made = replace(made, findings=finding_marks(made, table))
     return cast("Timeline", made)
 
 

@@ -27,6 +27,8 @@ class OwnedFrames:
     processes begin empty.
     """
 
+    are_held = False  # by who asks several questions: what was read stays until the last one
+
     def __init__(self) -> None:
         self._columns: dict[str, _Columns] = {}
         self._whole: dict[str, Frame] = {}
@@ -64,7 +66,8 @@ class OwnedFrames:
 
     def release(self) -> None:
         """Let go of everything; what is asked next is read again."""
-        self.__init__()  # type: ignore[misc]
+        if not self.are_held:
+            self.__init__()  # type: ignore[misc]
 
     def _keep(self, column: ColumnData) -> None:
         data = column.codes if isinstance(column, Labels) else column
@@ -95,9 +98,10 @@ class _Columns:
             columns = {n: held for n in wanted if (held := self._known.get(n)) is not None}
             missing = [name for name in wanted if name not in columns]
             if missing:
-                columns |= self._read(reader, missing)
-                for name in missing:
-                    keep(columns[name])
+                read = self._read(reader, missing)
+                for column in read.values():
+                    keep(column)
+                columns |= read
         return Frame(columns).select(wanted)
 
     def _read(self, reader: Reader, missing: Sequence[str]) -> dict[str, ColumnData]:

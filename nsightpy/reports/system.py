@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -214,6 +215,16 @@ class SystemReport(SystemFrames):
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What a question made of the frames: made once, kept until the report is closed."""
         return self._owned.derived(key, make)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """What is read in this process meanwhile stays for the next question, though it closes."""
+        self._owned.are_held = True
+        try:
+            yield
+        finally:
+            self._owned.are_held = False
+            self.close()
 
     @abstractmethod
     def close(self) -> None:

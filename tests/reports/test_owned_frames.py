@@ -19,7 +19,7 @@ from nsightpy.readers import sqlite
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.reports import owned_frames
 from nsightpy.reports.nsys import NsysReport
-from tests.support.reports import NSYS, ROOT, exports
+from tests.support.reports import NSYS, ROOT, ask, exports
 
 SAMPLES = sorted((ROOT / "sample_reports").rglob("*.sqlite"))
 SINGLE = ROOT / "sample_reports" / "single_process.sqlite"
@@ -158,6 +158,33 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> Reads:
     monkeypatch.setattr(SqliteFile, "arrays", counted_arrays)
     monkeypatch.setattr(SqliteFile, "_plain", counted_plain)
     return found
+
+
+PAGES = ("report x.html", "timeline x.html", "timeline x.png", "breakdown x.png")
+
+
+@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize("path", [SINGLE, ROOT / "sample_reports" / "training_4rank"])
+def test_a_page_of_many_questions_reads_nothing_twice(
+    page: str, path: Path, reads: Reads, tmp_path: Path
+) -> None:
+    command, name = page.split()
+    ask(command, path, "--jobs", "1", "-o", tmp_path / name)
+    assert len(reads.queries) == len(set(reads.queries)) or path.is_dir()  # one text, four files
+    assert reads.again == {}
+
+
+def test_what_is_held_stays_until_the_last_question_and_does_not_travel() -> None:
+    report = NsysReport(SINGLE)
+    with report.held():
+        first = report.frame("kernels", ("start_ns",))["start_ns"]
+        report.close()
+        assert report.frame("kernels", ("start_ns",))["start_ns"] is first
+        other = pickle.loads(pickle.dumps(report))
+        read = other.frame("kernels", ("start_ns",))["start_ns"]
+        other.close()
+        assert other.frame("kernels", ("start_ns",))["start_ns"] is not read
+    assert report.frame("kernels", ("start_ns",))["start_ns"] is not first
 
 
 COMMANDS = (

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -93,17 +94,15 @@ def answers(ranks: OnePass, questions: Sequence[Callable[[OnePass], Any]]) -> li
     A question may be called several times: it does nothing but ask.
     """
     answered: dict[int, Any] = {}
-    while len(answered) < len(questions):
-        for number, question in enumerate(questions):
-            if number in answered:
-                continue
-            try:
-                answered[number] = question(ranks)
-            except NotYetReadError:
-                continue
-        if len(answered) < len(questions):
+    with ranks.held():
+        while True:
+            for number, question in enumerate(questions):
+                with suppress(NotYetReadError):
+                    if number not in answered:
+                        answered[number] = question(ranks)
+            if len(answered) == len(questions):
+                return [answered[number] for number in range(len(questions))]
             ranks.read()
-    return [answered[number] for number in range(len(questions))]
 
 
 def _each(report: SystemReport, *, functions: Sequence[Work]) -> list[Any]:
