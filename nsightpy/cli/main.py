@@ -17,7 +17,6 @@ from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries
 from nsightpy.command_table import COMMANDS
 from nsightpy.errors import unforeseen
 from nsightpy.readers.tools.signals import signals_raise
-from nsightpy.workers.outcomes import LOG
 
 # Columns are written once and read a few times: clearing huge pages for them takes numpy longer
 # than it saves, most of all in virtual machines (13 % of the time of `nvtx`).
@@ -71,7 +70,9 @@ class Commands(click.Group):
             raise
         except Exception as error:
             # the one place for what a report can make a command raise, and nobody foresaw
-            LOG.info("where it happened:", exc_info=error)
+            import logging
+
+            logging.getLogger("nsightpy").info("where it happened:", exc_info=error)
             raise unforeseen(ctx.meta.get(REPORTS, "nsightpy"), error) from error
 
 

@@ -262,8 +262,8 @@ def distinct_pairs(first: Ints, second: Ints) -> tuple[list[tuple[int, int]], ND
     if len(seconds) <= 1:
         return [(value, int(seconds[0])) for value in firsts.tolist()], high
     keys, codes = distinct(high.astype(np.int64) * len(seconds) + low)
-    pairs = zip(firsts[keys // len(seconds)], seconds[keys % len(seconds)], strict=True)
-    return [(int(value), int(other)) for value, other in pairs], codes
+    pairs = (firsts[keys // len(seconds)].tolist(), seconds[keys % len(seconds)].tolist())
+    return list(zip(*pairs, strict=True)), codes
 
 
 def _categorical(labels: Labels) -> pd.Categorical:

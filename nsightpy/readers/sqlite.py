@@ -76,13 +76,13 @@ class SqliteFile:
         """All rows of a small query; text that is no UTF-8 has its bytes replaced."""
         with self._errors(), self._alone, self._engine.connect() as connection:
             self._watch.begin()
-            return [tuple(row) for row in connection.execute(query)]
+            return [tuple(row) for row in connection.execute(query).fetchall()]
 
     def _plain(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a question about the schema."""
         with self._errors(), self._alone, self._engine.connect() as connection:
             self._watch.begin()
-            return [tuple(row) for row in connection.exec_driver_sql(sql)]
+            return [tuple(row) for row in connection.exec_driver_sql(sql).fetchall()]
 
     def row_bounds(self, *names: str) -> tuple[int, int] | None:
         """First and last row number of the first of these tables; None when it has no rows.

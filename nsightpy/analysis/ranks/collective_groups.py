@@ -13,13 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.collectives.log import UNKNOWN, Ledger, Mask, Signature
+from nsightpy.analysis.collectives.log import UNKNOWN, Ledger, Signature
+from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.ranks.abnormal import Abnormal, beyond_usual, middle, worst_first
 from nsightpy.analysis.ranks.arrivals import Arrivals, members_of
-from nsightpy.frames import Ints
+from nsightpy.frames import Frame, Ints, distinct_pairs
 
 PER_RANK = frozenset({"AllGather", "AllGatherV", "ReduceScatter"})
 SHARED = frozenset({*PER_RANK, "AllToAll"})
+_KIND = ("unit", "signature", "communicator")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,16 +213,16 @@ def _alone(alignment: Alignment) -> list[GroupedCollective]:
     """What has no counterpart, where nothing of its unit and kind has one: one report, one rank."""
     ledger, matched = alignment.ledger, alignment.instances.matched
     rows = np.flatnonzero(~matched & ledger.shown)
-    keys = np.stack([ledger.unit, ledger.signature, ledger.communicator]).astype(np.int64)
-    matched_kinds = set(map(tuple, np.unique(keys[:2, matched], axis=1).T.tolist()))
+    columns = {name: getattr(ledger, name).astype(np.int64) for name in _KIND}
+    matched_kinds, _ = distinct_pairs(*(columns[name][matched] for name in _KIND[:2]))
+    groups = group_by(Frame({name: column[rows] for name, column in columns.items()}), _KIND)
+    by_kind = rows[np.argsort(groups.codes, kind="stable")]
+    edges = np.cumsum(np.bincount(groups.codes, minlength=len(groups.keys)))
     unmatched = []
-    for unit, signature, communicator in np.unique(keys[:, rows], axis=1).T.tolist():
+    for key, mine in zip(groups.keys, np.split(by_kind, edges[:-1]), strict=False):
+        unit, signature, communicator = (int(value or 0) for value in key)
         if (unit, signature) in matched_kinds:
             continue
-        same_kind: Mask = (keys[:, rows] == np.asarray([[unit], [signature], [communicator]])).all(
-            axis=0
-        )
-        mine = rows[same_kind]
         durations = (alignment.ends - alignment.starts)[mine]
         size = ledger.group_sizes[communicator] if communicator != UNKNOWN else 0
         unmatched.append(

@@ -54,6 +54,7 @@ _ROW = (
     *("kernel", "order", "start_ns", "end_ns", "operation", "payload", "calls", "evidence", "sent"),
 )
 _PREFIXES = ("nccl", "void nccl")
+_LAUNCHING = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 
 
 def collectives(export: NsysExport, frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
@@ -65,7 +66,7 @@ def collectives(export: NsysExport, frame: Callable[[str, Sequence[str]], Frame]
     calls = nccl_calls(export)
     serving = key = np.full(kernels.rows, NONE)
     if len(calls):
-        serving, key = _served(kernels, calls, _launches(export, names, kernels, frame))
+        serving, key = _served(kernels, calls, _launches(export, kernels, frame))
     rows, payloads = _operations(kernels, calls, serving, key)
     return _frame(kernels, rows, payloads, calls)
 
@@ -112,37 +113,48 @@ def _kernels(
 
 def _kernel_names(export: NsysExport) -> dict[int, tuple[str, KernelName]]:
     """NCCL's kernel names by id, parsed."""
-    named = {i: name for prefix in _PREFIXES for i, name in export.strings.starting(prefix).items()}
+    named = export.strings.starting(*_PREFIXES)
     return {i: (name, parsed) for i, name in named.items() if (parsed := parse_kernel(name))}
 
 
 def _launches(
-    export: NsysExport,
-    names: Mapping[int, object],
-    kernels: Frame,
-    frame: Callable[[str, Sequence[str]], Frame],
+    export: NsysExport, kernels: Frame, frame: Callable[[str, Sequence[str]], Frame]
 ) -> Frame:
     """The API calls (_CALL) that may be behind NCCL's kernels, by start."""
     table, launched = export.file.tables.get(RUNTIME), export.file.tables.get(KERNEL)
     if table is None or launched is None or "correlationId" not in table.c:
         return Frame.empty(frames.API_CALLS, _CALL)
+    ids = np.unique(kernels.ints("correlation_id"))
     if not {"correlationId", _NAME} <= set(launched.c.keys()):
         return Frame.empty(frames.API_CALLS, _CALL)
     if export.is_shared(RUNTIME):
         calls = frame("api_calls", _CALL)
-        calls = calls.take(np.isin(calls.ints("correlation_id"), kernels.ints("correlation_id")))
+        calls = calls.take(np.isin(calls.ints("correlation_id"), ids))
     else:
-        wanted = sa.select(launched.c.correlationId).where(launched.c[_NAME].in_(names))
-        selected = [
-            number(table, "pid", process_of("globalTid"), 0),
-            number(table, "correlation_id", column("correlationId"), 0),
-            number(table, "tid", thread_of("globalTid"), 0),
-            number(table, "start_ns", column("start"), 0),
-            number(table, "event_class", column("eventClass"), 0),
-        ]
-        query = sa.select(*selected).where(table.c.correlationId.in_(wanted))
-        calls = Frame(export.file.arrays(query, split=table))
+        # as values: a list of so many takes SQLite longer to compile than to look through
+        behind = sa.text(f"correlationId IN (VALUES {','.join(f'({i})' for i in ids.tolist())})")
+        # by name first, which tells soonest of most calls that they launch nothing
+        usual = []
+        if "nameId" in table.c:
+            usual = [table.c.nameId.in_(export.strings.matching(*_LAUNCHING))]
+        calls = _calls_where(export, table, *usual, behind)
+        if usual and not np.isin(ids, calls.ints("correlation_id")).all():
+            calls = _calls_where(export, table, behind)
     return calls.take(np.isin(calls.ints("event_class"), LAUNCH_CLASSES)).ordered()
+
+
+def _calls_where(
+    export: NsysExport, table: sa.TableClause, *conditions: sa.ColumnElement[bool] | sa.TextClause
+) -> Frame:
+    """The calls (_CALL) that meet some conditions."""
+    selected = [
+        number(table, "pid", process_of("globalTid"), 0),
+        number(table, "correlation_id", column("correlationId"), 0),
+        number(table, "tid", thread_of("globalTid"), 0),
+        number(table, "start_ns", column("start"), 0),
+        number(table, "event_class", column("eventClass"), 0),
+    ]
+    return Frame(export.file.arrays(sa.select(*selected).where(*conditions), split=table))
 
 
 def _served(kernels: Frame, calls: Calls, launches: Frame) -> tuple[Ints, Ints]:

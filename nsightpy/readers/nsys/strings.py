@@ -33,17 +33,18 @@ class Strings:
         self._fetch([int(i) for i in unique if int(i) not in self._known])
         return Labels(codes, tuple(self._known[int(i)] for i in unique))
 
-    def starting(self, prefix: str) -> dict[int, str]:
-        """The strings that begin with a prefix in any case, by id."""
+    def starting(self, *prefixes: str) -> dict[int, str]:
+        """The strings that begin with one of these prefixes in any case, by id."""
         table = self._table
         if table is None:
             return {}
         if self._few is not None:
-            low = prefix.lower()
+            low = tuple(prefix.lower() for prefix in prefixes)
             return {i: text for i, text in self._few.items() if text.lower().startswith(low)}
-        pattern = prefix.replace("_", r"\_") + "%"
-        query = sa.select(table.c.id, table.c.value)
-        rows = self._file.rows(query.where(table.c.value.like(pattern, escape="\\")))
+        patterns = (prefix.replace("_", r"\_") + "%" for prefix in prefixes)
+        begins = (table.c.value.like(pattern, escape="\\") for pattern in patterns)
+        query = sa.select(table.c.id, table.c.value).where(sa.or_(sa.false(), *begins))
+        rows = self._file.rows(query)
         return {i: str(value) for i, value in numbered(rows, 1)}
 
     def named(self, texts: Collection[str]) -> dict[int, str]:
@@ -58,7 +59,7 @@ class Strings:
 
     def matching(self, *prefixes: str) -> list[int]:
         """The ids of the strings that begin with one of these prefixes, ascending."""
-        return sorted({i for prefix in prefixes for i in self.starting(prefix)})
+        return sorted(self.starting(*prefixes))
 
     @cached_property
     def _few(self) -> dict[int, str] | None:

@@ -35,7 +35,7 @@ def sync_calls(export: NsysExport) -> Frame:
 
 def calls_named(export: NsysExport, prefixes: Sequence[str]) -> Frame:
     """The same of every call whose name begins with one of the prefixes."""
-    ids = sorted({i for prefix in prefixes for i in export.strings.matching(prefix)})
+    ids = export.strings.matching(*prefixes)
     if not ids:
         return Frame.empty(API_CALLS, COLUMNS)
     return _calls(export, lambda table: sa.or_(*(table.c.nameId == i for i in ids)))
