@@ -247,8 +247,10 @@ def test_a_device_that_a_trace_does_not_name(tmp_path: Path, pid: int, device: i
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [(7.0, 7), ("stream 7", 7), (2**64 - 1, -1), (2**64, -5), (10**25, -5), (-(2**63) - 1, -5)]
-    + [(0.5, -5), (float("inf"), -5), ("x", -5), (None, -5)],
+    [
+        *((7.0, 7), ("stream 7", 7), (2**64 - 1, -1), (2**64, -5), (-(2**63) - 1, -5)),
+        *((0.5, -5), (float("inf"), -5), ("x", -5), (None, -5)),
+    ],
 )
 def test_what_is_no_whole_number_in_a_trace_is_missing(value: object, number: int) -> None:
     assert whole(value, -5) == number
