@@ -11,7 +11,7 @@ import msgspec
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import file_errors, size_of_regular
 from nsightpy.results.baselines import BASELINE_SCHEMA, Baseline
-from nsightpy.results.run_summary import PARTS, SECTIONS, UNITS, RunSummary, UnitSummary
+from nsightpy.results.run_summary import KINDS, PARTS, SECTIONS, UNITS, RunSummary, UnitSummary
 
 MOST_BYTES = 64 * 2**20
 LATEST_NS = 2**61
@@ -60,6 +60,8 @@ def _contradictions(runs: tuple[RunSummary, ...]) -> Iterator[str]:
     if not runs:
         yield "it has no runs"
     for run in runs:
+        if run.kind not in KINDS:
+            yield "a run is of no kind that there is"
         if not run.units or not set(run.units) <= set(UNITS):
             yield f"a run has no {' and no '.join(UNITS)}"
         for unit in run.units.values():

@@ -26,6 +26,8 @@ PARTS = (
     "idle: unknown",
 )
 UNITS = ("step", "repetition", "window", "launch")
+# The tools whose reports a run may be, by kind.
+KINDS = {"nsys": "Nsight Systems", "torch": "PyTorch traces", "ncu": "Nsight Compute"}
 SECTIONS = ("kernel", "collective", "range")
 
 
@@ -74,7 +76,7 @@ class UnitSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunSummary:
-    """One run: `kind` is nsys, torch or ncu, `name` its file or folder.
+    """One run: `kind` is one of KINDS, `name` its file or folder.
 
     `units` by name (see UNITS): the steps where it has any, what repeats but is no step, and the
     window of the capture; a launch for reports of ncu. `circumstances` are what it ran on and

@@ -111,6 +111,7 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
         lambda: changed(*STEP_PATH, "works", 0, "section", value="<script>"),
         "no kernel",
     ),
+    "another tool": (lambda: changed("runs", 0, "kind", value="<script>"), "no kind"),
     "another unit": (lambda: changed("runs", 0, "units", value={"epoch": WHOLE}), "damaged"),
     "no units": (lambda: changed("runs", 0, "units", value={}), "no step"),
     "launches of nothing": (lambda: changed(*STEP_PATH, "order", value=[3]), "order"),

@@ -17,6 +17,7 @@ from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers import limits
 from nsightpy.readers.nsys import tables
 from nsightpy.readers.sqlite import SqliteFile
+from nsightpy.readers.torch.tables import whole
 from nsightpy.reports.nsys import NsysReport
 from tests.support.full_export import KERNELS, changed, columns, full
 from tests.support.reports import ask, refused
@@ -242,6 +243,17 @@ def test_a_device_that_a_trace_does_not_name(tmp_path: Path, pid: int, device: i
     found = ask("kernels", "--by", "device", path, "--format", "json").json
     assert [row["device"] for row in found["rows"]] == [device]
     assert ("1 rows of kernels name no device." in found["notes"]) == (device == -1)
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        *((7.0, 7), ("stream 7", 7), (2**64 - 1, -1), (2**64, -5), (-(2**63) - 1, -5)),
+        *((0.5, -5), (float("inf"), -5), ("x", -5), (None, -5)),
+    ],
+)
+def test_what_is_no_whole_number_in_a_trace_is_missing(value: object, number: int) -> None:
+    assert whole(value, -5) == number
 
 
 def test_kernels_without_a_name_or_a_grid_are_said_to_have_none(tmp_path: Path) -> None:

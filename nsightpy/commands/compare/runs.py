@@ -21,11 +21,10 @@ from nsightpy.report_files import files_of
 from nsightpy.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.run_summary import UNITS, RunSummary
+from nsightpy.results.run_summary import KINDS, UNITS, RunSummary
 
 OneRun: TypeAlias = "str | Path | SystemReport | NcuReport | RankSet"
 Runs: TypeAlias = "OneRun | Iterable[OneRun]"
-KINDS = {"nsys": "Nsight Systems", "torch": "PyTorch traces", "ncu": "Nsight Compute"}
 
 
 @dataclass(frozen=True)

@@ -61,14 +61,13 @@ _NUMBERED = re.compile(r"[^\d-]*(-?\d{1,18})\s*")
 
 
 def whole(value: object, missing: int = 0) -> int:
-    """A value as an int64: the number that ends a text ("stream 7"), the low 64 bits of what is
-    larger."""
+    """A value as an int64: the number that ends a text ("stream 7"), the 64 bits of an address."""
     if isinstance(value, str):
         match = _NUMBERED.fullmatch(value)
         return int(match[1]) if match else missing
     if isinstance(value, float):
-        return int(value) if abs(value) < _LARGEST else missing
-    if not isinstance(value, int):
+        return int(value) if value.is_integer() and abs(value) < _LARGEST else missing
+    if not isinstance(value, int) or not -_LARGEST <= value < 2 * _LARGEST:
         return missing
     return (value + _LARGEST) % (2 * _LARGEST) - _LARGEST
 
