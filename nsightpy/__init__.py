@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from nsightpy.commands.api import api as api
     from nsightpy.commands.breakdown import breakdown as breakdown
     from nsightpy.commands.cache import cache as cache
-    from nsightpy.commands.collectives import collectives as collectives
+    from nsightpy.commands.collectives.command import collectives as collectives
     from nsightpy.commands.compare.command import compare as compare
     from nsightpy.commands.export.command import export as export
     from nsightpy.commands.findings.command import findings as findings

@@ -79,6 +79,7 @@ _TABLE = (
     Command(
         "collectives",
         "Collectives by size and group: bandwidth, wait, who is late.",
+        folder=True,
         figure="collectives_figure",
     ),
     Command("pipeline", "Pipeline stages: compute, bubbles, transfers."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, Unpack
 
 from nsightpy.analysis.timeline.picture import picture
 from nsightpy.commands.breakdown import breakdown
-from nsightpy.commands.collectives import collectives
+from nsightpy.commands.collectives.command import collectives
 from nsightpy.commands.compare.command import compare
 from nsightpy.commands.compare.runs import Runs
 from nsightpy.commands.headroom.command import headroom

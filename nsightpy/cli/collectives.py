@@ -22,7 +22,7 @@ def command(**options: Any) -> None:
     those that cross nodes. --by pair shows what each rank sent to each other one (experts, pipeline
     stages); with -o FILE.png as a heat map.
     """
-    from nsightpy.commands.collectives import collectives
+    from nsightpy.commands.collectives.command import collectives
     from nsightpy.render.plots.collectives_plot import collectives_figure
 
     show_or_draw(asked(collectives, options), collectives_figure, options)

@@ -50,6 +50,7 @@ RINGS = (
     "Exchanges of ranks {ranks} form a ring or branch, as in ring attention and in interleaved "
     "schedules: whose stages they are is not known, and they are left out."
 )
+PAIRS = "`nsightpy collectives --by pair` has what each sent to which, where the payload tells."
 TWO = (
     "Only pairs exchange data: two stages look like that, and so do rings and experts of two ranks."
 )
@@ -210,5 +211,5 @@ def _notes(pipes: Pipelines, ranks: Mapping[int, int]) -> list[str]:
     )
     if pipes.torn:
         torn = group_text([ranks.get(unit, f"#{unit}") for unit in pipes.torn])
-        said.append(Abstention(RINGS.format(ranks=torn)))
+        said.append(Abstention(RINGS.format(ranks=torn), PAIRS))
     return said

@@ -48,7 +48,8 @@ FIELDS = (
 MOST_NOTES = 3
 NO_PEERS = Abstention(
     "Whether a rank is a straggler is not known: no ranks with the same work meet in synchronising "
-    "collectives, and stages of a pipeline differ in their work."
+    "collectives, and stages of a pipeline differ in their work.",
+    "Give the reports of more ranks: of the same stage, of the same data-parallel group.",
 )
 NO_COLLECTIVES = Abstention(
     "No collectives were found on two ranks: who waits for whom is not known.",

@@ -12,8 +12,9 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -22,6 +23,7 @@ from urllib.parse import quote
 import sqlalchemy as sa
 from sqlalchemy.dialects import sqlite as sqlite_dialect
 from sqlalchemy.pool import StaticPool
+from sqlalchemy.sql import visitors
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
@@ -57,6 +59,7 @@ class SqliteFile:
         self.path = path
         self.threads = threads or READING_THREADS
         self._bounds: dict[str, tuple[int, int] | None] = {}
+        self._only: tuple[sa.TableClause, sa.ColumnElement[bool]] | None = None
         # one connection cannot answer two threads at a time
         self._alone = threading.Lock()
         self._bytes = file_size(path)
@@ -68,7 +71,7 @@ class SqliteFile:
             self._probe_lock()
 
     @cached_property
-    def tables(self) -> Mapping[str, sa.TableClause]:
+    def tables(self) -> Tables:
         """Every table by name, with the columns it really has."""
         return Tables(self.path, self._plain)
 
@@ -106,6 +109,21 @@ class SqliteFile:
             raise damaged(self.path)
         return bounds
 
+    def part(
+        self, table: sa.TableClause, low: int, high: int, without: Collection[str]
+    ) -> SqliteFile:
+        """The same file with the rows low to high - 1 of a table, and without some other tables.
+
+        Only `arrays` leaves out the rows.
+        """
+        part = copy(self)
+        part.tables = self.tables.without(without)
+        part._bounds = {**self._bounds, table.name: (low, high - 1)}
+        # a query may join the table with another that has row numbers, too
+        number: sa.ColumnElement[int] = sa.literal_column(f'"{table.name}".{row_number(table)}')
+        part._only = (table, sa.and_(number >= low, number < high))
+        return part
+
     def arrays(self, query: Query, split: sa.TableClause | None = None) -> dict[str, ColumnData]:
         """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
 
@@ -113,6 +131,8 @@ class SqliteFile:
         of the table. Raises NotIntegersError where a column of integers holds anything else, or
         NULL: the query says what stands for NULL.
         """
+        if self._only is not None and any(t is self._only[0] for t in visitors.iterate(query)):
+            query = query.where(self._only[1])
         queries, sizes = self._split(query, split)
         selected = list(query.selected_columns)
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}

@@ -23,6 +23,7 @@ from nsightpy.readers.nsys import (
     nic_metrics,
     nvtx,
     page_faults,
+    parts,
     streams,
     windows,
 )
@@ -187,10 +188,13 @@ class NsysReport(SystemReport):
         """The wanted columns of some frames, one stretch of time in memory at a time."""
         return windows.stretches(self.export, wanted, high_ns)
 
-    def is_large(self, name: str) -> bool:
-        return any(
-            self.export.count(source.table) >= LARGE_ROWS for source in events.TABLES.get(name, ())
-        )
+    def parts(self, name: str) -> Iterator[Frame]:
+        """The rows of a frame, one that has very many of them some ten thousand at a time."""
+        if parts.are_many(self.export, name, LARGE_ROWS):
+            reader, order = _READERS[name]
+            yield from parts.in_parts(self.export, name, reader, frames.SCHEMAS[name].names, order)
+        else:
+            yield from super().parts(name)
 
     @property
     def threads_named(self) -> ThreadNames:

@@ -51,7 +51,7 @@ def misplaced(run: MpiRun, row: object) -> float:
         (MpiSettings(seed=4, ranks=4, recorded="unknown"), 90_000),
         (MpiSettings(seed=5, ranks=4, slow=2, slow_ns=200_000), 3_500),
         (replace(DRIFTING, seed=6), 6_000),
-        (MpiSettings(seed=7, ranks=24, ranks_per_node=4, steps=10), 40_000),
+        (MpiSettings(seed=7, ranks=64, ranks_per_node=8, steps=4), 40_000),
     ],
     ids=lambda value: f"{value.ranks}-{value.recorded}" if hasattr(value, "ranks") else "",
 )

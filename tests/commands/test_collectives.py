@@ -11,7 +11,7 @@ import pytest
 from simulator import PRESETS, Export, TrainingJob
 
 from nsightpy import open_report
-from nsightpy.commands.collectives import collectives
+from nsightpy.commands.collectives.command import collectives
 from nsightpy.readers.nccl.names import parse_kernel
 from nsightpy.readers.nccl.payload import Payload, json_fields
 from tests.support.jobs import change, on_two_nodes, simulate, split_by_process

@@ -12,7 +12,7 @@ import pytest
 import nsightpy
 from nsightpy.commands.export import command
 from nsightpy.errors import OutputError
-from nsightpy.readers.nsys import windows
+from nsightpy.readers.nsys import parts
 from nsightpy.reports import nsys
 from tests.support.reports import NSYS, ROOT, ask, needs_reports, refused
 
@@ -49,12 +49,11 @@ def test_parquet_holds_the_aligned_frames(tmp_path: Path, name: str) -> None:
 def test_large_frames_are_written_stretch_by_stretch_and_are_the_same(
     report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    streamed = ("kernels", "memory_operations", "api_calls")
     for folder, rows in (("whole", 10**9), ("parts", 0)):
         monkeypatch.setattr(nsys, "LARGE_ROWS", rows)
-        monkeypatch.setattr(windows, "BLOCK_ROWS", 700)
+        monkeypatch.setattr(parts, "BLOCK_ROWS", 700)
         nsightpy.export(report, output=tmp_path / folder)
-    for name in streamed:
+    for name in parts.TABLES:
         files = [list((tmp_path / folder / name).glob("*")) for folder in ("whole", "parts")]
         assert len(files[0]) == len(files[1])
         tables = [pq.read_table(*own).to_pandas().astype(object) for own in files if own]

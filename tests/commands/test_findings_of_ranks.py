@@ -13,7 +13,7 @@ from simulator import PRESETS, Export
 from terminal import run_in_terminal
 
 from nsightpy.commands.breakdown import breakdown
-from nsightpy.commands.collectives import collectives
+from nsightpy.commands.collectives.command import collectives
 from nsightpy.commands.findings import rank_facts
 from nsightpy.commands.findings.command import findings, typed_again
 from nsightpy.commands.kernels import kernels

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections import defaultdict
 from contextlib import closing
@@ -14,7 +15,7 @@ from simulator import Export
 import nsightpy
 from nsightpy.commands.stats.command import COMMANDS, SUMMARIES
 from nsightpy.errors import UsageError
-from tests.agreement.test_nsys_agreement import tables_of
+from tests.agreement.test_nsys_agreement import printed, tables_of
 from tests.support.full_export import full
 from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports, select
 
@@ -33,12 +34,22 @@ def close(row: dict[str, object], prefix: str, values: list[int]) -> bool:
     return [row[name] for name in names] == pytest.approx(five(values), abs=0.06)
 
 
-@needs_reports
-def test_osrt_sum_is_that_of_nvidia() -> None:
-    stem = NSYS / "gpt2.7b_a100_2024.6"
-    theirs = tables_of(stem.with_name(f"{stem.name}.nsys-stats.txt"))["osrt_sum"]
-    report = stem.with_name(f"{stem.name}.sqlite")
-    assert ask("stats", "-r", "osrt_sum", report, "--format", "csv").csv == theirs
+@pytest.mark.parametrize(("export", "stats"), printed())
+def test_osrt_sum_is_that_of_nvidia(export: Path, stats: Path) -> None:
+    theirs = tables_of(stats)["osrt_sum"]
+    assert ask("stats", "-r", "osrt_sum", export, "--format", "csv").csv == theirs
+
+
+@pytest.mark.parametrize(("export", "stats"), printed())
+def test_what_nsys_stats_skips_is_empty_and_says_what_records_it(export: Path, stats: Path) -> None:
+    text = stats.read_text(encoding="utf-8")
+    names = re.findall(r"/reports/(\w+)\.py\]\.\.\. *\nSKIPPED: \S+ does not contain", text)
+    mine = [name for name in names if name in SUMMARIES]
+    assert {"nvtx_sum", "openmp_sum", "um_sum", "openacc_sum", "syscall_sum"} <= set(mine)
+    for name in mine:
+        table = nsightpy.stats(export, report=name)
+        assert not table.rows
+        assert "nsys profile" in table.abstentions[0].what_would_help
 
 
 @exports

@@ -14,7 +14,6 @@ from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.query.time_order import in_time_order
 from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked
 from nsightpy.rank_opening import Paths
 from nsightpy.render.folder import CONTENTS, output_folder
@@ -88,15 +87,9 @@ def _pids(report: SystemReport) -> int:
 def _parts(
     report: SystemReport, name: str, scope: Scope, clocks: list[ProcessClock]
 ) -> Iterator[Frame]:
-    """The rows in scope of a frame of a report, a large one stretch by stretch."""
-    columns = SCHEMAS[name].names
-    if report.is_large(name):
-        stretches = in_time_order(report, {name: columns}, scope)
-        parts = (stretch[name].select(columns).ordered() for stretch in stretches)
-    else:
-        parts = (_narrowed(report, report.frame(name), scope) for _ in range(1))
-    for frame in parts:
-        made = ranked(report, frame)
+    """The rows in scope of a frame of a report, those of a large one in parts."""
+    for frame in report.parts(name):
+        made = ranked(report, _narrowed(report, frame, scope))
         if clocks:
             unknown = 0 if name == "cuda_events" else None
             made = clock_aligned(made, report, clocks, unknown=unknown)

@@ -17,7 +17,7 @@ from nsightpy.analysis.intervals import measure_before
 from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
 from nsightpy.analysis.ranks.collective_groups import grouped_collectives
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
-from nsightpy.commands.collectives import called, cause_of
+from nsightpy.commands.collectives.notes import called, cause_of
 from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned_sample, once
 from nsightpy.rank_set import RankSet

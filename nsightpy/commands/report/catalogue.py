@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from nsightpy.commands.api import api
-from nsightpy.commands.collectives import collectives
+from nsightpy.commands.collectives.command import collectives
 from nsightpy.commands.gaps import gaps
 from nsightpy.commands.graphs import graphs
 from nsightpy.commands.histogram import histogram

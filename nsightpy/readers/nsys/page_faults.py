@@ -42,6 +42,7 @@ _SOURCES = (
         },
     ),
 )
+TABLES = tuple(source.table for source in _SOURCES)
 
 
 def page_faults(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:

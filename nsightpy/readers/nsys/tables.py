@@ -6,7 +6,8 @@ the capture did not produce gives the empty frame.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
+from copy import copy
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -41,6 +42,7 @@ class NsysExport:
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
         self.file = SqliteFile(path, threads)
+        self._whole = self
         self.strings = Strings(self.file)
         self.notes: dict[str, None] = {}
         self._steady: dict[str, dict[str, int]] = {}
@@ -59,10 +61,21 @@ class NsysExport:
         if present := [name for name in EVENT_TABLES if self.has(name)]:
             self.file.row_bounds(*present)
 
+    def part(self, table: str, low: int, high: int, without: Collection[str]) -> NsysExport:
+        """The same with the rows low to high - 1 of a table, and without some other tables.
+
+        What is asked `once` is asked of the whole; notes are the part's own.
+        """
+        part = copy(self)
+        part.file = self.file.part(self.file.tables[table], low, high, without)
+        part.notes, part._countable = {}, {}
+        part._counts, part._steady = {}, {}
+        return part
+
     def once(self, make: Callable[[NsysExport], T]) -> T:
         """What a function finds in this export; it is asked once."""
         if make not in self._found:
-            self._found[make] = make(self)
+            self._found[make] = make(self._whole)
         value: T = self._found[make]
         return value
 
@@ -86,7 +99,7 @@ class NsysExport:
 
     def is_small(self, table: str) -> bool:
         """Whether a table has so few rows for certain that it is read without further questions."""
-        return self._spans_less(table, FEW_ROWS)
+        return self._whole is not self or self._spans_less(table, FEW_ROWS)
 
     def is_shared(self, table: str) -> bool:
         """Whether a table has so few rows for certain that all is read, whatever is wanted."""

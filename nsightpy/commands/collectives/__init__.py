@@ -1,0 +1,1 @@
+"""collectives: NCCL operations by size and group, by node, and between pairs of ranks."""
