@@ -32,7 +32,7 @@ from nsightpy.readers.export.export_cache import (
 from nsightpy.readers.torch.trace import Trace, TraceFacts, restored
 
 # Changes whenever the reader or the layout does.
-LAYOUT = "torch trace 3"
+LAYOUT = "torch trace 4"
 # Smaller files are read again as fast.
 LEAST_BYTES = 256 * 1024
 _FACTS = "facts.json"

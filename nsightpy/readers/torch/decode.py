@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 
-from nsightpy.readers.torch.events import Arguments, Event
+from nsightpy.readers.torch.events import STRUCTS, Event
 
 _BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|s|bp|args)"\s*:)')
 _NO_NUMBER = re.compile(
@@ -23,6 +24,7 @@ _NO_NUMBER = re.compile(
 # A quotation mark that opens a string follows one of {[,: and one that closes it comes before one
 # of ]},: - all others stand inside of a string.
 _INNER = re.compile(rb'(?<![\\{\[,:\s])"(?!\s*[\]},:])|(?<=[^{\[,:\s]\s)"(?!\s*[\]},:])|"(?=\s\w)')
+_NO_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 _CONTROL = re.compile(rb"[\x00-\x1f]")
 
 
@@ -51,7 +53,7 @@ class EventDecoder:
         """The events of a piece that begins at this offset of the file."""
         try:
             events: list[Any] = self._many.decode(b"[" + text + b"]")
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        except _NO_JSON:
             return list(self._singly(text, offset))
         return events
 
@@ -60,7 +62,7 @@ class EventDecoder:
             piece = text[start:end]
             try:
                 yield self._one.decode(piece)
-            except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+            except _NO_JSON as error:
                 event = self._mended(piece)
                 if event is None:
                     self._lose(offset + start, error)
@@ -103,16 +105,9 @@ class EventDecoder:
             return None
         if not isinstance(fields, dict):
             return None
-        arguments = fields.pop("args", None)
-        event = self._fitting(self.kind, fields)
-        if isinstance(arguments, dict) and event is not None:
-            event.args = self._fitting(Arguments, arguments)
-        return event
-
-    def _fitting(self, kind: type[Any], fields: dict[str, Any]) -> Any | None:
         while True:
             try:
-                return msgspec.json.decode(json.dumps(fields).encode(), type=kind)
+                return self._one.decode(json.dumps(fields).encode())
             except msgspec.ValidationError as error:
                 path = re.search(r"`\$\.([^`]+?)(?:\[|`)", str(error))
                 if path is None or path[1] not in fields:
@@ -120,6 +115,34 @@ class EventDecoder:
                 del fields[path[1]]
             except (msgspec.MsgspecError, ValueError, RecursionError):
                 return None
+
+
+def decoded_arguments(kind: str, raws: Sequence[msgspec.Raw]) -> tuple[list[Any], int]:
+    """The arguments of events of one kind, and how many had to be mended; what is no object has
+    none."""
+    struct = STRUCTS[kind]
+    many: Any = list[struct]  # type: ignore[valid-type]
+    try:
+        return msgspec.json.decode(b"[" + b",".join(raws) + b"]", type=many), 0
+    except _NO_JSON:
+        pass
+    arguments, mended = [], 0
+    for raw in map(bytes, raws):
+        try:
+            argument = msgspec.json.decode(raw, type=struct)
+        except msgspec.ValidationError:
+            argument = struct()
+        except _NO_JSON:
+            mended += 1
+            argument = _mended_arguments(raw, struct)
+        arguments.append(argument)
+    return arguments, mended
+
+
+def _mended_arguments(raw: bytes, struct: type[Any]) -> Any:
+    with suppress(*_NO_JSON):
+        return msgspec.json.decode(_valid(raw), type=struct)
+    return struct()
 
 
 def _valid(text: bytes) -> bytes:

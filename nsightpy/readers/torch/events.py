@@ -1,4 +1,5 @@
-"""The fields of a trace's events that nsightpy reads; everything else is skipped while decoding.
+"""Which events of a trace are read, and which of their fields and arguments; everything else is
+skipped while decoding.
 
 Names and meanings: pytorch/kineto libkineto/src/output_json.cpp.
 """
@@ -9,59 +10,34 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-Scalar: TypeAlias = int | float | str | bool | None
-NOTHING = msgspec.Raw()
-
-
-def _named(name: str, default: Scalar = None) -> Any:
-    return msgspec.field(name=name, default=default)
-
-
-class Arguments(msgspec.Struct, gc=False):
-    """The wanted arguments of an event; a value that is absent is its default."""
-
-    correlation: Scalar = 0
-    external_id: Scalar = _named("External id", 0)
-    device: Scalar = None
-    context: Scalar = 0
-    stream: Scalar = None
-    grid: Any = None
-    block: Any = None
-    registers: Scalar = _named("registers per thread", 0)
-    shared: Scalar = _named("shared memory", 0)
-    graph_node: Scalar = _named("graph node id", 0)
-    bytes: Scalar = None
-    dims: msgspec.Raw = msgspec.field(name="Input Dims", default=NOTHING)
-    types: msgspec.Raw = msgspec.field(name="Input type", default=NOTHING)
-    concrete: msgspec.Raw = msgspec.field(name="Concrete Inputs", default=NOTHING)
-    sequence: Scalar = _named("Sequence number", -1)
-    forward_thread: Scalar = _named("Fwd thread id", 0)
-    collective: Scalar = _named("Collective name", "")
-    data_type: Scalar = _named("dtype", "")
-    elements_in: Scalar = _named("In msg nelems", -1)
-    elements_out: Scalar = _named("Out msg nelems", -1)
-    group_size: Scalar = _named("Group size", 0)
-    group: Scalar = _named("Process Group Name", "")
-    group_ranks: msgspec.Raw = msgspec.field(name="Process Group Ranks", default=NOTHING)
-    splits: msgspec.Raw = msgspec.field(name="In split size", default=NOTHING)
-    source_rank: Scalar = _named("Src Rank", -1)
-    target_rank: Scalar = _named("Dst Rank", -1)
-    communicator: Scalar = _named("Comms Id", "")
-    collective_sequence: Scalar = _named("Seq", -1)
-    python_id: Scalar = _named("Python id", -1)
-    python_parent: Scalar = _named("Python parent id", -1)
-    python_module: Scalar = _named("Python module id", -1)
-    allocated: Scalar = _named("Bytes", 0)
-    address: Scalar = _named("Addr", 0)
-    device_type: Scalar = _named("Device Type", -1)
-    device_id: Scalar = _named("Device Id", -1)
-    total_allocated: Scalar = _named("Total Allocated", -1)
-    total_reserved: Scalar = _named("Total Reserved", -1)
-    sync_event: Scalar = _named("wait_on_cuda_event_id", -1)
-    sync_stream: Scalar = _named("wait_on_stream", -1)
-    sync_record: Scalar = _named("wait_on_cuda_event_record_corr_id", -1)
-    name: Scalar = None
-    labels: Scalar = None
+KERNEL, COPY, SET, CALL, OPERATOR, RANGE, GPU_RANGE, PYTHON, SYNC, RECORD, MEMORY, COLLECTIVE = (
+    *("kernel", "copy", "set", "call", "operator", "range", "gpu range", "python", "sync"),
+    *("record", "memory", "collective"),
+)
+METADATA, OTHER = "metadata", "other"
+_APIS = ("cuda", "hip", "xpu", "mtia", "privateuse1")
+# Newest names, those of 2020, and those of other accelerators.
+CATEGORIES: dict[str | None, str] = {
+    None: METADATA,
+    "kernel": KERNEL,
+    "concurrent_kernel": KERNEL,
+    "gpu_memcpy": COPY,
+    "memcpy": COPY,
+    "gpu_memset": SET,
+    "memset": SET,
+    "mtia_ccp_events": KERNEL,
+    "runtime": CALL,
+    **{f"{api}_{kind}": CALL for api in _APIS for kind in ("runtime", "driver")},
+    "cpu_op": OPERATOR,
+    "operator": OPERATOR,
+    "user_annotation": RANGE,
+    "gpu_user_annotation": GPU_RANGE,
+    "python_function": PYTHON,
+    "cuda_sync": SYNC,
+    "cuda_event": RECORD,
+    "cpu_instant_event": MEMORY,
+}
+NOTHING, _NO_OBJECT = msgspec.Raw(), msgspec.Raw(b"{}")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -70,12 +46,11 @@ class Event(msgspec.Struct, gc=False):
     ph: str | None = None
     cat: str | None = None
     name: str | None = None
-    pid: Scalar = None
-    tid: Scalar = None
+    pid: Any = None
+    tid: Any = None
     ts: int | float | str | None = None
     dur: int | float | str | None = None
-    id: Scalar = None
-    args: Arguments | None = None
+    args: msgspec.Raw = _NO_OBJECT
 
 
 class ExactEvent(Event, gc=False):
@@ -85,4 +60,90 @@ class ExactEvent(Event, gc=False):
     dur: msgspec.Raw = NOTHING  # type: ignore[assignment]
 
 
-NO_ARGUMENTS = Arguments()
+# The arguments of each kind: column -> (name in the file, number where it is absent); None for
+# texts, and for lists.
+Arguments: TypeAlias = dict[str, tuple[str, int | None]]
+_LAUNCHED: Arguments = {
+    "context": ("context", 0),
+    "correlation": ("correlation", 0),
+    "device": ("device", -1),
+    "stream": ("stream", -1),
+}
+ARGUMENTS: dict[str, Arguments] = {
+    KERNEL: {
+        **_LAUNCHED,
+        "registers": ("registers per thread", 0),
+        "shared": ("shared memory", 0),
+        "graph_node": ("graph node id", 0),
+    },
+    COPY: {**_LAUNCHED, "bytes": ("bytes", -1)},
+    SET: {**_LAUNCHED, "bytes": ("bytes", -1)},
+    CALL: {"correlation": ("correlation", 0)},
+    OPERATOR: {
+        "sequence": ("Sequence number", -1),
+        "forward_thread": ("Fwd thread id", 0),
+        "dims": ("Input Dims", None),
+        "types": ("Input type", None),
+        "concrete": ("Concrete Inputs", None),
+    },
+    RANGE: {},
+    GPU_RANGE: {"device": ("device", 0)},
+    PYTHON: {
+        "python_id": ("Python id", -1),
+        "python_parent": ("Python parent id", -1),
+        "python_module": ("Python module id", -1),
+    },
+    SYNC: {
+        **_LAUNCHED,
+        "device": ("device", 0),
+        "event": ("wait_on_cuda_event_id", -1),
+        "wait_on": ("wait_on_stream", -1),
+        "record": ("wait_on_cuda_event_record_corr_id", -1),
+    },
+    RECORD: {**_LAUNCHED, "device": ("device", 0), "event": ("wait_on_cuda_event_id", -1)},
+    MEMORY: {
+        "device": ("Device Id", -1),
+        "device_type": ("Device Type", -1),
+        "address": ("Addr", 0),
+        "bytes": ("Bytes", 0),
+        "total_allocated": ("Total Allocated", -1),
+        "total_reserved": ("Total Reserved", -1),
+    },
+    # of kernels that have such arguments
+    COLLECTIVE: {
+        "operation": ("Collective name", None),
+        "data_type": ("dtype", None),
+        "elements_in": ("In msg nelems", -1),
+        "elements_out": ("Out msg nelems", -1),
+        "group_size": ("Group size", 0),
+        "group": ("Process Group Name", None),
+        "group_ranks": ("Process Group Ranks", None),
+        "splits": ("In split size", None),
+        "sequence": ("Seq", -1),
+        "source": ("Src Rank", -1),
+        "target": ("Dst Rank", -1),
+        "communicator": ("Comms Id", None),
+    },
+    METADATA: {"name": ("name", None), "labels": ("labels", None)},
+}
+SHAPES = ("grid", "block")
+
+
+def _arguments(kind: str, columns: Arguments) -> type[msgspec.Struct]:
+    """A struct of the arguments of one kind; of kernels also the sizes of grid and block, and
+    whether they belong to a collective."""
+    fields: list[Any] = [
+        (column, msgspec.Raw, msgspec.field(name=name, default=NOTHING))
+        if missing is None
+        else (column, Any, msgspec.field(name=name, default=missing))
+        for column, (name, missing) in columns.items()
+    ]
+    if kind == KERNEL:
+        fields += [(shape, Any, msgspec.field(default=None)) for shape in SHAPES]
+        fields += [
+            ("collective", msgspec.Raw, msgspec.field(name="Collective name", default=NOTHING))
+        ]
+    return msgspec.defstruct(kind.title(), fields, gc=False)
+
+
+STRUCTS = {kind: _arguments(kind, columns) for kind, columns in ARGUMENTS.items()}

@@ -11,8 +11,8 @@ from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.names import function_name
 from nsightpy.readers.nccl.names import SEND_RECV, parse_kernel
+from nsightpy.readers.torch.columns import integers
 from nsightpy.readers.torch.header import Gpu
-from nsightpy.readers.torch.tables import integers
 
 # Greater numbers are processes, and no GPUs.
 MOST_NUMBERED = 256

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from nsightpy.readers.torch.tables import whole
+from nsightpy.readers.torch.columns import whole
 
 _KNOWN = (
     *("schemaVersion", "baseTimeNanoseconds", "deviceProperties", "distributedInfo"),

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
-from typing import cast
 
 import msgspec
 import numpy as np
@@ -30,16 +29,16 @@ def nanoseconds(values: list[object]) -> Ints:
     if values and isinstance(values[0], msgspec.Raw):
         return _from_texts(bytes(value) for value in values if isinstance(value, msgspec.Raw))
     try:
-        numbers = np.asarray(values)
-    except (OverflowError, ValueError):
+        numbers = np.fromiter(values, np.float64, len(values))
+    except (TypeError, ValueError, OverflowError):
         return _from_texts(str(value).encode() for value in values)
-    if numbers.dtype == np.int64 and (len(numbers) == 0 or _highest(numbers) < _LATEST_US):
-        return cast(Ints, numbers * 1000)
-    if numbers.dtype != np.float64:
+    if not len(numbers) or _highest(numbers) < _EXACT_US:
+        return _from_floats(numbers)
+    if {*map(type, values)} == {int} and _highest(numbers) < _LATEST_US:
+        return np.fromiter(values, np.int64, len(values)) * 1000
+    if {*map(type, values)} <= {int, str}:
         return _from_texts(str(value).encode() for value in values)
-    if not _highest(numbers) < _EXACT_US:
-        raise InexactTimesError
-    return _from_floats(numbers)
+    raise InexactTimesError
 
 
 def _from_floats(numbers: Floats) -> Ints:
@@ -56,9 +55,8 @@ def _from_floats(numbers: Floats) -> Ints:
     return times.astype(np.int64)
 
 
-def _highest(numbers: np.ndarray) -> float:
-    # not the largest of np.abs: that of -2**63 is below 0
-    return max(float(numbers.max()), -float(numbers.min()))
+def _highest(numbers: Floats) -> float:
+    return float(np.abs(numbers).max())
 
 
 def _from_texts(texts: Iterable[bytes]) -> Ints:

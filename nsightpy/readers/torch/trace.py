@@ -17,10 +17,7 @@ from nsightpy.frames import Frame, Ints, constant, distinct
 from nsightpy.readers.limits import check_places
 from nsightpy.readers.torch import gpu, host
 from nsightpy.readers.torch.decode import Damage, EventDecoder
-from nsightpy.readers.torch.events import Event, ExactEvent
-from nsightpy.readers.torch.header import Header
-from nsightpy.readers.torch.pieces import Around, Pieces
-from nsightpy.readers.torch.tables import (
+from nsightpy.readers.torch.events import (
     CALL,
     COLLECTIVE,
     COPY,
@@ -33,8 +30,12 @@ from nsightpy.readers.torch.tables import (
     RECORD,
     SET,
     SYNC,
-    TraceTables,
+    Event,
+    ExactEvent,
 )
+from nsightpy.readers.torch.header import Header
+from nsightpy.readers.torch.pieces import Around, Pieces
+from nsightpy.readers.torch.tables import TraceTables
 from nsightpy.readers.torch.times import InexactTimesError
 from nsightpy.results import Abstention
 
@@ -289,9 +290,9 @@ def _damage_notes(tables: TraceTables, around: Around, damage: Damage, header: H
             f"the file is cut off{place}{packed}: what stands before is read, "
             f"{tables.events:,} events; what came after is missing."
         )
-    if damage.mended:
+    if mended := damage.mended + tables.mended:
         notes.append(
-            f"{damage.mended:,} events are no valid JSON (unescaped quotation marks, nan, control "
+            f"{mended:,} events are no valid JSON (unescaped quotation marks, nan, control "
             "characters) and were mended."
         )
     if damage.lost:

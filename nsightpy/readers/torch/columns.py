@@ -1,0 +1,80 @@
+"""Values of decoded events as columns: whole numbers, ids and texts."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
+
+from nsightpy.frames import Ints, Labels
+
+_LARGEST = 2**63
+# A number, or what is numbered: "stream 7".
+_NUMBERED = re.compile(r"[^\d-]*(-?\d{1,18})\s*")
+
+
+def whole(value: object, missing: int = 0) -> int:
+    """A value as an int64: the number that ends a text ("stream 7"), the 64 bits of an address."""
+    if isinstance(value, str):
+        match = _NUMBERED.fullmatch(value)
+        return int(match[1]) if match else missing
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _LARGEST else missing
+    if not isinstance(value, int) or not -_LARGEST <= value < 2 * _LARGEST:
+        return missing
+    return (value + _LARGEST) % (2 * _LARGEST) - _LARGEST
+
+
+def integers(values: Sequence[object], missing: int = 0) -> Ints:
+    """A column of whole numbers."""
+    try:
+        return np.fromiter(values, np.int64, len(values))
+    except (TypeError, ValueError, OverflowError):
+        return np.asarray([whole(value, missing) for value in values], dtype=np.int64)
+
+
+def ids(values: Sequence[object], missing: int = 0) -> Ints:
+    """Ids of processes and threads; texts without one number, as of merged traces, keep apart."""
+    try:
+        return np.fromiter(values, np.int64, len(values))
+    except (TypeError, ValueError, OverflowError):
+        return integers([_code(v) if isinstance(v, str) else v for v in values], missing)
+
+
+def _code(text: str) -> int | str:
+    return text if _NUMBERED.fullmatch(text) else zlib.crc32(text.encode("utf-8", "replace"))
+
+
+class Texts:
+    """Texts as codes, each distinct one kept once for all pieces of a trace."""
+
+    def __init__(self) -> None:
+        self._codes: defaultdict[object, int] = defaultdict()
+        self._codes.default_factory = self._codes.__len__
+
+    def codes(self, values: Sequence[object]) -> Labels:
+        """The codes of more texts (or pieces of JSON, or nothing); `labels` fills the values in."""
+        codes = map(self._codes.__getitem__, values)
+        return Labels(np.fromiter(codes, np.int32, len(values)), ())
+
+    def labels(self, parts: Sequence[Labels]) -> Labels:
+        """All texts of a column."""
+        codes = [part.codes for part in parts]
+        values = tuple(map(text_of, self._codes))
+        return Labels(np.concatenate(codes) if codes else np.empty(0, np.int32), values).merged()
+
+
+def text_of(value: object) -> str:
+    """A text, or the one spelling of a piece of JSON, however the file is laid out."""
+    if not isinstance(value, bytes):
+        return "" if value is None else str(value)
+    text = value.decode("utf-8", "replace")
+    with suppress(ValueError, RecursionError):
+        held = json.loads(text) if text else ""
+        return held if isinstance(held, str) else json.dumps(held, ensure_ascii=False)
+    return text
