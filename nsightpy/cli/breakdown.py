@@ -8,9 +8,9 @@ import click
 
 from nsightpy.cli.options import (
     asked,
-    asked_together,
     common_options,
     communication_option,
+    opened,
     show,
     show_or_draw,
     top_option,
@@ -34,6 +34,7 @@ def command(**options: Any) -> None:
 
     from nsightpy.commands.breakdown import beside_idle, breakdown
     from nsightpy.commands.iterations import iterations
+    from nsightpy.commands.report.one_pass import answers
     from nsightpy.render.plots.budget_plot import breakdown_figure
     from nsightpy.render.plots.drawing import is_picture
 
@@ -42,7 +43,8 @@ def command(**options: Any) -> None:
             lambda ranks, command=command: asked(command, options, reports=ranks)
             for command in (breakdown, iterations)
         ]
-        table, by_iteration = asked_together(options, questions)
+        with opened(options) as ranks:
+            table, by_iteration = answers(ranks, questions)
         show_or_draw(table, partial(breakdown_figure, iterations=by_iteration), options)
         return
     table = asked(breakdown, options)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, BinaryIO, TypeVar, cast
 
@@ -176,18 +176,18 @@ def asked(function: Callable[..., T], options: dict[str, Any], **more: Any) -> T
     return function(**{**given, **common_of(options), **more})
 
 
-def asked_together(
-    options: dict[str, Any], questions: Sequence[Callable[[OnePass], Any]]
-) -> list[Any]:
-    """What several questions say about the reports, which are read once for all of them."""
-    from nsightpy.commands.report.one_pass import OnePass, answers
+@contextmanager
+def opened(options: dict[str, Any]) -> Iterator[OnePass]:
+    """The reports for several questions; what was read of them stays until all are answered."""
+    from nsightpy.commands.report.one_pass import OnePass
     from nsightpy.query.request import reading_options
     from nsightpy.rank_opening import open_ranks
 
     common = common_of(options)
     use_cache = common["use_cache"]
     ranks = open_ranks(options["reports"], use_cache=use_cache, **reading_options(common))
-    return answers(OnePass.of(ranks), questions)
+    with ranks.held():
+        yield OnePass.of(ranks)
 
 
 def show(table: Table, options: dict[str, Any]) -> None:

@@ -13,9 +13,9 @@ import click
 
 from nsightpy.cli.options import (
     asked,
-    asked_together,
     common_of,
     communication_option,
+    opened,
     output_of,
     picture_options,
     say,
@@ -48,17 +48,19 @@ def command(**options: Any) -> None:
     Times, --from and --to too, are those of the first report.
     """
     write = _writer(options["output"])
-    made = _asked(options)
-    with output_of(options) as file:
-        write(made, file)
+    with opened(options) as ranks:
+        made = _answered(ranks, options)
+        with output_of(options) as file:
+            write(made, file)
     for note in made.notes:
         say(note, options)
 
 
-def _asked(options: dict[str, Any]) -> Timeline:
+def _answered(ranks: OnePass, options: dict[str, Any]) -> Timeline:
     """The timeline with the marks that are wanted; reports are read once for all that is asked."""
     from nsightpy.analysis.timeline.marks import finding_marks
     from nsightpy.commands.findings.command import findings
+    from nsightpy.commands.report.one_pass import answers
     from nsightpy.commands.timeline import timeline
     from nsightpy.errors import NsightpyError
     from nsightpy.query.iteration_window import iterations_by_process
@@ -86,7 +88,7 @@ def _asked(options: dict[str, Any]) -> Timeline:
         return alignment_of(ranks) if len(ranks) > 1 else None
 
     others = (partial(_or_error, question) for question in (found, iterations, clock))
-    made, table, *_ = asked_together(options, [drawn, *others])
+    made, table, *_ = answers(ranks, [drawn, *others])
     if isinstance(table, NsightpyError):
         made.notes.append(f"No findings are marked: {table}")
     elif table is not None:

@@ -17,7 +17,7 @@ from nsightpy.errors import ReportError, UsageError
 from nsightpy.readers import limits
 from nsightpy.readers.nsys import tables
 from nsightpy.readers.sqlite import SqliteFile
-from nsightpy.readers.torch.tables import whole
+from nsightpy.readers.torch.columns import whole
 from nsightpy.reports.nsys import NsysReport
 from tests.support.full_export import KERNELS, changed, columns, full
 from tests.support.reports import ask, refused

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Unpack
+from typing import Any, Unpack
 
 from nsightpy.analysis.timeline.marks import finding_marks
 from nsightpy.commands.compare.runs import Runs, listed
@@ -82,15 +83,14 @@ def _of_system(
         question for question in QUESTIONS if not (question is MEMORY_USAGE and inputs.snapshots)
     ]
     questions += [headroom] if measured is not None else []
-    answered = answers(
-        together,
-        [
-            partial(summarize, **common),
-            partial(info, **common),
-            partial(timeline_section, context=context, embedded=embedded),
-            *(partial(answer, question=question, common=common) for question in questions),
-        ],
-    )
+    asked: list[Callable[[OnePass], Any]] = [
+        partial(summarize, **common),
+        partial(info, **common),
+        partial(timeline_section, context=context, embedded=embedded),
+        *(partial(answer, question=question, common=common) for question in questions),
+    ]
+    with together.held():
+        answered = answers(together, asked)
     summary: Summary = answered[0]
     about: Table = answered[1]
     drawn: tuple[Section, Timeline | None] = answered[2]

@@ -94,15 +94,14 @@ def answers(ranks: OnePass, questions: Sequence[Callable[[OnePass], Any]]) -> li
     A question may be called several times: it does nothing but ask.
     """
     answered: dict[int, Any] = {}
-    with ranks.held():
-        while True:
-            for number, question in enumerate(questions):
-                with suppress(NotYetReadError):
-                    if number not in answered:
-                        answered[number] = question(ranks)
-            if len(answered) == len(questions):
-                return [answered[number] for number in range(len(questions))]
-            ranks.read()
+    while True:
+        for number, question in enumerate(questions):
+            with suppress(NotYetReadError):
+                if number not in answered:
+                    answered[number] = question(ranks)
+        if len(answered) == len(questions):
+            return [answered[number] for number in range(len(questions))]
+        ranks.read()
 
 
 def _each(report: SystemReport, *, functions: Sequence[Work]) -> list[Any]:
