@@ -253,6 +253,44 @@ def test_a_tooltip_goes_away(training: Path, chromium: Browser) -> None:
     chromium.call("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
 
+def touch(page: Browser, kind: str, *points: tuple[float, float]) -> None:
+    found = [{"x": x, "y": y, "id": number} for number, (x, y) in enumerate(points)]
+    page.call("Input.dispatchTouchEvent", type=kind, touchPoints=found)
+
+
+def test_two_fingers_zoom_about_what_lies_between_them(training: Path, chromium: Browser) -> None:
+    chromium.open(training, "#t=560000000-570000000")
+    y = top_of(chromium) + 120
+    times = chromium.run("[timeAt(600), timeAt(800)]")
+    touch(chromium, "touchStart", (600, y), (800, y))
+    touch(chromium, "touchMove", (550, y), (800, y))
+    touch(chromium, "touchMove", (500, y), (900, y))
+    settled(chromium, "view.end - view.start < 5.01e6")
+    # what was under the fingers still is
+    assert chromium.run("[timeAt(500), timeAt(900)]") == pytest.approx(times, abs=1e3)
+    touch(chromium, "touchEnd", (500, y))
+    assert chromium.run("state.chosen") is None  # no finger that is lifted chooses an event
+    touch(chromium, "touchEnd")
+    view = chromium.run("[view.start, view.end]")
+    touch(chromium, "touchStart", (700, y))
+    touch(chromium, "touchMove", (600, y))
+    touch(chromium, "touchEnd")
+    moved = chromium.run("[view.start, view.end]")
+    assert moved[1] - moved[0] == pytest.approx(view[1] - view[0])
+    assert moved[0] > view[0]
+
+
+def test_a_touchpad_zooms_where_it_points(training: Path, chromium: Browser) -> None:
+    chromium.open(training, "#t=560000000-570000000")
+    y = top_of(chromium) + 120
+    time = chromium.run("timeAt(700)")
+    for _ in range(4):  # a pinch comes as small turns of the wheel with ctrl
+        chromium.mouse("mouseWheel", 700, y, deltaX=0, deltaY=-10, modifiers=2)
+    settled(chromium, "view.end - view.start < 8e6")
+    assert chromium.run("timeAt(700)") == pytest.approx(time, abs=1e3)
+    assert chromium.run("visualViewport.scale") == 1
+
+
 def test_a_chosen_collective_is_shown_on_all_its_ranks(training: Path, chromium: Browser) -> None:
     chromium.open(training)
     ranks = chromium.run(

@@ -1,6 +1,6 @@
 // Drawing: every event that has a pixel's width on its own, the rest as exact shares of a pixel.
 const TICKS = 22, MARKS = 15, GUTTER = 190, TRACK = 24, STREAM = 19, RANGE = 15, COUNTER = 30, GAP = 6;
-const SHADES = 10, LEAST = 0.3, BOX = 1.5, FLAT = 4;
+const SHADES = 10, LEAST = 0.3, BOX = 1.5, FLAT = 4, LETTERS = 9;
 
 class Paint {
   constructor(canvas, options) {
@@ -83,6 +83,7 @@ class Paint {
     context.fillRect(left + x0, y, wide > 3 ? wide - 0.7 : wide, height - 1);
     if (wide > 26 && height > 10) {
       const space = Math.floor((wide - 6) / 6.1), text = this.names(lane.name[row]);
+      if (text.length > space && space < LETTERS) return; // so few letters tell nothing
       context.fillStyle = search && !hit ? this.faint : "#ffffff";
       context.fillText(text.length > space ? text.slice(0, space - 1) + "…" : text, left + x0 + 3, y + height / 2, wide - 4);
     }

@@ -16,6 +16,26 @@ function dragged(drag, event) {
   scroll(0);
 }
 
+/** Two fingers: the time between them stays there, and as much is shown as they are apart. */
+class Pinch {
+  constructor(fingers) {
+    const { x, y, apart } = this.between(fingers);
+    Object.assign(this, { time: timeAt(x), y, span: view.end - view.start, apart, top: view.top });
+  }
+
+  between([a, b]) {
+    return { x: (a.x + b.x) / 2, y: (a.y + b.y) / 2, apart: Math.max(Math.hypot(a.x - b.x, a.y - b.y), 8) };
+  }
+
+  moved(fingers) {
+    const { x, y, apart } = this.between(fingers), span = this.span * this.apart / apart;
+    const start = this.time - (x - GUTTER) / plot() * span;
+    show(start, start + span);
+    view.top = this.top + this.y - y;
+    scroll(0);
+  }
+}
+
 function hovered(x, y) {
   const found = eventAt(x, y), changed = found?.row !== state.hover?.row || found?.lane !== state.hover?.lane;
   state.hover = found;
@@ -29,22 +49,29 @@ function hovered(x, y) {
 
 function listen() {
   const canvas = $("canvas");
-  let drag = null, pointer = GUTTER;
+  const fingers = new Map();
+  let drag = null, pinch = null, pointer = GUTTER;
+  const released = (event) => { fingers.delete(event.pointerId); drag = pinch = null; canvas.className = ""; };
   canvas.addEventListener("wheel", (event) => {
     event.preventDefault();
     untip();
     const step = event.deltaMode ? 30 : 1;
-    if (event.offsetX < GUTTER) scroll(event.deltaY * step);
+    if (event.ctrlKey) zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY * step / 100))), event.offsetX); // a touchpad's pinch
+    else if (event.offsetX < GUTTER) scroll(event.deltaY * step);
     else if (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)) pan((event.deltaX || event.deltaY) * step / 1500);
     else zoom(Math.exp(Math.max(-1, Math.min(1, event.deltaY * step / 300))), event.offsetX);
   }, { passive: false });
   canvas.addEventListener("pointerdown", (event) => {
     canvas.setPointerCapture(event.pointerId);
+    fingers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    pinch = fingers.size === 2 ? new Pinch([...fingers.values()]) : null;
     const band = event.shiftKey || (event.offsetY < TICKS && event.offsetX > GUTTER);
-    drag = { x: event.offsetX, y: event.offsetY, start: view.start, end: view.end, top: view.top, moved: false, band };
+    drag = fingers.size > 1 ? null : { x: event.offsetX, y: event.offsetY, start: view.start, end: view.end, top: view.top, moved: false, band };
   });
   canvas.addEventListener("pointermove", (event) => {
     pointer = event.offsetX;
+    if (fingers.has(event.pointerId)) fingers.set(event.pointerId, { x: event.offsetX, y: event.offsetY });
+    if (pinch) return pinch.moved([...fingers.values()]);
     if (drag) return dragged(drag, event);
     canvas.style.cursor = event.offsetY < TICKS ? "col-resize" : markAt(event.offsetX, event.offsetY) ? "pointer" : "";
     if (event.pointerType !== "touch") hovered(event.offsetX, event.offsetY);
@@ -52,10 +79,9 @@ function listen() {
   canvas.addEventListener("pointerup", (event) => {
     if (drag && !drag.moved) click(event.offsetX, event.offsetY);
     else if (drag && drag.band) setStretch(state.stretch);
-    drag = null;
-    canvas.className = "";
+    released(event);
   });
-  canvas.addEventListener("pointercancel", () => { drag = null; canvas.className = ""; untip(); });
+  canvas.addEventListener("pointercancel", (event) => { released(event); untip(); });
   canvas.addEventListener("pointerleave", untip);
   document.addEventListener("pointerdown", untip, true);
   addEventListener("blur", untip);
