@@ -35,11 +35,18 @@ class Paint {
   /** One level of a lane between two times, at x from `left`, in `width` pixels. */
   level(level, view, left, width, y, height, search) {
     const scale = width / (view.end - view.start), pixel = 1 / scale, context = this.context;
-    const { start, end, lane } = level;
-    let drawn = 0;
+    const { start, end, lane } = level, only = !search && level.sums.length === 1 && level.sums[0];
+    let drawn = 0, color = null, begin = 0, stop = 0;
+    const flush = () => { // neighbours of one color are one rectangle
+      if (!color) return;
+      context.fillStyle = color;
+      context.fillRect(left + begin, y, stop - begin, height);
+      color = null;
+    };
     for (let i = above(end, view.start); i < level.count && start[i] < view.end; drawn++) {
       const x0 = (start[i] - view.start) * scale, x1 = (end[i] - view.start) * scale;
       if (x1 - x0 >= BOX) {
+        flush();
         this.box(level, i, left, Math.max(x0, 0), Math.min(x1, width), y, height, search);
         i++;
         continue;
@@ -48,9 +55,14 @@ class Paint {
       let last = from(start, to, i + 1, Math.min(i + 1024, level.count));
       if (last === i + 1024 && start[last - 1] < to) last = from(start, to, last, level.count);
       if (last - i > 1 && (end[last - 1] - start[last - 1]) * scale >= BOX) last--;
-      this.share(level, i, last, left + cell, y, height, pixel, search);
+      if (only) {
+        const shade = this.shades[only.category][Math.round(Math.min((only.sum[last] - only.sum[i]) / pixel, 1) * SHADES)];
+        if (shade !== color || cell !== stop) { flush(); color = shade; begin = cell; }
+        stop = cell + 1;
+      } else this.share(level, i, last, left + cell, y, height, pixel, search);
       i = last;
     }
+    flush();
     return drawn;
   }
 
