@@ -91,7 +91,7 @@ def opened(page: Browser, path: Path) -> None:
 def busy_ms(page: Browser) -> float:
     """The processor time that the page's thread has taken so far."""
     found = page.call("Performance.getMetrics")["metrics"]
-    return next(1e3 * one["value"] for one in found if one["name"] == "TaskDuration")
+    return float(next(1e3 * one["value"] for one in found if one["name"] == "TaskDuration"))
 
 
 def main() -> int:
