@@ -135,7 +135,7 @@ def _related(candidate: Candidate, other: Candidate) -> bool:
     # programs may pause between the longer ones
     owner = owner_of(outer.start, outer.end, (inner.start + inner.end) // 2)
     held = np.bincount(owner[owner >= 0], minlength=len(outer))
-    whole = np.abs(held - np.median(held)) <= max(AGREES * float(np.median(held)), 1)
+    whole = np.abs(held - np.median(held)) <= AGREES * np.median(held)
     return bool((owner >= 0).mean() >= NESTED and whole.mean() >= NESTED)
 
 
