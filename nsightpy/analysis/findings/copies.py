@@ -36,11 +36,13 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
             advice += "; an upload before the kernels matters once" if copies.once else _ONCE
         elif beside:
             advice += f", or {beside}"
-        return (
-            f"{counted(copies.count, 'copy', 'copies')} {way} ({format_bytes(copies.bytes)}"
-            f"{_pageable_text(copies)}) ran with no kernel beside them: {{time}}, {{share}} of "
-            f"{{place}}; {advice}"
-        )
+        what = f"calls of small copies {way} took long, with nothing on the GPU"
+        if copies.count:
+            what = (
+                f"{counted(copies.count, 'copy', 'copies')} {way} ({format_bytes(copies.bytes)}"
+                f"{_pageable_text(copies)}) ran with no kernel beside them"
+            )
+        return f"{what}: {{time}}, {{share}} of {{place}}; {advice}"
 
     return _of_copies(
         facts,
