@@ -338,6 +338,34 @@ def test_unlike_halves_of_a_solver_step_are_one() -> None:
     assert len(program.found()) == 100
 
 
+def test_two_optimizers_of_one_step_do_not_make_it_two() -> None:
+    """Of two networks that play against each other one is larger."""
+    program = Program()
+    for _ in range(20):
+        for layers, length in ((2, 60_000), (3, 40_000)):
+            forward(program, 2)
+            backward(program, layers)
+            program.launch("multi_tensor_apply_kernel<FusedAdam>", length)
+        program.wait("cudaMemcpy")
+    assert len(program.found()) == 20
+
+
+def test_runs_with_pauses_between_are_the_iterations() -> None:
+    program = Program()
+    for number in range(10):
+        with program.range(f"run {number}"):
+            for _ in range(50):
+                for name in ("spmv", "dot", "axpy"):
+                    program.launch(name)
+                program.wait("cudaMemcpy")
+        program.think(2_300_000)
+    found = program.found()
+    assert len(found) == 10
+    assert "repeated kernel sequence (500 x 67.0 us): 50 in each of" in " ".join(
+        map(str, found.notes)
+    )
+
+
 def test_tokens_are_counted_whatever_requests_begin_with() -> None:
     """Every fourth request begins in the middle of the capture, with a long step."""
     program = Program()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from nsightpy.analysis.findings.copy_use import SMALL_BYTES, CopyUse
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.worst import worst
 from nsightpy.results import Finding
 from nsightpy.units import counted, format_bytes, format_count, significant
 
-_BY_MEMORY = "--by memory"
 MANY = 100
 _TOWARDS = {
     "h2d": ("from host to device", "copy ahead on another stream"),
@@ -27,16 +28,7 @@ def exposed_copies(facts: Facts) -> list[Finding]:
 def _exposed(facts: Facts, direction: str) -> list[Finding]:
     way, beside = _TOWARDS[direction]
 
-    def use(device: DeviceFacts) -> CopyUse:
-        copies: CopyUse = CopyUse() if device.copies is None else getattr(device.copies, direction)
-        return copies
-
-    def lost(device: DeviceFacts) -> int:
-        return use(device).exposed_ns + device.caused_ns(f"exposed-{direction}")
-
-    def text(device: DeviceFacts) -> str:
-        copies = use(device)
-        memory = _pageable_text(copies)
+    def text(device: DeviceFacts, copies: CopyUse) -> str:
         advice = _LESS[direction]
         if device.kernels is not None and device.kernels.directives:
             advice = "keep the data mapped across regions (target data, enter data)"
@@ -44,33 +36,27 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
             advice += "; an upload before the kernels matters once" if copies.once else _ONCE
         elif beside:
             advice += f", or {beside}"
-        return (
-            f"{counted(copies.count, 'copy', 'copies')} {way} ({format_bytes(copies.bytes)}"
-            f"{memory}) ran with no kernel beside them: {{time}}, {{share}} of {{place}}; "
-            f"{advice}"
-        )
+        what = f"calls of small copies {way} took long, with nothing on the GPU"
+        if copies.count:
+            what = (
+                f"{counted(copies.count, 'copy', 'copies')} {way} ({format_bytes(copies.bytes)}"
+                f"{_pageable_text(copies)}) ran with no kernel beside them"
+            )
+        return f"{what}: {{time}}, {{share}} of {{place}}; {advice}"
 
-    return worst(
+    return _of_copies(
         facts,
-        f"exposed-{direction}",
-        f"copies not overlapped: {way}",
-        lost,
+        direction,
+        (f"exposed-{direction}", f"copies not overlapped: {way}"),
+        lambda device, copies: copies.exposed_ns + device.caused_ns(f"exposed-{direction}"),
         text,
-        "memory",
-        more=_BY_MEMORY,
-        place=lambda device: _place(use(device)),
-        most=lambda device: _severity(device, use(device)),
     )
 
 
 def pageable_copies(facts: Facts) -> list[Finding]:
     """Large copies from or to pageable memory; their time is that of the exposed copies."""
 
-    def lost(device: DeviceFacts) -> int:
-        return 0 if device.copies is None else device.copies.pageable.exposed_ns
-
-    def text(device: DeviceFacts) -> str:
-        copies = CopyUse() if device.copies is None else device.copies.pageable
+    def text(_: DeviceFacts, copies: CopyUse) -> str:
         rate = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
         return (
             f"{format_bytes(copies.bytes)} in {counted(copies.count, 'copy', 'copies')} came from "
@@ -78,31 +64,20 @@ def pageable_copies(facts: Facts) -> list[Finding]:
             "that of the copies not overlapped): pinned memory copies faster, and beside kernels"
         )
 
-    return worst(
+    return _of_copies(
         facts,
-        "pageable-copies",
-        "pageable copies",
-        lost,
+        "pageable",
+        ("pageable-copies", "pageable copies"),
+        lambda _, copies: copies.exposed_ns,
         text,
-        "memory",
-        more=_BY_MEMORY,
         recoverable=False,
-        place=lambda device: None if device.copies is None else _place(device.copies.pageable),
-        most=lambda device: (
-            "" if device.copies is None else _severity(device, device.copies.pageable)
-        ),
     )
 
 
 def many_small_copies(facts: Facts) -> list[Finding]:
     """Copies whose number costs, not their bytes."""
 
-    def lost(device: DeviceFacts) -> int:
-        copies = device.copies
-        return 0 if copies is None or copies.small.count < MANY else copies.small.exposed_ns
-
-    def text(device: DeviceFacts) -> str:
-        copies = CopyUse() if device.copies is None else device.copies.small
+    def text(_: DeviceFacts, copies: CopyUse) -> str:
         each = format_bytes(copies.bytes / max(copies.count, 1))
         return (
             f"{format_count(copies.count)} copies under {format_bytes(SMALL_BYTES)} ({each} on "
@@ -110,40 +85,69 @@ def many_small_copies(facts: Facts) -> list[Finding]:
             "or decide on the device"
         )
 
-    return worst(
+    return _of_copies(
         facts,
-        "many-small-copies",
-        "many small copies",
-        lost,
+        "small",
+        ("many-small-copies", "many small copies"),
+        lambda _, copies: 0 if copies.count < MANY else copies.exposed_ns,
         text,
-        "memory",
-        more=_BY_MEMORY,
-        place=lambda device: None if device.copies is None else _place(device.copies.small),
     )
 
 
 def unified_memory(facts: Facts) -> list[Finding]:
     """Pages of unified memory that migrate while kernels wait for them."""
 
-    def lost(device: DeviceFacts) -> int:
-        return 0 if device.copies is None else device.copies.unified.busy_ns
-
-    def text(device: DeviceFacts) -> str:
-        size = format_bytes(0 if device.copies is None else device.copies.unified.bytes)
+    def text(_: DeviceFacts, copies: CopyUse) -> str:
         return (
-            f"{size} of unified memory migrated in {{time}}, {{share}} of {{place}}; "
-            "cudaMemPrefetchAsync or explicit copies avoid page faults"
+            f"{format_bytes(copies.bytes)} of unified memory migrated in {{time}}, {{share}} of "
+            "{place}; cudaMemPrefetchAsync or explicit copies avoid page faults"
         )
+
+    return _of_copies(
+        facts,
+        "unified",
+        ("unified-memory", "unified memory migrates"),
+        lambda _, copies: copies.busy_ns,
+        text,
+    )
+
+
+def _of_copies(
+    facts: Facts,
+    part: str,
+    names: tuple[str, str],
+    lost: Callable[[DeviceFacts, CopyUse], int],
+    text: Callable[[DeviceFacts, CopyUse], str],
+    *,
+    recoverable: bool = True,
+) -> list[Finding]:
+    """A finding about one part of the copies, by id and name.
+
+    Large copies that are done once, as an upload is, are `info` at most.
+    """
+
+    def use(device: DeviceFacts) -> CopyUse:
+        copies: CopyUse = getattr(device.copies, part)
+        return copies
+
+    def place(device: DeviceFacts) -> Place | None:
+        copies = use(device)
+        return Place(copies.start_ns, copies.duration_ns) if copies.count else None
+
+    def most(device: DeviceFacts) -> str:
+        upload = part not in ("small", "unified") and use(device).once
+        return "info" if upload and not device.iterations else "warning"
 
     return worst(
         facts,
-        "unified-memory",
-        "unified memory migrates",
-        lost,
-        text,
+        *names,
+        lambda device: lost(device, use(device)),
+        lambda device: text(device, use(device)),
         "memory",
-        more=_BY_MEMORY,
-        place=lambda device: None if device.copies is None else _place(device.copies.unified),
+        more="--by memory",
+        place=place,
+        recoverable=recoverable,
+        most=most,
     )
 
 
@@ -153,15 +157,6 @@ def _pageable_text(copies: CopyUse) -> str:
     if copies.pageable == copies.count:
         return ", pageable memory"
     return f", {format_count(copies.pageable)} of them pageable"
-
-
-def _severity(device: DeviceFacts, copies: CopyUse) -> str:
-    """The highest severity of what copies cost: info where they are an upload that is done once."""
-    return "info" if copies.once and not device.iterations else "warning"
-
-
-def _place(copies: CopyUse) -> Place | None:
-    return Place(copies.start_ns, copies.duration_ns) if copies.count else None
 
 
 COPY_CHECKS = (exposed_copies, pageable_copies, many_small_copies, unified_memory)

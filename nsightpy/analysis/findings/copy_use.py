@@ -66,12 +66,12 @@ class CopyUse:
 class CopyUses:
     """The copies of a device by direction, the small ones of all directions, and migrations."""
 
-    h2d: CopyUse
-    d2h: CopyUse
-    d2d: CopyUse
-    small: CopyUse
-    unified: CopyUse
-    pageable: CopyUse
+    h2d: CopyUse = CopyUse()
+    d2h: CopyUse = CopyUse()
+    d2d: CopyUse = CopyUse()
+    small: CopyUse = CopyUse()
+    unified: CopyUse = CopyUse()
+    pageable: CopyUse = CopyUse()
 
 
 def copy_uses(operations: Frame, kernels: Spans, window: Spans) -> CopyUses:

@@ -133,7 +133,7 @@ class DeviceFacts:
     kernels: KernelUse | None = None
     short_cost_ns: int = 0
     in_graphs: bool = False
-    copies: CopyUses | None = None
+    copies: CopyUses = field(default_factory=CopyUses)
     exposed: Place | None = None
     repetition: Repetition = field(default_factory=Repetition)
     slow_collectives: SlowCollectives | None = None

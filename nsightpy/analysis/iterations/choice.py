@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Other
+import numpy as np
+
+from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Other, owner_of
 from nsightpy.analysis.iterations.ranges import ProgramRanges, few_engine_steps, from_nvtx
 from nsightpy.analysis.iterations.repetition import LOOKED_AT, REPEATS
 from nsightpy.analysis.iterations.sequences import from_sequences
@@ -18,6 +20,7 @@ from nsightpy.units import format_time
 
 AGREES = 0.1
 FULLER = 0.1
+NESTED = 0.8
 OTHERS = 6
 SEARCHED = " (looked for in the middle {:,} of {:,} launches)"
 
@@ -122,17 +125,23 @@ def _as_other(candidate: Candidate) -> Other:
 
 
 def _related(candidate: Candidate, other: Candidate) -> bool:
-    """Whether the periods agree, or one is a whole multiple of the other."""
-    short, long = sorted((candidate.period_ns, other.period_ns))
-    if short <= 0:
+    """Whether the periods agree, one is a whole multiple of the other, or each holds as many."""
+    inner, outer = sorted((candidate, other), key=lambda each: each.period_ns)
+    if inner.period_ns <= 0:
         return False
-    times = long / short
-    return abs(times - round(times)) <= AGREES * min(round(times), 2)
+    times = outer.period_ns / inner.period_ns
+    if abs(times - round(times)) <= AGREES * min(round(times), 2):
+        return True
+    # programs may pause between the longer ones
+    owner = owner_of(outer.start, outer.end, (inner.start + inner.end) // 2)
+    held = np.bincount(owner[owner >= 0], minlength=len(outer))
+    whole = np.abs(held - np.median(held)) <= AGREES * np.median(held)
+    return bool((owner >= 0).mean() >= NESTED and whole.mean() >= NESTED)
 
 
 def _times(candidate: Candidate, other: Candidate) -> float:
     """How many iterations of `other` make one of `candidate`; 1/n the other way round."""
-    ratio = candidate.period_ns / other.period_ns if other.period_ns else 1.0
+    ratio = len(other) / len(candidate)
     return round(ratio) if ratio >= 1 else 1 / max(round(1 / ratio), 1)
 
 

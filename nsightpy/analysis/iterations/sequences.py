@@ -51,7 +51,7 @@ NEARLY_ALIKE = 0.2
 FEW = 8
 LEARNING = 0.2
 # Fewer identical units are parts of a larger one, of so many at most.
-IDENTICAL, MOST_PARTS = 0.6, 4
+IDENTICAL, MOST_PARTS, PARTS_APART = 0.6, 4, 0.2
 SOURCES = {
     KERNELS: "repeated kernel sequence",
     COLLECTIVES: "repeated collective sequence",
@@ -179,9 +179,11 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     near = [level for level in near if level.units.regular >= most - NEARLY_ALIKE]
     strongest = max(level.rank for level in near)
     near = [level for level in near if strongest < 2 or level.rank == strongest]
-    chosen = _of_whole_turns(min(near, key=lambda level: level.cycle.period), near, work)
+    chosen = _of_whole_turns(min(near, key=lambda level: level.cycle.period), open_ones, work)
     period = chosen.cycle.period
-    alike = [level for level in near if 0.9 * period <= level.cycle.period <= 1.1 * period]
+    alike = [
+        level for level in (*near, chosen) if 0.9 * period <= level.cycle.period <= 1.1 * period
+    ]
     kinds = {level.kind for level in alike}
     chosen = max(
         alike,
@@ -197,7 +199,7 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
     return chosen, why
 
 
-def _of_whole_turns(finest: Level, near: Sequence[Level], work: LaunchedWork) -> Level:
+def _of_whole_turns(finest: Level, levels: Sequence[Level], work: LaunchedWork) -> Level:
     """The finest level, or the next above it where its units are unlike halves of those.
 
     A step of a solver has two or three parts that hold nearly the same kernels.
@@ -206,12 +208,17 @@ def _of_whole_turns(finest: Level, near: Sequence[Level], work: LaunchedWork) ->
         return finest
     parents = [
         level
-        for level in near
-        if level.kind == KERNELS and level.cycle.period % finest.cycle.period == 0
-        if 2 <= level.cycle.period // finest.cycle.period <= MOST_PARTS
+        for level in levels
+        if level.units.coverage >= finest.units.coverage - NEARLY and _holds_whole(level, finest)
         if _identical(level, work) >= DOMINATES
     ]
     return min(parents, key=lambda level: level.cycle.period, default=finest)
+
+
+def _holds_whole(level: Level, part: Level) -> bool:
+    """Whether a unit of one level is a few units of the other."""
+    parts = len(part.units) / len(level.units)
+    return 1 < round(parts) <= MOST_PARTS and abs(parts - round(parts)) <= PARTS_APART
 
 
 def _identical(level: Level, work: LaunchedWork) -> float:

@@ -74,8 +74,7 @@ _PASS = re.compile(
     re.IGNORECASE,
 )
 _EPOCH = _words(
-    *(r"\w*epochs?", r"fold", r"trial", r"run", r"repeat", r"repetition", r"pass"),
-    *(r"train(?:ing)?(?:[-_ ]?loop)?", r"fit", r"eval\w*", r"validat\w*"),
+    *(r"\w*epochs?", r"train(?:ing)?(?:[-_ ]?loop)?", r"fit", r"eval\w*", r"validat\w*"),
 )
 # a module in a list of modules, as PyTorch names it: "h.#", "features.#.0"
 _MODULE = re.compile(r"(?<![a-z])[a-z_]+\.#", re.IGNORECASE)
