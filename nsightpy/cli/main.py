@@ -15,7 +15,7 @@ from nsightpy import __version__
 from nsightpy.cli.failures import FAILURES, MOST_MEMORY, Failure, wants_json
 from nsightpy.cli.options import OF_EVERY_COMMAND, REPORTS
 from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries
-from nsightpy.command_table import COMMANDS
+from nsightpy.command_table import COMMANDS, GROUPS
 from nsightpy.errors import unforeseen
 from nsightpy.readers.tools.signals import signals_raise
 
@@ -34,8 +34,12 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(command.name, command.help) for command in COMMANDS.values()])
+        widest = max(map(len, COMMANDS))
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:<{widest}}", COMMANDS[name].help) for name in names.split()]
+                )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
