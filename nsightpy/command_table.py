@@ -1,7 +1,7 @@
 """Every command once: what the library, the command line and the documentation know of it.
 
-A new command is a line here, its function in `nsightpy/commands/`, its options in `nsightpy/cli/`,
-both under the command's name with `_` for `-`.
+A new command is a line and a place in a group here, its function in `nsightpy/commands/`, its
+options in `nsightpy/cli/`, both under the command's name with `_` for `-`.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ _TABLE = (
     ),
     Command(
         "report",
-        "Everything above on one offline page to send.",
+        "Everything here on one offline page to send.",
         folder=True,
         answers=False,
     ),
@@ -146,6 +146,17 @@ _TABLE = (
     Command("mcp", "Serve these commands to agents, read-only.", folder=True, answers=False),
     Command("cache", "Show or clear the exports that nsightpy keeps.", answers=False),
 )
+# As `nsightpy --help` shows them.
+GROUPS = {
+    "Begin here": "summarize findings report info compare",
+    "What ran": "kernels operators modules api memory memory-usage stats trace",
+    "Where the time went": "breakdown utilization gaps iterations nvtx nvtx-metrics timeline",
+    "Launching and waiting": "launches launch-queues sync-waits graphs inference-steps",
+    "Several ranks": "ranks collectives imbalance pipeline mpi-waits",
+    "One thing, many times": "pace histogram",
+    "With Nsight Compute": "select roofline headroom",
+    "Files and agents": "export schema skill mcp cache",
+}
 COMMANDS = {command.name: command for command in _TABLE}
 FIGURES = {command.figure: "nsightpy.figures" for command in _TABLE if command.figure}
 FUNCTIONS = {command.function: command.module for command in _TABLE}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import sys
 import warnings
 from typing import Any
@@ -12,9 +13,9 @@ import click
 
 from nsightpy import __version__
 from nsightpy.cli.failures import FAILURES, MOST_MEMORY, Failure, wants_json
-from nsightpy.cli.options import REPORTS
+from nsightpy.cli.options import OF_EVERY_COMMAND, REPORTS
 from nsightpy.cli.streams import give_up, prepare_streams, quiet_libraries
-from nsightpy.command_table import COMMANDS
+from nsightpy.command_table import COMMANDS, GROUPS
 from nsightpy.errors import unforeseen
 from nsightpy.readers.tools.signals import signals_raise
 
@@ -33,14 +34,19 @@ class Commands(click.Group):
         return list(COMMANDS)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(command.name, command.help) for command in COMMANDS.values()])
+        widest = max(map(len, COMMANDS))
+        for title, names in GROUPS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{name:<{widest}}", COMMANDS[name].help) for name in names.split()]
+                )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
         module = importlib.import_module(COMMANDS[cmd_name].cli_module)
         command: click.Command = module.command
+        command.params.sort(key=lambda each: each.name in OF_EVERY_COMMAND)
         return command
 
     def resolve_command(
@@ -52,6 +58,8 @@ class Commands(click.Group):
 
             close = difflib.get_close_matches(name, COMMANDS, n=1)
             hint = f" Did you mean {close[0]}?" if close else ""
+            if os.path.exists(name):  # noqa: PTH110
+                hint = f" To read it: nsightpy summarize {shlex.quote(name)}."
             ctx.fail(f"there is no command {name!r}.{hint} See nsightpy --help.")
         return super().resolve_command(ctx, args)
 

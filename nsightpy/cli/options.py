@@ -100,6 +100,11 @@ def option_of(parameter: Parameter) -> Callable[[F], F]:
 
 _REPORTS = click.argument("reports", metavar="REPORT...", nargs=-1, required=True)
 _SHARED = tuple(map(option_of, (*SCOPE, *READING)))
+# Options that come last in a command's help, behind its own.
+OF_EVERY_COMMAND = frozenset(
+    {*(each.name for each in (*SCOPE, *READING)), "no_cache"}
+    | {"format_", "output", "force", "quiet", "verbose"}
+)
 top_option = option_of(TOP)
 name_option = option_of(NAME)
 communication_option = option_of(COMMUNICATION)

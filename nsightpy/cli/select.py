@@ -51,9 +51,9 @@ def command(context: click.Context, /, **options: Any) -> None:
     if sum(map(bool, (options["run"], options["script"], options["lines"]))) > 1:
         raise UsageError("--run, --script and --lines exclude each other")
     if options["format_"] != "table" and (options["script"] or options["lines"]):
+        form = "--script" if options["script"] else "--lines"
         raise UsageError(
-            f"--format {options['format_']} prints the plan, with its commands: leave out "
-            f"{'--script' if options['script'] else '--lines'}"
+            f"{form} has one form; without it, --format {options['format_']} has the commands, too"
         )
     if not application:
         refuse_application(options["reports"])

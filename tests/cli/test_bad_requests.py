@@ -32,6 +32,8 @@ def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         (["kernals", "R"], "Did you mean kernels?"),
         (["frobnicate", "R"], "there is no command 'frobnicate'"),
+        (["R"], "To read it: nsightpy summarize "),
+        (["select", "R", "--lines", "--format", "json"], "--lines has one form"),
         (["kernels"], "Missing argument 'REPORT...'"),
         (["kernels", "R", "--frobnicate"], "No such option"),
         (["kernels", "R", "--format", "xml"], "'xml' is not one of"),
