@@ -14,7 +14,7 @@ from nsightpy.errors import NsightpyError, ReportError, unforeseen
 
 LOG = logging.getLogger("nsightpy")
 # Of more reports none stays known beyond its facts: the schema of an export alone is 0.6 MB.
-KEPT = 64
+KEPT = 128
 
 
 class Report(Protocol):
