@@ -167,6 +167,10 @@ def test_replays_of_real_engines(name: str) -> None:
     assert shown == [(start - zero, *figures) for start, *figures in wanted]
     whole = nsightpy.graphs(path, use_cache=False).records()
     assert sum(row["replays"] for row in whole) == len(wanted)
+    nodes = nsightpy.graphs(path, by="node", use_cache=False).records()
+    assert sum(row["instances"] for row in nodes) == sum(map(len, ran.values()))
+    assert sum(row["total_ns"] for row in nodes) == sum(e.duration for m in ran.values() for e in m)
+    assert {row["name"] for row in nodes} == {e.name for m in ran.values() for e in m}
 
 
 @needs_reports

@@ -21,7 +21,7 @@ from nsightpy.commands.mcp.roots import Roots
 from nsightpy.commands.mcp.tools import WITHHELD, Tool, tools
 from nsightpy.errors import UsageError
 from nsightpy.render.formats import document_of
-from tests.support.reports import ROOT, refused, state
+from tests.support.reports import REPORTS, ROOT, needs_reports, refused, state
 
 SAMPLES = ROOT / "sample_reports"
 needs_mcp = pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not here")
@@ -87,6 +87,29 @@ def test_a_tool_answers_as_the_library() -> None:
         "headroom", {"reports": "training_4rank", "ncu": ["training_4rank.ncu.csv"], "top": 1}
     )
     assert (failed, len(json.loads(text)["rows"])) == (False, 1)
+
+
+@needs_mcp
+@needs_reports
+def test_every_tool_answers_or_says_why_about_a_real_report() -> None:
+    report = "nsys/trixi_v100_2023.1.sqlite"
+    more = {
+        "compare": {"before": [report], "after": [report]},
+        "pace": {"reports": report, "of": "*"},
+        "stats": {"reports": report, "report": "osrt_sum"},
+        "headroom": {"reports": report, "ncu": ["ncu/a40_2022.1.ncu-rep"]},
+    }
+
+    async def calls(client: Any) -> list[Any]:
+        names = tools()
+        return [await client.call_tool(n, more.get(n, {"reports": report})) for n in names]
+
+    made = asked(Roots.of([REPORTS]), calls)
+    for name, answer in zip(tools(), made, strict=True):
+        schema = "error" if answer.is_error else name
+        assert answer.structured_content["schema"] == f"nsightpy.{schema}/1"
+        assert "contradict" not in answer.content[0].text
+    assert sum(not answer.is_error for answer in made) > 20
 
 
 @needs_mcp

@@ -7,6 +7,7 @@ in the file and begin earlier.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -70,50 +71,70 @@ def in_parts(
     Without an order they come as in the file.
     """
     blocks = list(_blocks(export, TABLES[name]))
-    if order is None:
-        for block in blocks:
-            yield reader(block, columns)
-    else:
-        yield from _by_time(blocks, reader, columns, order)
-    for note in summed_notes([note for block in blocks for note in block.notes]):
+    notes: list[str] = []
+    firsts: list[int] = []
+    if order is not None:
+        blocks, firsts = _by_first(export, blocks, reader, order)
+    waiting: Frame | None = None
+    for place, block in enumerate(blocks):
+        part = block.of(export)
+        read = reader(part, columns)
+        notes += part.notes
+        if order is None:
+            yield read
+            continue
+        rows = Frame({**read, _POSITION: block.position + np.arange(read.rows, dtype=np.int64)})
+        rows = rows if waiting is None else Frame.concatenate([waiting, rows])
+        times = rows.ints(order)
+        now = np.lexsort((rows.ints(_POSITION), times))
+        last = place + 1 == len(blocks)
+        count = len(now) if last else int(np.searchsorted(times[now], firsts[place + 1]))
+        waiting = _used(rows.take(now[count:]))
+        yield rows.take(now[:count]).select(columns)
+    for note in summed_notes(notes):
         export.notes[note] = None
 
 
-def _blocks(export: NsysExport, tables: Sequence[str]) -> Iterator[NsysExport]:
-    """The export with some ten thousand rows of one of these tables at a time, in file order."""
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The rows low to high - 1 of a table; `others` are the frame's other tables.
+
+    `position` numbers the first of them in the order of the files.
+    """
+
+    table: str
+    low: int
+    high: int
+    others: frozenset[str]
+    position: int
+
+    def of(self, export: NsysExport) -> NsysExport:
+        """The export with these rows alone."""
+        return export.part(self.table, self.low, self.high, without=self.others)
+
+
+def _blocks(export: NsysExport, tables: Sequence[str]) -> Iterator[_Block]:
+    """The blocks of tables, in the order of the file."""
+    count = 0
     for table in filter(export.holds_rows, tables):
         first, last = export.file.row_bounds(table) or (0, -1)
         edges = [*range(first, last + 1, BLOCK_ROWS), last + 1]
-        others = frozenset(tables) - {table}
         for low, high in pairwise(edges):
-            yield export.part(table, low, high, without=others)
+            yield _Block(table, low, high, frozenset(tables) - {table}, count * BLOCK_ROWS)
+            count += 1
 
 
-def _by_time(
-    blocks: Sequence[NsysExport], reader: Reader, columns: Sequence[str], order: str
-) -> Iterator[Frame]:
-    """The rows of blocks by time, those of one time in the order of the file."""
-    starts: list[tuple[int, int]] = []
+def _by_first(
+    export: NsysExport, blocks: Sequence[_Block], reader: Reader, order: str
+) -> tuple[list[_Block], list[int]]:
+    """The blocks that have rows, by the first time in them, and those times."""
+    found = []
     for place, block in enumerate(blocks):
-        times = reader(block, (order,)).ints(order)
+        times = reader(block.of(export), (order,)).ints(order)
         if len(times):
-            starts.append((int(times.min()), place))
-        block.notes.clear()
-    starts.sort()
-    asked = tuple(dict.fromkeys((*columns, order)))
-    waiting: Frame | None = None
-    for place, following in zip([p for _, p in starts], [*starts[1:], None], strict=False):
-        read = reader(blocks[place], asked)
-        position = place * BLOCK_ROWS + np.arange(read.rows, dtype=np.int64)
-        read = Frame({**read, _POSITION: position})
-        rows = read if waiting is None else Frame.concatenate([waiting, read])
-        times = rows.ints(order)
-        now = np.lexsort((rows.ints(_POSITION), times))
-        count = len(now)
-        if following is not None:
-            count = int(np.searchsorted(times[now], following[0]))
-        waiting = _used(rows.take(now[count:]))
-        yield rows.take(now[:count]).select(columns)
+            found.append((int(times.min()), place))
+    found.sort()
+    return [blocks[place] for _, place in found], [first for first, _ in found]
 
 
 def _used(frame: Frame) -> Frame:
