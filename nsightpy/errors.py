@@ -58,12 +58,18 @@ class ReportError(_FileError):
         return f"left out: {self.path}: {self.problem}"
 
 
+class TooMuchError(Exception):
+    """More than there may be, seen where no file is known: `unforeseen` makes it a ReportError."""
+
+
 def unforeseen(path: object, error: BaseException) -> ReportError:
     """The error for an exception that no check of a report foresaw: its data make no sense."""
     if isinstance(error, MemoryError):
         problem = "needs more memory than there is"
         return ReportError(path, problem, "ask for less: --from and --to, or use fewer --jobs.")
     text = " ".join(str(error).split())[:200]
+    if isinstance(error, TooMuchError):
+        return ReportError(path, text, "`nsightpy nvtx` counts ranges by name.")
     if isinstance(error, ImportError):
         return ReportError(
             path, f"cannot be read here: {text}", "install nsightpy again, with what it needs."

@@ -12,7 +12,7 @@ import numpy as np
 from nsightpy.analysis.launches import LAUNCH_CLASSES, NO_LAUNCH, launch_rows
 from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.membership import inside
-from nsightpy.analysis.nvtx.nesting import SEPARATOR
+from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.operators.device_time import (
     NONE,
@@ -162,25 +162,21 @@ def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTime
 
 
 def _rows(sums: dict[Key, list[int]], whole_ns: int, depth: int | None) -> list[Row]:
+    """Of those inside one parent the one with most device time first, then host time."""
+    absent = [0] * len(SUMS)
+
+    def place(key: Key) -> tuple[object, ...]:
+        figures = sums.get(key, absent)
+        return (-figures[3] - figures[5], -figures[1], *map(str, key))
+
     rows: list[Row] = []
-    for path, domain in sorted(sums, key=partial(_place, sums)):
+    for path, domain in depth_first(sums, place):
         figures = sums[path, domain]
         if depth is None or str(path).count(SEPARATOR) < depth:
             device = figures[3] + figures[5]
             share = device / whole_ns if whole_ns else None
             rows.append((str(path).replace(SEPARATOR, "/"), *figures, share, domain))
     return rows
-
-
-def _place(sums: dict[Key, list[int]], key: Key) -> tuple[object, ...]:
-    """Depth first; of those inside one parent the one with most device time, then host time."""
-    path, domain = map(str, key)
-    names = path.split(SEPARATOR)
-    above = [SEPARATOR.join(names[: depth + 1]) for depth in range(len(names))]
-    absent = [0] * len(SUMS)
-    figures = [sums.get((upper, domain), absent) for upper in above]
-    order = [(-f[3] - f[5], -f[1], name) for f, name in zip(figures, above, strict=True)]
-    return (order[0], domain, order)
 
 
 def _notes(parts: Sequence[_Part]) -> list[str]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Unpack
+from typing import TypeAlias, Unpack
 
 import numpy as np
 
 from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.membership import inside
-from nsightpy.analysis.nvtx.nesting import SEPARATOR
+from nsightpy.analysis.nvtx.nesting import SEPARATOR, depth_first
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
@@ -80,26 +80,31 @@ def nvtx(
     attributed = merged(waited) if waited else None
     known = any(part.known for part in parts)
     rows = _rows(tallied, attributed, known)
-    ordered = _by_tree(rows) if tree else sorted(rows.items(), key=_by_gpu_time)
-    named = partial(_shown_name, members=tallied.members, tree=tree)
-    shown = tuple((named(key[0]), *key[1:], *row) for key, row in ordered)
+    if tree:  # those inside one parent by host time
+        ordered = list(depth_first(rows, partial(_by_host_time, rows)))
+    else:
+        ordered = sorted(rows, key=partial(_by_gpu_time, rows))
+    names = _shown_names(ordered, tallied.members, tree=tree)
+    shown = tuple((names[key[0]], *key[1:], *rows[key]) for key in ordered)
     outside = _outside_note(parts) if known else []
     notes = [*_folded_note(tallied), *_notes(tallied, known)]
     return request.finish(Table("nvtx", FIELDS, shown).first(top), *notes, *outside)
 
 
-def _shown_name(name: str, *, members: Mapping[str, frozenset[str]], tree: bool) -> str:
-    """A range's name or path; what was folded with nothing keeps its own, others say how many."""
-    if not members:
-        return name.replace(SEPARATOR, "/")
-    parts = name.split(SEPARATOR)
-    above = [SEPARATOR.join(parts[: depth + 1]) for depth in range(len(parts))]
-    shown = [
-        next(iter(members[path])).rpartition(SEPARATOR)[2] if len(members[path]) == 1 else part
-        for path, part in zip(above, parts, strict=True)
-    ]
-    count = len(members[name])
-    return "/".join(shown) + (f" ({count:,} names)" if count > 1 and not tree else "")
+def _shown_names(
+    keys: Sequence[Key], members: Mapping[str, frozenset[str]], *, tree: bool
+) -> dict[Value, str]:
+    """What ranges or paths (outer ones first) are called; what was folded says how many it is."""
+    shown: dict[Value, str] = {}
+    for name, *_ in keys:
+        above, inner, part = str(name).rpartition(SEPARATOR)
+        alone = members.get(str(name), ())
+        if len(alone) == 1:
+            part = next(iter(alone)).rpartition(SEPARATOR)[2]
+        elif alone and not tree:
+            part += f" ({len(alone):,} names)"
+        shown[name] = f"{shown.get(above, above)}/{part}" if inner else part
+    return shown
 
 
 def _folded_note(tallied: RangeTallies) -> list[str]:
@@ -109,6 +114,10 @@ def _folded_note(tallied: RangeTallies) -> list[str]:
         return []
     rows = counted(several, "row stands", "rows stand")
     return [f"{rows} for ranges that differ in numbers only, * for a number: --unfold lists them."]
+
+
+# Figures by (range, domain, style).
+Rows: TypeAlias = dict[Key, tuple[Value, ...]]
 
 
 @dataclass(frozen=True)
@@ -188,9 +197,7 @@ def _launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched
     return calls, done
 
 
-def _rows(
-    tallied: RangeTallies, attributed: RangeTallies | None, known: bool
-) -> dict[tuple[str, str, str], tuple[Value, ...]]:
+def _rows(tallied: RangeTallies, attributed: RangeTallies | None, known: bool) -> Rows:
     """The figures by (range, domain, style); None where no calls show what a range launched."""
     projected = tallied.projected.statistics()
     times: dict[Key, tuple[int, float]] = {
@@ -199,16 +206,15 @@ def _rows(
     }
     ranges = tallied.ranges.statistics()
     waited_ns, waited_ops = (attributed.busy_ns, attributed.operations) if attributed else ({}, {})
-    rows: dict[tuple[str, str, str], tuple[Value, ...]] = {}
+    rows: Rows = {}
     for group, key in enumerate(ranges.keys):
         total, median = times.get(key, (0, None))
         busy, whole = tallied.busy_ns[key], tallied.whole_busy_ns
         gpu: tuple[Value, ...] = (total, median, tallied.operations[key])
         share = busy / whole if whole else None
-        name, domain, style = map(str, key)
         host = (int(ranges.instances[group]), int(ranges.total[group]))
         waited = (waited_ns.get(key, 0), waited_ops.get(key, 0))
-        rows[name, domain, style] = (
+        rows[tuple(map(str, key))] = (
             *host,
             *(gpu if known else (None,) * 3),
             share,
@@ -217,27 +223,13 @@ def _rows(
     return rows
 
 
-def _by_gpu_time(
-    item: tuple[tuple[str, str, str], tuple[Value, ...]],
-) -> tuple[int, int, tuple[str, str, str]]:
-    key, (_, host, gpu, *_, attributed, _) = item
-    return (-int(gpu or 0) - int(attributed or 0), -int(host or 0), key)
+def _by_gpu_time(rows: Rows, key: Key) -> tuple[Value, ...]:
+    _, host, gpu, *_, attributed, _ = rows[key]
+    return (-int(gpu or 0) - int(attributed or 0), -int(host or 0), *key)
 
 
-def _by_tree(
-    rows: dict[tuple[str, str, str], tuple[Value, ...]],
-) -> list[tuple[tuple[str, str, str], tuple[Value, ...]]]:
-    """Depth first; those inside one parent by host time, longest first."""
-
-    def place(item: tuple[tuple[str, str, str], tuple[Value, ...]]) -> tuple[object, ...]:
-        (path, domain, style), _ = item
-        parts = path.split(SEPARATOR)
-        above = [SEPARATOR.join(parts[: depth + 1]) for depth in range(len(parts))]
-        hosts = [int(rows[upper, domain, style][1] or 0) for upper in above]
-        roots = [(-host, upper) for host, upper in zip(hosts, above, strict=True)]
-        return (roots[0], domain, style, roots)
-
-    return sorted(rows.items(), key=place)
+def _by_host_time(rows: Rows, key: Key) -> tuple[Value, ...]:
+    return (-int(rows[key][1] or 0) if key in rows else 0, *key)
 
 
 def _notes(tallied: RangeTallies, known: bool) -> list[str]:

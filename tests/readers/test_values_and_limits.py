@@ -8,12 +8,16 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 from simulator import Export
 
 from nsightpy.analysis.iterations import choice, sequences
-from nsightpy.errors import ReportError, UsageError
+from nsightpy.analysis.nvtx.nesting import Nesting, paths
+from nsightpy.analysis.timeline.levels import DEEPEST, levels_of
+from nsightpy.errors import ReportError, TooMuchError, UsageError
+from nsightpy.frames import Labels
 from nsightpy.readers import limits
 from nsightpy.readers.nsys import tables
 from nsightpy.readers.sqlite import SqliteFile
@@ -297,3 +301,29 @@ def test_whole_numbers_count_whatever_they_are_stored_as(tmp_path: Path, kind: s
             connection.execute(f"ALTER TABLE k RENAME TO {table}")
         connection.commit()
     assert [ask(name, whole, "--format", "json").json["rows"] for name in commands] == expected
+
+
+def test_ranges_nested_without_end_are_bounded(tmp_path: Path) -> None:
+    export = Export(tmp_path / "a.sqlite")
+    export.kernel(30_000, 40_000, "k", launch=(20_000, 20_010))
+    for depth in range(1_100):
+        export.nvtx_push_pop(depth, 100_000 - depth, f"r{depth}")
+    export.nvtx_push_pop(150_000, 160_000, "crosses")
+    export.nvtx_start_end(99_000, 155_000, "crosses")
+    path = export.write()
+    assert "nests ranges more than 1,000 deep" in ask("trace", "--nvtx", path, expect=1).stderr
+    for words in (("modules",), ("nvtx", "--tree")):
+        rows = ask(*words, path, "--format", "json").json["rows"]
+        assert [rows[0].get(name) for name in ("module", "range") if name in rows[0]] == ["r0"]
+    many = Labels(np.arange(2_000, dtype=np.int32), tuple(f"{n:099}" for n in range(2_000)))
+    line = Nesting(np.arange(2_000), np.arange(-1, 1_999))
+    with pytest.raises(TooMuchError, match="2,000 deep"):
+        paths(many, line)
+
+
+def test_levels_of_ranges_that_cross_are_the_lowest_free_ones() -> None:
+    starts = np.arange(20_000)
+    levels = levels_of(starts, starts + 15_000)
+    assert levels[:10_000].tolist() == list(range(10_000))
+    assert levels.max() == DEEPEST
+    assert levels[15_000:].tolist() == levels[:5_000].tolist()

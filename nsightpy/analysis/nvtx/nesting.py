@@ -6,17 +6,25 @@ ranges overlap at will: each is a root of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.tally import Key
+from nsightpy.errors import TooMuchError
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
 _BEYOND = 2**63
 ROOT = -1
 PUSH_POP = "PushPop"
 SEPARATOR = "\x1f"
+# Of all different paths of a report together.
+MOST_CHARACTERS = 1 << 26
+# Ranges around one another where each lists all of those around it.
+MOST_LISTED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +65,14 @@ def nest(ranges: Frame) -> Nesting:
 
 
 def paths(names: Labels, nesting: Nesting) -> Labels:
-    """The path of each range from its root, names joined by SEPARATOR; equal paths share a code."""
+    """The path of each range from its root, names joined by SEPARATOR; equal paths share a code.
+
+    Raises TooMuchError where ranges are so deep inside each other that paths fill the memory.
+    """
     names = Labels(names.codes, tuple(v.replace(SEPARATOR, " ") for v in names.values)).merged()
     codes = np.full(len(names), ROOT, dtype=np.int64)
     values: list[str] = []
+    length = 0
     by_level = np.argsort(nesting.level, kind="stable")
     edges = np.searchsorted(nesting.level[by_level], np.arange(nesting.depth + 1))
     for level in range(nesting.depth):
@@ -72,7 +84,30 @@ def paths(names: Labels, nesting: Nesting) -> Labels:
             upper, name = divmod(key, len(names.values))
             here = names.values[name]
             values.append(f"{values[upper - 1]}{SEPARATOR}{here}" if upper else here)
+            length += len(values[-1])
+            if length > MOST_CHARACTERS:
+                raise TooMuchError(f"nests ranges {nesting.depth:,} deep: too much text as paths")
     return Labels(codes.astype(np.int32), tuple(values))
+
+
+def depth_first(keys: Collection[Key], place: Callable[[Key], Any]) -> Iterator[Key]:
+    """Keys that begin with a path, outer ones first; those inside one parent by their place."""
+    inside: dict[Key, list[Key]] = {}
+    known: set[Key] = set()
+    for each in keys:
+        key = each
+        while key and key not in known:
+            known.add(key)
+            above, inner, _ = str(key[0]).rpartition(SEPARATOR)
+            parent: Key = (above, *key[1:]) if inner else ()
+            inside.setdefault(parent, []).append(key)
+            key = parent
+    waiting = sorted(inside.get((), ()), key=place, reverse=True)
+    while waiting:
+        key = waiting.pop()
+        if key in keys:
+            yield key
+        waiting += sorted(inside.get(key, ()), key=place, reverse=True)
 
 
 def _tracks(ranges: Frame) -> Ints:

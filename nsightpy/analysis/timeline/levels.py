@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from heapq import heappop, heappush
+
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.frames import Ints
+
+# What is nested deeper is drawn there.
+DEEPEST = 10_000
 
 
 def levels_of(starts: Ints, ends: Ints) -> NDArray[np.int16]:
@@ -19,7 +24,7 @@ def levels_of(starts: Ints, ends: Ints) -> NDArray[np.int16]:
     if len(starts) < 2 or bool(np.all(starts[1:] >= solid[:-1])):
         return np.zeros(len(starts), dtype=np.int16)
     closed = np.searchsorted(np.sort(solid), starts, side="right")
-    levels = (np.arange(len(starts)) - closed).astype(np.int16)
+    levels = np.minimum(np.arange(len(starts)) - closed, DEEPEST).astype(np.int16)
     return levels if _disjoint(starts, solid, levels) else _first_free(starts, solid)
 
 
@@ -50,13 +55,13 @@ def _disjoint(starts: Ints, ends: Ints, levels: NDArray[np.int16]) -> bool:
 
 
 def _first_free(starts: Ints, ends: Ints) -> NDArray[np.int16]:
-    free_from: list[int] = []
+    open_until: list[tuple[int, int]] = []
+    free: list[int] = []
     levels = np.empty(len(starts), dtype=np.int16)
     for row, (start, end) in enumerate(zip(starts.tolist(), ends.tolist(), strict=True)):
-        level = next((n for n, free in enumerate(free_from) if free <= start), len(free_from))
-        if level == len(free_from):
-            free_from.append(end)
-        else:
-            free_from[level] = end
-        levels[row] = level
+        while open_until and open_until[0][0] <= start:
+            heappush(free, heappop(open_until)[1])
+        level = heappop(free) if free else len(open_until)
+        heappush(open_until, (end, level))
+        levels[row] = min(level, DEEPEST)
     return levels

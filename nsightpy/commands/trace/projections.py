@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from nsightpy.analysis.nvtx.nesting import PUSH_POP, ROOT, nest
+from nsightpy.analysis.nvtx.nesting import MOST_LISTED, PUSH_POP, ROOT, nest
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
@@ -15,6 +15,7 @@ from nsightpy.analysis.nvtx.projection import (
     project,
 )
 from nsightpy.commands.trace.cells import Place, listed, rows_of, texts
+from nsightpy.errors import TooMuchError
 from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
@@ -100,5 +101,7 @@ def stacks(rows: Ints, parent: Ints) -> list[Value]:
         stack = [row + 1]
         while (row := int(parent[row])) != ROOT:
             stack.append(row + 1)
+        if len(stack) > MOST_LISTED:
+            raise TooMuchError(f"nests ranges more than {MOST_LISTED:,} deep: too many to list")
         ids.append("".join(f":{range_id}" for range_id in reversed(stack)))
     return ids
