@@ -111,7 +111,7 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
                 for frame in (ranges, os_calls, mpi_calls, samples)
             )
         )
-        for pid in report.pids
+        for pid in {*report.pids, 0}  # 0: of work that names no process
     }
 
 

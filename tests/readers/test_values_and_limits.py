@@ -22,7 +22,9 @@ from nsightpy.readers import limits
 from nsightpy.readers.nsys import tables
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.readers.torch.columns import whole
+from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.reports.nsys import NsysReport
+from nsightpy.results import MemorySeries, MemoryUsage
 from tests.support.full_export import KERNELS, changed, columns, full
 from tests.support.reports import ask, refused
 
@@ -327,3 +329,15 @@ def test_levels_of_ranges_that_cross_are_the_lowest_free_ones() -> None:
     assert levels[:10_000].tolist() == list(range(10_000))
     assert levels.max() == DEEPEST
     assert levels[15_000:].tolist() == levels[:5_000].tolist()
+
+
+def test_gaps_of_work_that_names_no_process(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    update = f"UPDATE {KERNEL} SET globalPid = -9223372036854775808 WHERE rowid > 2"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
+    assert ask("gaps", path, "--format", "json").json["rows"]
+
+
+def test_a_memory_series_without_events_has_no_peak() -> None:
+    empty = MemorySeries(None, 0, "CUDA", (), (), "")
+    assert memory_figure(MemoryUsage("memory-usage", (), (), series=(empty,))) is not None

@@ -113,8 +113,9 @@ def _panel(axes: Axes, kind: str, series: Sequence[MemorySeries], end: int, scal
             axes.step(times, held, where="post", color=QUIET, linewidth=0.8, label="reserved")
     top = drawn[0]
     peak = peak_bytes(top)
-    at = top.times_ns[list(top.live).index(peak)] / scale
-    axes.plot([at], [peak / size], marker="v", color=INK, markersize=5)
+    if len(top.live):
+        at = top.times_ns[list(top.live).index(max(top.live))] / scale
+        axes.plot([at], [peak / size], marker="v", color=INK, markersize=5)
     left_out = (
         f", {counted(len(series) - len(drawn), 'device')} left out" if len(series) > LINES else ""
     )
