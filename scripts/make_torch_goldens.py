@@ -18,6 +18,7 @@ import json
 from collections import defaultdict
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import torch
 from torch import nn
@@ -31,7 +32,7 @@ HEADER = ("schemaVersion", "record_shapes", "profile_memory", "baseTimeNanosecon
 MEMORY_EVENT = "[memory]"
 
 
-class Block(nn.Module):
+class Block(nn.Module):  # type: ignore[misc]
     """A residual block, with an annotation of its own."""
 
     def __init__(self) -> None:
@@ -53,7 +54,7 @@ def train(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
     optimizer.step()
 
 
-def averages(events: list[FunctionEvent]) -> list[dict[str, object]]:
+def averages(events: list[FunctionEvent]) -> list[list[Any]]:
     """The sums of key_averages(group_by_input_shape=True), of operators."""
     rows = []
     for row in events:
@@ -63,7 +64,7 @@ def averages(events: list[FunctionEvent]) -> list[dict[str, object]]:
     return rows
 
 
-def duplicates(trace: dict[str, object], rows: list[list[object]]) -> list[str]:
+def duplicates(trace: dict[str, Any], rows: list[list[Any]]) -> list[str]:
     """The operators of which the trace has more calls than key_averages says."""
     calls: dict[str, int] = defaultdict(int)
     for event in trace["traceEvents"]:
