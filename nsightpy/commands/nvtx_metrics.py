@@ -29,12 +29,10 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import UNKNOWN, Abstention, Field, Table
+from nsightpy.results import UNKNOWN, Abstention, Field, Table, fields_in
 
 FIELDS = (
-    Field("range", "text"),
-    Field("domain", "text"),
-    Field("metric", "text"),
+    *fields_in("text", "range", "domain", "metric"),
     Field("samples"),
     Field("mean", "number", 2),
     Field("minimum", "number"),

@@ -32,18 +32,14 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import in_steady
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Table, Value, fields_in
 
 TOP_RANGES = 4
 HEADER_FIELDS = (
     Field("reports"),
     Field("gpu", "text"),
-    Field("devices"),
-    Field("processes"),
-    Field("ranks"),
-    Field("hosts", "text"),
-    Field("tool_version", "text"),
-    Field("start_utc", "text"),
+    *fields_in("count", "devices", "processes", "ranks"),
+    *fields_in("text", "hosts", "tool_version", "start_utc"),
     Field("duration_ns", "ns"),
     Field("kernels"),
     Field("outside_ns", "ns"),
