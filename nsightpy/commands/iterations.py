@@ -117,7 +117,7 @@ def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope)
         if scope.iteration is not None:
             shown = np.intersect1d(shown, places_in(marked, scope.iteration))
         frames = (process.kernels, process.operations, process.graphs)
-        for _, device in sorted({place for frame in frames for place in places_of(frame)}):
+        for _, device in places_of(*frames):
             kernels, copies, traces = (_on(frame, device) for frame in frames)
             is_comm = is_communication(kernels.labels("name"), communication)
             budgets = iteration_budgets(marked, activity(kernels, is_comm, copies, traces))

@@ -137,8 +137,7 @@ def _windows(
     groups = group_by(Frame({**ranges, "name": folded(ranges.labels("name"))}), BY)
     by_range: dict[Key, dict[int, Spans]] = {}
     for pid, device in places_of(operations):
-        mine = (operations.ints("pid") == pid) & (operations.ints("device") == device)
-        launched_here = operations.take(mine)
+        launched_here = operations.at(pid=pid, device=device)
         calls = launching_calls(report, launched_here)
         if calls is None:
             return {}

@@ -308,4 +308,4 @@ def _rows_of_place(frame: Frame, place: tuple[int, int]) -> NDArray[np.int64] | 
     """The rows of one place; None for all of them."""
     if frame.rows and places_of(frame) == [place]:
         return None
-    return np.flatnonzero((frame.ints("pid") == place[0]) & (frame.ints("device") == place[1]))
+    return np.flatnonzero(frame.rows_at(pid=place[0], device=place[1]))

@@ -137,7 +137,7 @@ def _windows(
     done = Frame.concatenate([frame.select(PLACED) for frame in frames])
     clipped = {}
     for pid, device in places_of(done):
-        mine = (done.ints("pid") == pid) & (done.ints("device") == device)
+        mine = done.rows_at(pid=pid, device=device)
         start, end = done.ints("start_ns")[mine], done.ints("end_ns")[mine]
         first, last = scope.bounds(report)
         low = int(start.min()) if first is None else first
