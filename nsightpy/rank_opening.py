@@ -43,33 +43,19 @@ def open_ranks(
     if rank_regex is not None:
         rank_expression(rank_regex)
     given = [paths] if isinstance(paths, str | Path | SystemReport) else list(paths)
+    paths_given = [item for item in given if isinstance(item, str | Path)]
+    named = set(map(Path, paths_given))
+    chosen, others = _files_of(paths_given)
+    settings: dict[str, Any] = {
+        "use_cache": use_cache,
+        "rank_regex": rank_regex,
+        "progress": progress,
+        "threads": 1 if jobs == 1 else None,
+    }
     opened = [item for item in given if isinstance(item, SystemReport)]
-    files: dict[Path, int] = {}
-    for item in given:
-        files |= reports_behind(item) if isinstance(item, str | Path) else {}
-    chosen = first_hand(files, NSYS_SUFFIXES)
-    named = {Path(item) for item in given if isinstance(item, str | Path)}
-    others = {path for path in chosen if len(chosen) > 1 and is_no_report(path)}
-    if len(others) == len(chosen):  # then each is refused for what it is
-        others = set()
-    chosen = [path for path in chosen if path not in others]
-    for path in chosen:
-        settings: dict[str, Any] = {
-            "use_cache": use_cache,
-            "rank_regex": rank_regex,
-            "progress": progress,
-            "threads": 1 if jobs == 1 else None,
-        }
-        try:
-            report = open_report(path, **settings)
-        except ReportError:
-            if len(chosen) == 1 or path in named:
-                raise
-            # it fails again when it is read, and is left out then as any damaged report
-            report = NsysReport(path, **settings)
-        if not isinstance(report, SystemReport):
-            raise _other_question(report)
-        report.earlier_cycles = files[path]
+    for path, earlier_cycles in chosen.items():
+        report = _opened(path, len(chosen) == 1 or path in named, settings)
+        report.earlier_cycles = earlier_cycles
         opened.append(report)
     reports: dict[Path, SystemReport] = {}
     for ranked in opened:
@@ -82,6 +68,35 @@ def open_ranks(
     ranks.passed_by = tuple(sorted(others))
     ranks.folders = tuple(sorted(path for path in named if path.is_dir()))
     return ranks
+
+
+def _files_of(given: Iterable[str | Path]) -> tuple[dict[Path, int], set[Path]]:
+    """The reports that are meant, with their earlier cycles, and files beside them that are none.
+
+    Where there are only such files, each is to be opened and refused for what it is.
+    """
+    files: dict[Path, int] = {}
+    for item in given:
+        files |= reports_behind(item)
+    chosen = first_hand(files, NSYS_SUFFIXES)
+    others = {path for path in chosen if len(chosen) > 1 and is_no_report(path)}
+    if len(others) == len(chosen):
+        others = set()
+    return {path: files[path] for path in chosen if path not in others}, others
+
+
+def _opened(path: Path, is_wanted: bool, settings: dict[str, Any]) -> SystemReport:
+    """One report. Raises ReportError where it is of another kind, or wanted and damaged."""
+    try:
+        report = open_report(path, **settings)
+    except ReportError:
+        if is_wanted:
+            raise
+        # it fails again when it is read, and is left out then as any damaged report
+        return NsysReport(path, **settings)
+    if not isinstance(report, SystemReport):
+        raise _other_question(report)
+    return report
 
 
 def _other_question(report: NcuReport | MemorySnapshot) -> ReportError:

@@ -157,15 +157,8 @@ def map_runs(
     way. A report that several sets share is read once; what fails is tallied by its sets. Raises
     ReportError where all reports fail.
     """
-    first = runs[0]
     every = {report.path: report for run in runs for report in run.reports}
-    together = ReportSet(
-        list(every.values()),
-        jobs=first.jobs,
-        dask=first.dask,
-        on_error=first.on_error,
-        progress=first._progress,
-    )
+    together = ReportSet(list(every.values()), **runs[0].settings)
     if ranked:
         for run in runs:
             run.find_ranks()

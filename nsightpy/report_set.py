@@ -78,13 +78,17 @@ class ReportSet(Generic[R]):
 
     def only(self, wanted: Callable[[R], bool]) -> Self:
         """Some of the reports, read in the same way."""
-        return type(self)(
-            [report for report in self.reports if wanted(report)],
-            jobs=self.jobs,
-            dask=self.dask,
-            on_error=self.on_error,
-            progress=self._progress,
-        )
+        return type(self)([report for report in self.reports if wanted(report)], **self.settings)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """How the reports are read: the arguments of another set that does it in the same way."""
+        return {
+            "jobs": self.jobs,
+            "dask": self.dask,
+            "on_error": self.on_error,
+            "progress": self._progress,
+        }
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -212,34 +212,29 @@ def device_budgets(
     `windows` by (pid, device) are used instead of start and end; who has none is left out.
     """
     is_comm = is_communication(kernels.labels("name"), communication)
-    frames_ = (kernels, operations, graphs)
-    places = sorted({place for frame in frames_ for place in places_of(frame)})
+    places = places_of(kernels, operations, graphs)
     budgets: list[DeviceBudget] = []
     for pid, device in places:
         parts = None if windows is None else windows.get((pid, device), NOTHING)
         if parts is not None and not len(parts):
             continue
-        mine = [_mask(frame, pid, device, alone=len(places) == 1) for frame in frames_]
-        own, copies, traces = (
-            frame if mask is None else frame.take(mask)
-            for frame, mask in zip(frames_, mine, strict=True)
-        )
-        own_comm = is_comm if mine[0] is None else is_comm[mine[0]]
+        own, own_comm, copies, traces = kernels, is_comm, operations, graphs
+        if len(places) > 1:
+            mine = kernels.rows_at(pid=pid, device=device)
+            own, own_comm = kernels.take(mine), is_comm[mine]
+            copies, traces = (frame.at(pid=pid, device=device) for frame in (operations, graphs))
         done = activity(own, own_comm, copies, traces)
         budgets.append(DeviceBudget(pid, device, time_budget(done, start_ns, end_ns, parts)))
     return budgets
 
 
-def places_of(frame: Frame) -> list[tuple[int, int]]:
-    """The (pid, device) pairs that occur in a frame, ascending."""
+def places_of(*frames: Frame) -> list[tuple[int, int]]:
+    """The (pid, device) pairs that occur in frames, ascending."""
+    return sorted({place for frame in frames for place in _places(frame)})
+
+
+def _places(frame: Frame) -> list[tuple[int, int]]:
     pid, device = frame.ints("pid"), frame.ints("device")
     if is_constant(pid) and is_constant(device):
         return [(int(pid[0]), int(device[0]))]
     return distinct_pairs(pid, device)[0]
-
-
-def _mask(frame: Frame, pid: int, device: int, *, alone: bool) -> NDArray[np.bool_] | None:
-    if alone:
-        return None
-    mask: NDArray[np.bool_] = (frame.ints("pid") == pid) & (frame.ints("device") == device)
-    return mask

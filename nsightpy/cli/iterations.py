@@ -1,25 +1,11 @@
 """nsightpy iterations"""
 
-from __future__ import annotations
-
-from typing import Any
-
-import click
-
-from nsightpy.cli.options import (
-    asked,
-    common_options,
-    communication_option,
-    show_or_draw,
-    top_option,
-)
+from nsightpy.cli.options import communication_option, top_option
+from nsightpy.cli.table_command import table_command
 
 
-@click.command("iterations")
-@common_options
-@communication_option
-@top_option
-def command(**options: Any) -> None:
+@table_command("iterations", communication_option, top_option, plot="iterations_plot")
+def command() -> None:
     """Find the iterations of a run, and divide the time of each.
 
     They are the instances of the range that --nvtx names, else of ranges that are called steps or
@@ -27,7 +13,3 @@ def command(**options: Any) -> None:
     The source is named, and what else repeats. Warm-up and what the profiler cut off are no
     part of the steady state. -o FILE.png, .svg or .pdf draws them.
     """
-    from nsightpy.commands.iterations import iterations
-    from nsightpy.render.plots.iterations_plot import iterations_figure
-
-    show_or_draw(asked(iterations, options), iterations_figure, options)

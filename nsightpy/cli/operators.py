@@ -1,25 +1,20 @@
 """nsightpy operators"""
 
-from __future__ import annotations
-
-from typing import Any
-
 import click
 
-from nsightpy.cli.options import asked, common_options, show, top_option
+from nsightpy.cli.options import top_option
+from nsightpy.cli.table_command import table_command
 
 
-@click.command("operators")
-@common_options
-@click.option("--by", metavar="LIST", default="", help="Split by shape, thread, rank, module.")
-@top_option
-def command(**options: Any) -> None:
+@table_command(
+    "operators",
+    click.option("--by", metavar="LIST", default="", help="Split by shape, thread, rank, module."),
+    top_option,
+)
+def command() -> None:
     """Operators of PyTorch traces: host and device time as torch's key_averages counts them.
 
     Own device time is that of kernels, copies and sets launched under the operator itself; the
     total adds all that it called. Where shapes were recorded, the FLOP that matrix products,
     convolutions and attention ask for by their shapes.
     """
-    from nsightpy.commands.operators import operators
-
-    show(asked(operators, options), options)

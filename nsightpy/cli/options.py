@@ -113,18 +113,18 @@ cache_option = option_of(USE_CACHE)
 
 def common_options(function: F) -> F:
     """The reports and the options of cli.md that every command takes."""
-    return _with((_REPORTS, *_SHARED, *_OUTPUT), function)
+    return with_options((_REPORTS, *_SHARED, *_OUTPUT), function)
 
 
 def junit_options(function: F) -> F:
     """The same without the reports, for a command that writes JUnit XML, too."""
-    return _with((*_SHARED, *_output((*FORMATS, "junit")), *_OUTPUT[2:]), function)
+    return with_options((*_SHARED, *_output((*FORMATS, "junit")), *_OUTPUT[2:]), function)
 
 
 def picture_options(function: F) -> F:
     """The same for a command whose answer is always a file: no --format, and -o has no default."""
     file = click.option("-o", "--output", metavar="FILE", help="Write here; its suffix says what.")
-    return _with((_REPORTS, *_SHARED, file, *_OUTPUT[2:]), function)
+    return with_options((_REPORTS, *_SHARED, file, *_OUTPUT[2:]), function)
 
 
 def folder_options(function: F) -> F:
@@ -141,10 +141,11 @@ def folder_options(function: F) -> F:
         help="Of the files.",
     )
     replace = click.option("--force", is_flag=True, help="Replace an earlier export.")
-    return _with((_REPORTS, *_SHARED, kind, folder, replace, *_OUTPUT[3:]), function)
+    return with_options((_REPORTS, *_SHARED, kind, folder, replace, *_OUTPUT[3:]), function)
 
 
-def _with(options: Sequence[Callable[[Any], Any]], function: F) -> F:
+def with_options(options: Sequence[Callable[[Any], Any]], function: F) -> F:
+    """The function with these options, in their order."""
     result: Any = function
     for option in reversed(options):
         result = option(result)

@@ -1,19 +1,19 @@
 """nsightpy stats"""
 
-from __future__ import annotations
-
-from typing import Any
-
 import click
 
-from nsightpy.cli.options import asked, common_options, show, top_option
+from nsightpy.cli.options import top_option
+from nsightpy.cli.table_command import table_command
 
 
-@click.command("stats")
-@common_options
-@click.option("-r", "--report", metavar="NAME", required=True, help="cuda_gpu_sum, nvtx_sum, ...")
-@top_option
-def command(**options: Any) -> None:
+@table_command(
+    "stats",
+    click.option(
+        "-r", "--report", metavar="NAME", required=True, help="cuda_gpu_sum, nvtx_sum, ..."
+    ),
+    top_option,
+)
+def command() -> None:
     """A summary of nsys stats by its own name, with all its columns, over all reports.
 
     NAME: cuda_gpu_sum, cuda_api_gpu_sum, cuda_kern_exec_sum, nvtx_sum, nvtx_pushpop_sum,
@@ -21,6 +21,3 @@ def command(**options: Any) -> None:
     mpi_msg_size_sum, openacc_sum, openmp_sum, syscall_sum, um_total_sum,
     um_cpu_page_faults_sum.
     """
-    from nsightpy.commands.stats.command import stats
-
-    show(asked(stats, options), options)

@@ -25,7 +25,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Table, Value, fields_in
 from nsightpy.units import format_time
 
 FIELDS = (
@@ -35,9 +35,7 @@ FIELDS = (
     Field("duration_ns", "ns"),
     Field("share_of_window", "ratio", 4),
     Field("cause", "text", own=True),
-    Field("host_activity", "text"),
-    Field("before", "text"),
-    Field("after", "text"),
+    *fields_in("text", "host_activity", "before", "after"),
 )
 TOP = 20
 # Under these names in the list of causes; others are not ids of findings.

@@ -28,7 +28,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Field, Row, Table
+from nsightpy.results import Abstention, Field, Row, Table, fields_in
 from nsightpy.units import counted, format_time
 
 _PLACED = (Field("rank", "id"), Field("device", "id"), Field("graph", "id"))
@@ -42,22 +42,16 @@ FIELDS = {
         Field("replay_med_ns", "ns", 1),
         Field("replay_min_ns", "ns"),
         Field("replay_max_ns", "ns"),
-        Field("busy_med_ns", "ns", 1),
-        Field("gap_med_ns", "ns", 1),
-        Field("chain_med_ns", "ns", 1),
+        *fields_in("ns", "busy_med_ns", "gap_med_ns", "chain_med_ns", decimals=1),
         Field("total_ns", "ns"),
         Field("launched_in", "text"),
     ),
     "replay": (
         *_PLACED,
         Field("replay", "id"),
-        Field("start_ns", "ns"),
-        Field("duration_ns", "ns"),
-        Field("launch_ns", "ns"),
+        *fields_in("ns", "start_ns", "duration_ns", "launch_ns"),
         Field("operations"),
-        Field("busy_ns", "ns"),
-        Field("gap_ns", "ns"),
-        Field("chain_ns", "ns"),
+        *fields_in("ns", "busy_ns", "gap_ns", "chain_ns"),
         Field("launched_in", "text"),
     ),
     "node": (

@@ -16,7 +16,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row, Table
+from nsightpy.results import Field, Row, Table, fields_in
 
 FIELDS = (
     Field("rank", "id"),
@@ -24,10 +24,7 @@ FIELDS = (
     Field("phase", "text", own=True),
     Field("requests"),
     Field("tokens"),
-    Field("start_ns", "ns"),
-    Field("host_ns", "ns"),
-    Field("busy_ns", "ns"),
-    Field("launching_ns", "ns"),
+    *fields_in("ns", "start_ns", "host_ns", "busy_ns", "launching_ns"),
     Field("graph_launches"),
     Field("operations"),
     Field("tokens_per_s", "per s", 1),

@@ -31,19 +31,15 @@ from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import find_in_report
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Table, Value, fields_in
 from nsightpy.results.abstention import reworded
 from nsightpy.units import counted, format_time
 
 FIELDS = (
     Field("rank", "id"),
     Field("iteration", "id"),
-    Field("start_ns", "ns"),
-    Field("duration_ns", "ns"),
-    Field("busy_ns", "ns"),
-    Field("compute_ns", "ns"),
-    Field("exposed_communication_ns", "ns"),
-    Field("idle_ns", "ns"),
+    *fields_in("ns", "start_ns", "duration_ns", "busy_ns"),
+    *fields_in("ns", "compute_ns", "exposed_communication_ns", "idle_ns"),
     Field("source", "text"),
     Field("device", "id"),
     Field("phase", "text", own=True),
@@ -121,7 +117,7 @@ def _find(report: SystemReport, *, communication: tuple[str, ...], scope: Scope)
         if scope.iteration is not None:
             shown = np.intersect1d(shown, places_in(marked, scope.iteration))
         frames = (process.kernels, process.operations, process.graphs)
-        for _, device in sorted({place for frame in frames for place in places_of(frame)}):
+        for _, device in places_of(*frames):
             kernels, copies, traces = (_on(frame, device) for frame in frames)
             is_comm = is_communication(kernels.labels("name"), communication)
             budgets = iteration_budgets(marked, activity(kernels, is_comm, copies, traces))

@@ -19,13 +19,11 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, QueueLengths, QueueSeries, Value
+from nsightpy.results import Field, QueueLengths, QueueSeries, Value, fields_in
 from nsightpy.units import format_count
 
 FIELDS = (
-    Field("rank", "id"),
-    Field("device", "id"),
-    Field("stream", "id"),
+    *fields_in("id", "rank", "device", "stream"),
     Field("operations"),
     Field("window_ns", "ns"),
     Field("queue_mean", "count", 2),

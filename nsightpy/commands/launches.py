@@ -21,7 +21,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Table, Value, fields_in
 
 FIELDS = (
     Field("rank", "id"),
@@ -29,10 +29,7 @@ FIELDS = (
     Field("api", "text"),
     Field("count"),
     Field("queued_count"),
-    Field("api_med_ns", "ns", 1),
-    Field("queue_med_ns", "ns", 1),
-    Field("kernel_med_ns", "ns", 1),
-    Field("total_med_ns", "ns", 1),
+    *fields_in("ns", "api_med_ns", "queue_med_ns", "kernel_med_ns", "total_med_ns", decimals=1),
     Field("queue_max_ns", "ns"),
     Field("name", "text"),
 )

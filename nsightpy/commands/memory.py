@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Unpack
 
-import numpy as np
-
 from nsightpy.analysis import ranking
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import difference, spans_of, union, union_of
@@ -132,7 +130,7 @@ def _exposed(
     lost: dict[Key, int] = {}
     for pid, device in places_of(placed):
         kernels = union_of(spans_of(frame.at(pid=pid, device=device)) for frame in everything)
-        mine = np.flatnonzero((placed.ints("pid") == pid) & (placed.ints("device") == device))
+        mine = placed.rows_at(pid=pid, device=device)
         on_device = whole.take(mine)
         groups = group_by(on_device, (*splits, "operation"))
         for code, key in enumerate(groups.keys):

@@ -34,17 +34,15 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row, Table
+from nsightpy.results import Field, Row, Table, fields_in
 from nsightpy.units import format_time
 
 FIELDS = (
     Field("module", "text"),
     Field("calls"),
-    Field("host_total_ns", "ns"),
-    Field("host_self_ns", "ns"),
-    Field("device_total_ns", "ns"),
-    Field("device_self_ns", "ns"),
-    Field("attributed_ns", "ns"),
+    *fields_in(
+        "ns", "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns", "attributed_ns"
+    ),
     Field("share_of_device_time", "ratio", 4),
     Field("domain", "text"),
 )

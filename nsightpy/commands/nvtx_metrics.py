@@ -29,12 +29,10 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import UNKNOWN, Abstention, Field, Table
+from nsightpy.results import UNKNOWN, Abstention, Field, Table, fields_in
 
 FIELDS = (
-    Field("range", "text"),
-    Field("domain", "text"),
-    Field("metric", "text"),
+    *fields_in("text", "range", "domain", "metric"),
     Field("samples"),
     Field("mean", "number", 2),
     Field("minimum", "number"),
@@ -139,8 +137,7 @@ def _windows(
     groups = group_by(Frame({**ranges, "name": folded(ranges.labels("name"))}), BY)
     by_range: dict[Key, dict[int, Spans]] = {}
     for pid, device in places_of(operations):
-        mine = (operations.ints("pid") == pid) & (operations.ints("device") == device)
-        launched_here = operations.take(mine)
+        launched_here = operations.at(pid=pid, device=device)
         calls = launching_calls(report, launched_here)
         if calls is None:
             return {}

@@ -38,7 +38,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.query.splits import parse_splits
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value, fields_in
 from nsightpy.units import format_time
 
 _SPLITS = {
@@ -50,10 +50,7 @@ _SPLITS = {
 FIELDS = (
     Field("operator", "text"),
     Field("calls"),
-    Field("host_total_ns", "ns"),
-    Field("host_self_ns", "ns"),
-    Field("device_total_ns", "ns"),
-    Field("device_self_ns", "ns"),
+    *fields_in("ns", "host_total_ns", "host_self_ns", "device_total_ns", "device_self_ns"),
     Field("model_flop_by_shapes", "flops"),
     Field("model_flop_per_s", "flops/s"),
     Field("mfu", "ratio", 4),

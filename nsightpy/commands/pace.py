@@ -20,14 +20,12 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Table, Value, fields_in
 from nsightpy.units import format_time, significant
 
 ANY = "any"
 FIELDS = (
-    Field("rank", "id"),
-    Field("iteration", "id"),
-    Field("instance", "id"),
+    *fields_in("id", "rank", "iteration", "instance"),
     Field("start_ns", "ns"),
     Field("duration_ns", "ns"),
     Field("name", "text"),
@@ -38,10 +36,7 @@ PEOPLE = (
     Field("rank", "id"),
     Field("device", "id"),
     Field("instances"),
-    Field("median_ns", "ns"),
-    Field("minimum_ns", "ns"),
-    Field("p95_ns", "ns"),
-    Field("maximum_ns", "ns"),
+    *fields_in("ns", "median_ns", "minimum_ns", "p95_ns", "maximum_ns"),
     Field("name", "text"),
 )
 

@@ -26,19 +26,14 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Field, Row, Table
+from nsightpy.results import Abstention, Field, Row, Table, fields_in
 
 FIELDS = (
     Field("stage", "id"),
     Field("ranks", "text"),
-    Field("window_ns", "ns"),
-    Field("compute_ns", "ns"),
-    Field("bubble_ns", "ns"),
+    *fields_in("ns", "window_ns", "compute_ns", "bubble_ns"),
     Field("bubble_share", "ratio", 4),
-    Field("transfer_ns", "ns"),
-    Field("other_communication_ns", "ns"),
-    Field("copy_only_ns", "ns"),
-    Field("idle_ns", "ns"),
+    *fields_in("ns", "transfer_ns", "other_communication_ns", "copy_only_ns", "idle_ns"),
     Field("exchanges"),
 )
 NONE = Abstention(

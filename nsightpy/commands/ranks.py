@@ -24,7 +24,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value, fields_in
 from nsightpy.units import format_time
 
 FIELDS = (
@@ -37,9 +37,7 @@ FIELDS = (
     Field("drift_ppm", "ppm", 3),
     Field("alignment", "text", own=True),
     Field("instances"),
-    Field("residual_p05_ns", "ns", 1),
-    Field("residual_p50_ns", "ns", 1),
-    Field("residual_p95_ns", "ns", 1),
+    *fields_in("ns", "residual_p05_ns", "residual_p50_ns", "residual_p95_ns", decimals=1),
     Field("compute_ns", "ns"),
     Field("wait_ns", "ns"),
     Field("arrived_last_share", "ratio", 4),

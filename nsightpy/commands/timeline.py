@@ -11,13 +11,14 @@ from nsightpy.analysis.iterations.steady import Chosen
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.analysis.timeline.lanes import call_lanes, operator_lanes, range_lanes, stream_lanes
 from nsightpy.errors import MissingDataError, ReportError, UsageError
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.timeline_clock import Clocks, clocks_of
 from nsightpy.query.timeline_counters import counters_of
 from nsightpy.rank_opening import Paths
+from nsightpy.readers.extent import bounds_of
 from nsightpy.report_files import natural
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.tracks import Counter, Lane, Mark, Place, Timeline, Track
@@ -170,7 +171,7 @@ def _survey_of(report: SystemReport, *, scope: Scope) -> _Survey | None:
                 for name in ("kernels", "memory_operations", "graph_launches")
             ]
         )
-        gpu = (_least(frame.ints("start_ns")), _greatest(frame.ints("end_ns")))
+        gpu = bounds_of([frame]) or (None, None)
         places = tuple(places_of(frame))
     if gpu[0] is not None and gpu[1] is not None:
         return _Survey(places, gpu[0], gpu[1])
@@ -183,14 +184,6 @@ def _survey_of(report: SystemReport, *, scope: Scope) -> _Survey | None:
 
 def _rank(report: SystemReport, pid: int) -> int | None:
     return report.rank_of(pid)[0]
-
-
-def _least(times: Ints) -> int | None:
-    return int(times.min()) if len(times) else None
-
-
-def _greatest(times: Ints) -> int | None:
-    return int(times.max()) if len(times) else None
 
 
 def _earliest(reports: Sequence[SystemReport], clocks: Clocks, places: Sequence[Place]) -> int:

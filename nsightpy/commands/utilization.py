@@ -25,6 +25,7 @@ from nsightpy.query.sampled_metrics import RATES, SHARES, GpuKey, Sampled, gpu_k
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
+from nsightpy.readers.extent import bounds_of
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, Field, Table, Value
 
@@ -142,10 +143,9 @@ def _extents(report: SystemReport, *, scope: Scope) -> list[tuple[int, int, int]
         return [(pid, whole.start_ns, whole.end_ns) for pid in report.pids[:1]]
     bounds = []
     frames = [scope.narrow(report, frame) for frame in read_work(report, scope)]
-    for pid in sorted({pid for frame in frames for pid, _ in places_of(frame)}):
-        frames_here = [mine for frame in frames if (mine := frame.at(pid=pid)).rows]
-        low = min(int(frame.ints("start_ns").min()) for frame in frames_here)
-        bounds.append((pid, low, max(int(frame.ints("end_ns").max()) for frame in frames_here)))
+    for pid in sorted({pid for pid, _ in places_of(*frames)}):
+        here = bounds_of(frame.at(pid=pid) for frame in frames)
+        bounds += [] if here is None else [(pid, *here)]
     return bounds
 
 
@@ -157,7 +157,7 @@ def _part(
     captured = Spans.of(*(report.bounds(gpu=True) or (0, 0)))
     keys = gpu_keys(report)
     devices = []
-    for pid, device in sorted({place for frame in work for place in places_of(frame)}):
+    for pid, device in places_of(*work):
         kernels, operations, graphs = (frame.at(pid=pid, device=device) for frame in work)
         communicates = is_communication(kernels.labels("name"), communication)
         window = captured if windows is None else windows.get((pid, device), Spans.of(0, 0))

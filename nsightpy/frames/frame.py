@@ -132,8 +132,14 @@ class Frame(Mapping[str, ColumnData]):
         """The rows in which these columns hold these values: frame.at(pid=7, device=0)."""
         if all(is_constant(self.ints(c)) and self.ints(c)[0] == v for c, v in values.items()):
             return self  # no look at the rows
-        mask = np.logical_and.reduce([self.ints(c) == v for c, v in values.items()])
+        mask = self.rows_at(**values)
         return self if mask.all() else self.take(mask)
+
+    def rows_at(self, **values: int) -> NDArray[np.bool_]:
+        """Which rows hold these values in these columns."""
+        mask: NDArray[np.bool_]
+        mask = np.logical_and.reduce([self.ints(c) == v for c, v in values.items()])
+        return mask
 
     def ordered(self, by: str = "start_ns") -> Frame:
         """The rows by a column of times; those of one time in the order that they have."""

@@ -70,13 +70,12 @@ def _find(report: SystemReport, chosen: Chosen) -> ChosenIterations:
             windows[pid] = union(process.iterations.start[rows], process.iterations.end[rows])
     if not windows:
         raise _missing(report, [process.iterations for process in every.values()], chosen)
-    frames = [
+    frames = (
         f
         for process in every.values()
         for f in (process.kernels, process.operations, process.graphs)
-    ]
-    places = {place for frame in frames if frame.rows for place in places_of(frame)}
-    return ChosenIterations(windows, tuple(sorted(places)))
+    )
+    return ChosenIterations(windows, tuple(places_of(*frames)))
 
 
 def _missing(

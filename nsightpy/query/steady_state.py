@@ -53,8 +53,7 @@ def steady_places(
     busiest = max(busy, key=lambda pid: busy[pid])
     if any(spent > UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in steady):
         return None
-    places = {place for frame in work for place in places_of(frame)}
-    return {place: steady.get(place[0], steady[busiest]) for place in places}
+    return {place: steady.get(place[0], steady[busiest]) for place in places_of(*work)}
 
 
 def _work_of_processes(work: Work) -> dict[int, int]:

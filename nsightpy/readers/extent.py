@@ -26,9 +26,16 @@ def extent_of_frames(kernels: int, frames: Iterable[Frame]) -> Extent:
         for frame in filled
         for place in distinct_pairs(frame.ints("pid"), frame.ints("device"))[0]
     }
-    return Extent(
-        tuple(sorted(places)),
-        min((int(frame.ints("start_ns").min()) for frame in filled), default=None),
-        max((int(frame.ints("end_ns").max()) for frame in filled), default=None),
-        kernels,
+    first, last = bounds_of(filled) or (None, None)
+    return Extent(tuple(sorted(places)), first, last, kernels)
+
+
+def bounds_of(frames: Iterable[Frame]) -> tuple[int, int] | None:
+    """The first start and the last end of all rows of frames, in ns; None where there are none."""
+    filled = [frame for frame in frames if frame.rows]
+    if not filled:
+        return None
+    return (
+        min(int(frame.ints("start_ns").min()) for frame in filled),
+        max(int(frame.ints("end_ns").max()) for frame in filled),
     )

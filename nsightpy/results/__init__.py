@@ -18,6 +18,7 @@ from nsightpy.results.tables import (
     QueueLengths,
     QueueSeries,
     Table,
+    fields_in,
     with_notes,
 )
 
@@ -40,6 +41,7 @@ __all__ = [
     "Summary",
     "Table",
     "Value",
+    "fields_in",
     "finding_record",
     "findings_table",
     "with_notes",

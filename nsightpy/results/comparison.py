@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsightpy.results.listing import Value
 from nsightpy.results.run_summary import RunSummary
-from nsightpy.results.tables import Field, Table
+from nsightpy.results.tables import Field, Table, fields_in
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,17 +19,13 @@ SLOWER, FASTER, SAME, CANNOT_TELL = "slower", "faster", "same", "cannot tell"
 NEW, GONE = "new", "gone"
 COMPARE_FIELDS = (
     Field("name", "text"),
-    Field("before_ns", "ns"),
-    Field("after_ns", "ns"),
-    Field("delta_ns", "ns"),
+    *fields_in("ns", "before_ns", "after_ns", "delta_ns"),
     Field("ratio", "ratio", 4),
     Field("before_n"),
     Field("after_n"),
     Field("verdict", "text", own=True),
     Field("section", "text", own=True),
-    Field("ratio_low", "ratio", 4),
-    Field("ratio_high", "ratio", 4),
-    Field("p_value", "ratio", 4),
+    *fields_in("ratio", "ratio_low", "ratio_high", "p_value", decimals=4),
     Field("matched_by", "text", own=True),
 )
 

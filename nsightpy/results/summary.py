@@ -10,6 +10,7 @@ from nsightpy.results.abstention import Abstention
 from nsightpy.results.findings import Finding, findings_table
 from nsightpy.results.listing import Value
 from nsightpy.results.tables import Table, abstentions_in
+from nsightpy.units import counted, format_count, format_time
 
 # Sections are added at the end of the document.
 ADDED_SECTIONS = ("idle", "gaps")
@@ -25,6 +26,30 @@ class Summary:
     findings: tuple[Finding, ...]
     next_steps: tuple[tuple[str, str], ...]
     notes: tuple[str, ...] = ()
+
+    def header_lines(self) -> list[tuple[str, str]]:
+        """Who ran on what, when, captured with what, and how many kernels: label and text."""
+        head = self.header
+        duration, kernels = head["duration_ns"], head["kernels"]
+        ran = [
+            _counted(head["processes"], "process", "processes"),
+            _counted(head["devices"], "device"),
+            *([_counted(head["ranks"], "rank")] if head["ranks"] else []),
+        ]
+        hosts = f" on {head['hosts']}" if head["hosts"] else ""
+        when = str(head["start_utc"] or "")[:19].replace("T", " ")
+        version = str(head["tool_version"] or "")
+        capture = [
+            format_time(duration) if isinstance(duration, int | float) else "",
+            f"{when} UTC" if when else "",
+            f"nsys {version}" if version[:1].isdigit() else version,
+        ]
+        return [
+            ("GPU", str(head["gpu"] or "unknown")),
+            ("Ran", f"{', '.join(ran)}{hosts}"),
+            ("Capture", ", ".join(filter(None, capture)) or "no times or versions in the export"),
+            ("Kernels", format_count(kernels if isinstance(kernels, int) else None)),
+        ]
 
     @property
     def abstentions(self) -> tuple[Abstention, ...]:
@@ -42,3 +67,7 @@ class Summary:
             "next_steps": [{"command": command, "why": why} for command, why in self.next_steps],
             **later,
         }
+
+
+def _counted(count: Value, one: str, many: str = "") -> str:
+    return counted(count if isinstance(count, int) else 0, one, many)

@@ -42,6 +42,11 @@ class Field:
         return self.unit == "text" and not self.own
 
 
+def fields_in(unit: str, *names: str, decimals: int | None = None) -> tuple[Field, ...]:
+    """Columns that stand beside each other and have one unit."""
+    return tuple(Field(name, unit, decimals) for name in names)
+
+
 @dataclass(frozen=True, repr=False)
 class Table:
     """Rows under named fields. `notes` says what a reader must know to trust them.

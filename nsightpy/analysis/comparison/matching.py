@@ -127,13 +127,15 @@ def _keyed(items: Iterable[Item], key: Callable[[Item], str]) -> dict[str, list[
     return keyed
 
 
-def _pair_alike(search: _Search, first: Sequence[Item], second: Sequence[Item], by: str) -> None:
+def _pair_alike(
+    search: _Search, first: Sequence[Item], second: Sequence[Item], by: str, apart: float = 1.0
+) -> None:
+    """Pair the likest first, of those whose numbers of launches are so far apart at most."""
     pairs = sorted(
-        (
-            (_unlike(item, other), place, at)
-            for place, item in enumerate(first)
-            for at, other in enumerate(second)
-        ),
+        (_unlike(item, other), place, at)
+        for place, item in enumerate(first)
+        for at, other in enumerate(second)
+        if _near(item.count, other.count, apart)
     )
     for _, place, at in pairs:
         item, other = first[place], second[at]
@@ -207,16 +209,7 @@ def _by_category(search: _Search) -> None:
     for first, second in _groups(
         search, lambda item: item.category if item.category in TUNED else ""
     ):
-        pairs = sorted(
-            (_unlike(item, other), place, at)
-            for place, item in enumerate(first)
-            for at, other in enumerate(second)
-            if _near(item.count, other.count, ALIKE)
-        )
-        for _, place, at in pairs:
-            item, other = first[place], second[at]
-            if item.name in search.before and other.name in search.after:
-                search.pair(item, other, CATEGORY)
+        _pair_alike(search, first, second, CATEGORY, ALIKE)
 
 
 def _moved(search: _Search) -> None:

@@ -111,7 +111,7 @@ def capture_incomplete(facts: Facts) -> list[Finding]:
 
 def _unexplained_ns(device: DeviceFacts) -> int:
     """Idle time that no recorded call explains, in ns; 0 where it is immaterial."""
-    time = device.budget.idle_ns if device.idle is None else device.caused_ns("unknown")
+    time = device.caused_ns("unknown") if device.idle.causes else device.budget.idle_ns
     return time if time >= LEAST_UNEXPLAINED * device.budget.window_ns else 0
 
 
@@ -146,9 +146,8 @@ def _startup(device: DeviceFacts) -> str:
         )
     if device.iterations is not None:
         return ""
-    late = 0 if device.kernels is None else device.kernels.first_tenth_ns
-    unknown = 0 if device.idle is None else device.idle.overdue_ns
-    if late >= LATE_SHARE * window and 2 * unknown < late:
+    late = device.kernels.first_tenth_ns
+    if late >= LATE_SHARE * window and 2 * device.idle.overdue_ns < late:
         return (
             f"{format_time(late)}, {percent_text(late / window)} of {device.span}, pass before a "
             "tenth of its kernels' work is done, and nothing repeats afterwards"

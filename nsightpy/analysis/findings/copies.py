@@ -30,7 +30,7 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
 
     def text(device: DeviceFacts, copies: CopyUse) -> str:
         advice = _LESS[direction]
-        if device.kernels is not None and device.kernels.directives:
+        if device.kernels.directives:
             advice = "keep the data mapped across regions (target data, enter data)"
         elif not device.iterations:
             advice += "; an upload before the kernels matters once" if copies.once else _ONCE

@@ -77,15 +77,15 @@ class LongestGap:
 class IdleFacts:
     """Why a device was idle, in ns by cause (idle_gaps.ALL_CAUSES), and where each cause is worst.
 
-    `run_ahead_lost_ns`: launch-bound time brought about by blocking calls. `overdue_ns`: what was
-    launched 1 ms or more before it began. `beside`: most of host-gap lies in intervals that another
-    cause has more of. `host` says for people what the host did in host gaps, `calls` which call
-    each cause is mostly in. `blocked_by` is the blocking call in which most of the host gaps
-    opened, if any did.
+    There are no causes where they are not known. `run_ahead_lost_ns`: launch-bound time brought
+    about by blocking calls. `overdue_ns`: what was launched 1 ms or more before it began. `beside`:
+    most of host-gap lies in intervals that another cause has more of. `host` says for people what
+    the host did in host gaps, `calls` which call each cause is mostly in. `blocked_by` is the
+    blocking call in which most of the host gaps opened, if any did.
     """
 
-    causes: Mapping[str, int]
-    worst: Mapping[str, Place]
+    causes: Mapping[str, int] = field(default_factory=dict)
+    worst: Mapping[str, Place] = field(default_factory=dict)
     run_ahead_lost_ns: int = 0
     overdue_ns: int = 0
     beside: bool = False
@@ -129,8 +129,8 @@ class DeviceFacts:
     device: int
     budget: TimeBudget
     gpu: Gpu = field(default_factory=Gpu)
-    idle: IdleFacts | None = None
-    kernels: KernelUse | None = None
+    idle: IdleFacts = field(default_factory=IdleFacts)
+    kernels: KernelUse = field(default_factory=KernelUse)
     short_cost_ns: int = 0
     in_graphs: bool = False
     copies: CopyUses = field(default_factory=CopyUses)
@@ -186,7 +186,7 @@ class DeviceFacts:
 
     def caused_ns(self, cause: str) -> int:
         """The idle time of one cause, in ns; 0 where causes are not known."""
-        return 0 if self.idle is None else self.idle.causes.get(cause, 0)
+        return self.idle.causes.get(cause, 0)
 
 
 @dataclass(frozen=True)

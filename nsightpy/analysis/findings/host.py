@@ -19,12 +19,9 @@ def sync_drain(facts: Facts) -> list[Finding]:
     """Blocking calls after which nothing is queued, and the launches that then come one by one."""
 
     def lost(device: DeviceFacts) -> int:
-        ahead = device.idle.run_ahead_lost_ns if device.idle else 0
-        return device.caused_ns("sync-drain") + ahead
+        return device.caused_ns("sync-drain") + device.idle.run_ahead_lost_ns
 
     def text(device: DeviceFacts) -> str:
-        if device.idle is None:
-            return ""
         direct, ahead = device.caused_ns("sync-drain"), device.idle.run_ahead_lost_ns
         after = (
             f"; {format_time(direct)} of it until the next launch, {format_time(ahead)} in "
@@ -46,7 +43,7 @@ def launch_bound(facts: Facts) -> list[Finding]:
 
     def text(device: DeviceFacts) -> str:
         usual = ""
-        if device.kernels is not None and device.kernels.launches:
+        if device.kernels.launches:
             mean = device.kernels.work_ns / device.kernels.launches
             usual = f" (kernels take {format_time(mean)} on average)"
         return (
@@ -62,9 +59,9 @@ def host_gap(facts: Facts) -> list[Finding]:
 
     def text(device: DeviceFacts) -> str:
         idle = device.idle
-        host = f": {idle.host}" if idle is not None and idle.host else ""
+        host = f": {idle.host}" if idle.host else ""
         after = ""
-        if idle is not None and idle.blocked_by:
+        if idle.blocked_by:
             after = f", after a blocking call ({idle.blocked_by}) that let the queue run empty"
         unknown = NO_RANGES if not host and not facts.has_ranges else ""
         return (
@@ -73,7 +70,7 @@ def host_gap(facts: Facts) -> list[Finding]:
         )
 
     def most(device: DeviceFacts) -> str:
-        return "info" if device.idle is not None and device.idle.beside else "warning"
+        return "info" if device.idle.beside else "warning"
 
     return _cause(facts, "host-gap", "GPU idle: host busy elsewhere", text, most)
 
@@ -88,11 +85,15 @@ def not_begun(facts: Facts) -> list[Finding]:
             "work from before the capture, or another process on this GPU"
         )
 
-    def lost(device: DeviceFacts) -> int:
-        return 0 if device.idle is None else device.idle.overdue_ns
-
-    name = "GPU idle: launched, not begun"
-    return _idle(facts, "capture-incomplete", name, lost, text, lambda _: "info", "queued")
+    return _idle(
+        facts,
+        "capture-incomplete",
+        "GPU idle: launched, not begun",
+        lambda device: device.idle.overdue_ns,
+        text,
+        lambda _: "info",
+        "queued",
+    )
 
 
 def first_launch(facts: Facts) -> list[Finding]:
@@ -163,14 +164,14 @@ def _idle(
     cause: str = "",
 ) -> list[Finding]:
     def place(device: DeviceFacts) -> Place | None:
-        return None if device.idle is None else device.idle.worst.get(cause or identifier)
+        return device.idle.worst.get(cause or identifier)
 
     return worst(facts, identifier, name, lost, text, "gaps", place=place, most=most)
 
 
 def _call(device: DeviceFacts, cause: str) -> str:
     """The call that most of a cause was spent in, where it is known."""
-    name = "" if device.idle is None else device.idle.calls.get(cause, "")
+    name = device.idle.calls.get(cause)
     return f", mostly in {name}" if name else ""
 
 

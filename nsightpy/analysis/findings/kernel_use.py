@@ -83,25 +83,25 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class KernelUse:
-    """The compute kernels of one device inside a window.
+    """The compute kernels of one device inside a window; without arguments there are none.
 
     `family` are the kernels made of one function's lambdas. `short` are those under 10 us.
     `first_tenth_ns` is when a tenth of the work was done, from the window's begin. `directives`:
     most of the work is in regions of OpenMP or OpenACC.
     """
 
-    work_ns: int
-    launches: int
-    names: int
-    top: Part
-    family: Part
-    short: Part
-    small_grid: Part
-    tiny_block: Part
-    fp32_gemm: Part
-    elementwise: Part
-    serial_streams: int
-    first_tenth_ns: int
+    work_ns: int = 0
+    launches: int = 0
+    names: int = 0
+    top: Part = Part()
+    family: Part = Part()
+    short: Part = Part()
+    small_grid: Part = Part()
+    tiny_block: Part = Part()
+    fp32_gemm: Part = Part()
+    elementwise: Part = Part()
+    serial_streams: int = 0
+    first_tenth_ns: int = 0
     directives: bool = False
 
 
@@ -110,8 +110,8 @@ COLUMNS = ("blocks", "threads")
 
 def kernel_use(
     kernels: Frame, communicates: NDArray[np.bool_], window: Spans, gpu: Gpu
-) -> KernelUse | None:
-    """The use of one device's kernels (names, times, stream, COLUMNS); None without any.
+) -> KernelUse:
+    """The use of one device's kernels (names, times, stream, COLUMNS).
 
     `communicates` marks those that are communication; they are left out.
     """
@@ -120,7 +120,7 @@ def kernel_use(
     mine = (work > 0) & ~communicates
     launches = int(np.count_nonzero(mine))
     if not launches:
-        return None
+        return KernelUse()
     work[~mine] = 0
     names = kernels.labels("name").merged()
     by_name = np.bincount(names.codes, weights=work, minlength=len(names.values))

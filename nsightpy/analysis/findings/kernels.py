@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
-from nsightpy.analysis.findings.kernel_use import SHORT_NS, WARP, KernelUse, Part
+from nsightpy.analysis.findings.kernel_use import SHORT_NS, WARP, Part
 from nsightpy.analysis.findings.worst import (
     finding_of,
     percent_text,
@@ -28,13 +28,10 @@ def small_kernels(facts: Facts) -> list[Finding]:
 
     def lost(device: DeviceFacts) -> int:
         use = device.kernels
-        few = use is None or use.short.launches < max(MANY, use.launches / 2)
-        return 0 if few else device.short_cost_ns
+        return 0 if use.short.launches < max(MANY, use.launches / 2) else device.short_cost_ns
 
     def text(device: DeviceFacts) -> str:
         use = device.kernels
-        if use is None:
-            return ""
         advice = "they run in CUDA graphs: fuse them"
         if not device.in_graphs:
             advice = "fuse them, or launch them as a CUDA graph"
@@ -53,7 +50,7 @@ def small_grid(facts: Facts) -> list[Finding]:
     """Kernels with fewer blocks than the GPU has multiprocessors."""
 
     def text(device: DeviceFacts) -> str:
-        part = _part(device, "small_grid")
+        part = device.kernels.small_grid
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks for the "
             f"{device.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; most "
@@ -62,9 +59,8 @@ def small_grid(facts: Facts) -> list[Finding]:
         )
 
     def most(device: DeviceFacts) -> str:
-        few = device.kernels is None or (
-            _part(device, "small_grid").work_ns < DOMINANT_SHARE * device.kernels.work_ns
-        )
+        use = device.kernels
+        few = use.small_grid.work_ns < DOMINANT_SHARE * use.work_ns
         return "info" if few else severity_of_use(device)
 
     return _of_kernels(facts, "small-grid", "small grids", "small_grid", text, most)
@@ -74,7 +70,7 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
     """Blocks of at most a warp in kernels that matter."""
 
     def text(device: DeviceFacts) -> str:
-        part = _part(device, "tiny_block")
+        part = device.kernels.tiny_block
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with blocks of at most {WARP} threads "
             f"ran for {{time}}, {{share}} of {{place}}; most of it {brief_kernel(part.name)} with "
@@ -83,8 +79,8 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
         )
 
     def most(device: DeviceFacts) -> str:
-        part = _part(device, "tiny_block")
-        few = device.kernels is None or part.named_ns < DOMINANT_SHARE * device.kernels.work_ns
+        use = device.kernels
+        few = use.tiny_block.named_ns < DOMINANT_SHARE * use.work_ns
         return "info" if few else severity_of_use(device)
 
     return _of_kernels(facts, "tiny-blocks", "tiny blocks", "tiny_block", text, most)
@@ -94,8 +90,8 @@ def fp32_gemm(facts: Facts) -> list[Finding]:
     """Matrix products in FP32 on a GPU with tensor cores."""
 
     def text(device: DeviceFacts) -> str:
-        part = _part(device, "fp32_gemm")
-        share = percent_text(part.work_ns / device.kernels.work_ns) if device.kernels else ""
+        part = device.kernels.fp32_gemm
+        share = percent_text(part.work_ns / device.kernels.work_ns)
         precision = "TF32 or BF16" if device.gpu.compute_major >= 8 else "FP16"
         return (
             f"matrix products ran in FP32 without tensor cores (most in {brief_kernel(part.name)}; "
@@ -111,13 +107,12 @@ def unfused_elementwise(facts: Facts) -> list[Finding]:
 
     def lost(device: DeviceFacts) -> int:
         use = device.kernels
-        if use is None or use.elementwise.work_ns < ELEMENTWISE_SHARE * use.work_ns:
-            return 0
-        return use.elementwise.busy_ns
+        few = use.elementwise.work_ns < ELEMENTWISE_SHARE * use.work_ns
+        return 0 if few else use.elementwise.busy_ns
 
     def text(device: DeviceFacts) -> str:
         use = device.kernels
-        share = percent_text(use.elementwise.work_ns / use.work_ns) if use else ""
+        share = percent_text(use.elementwise.work_ns / use.work_ns)
         return (
             f"elementwise and reduction kernels have {share} of the kernels' time: {{time}}, "
             "{share} of {place}; fused (torch.compile, jax.jit, cupy.fuse, "
@@ -136,82 +131,62 @@ def unfused_elementwise(facts: Facts) -> list[Finding]:
 
 
 def dominating_kernel(facts: Facts) -> list[Finding]:
-    """One kernel that decides how long the window takes."""
+    """One kernel that decides how long the window takes, or else the kernels of one function."""
     dominating = []
     for device in facts.used:
         use = device.kernels
-        if use is None or (use.names < 2 and severity_of_use(device) == "info"):
+        if use.names < 2 and severity_of_use(device) == "info":
             continue
         if use.top.busy_ns >= DOMINANT_SHARE * device.budget.window_ns:
-            dominating.append((use.top.busy_ns / device.budget.window_ns, device, use))
-    if not dominating:
-        return _family(facts)
-    share, device, use = max(dominating, key=lambda case: case[0])
-    text = (
-        f"one kernel ran for {format_time(use.top.busy_ns)}, {percent_text(share)} of {device.span}"
-        f": {brief_kernel(use.top.name)}, {counted(use.top.launches, 'launch', 'launches')}, "
-        f"{percent_text(use.top.work_ns / use.work_ns)} of the kernels' time; ncu says how much of "
-        "it could be saved"
-    )
-    place = Place(use.top.start_ns, use.top.duration_ns)
-    finding = finding_of(
+            dominating.append((use.top.busy_ns / device.budget.window_ns, device))
+    if dominating:
+        _, device = max(dominating, key=lambda case: case[0])
+        top = device.kernels.top
+        text = f"one kernel ran for {_ran(device, top)}: {brief_kernel(top.name)}, "
+        return [_dominating(facts, "dominating kernel", device, top, text, kernel=top.name)]
+    for device in facts.used:
+        family = device.kernels.family
+        if family.busy_ns >= DOMINANT_SHARE * device.budget.window_ns:
+            text = f"the kernels made in {family.name} ran for {_ran(device, family)}: "
+            return [_dominating(facts, "dominating kernels", device, family, text)]
+    return []
+
+
+def _ran(device: DeviceFacts, part: Part) -> str:
+    share = percent_text(part.busy_ns / device.budget.window_ns)
+    return f"{format_time(part.busy_ns)}, {share} of {device.span}"
+
+
+def _dominating(
+    facts: Facts, name: str, device: DeviceFacts, part: Part, text: str, kernel: str = ""
+) -> Finding:
+    share = percent_text(part.work_ns / device.kernels.work_ns)
+    return finding_of(
         "dominating-kernel",
-        "dominating kernel",
+        name,
         device,
-        use.top.busy_ns,
-        text,
+        part.busy_ns,
+        f"{text}{counted(part.launches, 'launch', 'launches')}, {share} of the kernels' time; ncu "
+        "says how much of it could be saved",
         facts.command("select"),
-        place=place,
+        place=Place(part.start_ns, part.duration_ns),
         recoverable=False,
         most=severity_of_use(device),
-        kernel=use.top.name,
+        kernel=kernel,
     )
-    return [finding]
-
-
-def _family(facts: Facts) -> list[Finding]:
-    """Kernels of one function that decide how long the window takes, where no one kernel does."""
-    for device in facts.used:
-        use, window = device.kernels, device.budget.window_ns
-        if use is None or use.family.busy_ns < DOMINANT_SHARE * window:
-            continue
-        family = use.family
-        text = (
-            f"the kernels made in {family.name} ran for {format_time(family.busy_ns)}, "
-            f"{percent_text(family.busy_ns / window)} of {device.span}: "
-            f"{counted(family.launches, 'launch', 'launches')}, "
-            f"{percent_text(family.work_ns / use.work_ns)} of the kernels' time; ncu says how much "
-            "of it could be saved"
-        )
-        place = Place(family.start_ns, family.duration_ns)
-        return [
-            finding_of(
-                "dominating-kernel",
-                "dominating kernels",
-                device,
-                family.busy_ns,
-                text,
-                facts.command("select"),
-                place=place,
-                recoverable=False,
-                most=severity_of_use(device),
-            )
-        ]
-    return []
 
 
 def serialised_streams(facts: Facts) -> list[Finding]:
     """Kernels on several streams that could have run side by side and never did."""
 
     def lost(device: DeviceFacts) -> int:
-        use = device.kernels
-        return 0 if use is None or not use.serial_streams else use.small_grid.busy_ns
+        return device.kernels.small_grid.busy_ns if device.kernels.serial_streams else 0
 
     def text(device: DeviceFacts) -> str:
-        streams = device.kernels.serial_streams if device.kernels else 0
         return (
-            f"kernels that leave most of the GPU free ran on {streams} streams and never two at a "
-            "time: {time}, {share} of {place}"
+            "kernels that leave most of the GPU free ran on "
+            f"{device.kernels.serial_streams} streams and never two at a time: "
+            "{time}, {share} of {place}"
         )
 
     return worst(
@@ -252,8 +227,7 @@ def _of_kernels(
 
 
 def _part(device: DeviceFacts, trait: str) -> Part:
-    use: KernelUse | None = device.kernels
-    part: Part = Part() if use is None else getattr(use, trait)
+    part: Part = getattr(device.kernels, trait)
     return part
 
 

@@ -75,7 +75,7 @@ def exposed_communication(facts: Facts) -> list[Finding]:
         return "communication ran alone for {time}, {share} of {place}"
 
     def place(device: DeviceFacts) -> Place | None:
-        waited = device.idle.worst.get("exposed-communication") if device.idle else None
+        waited = device.idle.worst.get("exposed-communication")
         return max(
             filter(None, (device.exposed, waited)), key=lambda at: at.duration_ns, default=None
         )

@@ -6,7 +6,7 @@ neural network a level is a step only where something shows it (evidence.py).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -75,25 +75,24 @@ def from_sequences(
         looked_at = _middle(work)
         levels = _levels(looked_at, ranges)
         chosen, why = _choose(levels, looked_at)
-    others = [
-        _other(level, looked_at, why.get(id(level), ""))
+    others = _without_near_copies(
+        _other(level, looked_at, why[id(level)])
         for level in levels
         if chosen is None or level.cycle is not chosen.cycle
-    ]
+    )
     if chosen is None:
-        return None, _without_near_copies(others)
+        return None, others
     units = chosen.units
-    if len(looked_at) < len(work):
+    sampled = len(looked_at) < len(work)
+    if sampled:
         places = _places(chosen, work)
         if places is None:
-            return None, _without_near_copies(others)
+            return None, others
         units = units_of(work, places)
     if units.coverage < COVERED or len(units) < REPEATS:
-        return None, _without_near_copies(others)
-    sampled = len(looked_at) < len(work)
+        return None, others
     source = SOURCES[chosen.kind]
-    candidate = of_units(chosen.kind, source, units, work, sampled, first_ns)
-    return candidate, _without_near_copies(others)
+    return of_units(chosen.kind, source, units, work, sampled, first_ns), others
 
 
 def _middle(work: LaunchedWork) -> LaunchedWork:
@@ -151,41 +150,48 @@ def _places(level: Level, work: LaunchedWork) -> Ints | None:
 
 def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, dict[int, str]]:
     """The level whose units are steps, and why the others are not."""
-    why = {id(level): f"layers: {level.layer}" for level in levels if level.layer}
     # by launches: libraries' matrix products, which hold most of the work, are in solvers as well
     learning = len(work) > 0 and float(is_learning(work.name).mean()) >= LEARNING
     shown = any(level.step and not level.layer for level in levels)
-    open_ones = []
-    for level in levels:
-        if level.layer:
-            continue
-        if learning and not level.step and (shown or not level.many):
-            why[id(level)] = "nothing shows that it is more than a layer"
-        elif level.cycle.period == 1 and not _launches_are_steps(level, work):
-            why[id(level)] = "single launches"
-        else:
-            open_ones.append(level)
-    if not open_ones:
-        return None, why
-    sure = [level for level in open_ones if level.kind != WAITS] or open_ones
-    many = [
+    reasons = {id(level): _no_step(level, work, learning, shown) for level in levels}
+    possible = [level for level in levels if not reasons[id(level)]]
+    if not possible:
+        return None, reasons
+    near = _most_likely(possible, NEARLY_STEPS if learning else NEARLY)
+    finest = min(near, key=lambda level: level.cycle.period)
+    return _best_of_period(_of_whole_turns(finest, possible, work), near), reasons
+
+
+def _no_step(level: Level, work: LaunchedWork, learning: bool, shown: bool) -> str:
+    """Why the units of a level cannot be steps; empty where they can."""
+    if level.layer:
+        return f"layers: {level.layer}"
+    if learning and not level.step and (shown or not level.many):
+        return "nothing shows that it is more than a layer"
+    if level.cycle.period == 1 and not _launches_are_steps(level, work):
+        return "single launches"
+    return ""
+
+
+def _most_likely(levels: Sequence[Level], slack: float) -> list[Level]:
+    """The levels that hold nearly the most work, by the strongest evidence among them."""
+    sure = [level for level in levels if level.kind != WAITS] or levels
+    covering = [
         level for level in sure if len(level.units) >= FEW or level.units.coverage >= LARGE_COVERED
     ]
-    sure = many or sure
-    best = max(level.units.coverage for level in sure)
-    slack = NEARLY_STEPS if learning else NEARLY
-    near = [level for level in sure if level.units.coverage >= best - slack]
+    best = max(level.units.coverage for level in covering or sure)
+    near = [level for level in covering or sure if level.units.coverage >= best - slack]
     most = max(level.units.regular for level in near)
     near = [level for level in near if level.units.regular >= most - NEARLY_ALIKE]
     strongest = max(level.rank for level in near)
-    near = [level for level in near if strongest < 2 or level.rank == strongest]
-    chosen = _of_whole_turns(min(near, key=lambda level: level.cycle.period), open_ones, work)
-    period = chosen.cycle.period
-    alike = [
-        level for level in (*near, chosen) if 0.9 * period <= level.cycle.period <= 1.1 * period
-    ]
-    kinds = {level.kind for level in alike}
-    chosen = max(
+    return [level for level in near if strongest < 2 or level.rank == strongest]
+
+
+def _best_of_period(chosen: Level, near: Sequence[Level]) -> Level:
+    """The level with the best edges among those whose period is the chosen one's."""
+    low, high = 0.9 * chosen.cycle.period, 1.1 * chosen.cycle.period
+    alike = [level for level in (*near, chosen) if low <= level.cycle.period <= high]
+    best = max(
         alike,
         key=lambda level: (
             level.kind != WAITS,
@@ -193,10 +199,10 @@ def _choose(levels: Sequence[Level], work: LaunchedWork) -> tuple[Level | None, 
             level.units.coverage * level.units.regular,
         ),
     )
-    if COLLECTIVES in kinds and chosen.kind == KERNELS:
+    if best.kind == KERNELS and any(level.kind == COLLECTIVES for level in alike):
         # the collectives agree: they are the stronger evidence, the kernels the better edges
-        chosen = replace(chosen, kind=COLLECTIVES)
-    return chosen, why
+        return replace(best, kind=COLLECTIVES)
+    return best
 
 
 def _of_whole_turns(finest: Level, levels: Sequence[Level], work: LaunchedWork) -> Level:
@@ -241,7 +247,7 @@ def _other(level: Level, work: LaunchedWork, why: str) -> Other:
     return Other(level.kind, source, len(level.units), period, why, starts)
 
 
-def _without_near_copies(others: Sequence[Other], most: int = 6) -> list[Other]:
+def _without_near_copies(others: Iterable[Other], most: int = 6) -> list[Other]:
     """The others without those that are the same but for a launch or two."""
     kept: list[Other] = []
     for other in sorted(others, key=lambda other: -other.count * other.period_ns):

@@ -7,13 +7,13 @@ profiled clock unless another is wanted; achieved rates are never rescaled.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from nsightpy.analysis.roofline.chips import Chip
 from nsightpy.analysis.roofline.readings import Readings, readings
-from nsightpy.analysis.roofline.rules import estimates
 from nsightpy.analysis.roofline.speed_of_light import speed_of_light
 from nsightpy.analysis.roofline.tensor import ACTIVE_PCT, tensor_active_pct, tensor_work
 from nsightpy.analysis.roofline.traffic import ALL_TRAFFIC, Traffic, traffic
@@ -28,8 +28,10 @@ from nsightpy.results.rooflines import (
     Point,
     RooflineLaunch,
     RooflineVariant,
+    RuleEstimate,
 )
 
+_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 PROFILED, MAXIMUM = "profiled", "max"
 TITLES = "SOLBottleneck"
 ABSURD = 1e24
@@ -228,3 +230,31 @@ def _shape(launches: Frame, row: int, shape: str, whole: str) -> str:
         return "x".join(map(str, sizes))
     total = int(launches.ints(whole)[row])
     return str(total) if total else ""
+
+
+def estimates(rules: Frame) -> dict[int, tuple[RuleEstimate, ...]]:
+    """The estimates of a report's rules (frames.RULES) by launch: those of the whole kernel first.
+
+    Each rule once, with the most it promises. Rules of old versions estimate nothing.
+    """
+    launches = rules.ints("launch").tolist()
+    speedups = rules.floats("speedup_pct").tolist()
+    names, titles, scopes = (rules.labels(name) for name in ("rule", "title", "speedup_scope"))
+    best: dict[int, dict[str, RuleEstimate]] = {}
+    for row, (launch, speedup) in enumerate(zip(launches, speedups, strict=True)):
+        if math.isfinite(speedup) and speedup > 0:
+            estimate = RuleEstimate(
+                names[row], titles[row] or _words(names[row]), speedup, scopes[row]
+            )
+            mine = best.setdefault(int(launch), {})
+            if estimate.rule not in mine or mine[estimate.rule].speedup_pct < speedup:
+                mine[estimate.rule] = estimate
+    return {
+        launch: tuple(sorted(by_rule.values(), key=lambda estimate: estimate.order))
+        for launch, by_rule in best.items()
+    }
+
+
+def _words(rule: str) -> str:
+    """An identifier as words: UncoalescedGlobalAccess -> Uncoalesced Global Access."""
+    return _WORD.sub(" ", rule)

@@ -100,7 +100,7 @@ def step_parts(
     step = 0
     for (pid, device), window in windows.items():
         step += window.total
-        here = np.flatnonzero((kernels.ints("pid") == pid) & (kernels.ints("device") == device))
+        here = np.flatnonzero(kernels.rows_at(pid=pid, device=device))
         here = here[np.argsort(groups[here], kind="stable")]
         edges = np.searchsorted(groups[here], np.arange(len(variants) + 1)).tolist()
         spans = {}

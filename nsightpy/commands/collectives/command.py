@@ -18,7 +18,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
-from nsightpy.results import Abstention, Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value, fields_in
 
 FIELDS = (
     Field("operation", "text"),
@@ -26,9 +26,7 @@ FIELDS = (
     Field("ranks"),
     Field("instances"),
     Field("bytes", "bytes"),
-    Field("duration_med_ns", "ns", 1),
-    Field("transfer_med_ns", "ns", 1),
-    Field("jitter_med_ns", "ns", 1),
+    *fields_in("ns", "duration_med_ns", "transfer_med_ns", "jitter_med_ns", decimals=1),
     Field("algbw_gb_per_s", "GB/s", 3),
     Field("busbw_gb_per_s", "GB/s", 3),
     Field("last_rank", "id"),
@@ -39,9 +37,7 @@ FIELDS = (
 NODE_FIELDS = (
     Field("place", "text", own=True),
     Field("operation", "text"),
-    Field("groups"),
-    Field("nodes"),
-    Field("instances"),
+    *fields_in("count", "groups", "nodes", "instances"),
     Field("bytes", "bytes", heading="total size"),
     Field("transfer_ns", "ns", heading="total transfer"),
     Field("busbw_gb_per_s", "GB/s", 3),

@@ -30,6 +30,7 @@ from nsightpy.query.iteration_search import CallsRead, calls_of
 from nsightpy.query.rank_alignment import RankPart, clocks_in
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import find_in_report
+from nsightpy.readers.extent import bounds_of
 from nsightpy.reports.system import SystemReport
 
 Place = tuple[int, int]
@@ -83,19 +84,17 @@ class _Read:
     @cached_property
     def windows(self) -> dict[Place, Spans]:
         """What of each device's time the question is about."""
-        places = sorted({place for frame in self.work if frame.rows for place in places_of(frame)})
+        places = places_of(*self.work)
         chosen = self.scope.windows(self.report)
         if chosen is not None:
             return {place: chosen[place] for place in places if place in chosen}
         low, high = self.scope.bounds(self.report)
         spans = {}
         for place in places:
-            every = (frame.at(pid=place[0], device=place[1]) for frame in self.work)
-            frames = [frame for frame in every if frame.rows]
-            if not frames:  # a number that no device has
+            bounds = bounds_of(frame.at(pid=place[0], device=place[1]) for frame in self.work)
+            if bounds is None:  # a number that no device has
                 continue
-            first = min(int(frame.ints("start_ns").min()) for frame in frames)
-            last = max(int(frame.ints("end_ns").max()) for frame in frames)
+            first, last = bounds
             spans[place] = Spans.of(first if low is None else low, last if high is None else high)
         return spans
 
@@ -219,14 +218,9 @@ def _gaps(read: _Read, steps: Mapping[int, tuple[Ints, Ints]]) -> dict[Place, Id
     return gaps_of(read.work, read.followed, read.waiting, hulls)
 
 
-def _rows(frame: Frame, place: Place) -> NDArray[np.bool_]:
-    mine: NDArray[np.bool_] = (frame.ints("pid") == place[0]) & (frame.ints("device") == place[1])
-    return mine
-
-
 def _sets(read: _Read, place: Place) -> DeviceSets:
     kernels, operations, graphs = read.work
-    mine = _rows(kernels, place)
+    mine = kernels.rows_at(pid=place[0], device=place[1])
     start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
     compute, communication = mine & ~read.communicates, mine & read.communicates
     return DeviceSets(
@@ -244,7 +238,7 @@ def _steps(
     rows = some_units(len(times[0]))
     parts = unit_times(times[0][rows], times[1][rows], _sets(read, place), gaps)
     kernels = read.work.kernels
-    mine = np.flatnonzero(_rows(kernels, place))
+    mine = np.flatnonzero(kernels.rows_at(pid=place[0], device=place[1]))
     began = kernels.ints("start_ns")[mine]
     owner = owners(*times, began)
     length = kernels.ints("end_ns")[mine] - began
@@ -271,7 +265,7 @@ def _window(
     """The window of one device, as one unit."""
     window = read.windows[place]
     parts = unit_times(window.starts, window.ends, _sets(read, place), gaps).sum(axis=0)
-    mine = narrowed.take(_rows(narrowed, place))
+    mine = narrowed.take(narrowed.rows_at(pid=place[0], device=place[1]))
     length = mine.ints("end_ns") - mine.ints("start_ns")
     works = unit_works(mine.labels("name"), np.zeros(mine.rows, dtype=np.int64), length, 1)
     whole = window.starts[:1], window.ends[-1:]
@@ -289,7 +283,7 @@ def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints]]) ->
     began_in = np.full(frame.rows, -1, dtype=np.int64)
     for place, window in read.windows.items():
         times = steps.get(place[0])
-        mine = np.flatnonzero(_rows(frame, place))
+        mine = np.flatnonzero(frame.rows_at(pid=place[0], device=place[1]))
         began = frame.ints("start_ns")[mine]
         if times is None:
             began_in[mine] = np.minimum(owners(window.starts, window.ends, began), 0)

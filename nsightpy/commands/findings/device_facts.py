@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.copy_use import copy_uses
-from nsightpy.analysis.findings.facts import DeviceFacts, Place
-from nsightpy.analysis.findings.kernel_use import Gpu, kernel_use, short_cost_ns
+from nsightpy.analysis.findings.facts import DeviceFacts, IdleFacts, Place
+from nsightpy.analysis.findings.kernel_use import Gpu, KernelUse, kernel_use, short_cost_ns
 from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.host_activity import HostEvents, most_sampled
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
@@ -239,8 +239,8 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
         row.device,
         row.budget,
         gpu=gpu,
-        idle=None if gaps is None else idle_facts(gaps, calls, window, events),
-        kernels=kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else None,
+        idle=IdleFacts() if gaps is None else idle_facts(gaps, calls, window, events),
+        kernels=kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else KernelUse(),
         short_cost_ns=short,
         in_graphs=_in_graphs(source, rows),
         copies=copy_uses(operations, kernel_time, window),
@@ -308,4 +308,4 @@ def _rows_of_place(frame: Frame, place: tuple[int, int]) -> NDArray[np.int64] | 
     """The rows of one place; None for all of them."""
     if frame.rows and places_of(frame) == [place]:
         return None
-    return np.flatnonzero((frame.ints("pid") == place[0]) & (frame.ints("device") == place[1]))
+    return np.flatnonzero(frame.rows_at(pid=place[0], device=place[1]))

@@ -9,6 +9,7 @@ from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, spans_of
 from nsightpy.frames import Frame
 from nsightpy.query.steady_state import Steady
+from nsightpy.readers.extent import bounds_of
 from nsightpy.units import format_time
 
 # Smaller parts of a window are not told.
@@ -27,11 +28,10 @@ def repetition_of(
     `frames` are its kernels, memory operations and graphs. `called` is when its process first
     called the API, `calls` are those of its calls that block or take long.
     """
-    starts = [int(f.ints("start_ns").min()) for f in frames if f.rows]
-    ends = [int(f.ints("end_ns").max()) for f in frames if f.rows]
-    if not starts:
+    bounds = bounds_of(frames)
+    if bounds is None:
         return Repetition()
-    first, last = min(starts), max(ends)
+    first, last = bounds
     lead = 0 if called is None else max(first - called, 0)
     begin = first if steady is None else int(steady.window.starts[0])
     loading, call = _loading(calls, begin)

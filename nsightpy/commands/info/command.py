@@ -12,20 +12,16 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.signature import command_function
 from nsightpy.readers.extent import Extent
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Table, Value, fields_in
 
 FIELDS = (
     Field("report", "text"),
     Field("kind", "text", own=True),
     Field("rank", "id"),
-    Field("rank_source", "text"),
-    Field("host", "text"),
-    Field("gpu", "text"),
+    *fields_in("text", "rank_source", "host", "gpu"),
     Field("devices"),
     Field("processes"),
-    Field("tool_version", "text"),
-    Field("schema_version", "text"),
-    Field("start_utc", "text"),
+    *fields_in("text", "tool_version", "schema_version", "start_utc"),
     Field("duration_ns", "ns"),
     Field("kernels"),
     Field("warnings", "text"),

@@ -6,17 +6,13 @@ from collections.abc import Mapping, Sequence
 
 from nsightpy.analysis.memory.holders import Holder
 from nsightpy.commands.memory_usage.snapshot_usage import MEMORY
-from nsightpy.results import Field, MemoryUsage, Value
+from nsightpy.results import Field, MemoryUsage, Value, fields_in
 
 FIELDS = (
     Field("device", "id"),
     Field("memory", "text"),
-    Field("delta_at_peak_bytes", "bytes"),
-    Field("delta_at_end_bytes", "bytes"),
-    Field("before_at_peak_bytes", "bytes"),
-    Field("after_at_peak_bytes", "bytes"),
-    Field("before_at_end_bytes", "bytes"),
-    Field("after_at_end_bytes", "bytes"),
+    *fields_in("bytes", "delta_at_peak_bytes", "delta_at_end_bytes", "before_at_peak_bytes"),
+    *fields_in("bytes", "after_at_peak_bytes", "before_at_end_bytes", "after_at_end_bytes"),
     Field("before_allocations"),
     Field("after_allocations"),
     Field("allocated_by", "text"),

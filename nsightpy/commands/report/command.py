@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Unpack
+from pathlib import Path
+from typing import Any, Unpack, cast
 
 from nsightpy.analysis.timeline.marks import finding_marks
 from nsightpy.commands.compare.runs import Runs, listed
 from nsightpy.commands.findings.command import typed_again
 from nsightpy.commands.info.command import info
+from nsightpy.commands.memory_usage.command import memory_usage
 from nsightpy.commands.report import ncu_sections, overview
-from nsightpy.commands.report.capture import capture_section, snapshots_section, title_of
 from nsightpy.commands.report.catalogue import MEMORY_USAGE, ORDER, QUESTIONS
 from nsightpy.commands.report.comparison import with_comparison
 from nsightpy.commands.report.inputs import Inputs, MixedPaths
@@ -25,9 +26,10 @@ from nsightpy.commands.report.questions import (
     general_notes,
     section_of,
     shortened,
+    table_of,
 )
 from nsightpy.commands.summarize.command import summarize
-from nsightpy.errors import UsageError
+from nsightpy.errors import ReportError, UsageError
 from nsightpy.query.rank_alignment import collective_part
 from nsightpy.query.request import Common, typed_options
 from nsightpy.query.signature import command_function
@@ -38,6 +40,7 @@ from nsightpy.results.page import Page, Section
 from nsightpy.results.rooflines import Roofline
 from nsightpy.results.tracks import Timeline
 from nsightpy.results.verdict import verdict_of
+from nsightpy.units import counted
 
 
 @command_function
@@ -154,3 +157,39 @@ def _without_system(inputs: Inputs, measured: Roofline | None) -> Page:
 def _other_inputs(inputs: Inputs, measured: Roofline | None) -> tuple[str, ...]:
     snapshots = (str(getattr(snapshot, "path", snapshot)) for snapshot in inputs.snapshots)
     return (*(() if measured is None else measured.inputs), *snapshots)
+
+
+def capture_section(about: Table, notes: Sequence[str], context: Context) -> Section:
+    """What each report is, and what has to be known to trust the figures."""
+    main = ("report", "rank", "host", "gpu", "devices", "tool_version", "duration_ns", "kernels")
+    unique = tuple(dict.fromkeys(notes))
+    said = f", with {counted(len(unique), 'note')}" if unique else ""
+    return Section(
+        "capture",
+        "About the capture",
+        says=f"{counted(len(about), 'report')}{said}.",
+        help="Which files the page is about, what made them, and what their figures lack.",
+        tables=(table_of("capture", about, main),),
+        notes=shortened(unique),
+        command=context.command("info"),
+    )
+
+
+def snapshots_section(inputs: Inputs, context: Context) -> Section:
+    """The memory that snapshots know of."""
+    kept: Any = {name: value for name, value in inputs.common.items() if name != "nvtx"}
+    try:
+        answer: Table | ReportError = memory_usage(inputs.snapshots, **cast(Common, kept))
+    except ReportError as error:
+        answer = error
+    return section_of(MEMORY_USAGE, answer, context)
+
+
+def title_of(inputs: Sequence[str]) -> str:
+    """The name of the only file; of several their folder, how many, the first and the last."""
+    paths = [Path(name) for name in inputs]
+    if len(paths) == 1:
+        return paths[0].name
+    folders = {path.parent for path in paths}
+    where = f"{paths[0].parent.name}: " if len(folders) == 1 and paths[0].parent.name else ""
+    return f"{where}{len(paths)} reports, {paths[0].name} to {paths[-1].name}"

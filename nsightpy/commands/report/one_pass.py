@@ -39,13 +39,7 @@ class OnePass(RankSet):
     @classmethod
     def of(cls, ranks: RankSet) -> OnePass:
         """The reports of a rank set, read in the same way."""
-        together = cls(
-            ranks.reports,
-            jobs=ranks.jobs,
-            dask=ranks.dask,
-            on_error=ranks.on_error,
-            progress=ranks._progress,
-        )
+        together = cls(ranks.reports, **ranks.settings)
         together.passed_by = ranks.passed_by
         return together
 

@@ -9,7 +9,7 @@ from nsightpy.commands.report.sentences import number
 from nsightpy.results import Field, Finding, Summary, Table
 from nsightpy.results.page import Card, PagePicture, Section
 from nsightpy.results.verdict import bound_of
-from nsightpy.units import counted, format_time, share_text
+from nsightpy.units import format_time, share_text
 
 _SHARES = (
     ("busy_share", "busy_ns"),
@@ -65,28 +65,8 @@ SECTIONS = {
 def facts_of(summary: Summary) -> list[tuple[str, str]]:
     """The lines of the header: which GPUs, who ran, the capture, what the figures are about."""
     head = summary.header
-    duration = head["duration_ns"]
-    ran = [
-        counted(int(number(head["processes"])), "process", "processes"),
-        counted(int(number(head["devices"])), "device"),
-        *([counted(int(number(head["ranks"])), "rank")] if head["ranks"] else []),
-    ]
-    when = str(head["start_utc"] or "")[:19].replace("T", " ")
-    version = str(head["tool_version"] or "")
-    capture = [
-        *([format_time(number(duration))] if duration is not None else []),
-        *([f"{when} UTC"] if when else []),
-        *([f"nsys {version}" if version[:1].isdigit() else version] if version else []),
-    ]
-    hosts = f" on {head['hosts']}" if head["hosts"] else ""
-    lines = [
-        ("GPU", str(head["gpu"] or "unknown")),
-        ("Ran", f"{', '.join(ran)}{hosts}"),
-        ("Capture", ", ".join(capture) or "no times or versions in the export"),
-        ("Kernels", f"{int(number(head['kernels'])):,}"),
-    ]
     about = "; ".join(str(head[name]) for name in ("steady", "before") if head.get(name))
-    return [*lines, *([("Overview of", about)] if about else [])]
+    return [*summary.header_lines(), *([("Overview of", about)] if about else [])]
 
 
 def cards_of(summary: Summary) -> tuple[Card, ...]:

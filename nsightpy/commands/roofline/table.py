@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
-from nsightpy.results import Field, Value
+from nsightpy.results import Field, Value, fields_in
 from nsightpy.results.rooflines import Point, RooflineLaunch, RooflineVariant
 
 Row: TypeAlias = "tuple[Value, ...]"
@@ -35,9 +35,7 @@ ORIGIN = (Field("rank", "id"), Field("report", "text"))
 # Over how many launches a variant's row speaks, and how they spread.
 SPREAD = (
     Field("launches"),
-    Field("total_ns", "ns"),
-    Field("min_ns", "ns"),
-    Field("max_ns", "ns"),
+    *fields_in("ns", "total_ns", "min_ns", "max_ns"),
     Field("min_flops_per_s", "flops/s"),
     Field("max_flops_per_s", "flops/s"),
 )

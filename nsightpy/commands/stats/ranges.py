@@ -32,7 +32,7 @@ from nsightpy.commands.stats.summary import (
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row
+from nsightpy.results import Field, Row, fields_in
 
 START_END = "StartEnd"
 
@@ -164,9 +164,7 @@ def _projected_shown(parts: Sequence[Statistics]) -> Shown:
         Field("Range Instances"),
         *spread_fields("Proj "),
         Field("Total GPU Ops"),
-        Field("Avg GPU Ops", "count", 1),
-        Field("Avg Range Lvl", "count", 1),
-        Field("Avg Num Child", "count", 1),
+        *fields_in("count", "Avg GPU Ops", "Avg Range Lvl", "Avg Num Child", decimals=1),
     )
     return fields, rows
 

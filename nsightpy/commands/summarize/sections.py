@@ -32,18 +32,14 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import in_steady
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value
+from nsightpy.results import Field, Table, Value, fields_in
 
 TOP_RANGES = 4
 HEADER_FIELDS = (
     Field("reports"),
     Field("gpu", "text"),
-    Field("devices"),
-    Field("processes"),
-    Field("ranks"),
-    Field("hosts", "text"),
-    Field("tool_version", "text"),
-    Field("start_utc", "text"),
+    *fields_in("count", "devices", "processes", "ranks"),
+    *fields_in("text", "hosts", "tool_version", "start_utc"),
     Field("duration_ns", "ns"),
     Field("kernels"),
     Field("outside_ns", "ns"),
@@ -217,9 +213,8 @@ def idle_section(facts: Facts) -> Table:
     """Why each device was idle; the causes add up to idle_ns. None where that is not known."""
     rows: list[tuple[Value, ...]] = []
     for device in facts.devices:
-        idle = device.idle
-        if idle is not None:
-            causes = (idle.causes.get(cause, 0) for cause in ALL_CAUSES)
+        if device.idle.causes:
+            causes = map(device.caused_ns, ALL_CAUSES)
             rows.append((device.rank, device.device, device.budget.idle_ns, *causes))
     return Table("idle", IDLE_FIELDS, tuple(rows))
 
@@ -234,7 +229,7 @@ def gap_section(facts: Facts) -> Table:
             device.idle.longest,
         )
         for number, device in enumerate(facts.used)
-        if device.idle is not None and device.idle.longest is not None
+        if device.idle.longest is not None
     ]
     rows: list[tuple[Value, ...]] = []
     if longest:

@@ -7,17 +7,13 @@ from collections.abc import Iterator
 from nsightpy.commands.trace.cells import Place, listed, rows_of, texts
 from nsightpy.query.scope import Scope
 from nsightpy.query.time_order import batches, in_time_order
-from nsightpy.results import Field, Row
+from nsightpy.results import Field, Row, fields_in
 
 FIELDS = (
     Field("Start (ns)", "ns"),
     Field("Duration (ns)", "ns"),
     Field("Name", "text"),
-    Field("Result", "id"),
-    Field("CorrID", "id"),
-    Field("Pid", "id"),
-    Field("Tid", "id"),
-    Field("T-Pri", "id"),
+    *fields_in("id", "Result", "CorrID", "Pid", "Tid", "T-Pri"),
     Field("Thread Name", "text"),
 )
 COLUMNS = ("start_ns", "end_ns", "name", "return_value", "correlation_id", "pid", "tid")

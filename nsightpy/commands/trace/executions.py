@@ -10,7 +10,7 @@ from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.commands.trace.cells import Place, listed, rows_of, texts
 from nsightpy.frames import Frame
 from nsightpy.query.scope import Scope
-from nsightpy.results import Field, Row, Value
+from nsightpy.results import Field, Row, Value, fields_in
 
 FIELDS = (
     *(
@@ -19,13 +19,8 @@ FIELDS = (
         for what in ("Start", "Dur")
     ),
     Field("Total Dur (ns)", "ns"),
-    Field("PID", "id"),
-    Field("TID", "id"),
-    Field("DevId", "id"),
-    Field("API Function", "text"),
-    Field("GridXYZ", "text"),
-    Field("BlockXYZ", "text"),
-    Field("Kernel Name", "text"),
+    *fields_in("id", "PID", "TID", "DevId"),
+    *fields_in("text", "API Function", "GridXYZ", "BlockXYZ", "Kernel Name"),
 )
 _SPAN = ("start_ns", "end_ns", "pid", "correlation_id")
 _SHAPE = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")

@@ -11,15 +11,13 @@ from nsightpy.commands.trace.cells import Place, listed, rows_of
 from nsightpy.commands.trace.projections import numbered, range_names, stacks
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.scope import Scope
-from nsightpy.results import Field, Row
+from nsightpy.results import Field, Row, fields_in
 
 FIELDS = (
     *(Field(f"{name} (ns)", "ns") for name in ("Start", "End", "Duration")),
     *(Field(f"{name} (ns)", "ns") for name in ("DurChild", "DurNonChild")),
     Field("Name", "text"),
-    Field("PID", "id"),
-    Field("TID", "id"),
-    Field("Lvl", "id"),
+    *fields_in("id", "PID", "TID", "Lvl"),
     Field("NumChild"),
     Field("RangeId", "id"),
     Field("ParentId", "id"),

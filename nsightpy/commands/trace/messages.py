@@ -11,22 +11,13 @@ from nsightpy.commands.trace.cells import Place, listed, rows_of, texts
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.scope import Scope
 from nsightpy.query.time_order import batches
-from nsightpy.results import Field, Row, Value
+from nsightpy.results import Field, Row, Value, fields_in
 
 FIELDS = (
-    Field("Start (ns)", "ns"),
-    Field("End (ns)", "ns"),
-    Field("Duration (ns)", "ns"),
+    *fields_in("ns", "Start (ns)", "End (ns)", "Duration (ns)"),
     Field("Event", "text"),
-    Field("Pid", "id"),
-    Field("Tid", "id"),
-    Field("Tag", "id"),
-    Field("Rank", "id"),
-    Field("PeerRank", "id"),
-    Field("RootRank", "id"),
-    Field("Size (B)", "bytes"),
-    Field("CollSendSize (B)", "bytes"),
-    Field("CollRecvSize (B)", "bytes"),
+    *fields_in("id", "Pid", "Tid", "Tag", "Rank", "PeerRank", "RootRank"),
+    *fields_in("bytes", "Size (B)", "CollSendSize (B)", "CollRecvSize (B)"),
 )
 COLUMNS = (
     *("start_ns", "end_ns", "name", "kind", "pid", "tid", "tag", "peer", "bytes"),

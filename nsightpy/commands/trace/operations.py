@@ -18,7 +18,7 @@ from nsightpy.frames import Frame
 from nsightpy.query.scope import Scope
 from nsightpy.query.time_order import batches, in_time_order
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Row, Value
+from nsightpy.results import Field, Row, Value, fields_in
 
 FIELDS = (
     Field("Start (ns)", "ns"),
@@ -26,16 +26,10 @@ FIELDS = (
     Field("CorrId", "id"),
     *(Field(f"{what}{axis}") for what in ("Grd", "Blk") for axis in "XYZ"),
     Field("Reg/Trd"),
-    Field("StcSMem (MB)", "MB", 3),
-    Field("DymSMem (MB)", "MB", 3),
-    Field("Bytes (MB)", "MB", 3),
+    *fields_in("MB", "StcSMem (MB)", "DymSMem (MB)", "Bytes (MB)", decimals=3),
     Field("Throughput (MB/s)", "MB/s", 3),
-    Field("SrcMemKd", "text"),
-    Field("DstMemKd", "text"),
-    Field("Device", "text"),
-    Field("Ctx", "id"),
-    Field("GreenCtx", "id"),
-    Field("Strm", "id"),
+    *fields_in("text", "SrcMemKd", "DstMemKd", "Device"),
+    *fields_in("id", "Ctx", "GreenCtx", "Strm"),
     Field("Name", "text"),
 )
 _PLACE = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.drawing import (
-    FAINT,
-    LARGE,
     QUIET,
     SMALL,
     drawing,
+    headed_figure,
     inch_axes,
     nothing_to_draw,
+    plain_axes,
     reports_name,
 )
 from nsightpy.render.plots.iterations_plot import device_bars, mean_panel
@@ -62,18 +62,13 @@ def breakdown_figure(table: Table, iterations: Table | None = None) -> Figure:
     """
     if not table.rows:
         raise NsightpyError(nothing_to_draw(table, "devices"))
-    from matplotlib.figure import Figure
-
     records, left_out = _shown(table.records())
     bars = max(len(records), 2) * _bar(len(records))
     below = SPACE + ITERATIONS if iterations is not None and iterations.rows else 0.0
     height = TOP + BOTTOM + bars + below
     panel = (WIDTH - LEFT - GAP - RIGHT) / 2
     with drawing():
-        figure = Figure(figsize=(WIDTH, height))
-        figure.text(
-            LEFT / WIDTH, 1 - 0.24 / height, _title(table, left_out), fontsize=LARGE, weight="bold"
-        )
+        figure = headed_figure(WIDTH, height, LEFT, _title(table, left_out))
         budget = inch_axes(figure, LEFT, BOTTOM + below, panel, bars)
         _panel(
             budget, records, [_budget(record) for record in records], BUDGET, "where the time went"
@@ -157,11 +152,8 @@ def _panel(
     if not longest:
         axes.set_axis_off()
     axes.set_xlabel(f"{title} ({unit})", fontsize=SMALL)
-    axes.tick_params(labelsize=SMALL)
     axes.tick_params(axis="y", length=0)
-    axes.spines[["top", "right", "left"]].set_visible(False)
-    axes.grid(axis="x", color=FAINT, linewidth=0.4)
-    axes.set_axisbelow(True)
+    plain_axes(axes, "x")
     visible = [
         parts[place]
         for place in occurring

@@ -17,12 +17,12 @@ from nsightpy.render.escape import printable
 from nsightpy.render.plots.drawing import (
     FAINT,
     INK,
-    LARGE,
     NORMAL,
     QUIET,
     SMALL,
     Box,
     drawing,
+    headed_figure,
     inch_axes,
     nothing_to_draw,
     reports_name,
@@ -81,14 +81,11 @@ def collectives_figure(table: Table) -> Figure:
     points = _points(table) if any(field.name == "group" for field in table.fields) else []
     if not points:
         raise NsightpyError(nothing_to_draw(table, "collectives of known size"))
-    from matplotlib.figure import Figure
-
     families = list(dict.fromkeys(point.groups for point in points))
     colors = {name: COLORS[place] for place, name in enumerate(families[: len(COLORS) - 1])}
     with drawing():
-        figure = Figure(figsize=(WIDTH, HEIGHT))
         heading = f"Collectives: {reports_name(table.inputs, 60)}"
-        figure.text(LEFT / WIDTH, 1 - 0.25 / HEIGHT, heading, fontsize=LARGE, weight="bold")
+        figure = headed_figure(WIDTH, HEIGHT, LEFT, heading, 0.25)
         axes = inch_axes(figure, LEFT, BOTTOM, PLANE_WIDTH, PLANE_HEIGHT)
         plane = _plane(axes, points)
         plane.taken += [_taken(plane, point) for point in points]

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from nsightpy.errors import UsageError
 from nsightpy.names import readable, readable_apart
@@ -91,6 +91,25 @@ def picture_bytes(figure: Figure, path: str | Path) -> bytes:
         warnings.simplefilter("ignore")  # glyphs that the font has not
         figure.savefig(out, format=kind, dpi=DPI, metadata=_METADATA[kind])
     return out.getvalue()
+
+
+def headed_figure(
+    width: float, height: float, left: float, heading: str, below: float = 0.24
+) -> Figure:
+    """A figure of that size in inches, its heading `below` inches under the upper edge."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height))
+    figure.text(left / width, 1 - below / height, heading, fontsize=LARGE, weight="bold")
+    return figure
+
+
+def plain_axes(axes: Axes, grid: Literal["x", "y", "both"] = "y") -> None:
+    """Small ticks, a faint grid behind what is drawn, and no frame but the axes themselves."""
+    axes.tick_params(labelsize=SMALL)
+    axes.spines[["top", "right", *(["left"] if grid == "x" else [])]].set_visible(False)
+    axes.grid(axis=grid, color=FAINT, linewidth=0.4)
+    axes.set_axisbelow(True)
 
 
 def inch_axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from nsightpy.render.plots.drawing import (
     FAINT,
     INK,
-    LARGE,
     LINE,
     NORMAL,
     QUIET,
@@ -23,6 +22,7 @@ from nsightpy.render.plots.drawing import (
     distinct_names,
     drawing,
     free_place,
+    headed_figure,
     inch_axes,
     text_box,
 )
@@ -74,13 +74,10 @@ def headroom_figure(
     made: Table, *, title: str | None = None, together: float | None = None
 ) -> Figure:
     """Draw a result of `nsightpy.headroom`; `together` is its ceiling of all, of 1."""
-    from matplotlib.figure import Figure
-
     spots = spots_of(made)
     with drawing():
-        figure = Figure(figsize=(WIDTH, HEIGHT))
         head = title or "Headroom: share of the step against the nearest roof"
-        figure.text(LEFT / WIDTH, 1 - 0.35 / HEIGHT, head, size=LARGE, weight="bold")
+        figure = headed_figure(WIDTH, HEIGHT, LEFT, head, 0.35)
         figure.text(
             LEFT / WIDTH, 1 - 0.6 / HEIGHT, _subtitle(spots, together), size=SMALL, color=QUIET
         )

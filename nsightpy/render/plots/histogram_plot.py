@@ -6,15 +6,14 @@ from typing import TYPE_CHECKING
 
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.drawing import (
-    FAINT,
     INK,
-    LARGE,
-    QUIET,
     SMALL,
     distinct_names,
     drawing,
+    headed_figure,
     inch_axes,
     nothing_to_draw,
+    plain_axes,
     reports_name,
 )
 from nsightpy.render.plots.panels import COLORS
@@ -38,8 +37,6 @@ def histogram_figure(table: Histogram) -> Figure:
     """Draw the result of `nsightpy.histogram`. Raises NsightpyError when it has no rows."""
     if not table.rows:
         raise NsightpyError(nothing_to_draw(table, "durations"))
-    from matplotlib.figure import Figure
-
     shown = table.modes[:PANELS]
     names = distinct_names([mode.name for mode in shown], 70)
     bins = {mode.name: _bins(table, mode.name) for mode in shown}
@@ -47,9 +44,8 @@ def histogram_figure(table: Histogram) -> Figure:
     high = max(rows[-1][1] for rows in bins.values())
     height = TOP + BOTTOM + len(shown) * PANEL + (len(shown) - 1) * SPACE
     with drawing():
-        figure = Figure(figsize=(WIDTH, height))
         heading = f"Durations: {reports_name(table.inputs, 60)}"
-        figure.text(LEFT / WIDTH, 1 - 0.22 / height, heading, fontsize=LARGE, weight="bold")
+        figure = headed_figure(WIDTH, height, LEFT, heading, 0.22)
         for number, (mode, name) in enumerate(zip(shown, names, strict=True)):
             bottom = height - TOP - PANEL - number * (PANEL + SPACE)
             axes = inch_axes(figure, LEFT, bottom, WIDTH - LEFT - RIGHT, PANEL)
@@ -94,10 +90,7 @@ def _panel(axes: Axes, modes: DurationModes, bins: list[Row]) -> None:
     for median in modes.medians_ns:
         axes.axvline(max(median, 0.5), color=INK, linewidth=0.8, linestyle=(0, (3, 2)))
     axes.set_ylabel("share (%)", fontsize=SMALL)
-    axes.tick_params(labelsize=SMALL, colors=QUIET)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.4)
-    axes.set_axisbelow(True)
+    plain_axes(axes)
 
 
 def _ticks(axes: Axes, *, labelled: bool) -> None:

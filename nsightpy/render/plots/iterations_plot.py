@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from nsightpy.errors import UsageError
 from nsightpy.render.escape import printable
-from nsightpy.render.plots.drawing import FAINT, INK, QUIET, SMALL, drawing, inch_axes
+from nsightpy.render.plots.drawing import INK, QUIET, SMALL, drawing, inch_axes, plain_axes
 from nsightpy.render.plots.heat_map import draw_heat_map
 from nsightpy.render.plots.panels import device_names, device_text
 from nsightpy.render.timeline.plot import COLORS
@@ -195,10 +195,7 @@ def _median_line(axes: Axes, place: float) -> None:
 
 def _plain(axes: Axes) -> None:
     axes.locator_params(axis="x", integer=True)
-    axes.tick_params(labelsize=SMALL)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.4)
-    axes.set_axisbelow(True)
+    plain_axes(axes)
 
 
 def _said(rows: Bars) -> str:

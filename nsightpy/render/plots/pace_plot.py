@@ -11,12 +11,13 @@ from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.drawing import (
     FAINT,
     INK,
-    LARGE,
     QUIET,
     SMALL,
     drawing,
+    headed_figure,
     inch_axes,
     nothing_to_draw,
+    plain_axes,
     reports_name,
     short_name,
 )
@@ -46,17 +47,14 @@ def pace_figure(table: Table) -> Figure:
     """Draw the table of `nsightpy.pace`. Raises NsightpyError when it has no rows."""
     if not table.rows:
         raise NsightpyError(nothing_to_draw(table, "instances"))
-    from matplotlib.figure import Figure
-
     places = _places(table)
     several = len(places) > 2
     height = TOP + OVER_TIME + BOTTOM + (SPACE + BY_RANK if several else 0)
     with drawing():
-        figure = Figure(figsize=(WIDTH, height))
         names = dict.fromkeys(str(name) for name in table.column("name"))
         more = f" and {counted(len(names) - 1, 'more name')}" if len(names) > 1 else ""
         text = f"Pace of {short_name(next(iter(names)), 60)}{more}"
-        figure.text(LEFT / WIDTH, 1 - 0.24 / height, text, fontsize=LARGE, weight="bold")
+        figure = headed_figure(WIDTH, height, LEFT, text)
         lengths = _column(table, "duration_ns")
         said = (
             f"{reports_name(table.inputs, 40)}: {counted(len(lengths), 'instance')}, median "
@@ -117,7 +115,7 @@ def _over_time(
     axes.set_ylabel(f"duration ({unit})", fontsize=SMALL)
     axes.set_xlabel(f"time ({time})", fontsize=SMALL)
     axes.ticklabel_format(axis="x", useOffset=False, style="plain")
-    _plain(axes)
+    plain_axes(axes)
     axes.legend(
         loc="lower right",
         bbox_to_anchor=(1, 1.0 + 0.2 / OVER_TIME),
@@ -193,7 +191,7 @@ def _by_rank(
     ranked = all(rank is not None for rank, _ in places)
     axes.set_xlabel("rank" if ranked else "device", fontsize=SMALL)
     axes.set_ylabel(f"duration ({unit})", fontsize=SMALL)
-    _plain(axes)
+    plain_axes(axes)
 
 
 def _tick(place: Place) -> str:
@@ -217,10 +215,3 @@ def _plain_numbers(axes: Axes) -> None:
 
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.6g}"))
     axes.yaxis.set_minor_formatter(NullFormatter())
-
-
-def _plain(axes: Axes) -> None:
-    axes.tick_params(labelsize=SMALL, colors=QUIET)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(axis="y", color=FAINT, linewidth=0.4)
-    axes.set_axisbelow(True)

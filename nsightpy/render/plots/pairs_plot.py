@@ -9,9 +9,9 @@ import numpy as np
 from nsightpy.errors import NsightpyError
 from nsightpy.render.escape import printable
 from nsightpy.render.plots.drawing import (
-    LARGE,
     SMALL,
     drawing,
+    headed_figure,
     inch_axes,
     nothing_to_draw,
     reports_name,
@@ -33,8 +33,6 @@ def pairs_figure(table: Table) -> Figure:
     """Draw the table of `nsightpy.collectives(by="pair")`. Raises NsightpyError without rows."""
     if not table.rows:
         raise NsightpyError(nothing_to_draw(table, "sizes of what ranks send to each other"))
-    from matplotlib.figure import Figure
-
     columns = [table.column(name) for name in ("source_rank", "target_rank", "operation", "bytes")]
     operations = list(dict.fromkeys(columns[2]))
     ranks = sorted({*columns[0], *columns[1]}, key=lambda name: (isinstance(name, str), name))
@@ -42,9 +40,8 @@ def pairs_figure(table: Table) -> Figure:
     width = LEFT + len(shown) * (PANEL + RIGHT) + (len(shown) - 1) * SPACE
     height = TOP + PANEL + BOTTOM
     with drawing():
-        figure = Figure(figsize=(width, height))
         heading = f"What ranks send: {reports_name(table.inputs, 22)}"
-        figure.text(LEFT / width, 1 - 0.26 / height, heading, fontsize=LARGE, weight="bold")
+        figure = headed_figure(width, height, LEFT, heading, 0.26)
         for place, operation in enumerate(shown):
             left = LEFT + place * (PANEL + RIGHT + SPACE)
             axes = inch_axes(figure, left, BOTTOM, PANEL, PANEL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.render.plots.drawing import FAINT, INK, LARGE, QUIET, SMALL, inch_axes
+from nsightpy.render.plots.drawing import INK, QUIET, SMALL, headed_figure, inch_axes, plain_axes
 from nsightpy.results import Value
 
 if TYPE_CHECKING:
@@ -21,12 +21,9 @@ def panel_figure(
     heading: str, panels: int, height: float, *, key: float = RIGHT, footer: str = ""
 ) -> tuple[Figure, list[Axes]]:
     """A figure with so many panels of that height; `key` inches beside them. From the top down."""
-    from matplotlib.figure import Figure
-
     width = WIDTH - RIGHT + key
     whole = TOP + BOTTOM + panels * height + (panels - 1) * SPACE
-    figure = Figure(figsize=(width, whole))
-    figure.text(LEFT / width, 1 - 0.26 / whole, heading, fontsize=LARGE, weight="bold")
+    figure = headed_figure(width, whole, LEFT, heading, 0.26)
     if footer:
         figure.text(LEFT / width, 0.08 / whole, footer, fontsize=SMALL, color=QUIET)
     bottoms = (BOTTOM + below * (height + SPACE) for below in reversed(range(panels)))
@@ -39,10 +36,7 @@ def finish_panel(axes: Axes, title: str, unit: str, *, legend: bool) -> None:
     """The title, the unit of the y axis, the grid, and a legend of the lines."""
     axes.set_title(title, loc="left", fontsize=SMALL, color=INK)
     axes.set_ylabel(unit, fontsize=SMALL)
-    axes.tick_params(labelsize=SMALL, colors=QUIET)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.grid(color=FAINT, linewidth=0.4)
-    axes.set_axisbelow(True)
+    plain_axes(axes, "both")
     if legend:
         axes.legend(fontsize=SMALL, frameon=False, ncols=4, loc="upper left")
 

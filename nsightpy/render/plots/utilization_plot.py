@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.drawing import (
     INK,
-    LARGE,
     SMALL,
     drawing,
+    headed_figure,
     inch_axes,
     nothing_to_draw,
     reports_name,
@@ -64,16 +64,13 @@ def utilization_figure(table: Table) -> Figure:
     """Draw the table of `nsightpy.utilization`. Raises NsightpyError when it has no rows."""
     if not table.rows:
         raise NsightpyError(nothing_to_draw(table, "GPU work"))
-    from matplotlib.figure import Figure
-
     maps = _maps(table)
     unit, scale = time_unit_for([float(maps.edges[-1] - maps.edges[0])])
     panel = min(max(ROW * len(maps.names), LOWEST), HIGHEST)
     height = TOP + BOTTOM + len(maps.panels) * panel + (len(maps.panels) - 1) * SPACE
     with drawing():
-        figure = Figure(figsize=(WIDTH, height))
         heading = f"Share of time in use: {reports_name(table.inputs, 60)}"
-        figure.text(LEFT / WIDTH, 1 - 0.24 / height, heading, fontsize=LARGE, weight="bold")
+        figure = headed_figure(WIDTH, height, LEFT, heading)
         for number, (column, values) in enumerate(maps.panels.items()):
             bottom = height - TOP - panel - number * (panel + SPACE)
             axes = inch_axes(figure, LEFT, bottom, WIDTH - LEFT - RIGHT, panel)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -21,10 +21,6 @@ from nsightpy.render.text.summary_bars import (
 from nsightpy.render.text.terminal import shown_column
 from nsightpy.results import Summary, Table, Value
 from nsightpy.results.verdict import verdict_of
-from nsightpy.units import (
-    format_count,
-    format_time,
-)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,52 +103,13 @@ def _title(summary: Summary, width: int) -> str:
 
 
 def _header(summary: Summary, width: int) -> list[object]:
-    head = summary.header
-    duration, kernels = head["duration_ns"], head["kernels"]
-    when = str(head["start_utc"] or "")[:19].replace("T", " ")
-    parts = [
-        ("GPU", head["gpu"] or "unknown"),
-        ("Ran", _ran(head)),
-        (
-            "Capture",
-            ", ".join(
-                part
-                for part in (
-                    format_time(duration) if isinstance(duration, int | float) else "",
-                    f"{when} UTC" if when else "",
-                    _tool(str(head["tool_version"] or "")),
-                )
-                if part
-            )
-            or "no times or versions in the export",
-        ),
-        ("Kernels", format_count(kernels if isinstance(kernels, int) else None)),
-    ]
     facts: list[object] = [
-        f"  {label:<9}{shorten(printable(str(value)), width - 11)}" for label, value in parts
+        f"  {label:<9}{shorten(printable(value), width - 11)}"
+        for label, value in summary.header_lines()
     ]
     if not summary.sections["breakdown"].rows:  # what stands out says so
         return facts
     return [*_wrapped(printable(verdict_of(summary)), width, "  ", "  "), *facts]
-
-
-def _tool(version: str) -> str:
-    """A bare number is a version of nsys."""
-    return f"nsys {version}" if version[:1].isdigit() else version
-
-
-def _ran(head: Mapping[str, Value]) -> str:
-    counts = [
-        _plural(head["processes"], "process", "processes"),
-        _plural(head["devices"], "device", "devices"),
-        _plural(head["ranks"], "rank", "ranks") if head["ranks"] else "",
-    ]
-    hosts = f" on {head['hosts']}" if head["hosts"] else ""
-    return ", ".join(count for count in counts if count) + hosts
-
-
-def _plural(count: Value, one: str, many: str) -> str:
-    return f"{count} {one if count == 1 else many}"
 
 
 def _columns(table: Table, width: int) -> list[object]:
