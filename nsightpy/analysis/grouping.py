@@ -36,6 +36,15 @@ def group_by(frame: Frame, names: Sequence[str]) -> Groups:
     return Groups(codes, keys)
 
 
+def rows_by_group(codes: NDArray[np.int32]) -> Ints:
+    """The rows by their code (0 and up), those of one code in their order."""
+    # numpy sorts 16-bit integers by radix, ten times as fast as others
+    order: Ints = np.argsort(codes.astype(np.uint16), kind="stable")
+    if codes.max(initial=0) < 1 << 16:
+        return order
+    return order[np.argsort((codes >> 16).astype(np.uint16)[order], kind="stable")]
+
+
 def _coded(frame: Frame, name: str) -> tuple[NDArray[np.int32], Sequence[int | str]]:
     data = frame[name]
     if isinstance(data, Labels):

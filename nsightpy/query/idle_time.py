@@ -180,9 +180,9 @@ def launches_of(
         return
     alone = calls.only_process(likely=True)
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(calls.launching, alone, ORDERING, ends=ends, threads=ends)
+        reading = [pool.submit(calls.launching, alone, ORDERING, ends=ends, threads=ends)]
         waits = pool.submit(calls.holding, LONG_CALL_NS).result if waiting else None
-        yield LaunchReader(report, reading.result, alone, ends, waits)
+        yield LaunchReader(report, lambda: reading.pop().result(), alone, ends, waits)
 
 
 def followed_work(

@@ -12,7 +12,7 @@ from nsightpy.analysis.iterations.steady import NONE, Iterations, find_iteration
 from nsightpy.analysis.launches import launch_starts
 from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame, Labels, distinct
 from nsightpy.query.idle_time import Work
 from nsightpy.query.nvtx_filter import named_ranges
 from nsightpy.reports.system import SystemReport
@@ -65,9 +65,9 @@ def search(
     calls = calls or calls_of(report)
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS) if calls.ranges is None else calls.ranges
     named = None if nvtx is None else named_ranges(report, nvtx).ranges
-    pids = np.unique(np.concatenate([kernels.ints("pid"), graphs.ints("pid")])).tolist()
+    pids = np.unique([pid for work in (kernels, graphs) for pid in distinct(work.ints("pid"))[0]])
     processes = {}
-    for pid in pids:
+    for pid in pids.tolist():
         process = ProcessIterations(
             NONE, *(frame.at(pid=pid) for frame in (kernels, operations, graphs))
         )

@@ -17,7 +17,7 @@ from nsightpy.analysis.iterations.steady import (
 )
 from nsightpy.analysis.selection.launch_places import Mask
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, distinct
 from nsightpy.query.idle_time import Work
 from nsightpy.query.iteration_search import CallsRead, ProcessIterations, search
 from nsightpy.query.scope import Scope
@@ -61,9 +61,9 @@ def _work_of_processes(work: Work) -> dict[int, int]:
     spent: dict[int, int] = {}
     for frame in work:
         length = frame.ints("end_ns") - frame.ints("start_ns")
-        for pid in np.unique(frame.ints("pid")).tolist():
-            mine = int(length[frame.ints("pid") == pid].sum())
-            spent[pid] = spent.get(pid, 0) + mine
+        pids, process = distinct(frame.ints("pid"))
+        for place, pid in enumerate(pids.tolist()):
+            spent[pid] = spent.get(pid, 0) + int(length[process == place].sum())
     return spent
 
 

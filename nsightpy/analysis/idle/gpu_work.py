@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -22,7 +23,7 @@ Rows: TypeAlias = NDArray[np.int32]
 Codes: TypeAlias = "NDArray[np.uint16] | NDArray[np.int32]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GpuWork:
     """GPU operations, one row each: kernels by start, then memory operations, then graphs.
 
@@ -41,11 +42,18 @@ class GpuWork:
     places: tuple[tuple[int, int], ...]
     stream: Codes
     streams: tuple[tuple[int, int, int], ...]
-    by_stream: Ints
-    bounds: Ints
 
     def __len__(self) -> int:
         return len(self.start)
+
+    @cached_property
+    def by_stream(self) -> Ints:
+        return _by_stream(self.stream, len(self.streams), self.start)
+
+    @cached_property
+    def bounds(self) -> Ints:
+        counts = np.bincount(self.stream, minlength=len(self.streams))
+        return np.concatenate([[0], np.cumsum(counts)])
 
     def reached(self, times: Ints) -> Ints:
         """The largest value so far on each stream, of values in the order of `by_stream`."""
@@ -94,8 +102,6 @@ def gpu_work(
         tuple((pid, device) for pid, device in places),
         stream,
         tuple((pid, context, number) for pid, context, number in streams),
-        _by_stream(stream, len(streams), start),
-        np.concatenate([[0], np.cumsum(np.bincount(stream, minlength=len(streams)))]),
     )
 
 

@@ -126,6 +126,15 @@ def of_units(
 
 def owner_of(start: Ints, end: Ints, times: Ints) -> Ints:
     """Which of disjoint ascending spans each time lies in; -1 for none."""
+    if bool((times[1:] >= times[:-1]).all()):
+        # spans are few: they are looked up among the times, not each time among them
+        low = np.searchsorted(times, start)
+        after = np.append(low[1:], len(times))
+        high = np.clip(np.searchsorted(times, end, side="right"), low, after)
+        counts = np.stack([high - low, after - high], axis=1)
+        spans = np.stack([np.arange(len(start)), np.full(len(start), -1)], axis=1)
+        before = len(times) - int(counts.sum())
+        return np.repeat(np.append(-1, spans), np.append(before, counts))
     place = np.searchsorted(start, times, side="right") - 1
     return np.where((place >= 0) & (times <= end[np.maximum(place, 0)]), place, -1)
 

@@ -12,13 +12,14 @@ that order; the order in which the GPU begins is another.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.grouping import Groups, group_by
+from nsightpy.analysis.grouping import Groups, group_by, rows_by_group
 from nsightpy.analysis.ranking import durations
 from nsightpy.frames import Frame, Ints, Labels, distinct
 
@@ -31,6 +32,8 @@ COLUMNS = ("start_ns", "end_ns", "pid", "correlation_id", *VARIANT, "graph_node_
 
 # From here on the geometries of one kernel are grouped by size.
 MOST_SHAPES = 20
+# So many launches of a kernel nearly always show that it has more.
+_SHOWING = 256
 
 Extent = tuple[int, int, int]
 NO_EXTENT = (0, 0, 0)
@@ -110,12 +113,18 @@ class Launches:
     visible: Mask
     places: tuple[Ints, Ints, Ints]
 
+    @cached_property
+    def units(self) -> Groups:
+        """The launches grouped by process and variant."""
+        columns = {"pid": self.frame["pid"], "variant": self.variant.astype(np.int64)}
+        return group_by(Frame(columns), ("pid", "variant"))
+
     def places_of(self, row: int) -> LaunchCounts:
         return LaunchCounts(*(int(column[row]) for column in self.places))
 
-    def shape_of(self, row: int) -> Variant:
-        """The geometry of one launch."""
-        return _shape_at(self.frame, row)
+    def shapes_of(self, rows: Sequence[int]) -> list[Variant]:
+        """The geometries of some launches."""
+        return _shapes_at(self.frame, rows)
 
 
 def in_api_order(kernels: Frame) -> Ints:
@@ -140,26 +149,38 @@ def variant_launches(kernels: Frame, visible: Mask | None = None) -> Launches:
 def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:
     """The variant of each row, as a code; those of kernels with many geometries by size."""
     kernel = _codes(frame, NAMES)
-    geometry = _codes(frame, (*SHAPE, *SHARED))
-    geometries = int(geometry.max(initial=-1)) + 1
-    pairs, codes = distinct(kernel.astype(np.int64) * max(geometries, 1) + geometry)
-    counts = np.bincount(pairs // max(geometries, 1))
-    many = counts > MOST_SHAPES
-    if not many.any():
-        return codes, tuple(_shape_at(frame, row) for row in _first_rows(codes, len(pairs)))
-    size = _size_of(frame)
+    shapes = frame.select((*SHAPE, *SHARED))
+    by_kernel = rows_by_group(kernel)
+    showing = by_kernel[_ranks(kernel[by_kernel]) < _SHOWING]
+    many = _many(kernel[showing], _codes(shapes.take(showing), (*SHAPE, *SHARED)))
+    # only of the others all launches are looked at
+    few = np.flatnonzero(~many[kernel])
+    geometry = np.zeros(frame.rows, dtype=np.int32)
+    geometry[few] = _codes(shapes.take(few), (*SHAPE, *SHARED))
+    more = _many(kernel[few], geometry[few])
+    many[: len(more)] |= more
     classed = many[kernel]
-    key = np.where(classed, geometries + size, geometry)
-    wide = geometries + int(size.max()) + 1
+    key = geometry
+    if many.any():
+        size = _size_of(frame)
+        key = np.where(classed, int(geometry.max()) + 1 + size, geometry)
+    wide = int(key.max(initial=0)) + 1
     pairs, codes = distinct(kernel.astype(np.int64) * wide + key)
-    variants = []
-    for row in _first_rows(codes, len(pairs)):
-        shape = _shape_at(frame, row)
-        names = (shape.mangled, shape.base, shape.name)
-        variants.append(
-            Variant(*names, NO_EXTENT, NO_EXTENT, size=int(size[row])) if classed[row] else shape
-        )
+    first = _first_rows(codes, len(pairs))
+    variants = [
+        Variant(shape.mangled, shape.base, shape.name, NO_EXTENT, NO_EXTENT, size=int(size[row]))
+        if classed[row]
+        else shape
+        for row, shape in zip(first, _shapes_at(frame, first), strict=True)
+    ]
     return codes, tuple(variants)
+
+
+def _many(kernel: NDArray[np.int32], geometry: NDArray[np.int32]) -> Mask:
+    """Which kernels have more than MOST_SHAPES geometries in these rows."""
+    wide = int(geometry.max(initial=0)) + 1
+    pairs, _ = distinct(kernel.astype(np.int64) * wide + geometry)
+    return np.bincount(pairs // wide) > MOST_SHAPES
 
 
 def _codes(frame: Frame, names: Sequence[str]) -> NDArray[np.int32]:
@@ -189,9 +210,11 @@ def _size_of(frame: Frame) -> Ints:
     return np.frexp(threads)[1].astype(np.int64) - 1
 
 
-def _shape_at(frame: Frame, row: int) -> Variant:
-    names = [frame.labels(name)[row] for name in NAMES]
-    return variant_of((*names, *(int(frame.ints(name)[row]) for name in (*SHAPE, *SHARED))))
+def _shapes_at(frame: Frame, rows: Sequence[int]) -> list[Variant]:
+    some = frame.select(VARIANT).take(np.asarray(rows, dtype=np.int64))
+    names = ([some.labels(name)[row] for row in range(some.rows)] for name in NAMES)
+    numbers = (some.ints(name).tolist() for name in (*SHAPE, *SHARED))
+    return [variant_of(key) for key in zip(*names, *numbers, strict=True)]
 
 
 def variant_of(key: Sequence[int | str | None]) -> Variant:
@@ -204,14 +227,17 @@ def variant_of(key: Sequence[int | str | None]) -> Variant:
 
 def _places(codes: NDArray[np.int32], visible: Mask) -> Ints:
     """For each row, the number of visible rows before it with the same code."""
-    order = np.argsort(codes, kind="stable")
-    seen = visible[order].astype(np.int64)
-    before: Ints = np.cumsum(seen) - seen
-    starts = np.flatnonzero(np.concatenate([[True], codes[order][1:] != codes[order][:-1]]))
-    lengths = np.diff(np.append(starts, len(order)))
+    order = rows_by_group(codes)
     places = np.empty(len(order), dtype=np.int64)
-    places[order] = before - np.repeat(before[starts], lengths) if len(order) else before
+    places[order] = _ranks(codes[order], None if visible.all() else visible[order])
     return places
+
+
+def _ranks(codes: NDArray[np.int32], seen: Mask | None = None) -> Ints:
+    """The number of rows before each one with its code, of those `seen`; codes ascending."""
+    before: Ints = np.arange(len(codes)) if seen is None else np.cumsum(seen) - seen
+    starts = np.flatnonzero(np.diff(codes, prepend=-1))
+    return before - np.repeat(before[starts], np.diff(starts, append=len(codes)))
 
 
 def warm(done: Launches, warm_up: int) -> Mask:
@@ -219,7 +245,7 @@ def warm(done: Launches, warm_up: int) -> Mask:
 
     The last launch of a variant always is warm.
     """
-    groups = _units(done)
+    groups = done.units
     every = np.ones(done.frame.rows, dtype=np.bool_)
     sizes = np.bincount(groups.codes, minlength=len(groups.keys))
     cold = np.minimum(warm_up, sizes - 1)
@@ -233,7 +259,7 @@ def standing(done: Launches, weighed: Mask, warm_up: int) -> Mask:
     Where that leaves none of a variant, its last one that is weighed.
     """
     mask: Mask = weighed & warm(done, warm_up)
-    codes = _units(done).codes
+    codes = done.units.codes
     covered = np.zeros(int(codes.max(initial=-1)) + 1, dtype=np.bool_)
     covered[codes[mask]] = True
     rows = np.flatnonzero(weighed & ~covered[codes])
@@ -241,12 +267,6 @@ def standing(done: Launches, weighed: Mask, warm_up: int) -> Mask:
     last[codes[rows]] = rows
     mask[last[last >= 0]] = True
     return mask
-
-
-def _units(done: Launches) -> Groups:
-    """The launches grouped by process and variant."""
-    columns = {"pid": done.frame["pid"], "variant": done.variant.astype(np.int64)}
-    return group_by(Frame(columns), ("pid", "variant"))
 
 
 def portions(
@@ -259,51 +279,52 @@ def portions(
     The one nearest the median of the rest represents it, the earliest of equals; with `outlier`
     the slowest is added.
     """
-    frame = done.frame
-    counted = np.ones(frame.rows, dtype=np.bool_) if weighed is None else weighed
-    hot = warm(done, warm_up)
-    groups = _units(done)
-    order = np.argsort(groups.codes, kind="stable")
-    edges = np.searchsorted(groups.codes[order], np.arange(len(groups.keys) + 1)).tolist()
-    length = durations(frame)
-    graph = frame.ints("graph_node_id") > 0
-    made = []
+    groups, length = done.units, durations(done.frame)
+    order = rows_by_group(groups.codes)
+    if weighed is not None:
+        order = order[weighed[order]]
+    hot = warm(done, warm_up)[order]
+    graph = done.frame.ints("graph_node_id")[order] > 0
+    counts = np.bincount(groups.codes[order], minlength=len(groups.keys))
+    edges = np.concatenate([[0], np.cumsum(counts)]).tolist()
+    visible, lengths = done.visible[order], length[order]
+    made: list[Portion] = []
+    found: list[tuple[int, str, int]] = []
     for (pid, variant), (low, high) in zip(groups.keys, pairwise(edges), strict=True):
-        rows = order[low:high]
-        rows = rows[counted[rows]]
-        if len(rows) == 0:
+        if low == high:
             continue
-        visible = rows[done.visible[rows]]
-        usable = visible[hot[visible]]
-        chosen = _samples(done, length, usable if len(usable) else visible, outlier=outlier)
+        seen = visible[low:high]
+        usable = seen & hot[low:high]
+        places = np.flatnonzero(usable if usable.any() else seen) + low
+        for role, place in _representatives(lengths[places], outlier=outlier):
+            found.append((len(made), role, int(order[places[place]])))
         made.append(
             Portion(
                 done.variants[int(variant or 0)],
                 int(pid or 0),
-                len(rows),
-                int(length[rows].sum()),
-                chosen,
-                int(np.count_nonzero(~hot[rows])),
-                bool(graph[rows].any()),
+                high - low,
+                int(lengths[low:high].sum()),
+                (),
+                high - low - int(np.count_nonzero(hot[low:high])),
+                bool(graph[low:high].any()),
             )
         )
-    return made
+    shapes = done.shapes_of([row for _, _, row in found])
+    samples: dict[int, tuple[Sample, ...]] = {}
+    for (which, role, row), shape in zip(found, shapes, strict=True):
+        sample = Sample(int(length[row]), done.places_of(row), role, shape)
+        samples[which] = (*samples.get(which, ()), sample)
+    return [replace(portion, samples=samples.get(n, ())) for n, portion in enumerate(made)]
 
 
-def _samples(done: Launches, length: Ints, rows: Ints, *, outlier: bool) -> tuple[Sample, ...]:
-    if len(rows) == 0:
-        return ()
-    lengths = length[rows]
+def _representatives(lengths: Ints, *, outlier: bool) -> list[tuple[str, int]]:
+    """The role and the place of the launches that stand for all; none without any."""
+    if len(lengths) == 0:
+        return []
     # twice the distance to the median, so that the mean of two middle values stays exact
-    middle = np.partition(lengths, (len(lengths) - 1) // 2)[(len(lengths) - 1) // 2]
-    upper = np.partition(lengths, len(lengths) // 2)[len(lengths) // 2]
-    nearest = int(np.argmin(np.abs(2 * lengths - (middle + upper))))
-    at = int(rows[nearest])
-    chosen = [Sample(int(lengths[nearest]), done.places_of(at), shape=done.shape_of(at))]
+    middle = [(len(lengths) - 1) // 2, len(lengths) // 2]
+    lower, upper = np.partition(lengths, middle)[middle]
+    nearest = int(np.argmin(np.abs(2 * lengths - (lower + upper))))
     slowest = int(np.argmax(lengths))
-    if outlier and lengths[slowest] > lengths[nearest]:
-        row = int(rows[slowest])
-        chosen.append(
-            Sample(int(lengths[slowest]), done.places_of(row), "outlier", done.shape_of(row))
-        )
-    return tuple(chosen)
+    more = outlier and lengths[slowest] > lengths[nearest]
+    return [("median", nearest), *([("outlier", slowest)] if more else [])]

@@ -69,7 +69,7 @@ def shortest_window(
             best, lengths, places = rank, times_ns, ends
     if best is None:
         return None
-    shapes = tuple(done.shape_of(int(rows[end])) for end in places)
+    shapes = tuple(done.shapes_of(rows[places].tolist()))
     return Window(best[2], best[0], lengths, shapes)
 
 

@@ -22,7 +22,7 @@ from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.host_facts import idle_facts
 from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.commands.findings.repetition_facts import repetition_of
-from nsightpy.frames import API_CALLS, Frame
+from nsightpy.frames import API_CALLS, Frame, Ints, distinct
 from nsightpy.query.device_gaps import (
     HOST_COLUMNS,
     SAMPLE_COLUMNS,
@@ -72,7 +72,8 @@ class _Source:
     report: SystemReport
     work: Work
     communicates: NDArray[np.bool_]
-    followed: FollowedWork | None
+    launch: Ints | None
+    first_calls: Mapping[int, int]
     waiting: Frame
     ranges: Frame | None
     gaps: Mapping[tuple[int, int], IdleGaps]
@@ -109,16 +110,13 @@ def gather(
     if waits is not None:
         waiting = Frame.concatenate(waits).ordered()
     windows = {(row.pid, row.device): row.budget.window for row in rows}
+    gaps = gaps_of(work, followed, waiting, windows)
+    launch = None if followed is None else followed.work.launch[: work.kernels.rows]
+    first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
+    del followed, calls  # what is needed of them is known; they are as large as the kernels
     source = _Source(
-        report,
-        work,
-        communicates,
-        followed,
-        waiting,
-        ranges,
-        gaps_of(work, followed, waiting, windows),
-        _gpus(report),
-        steady,
+        *(report, work, communicates, launch, first_calls, waiting, ranges),
+        *(gaps, _gpus(report), steady),
     )
     devices = _devices(source, rows)
     part = RankPart(tuple(clocks_in(report)), NO_LOG)
@@ -131,7 +129,7 @@ def gather(
         rows,
         steady,
         work.kernels.rows,
-        _unlaunched(followed, work),
+        0 if launch is None else int(np.count_nonzero(launch == NO_TIME)),
         ranges is not None and ranges.rows > 0,
         launches is not None,
         "" if rows else _sampled(report),
@@ -155,13 +153,6 @@ def _budgets(
         return rows, ()
     rows, idle = attributed(report, rows, followed)
     return rows, idle.notes
-
-
-def _unlaunched(followed: FollowedWork | None, work: Work) -> int:
-    """Kernels without a recorded launch; 0 where launches were not followed."""
-    if followed is None:
-        return 0
-    return int(np.count_nonzero(followed.work.launch[: work.kernels.rows] == NO_TIME))
 
 
 def _hidden(rows: Sequence[RankedBudget]) -> bool:
@@ -247,7 +238,7 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
         exposed=_exposed(row, mine, mask, union_of([spans_of(operations), spans_of(graphs)])),
         repetition=repetition_of(
             (mine, operations, graphs),
-            _first_call(source, place[0]),
+            source.first_calls.get(place[0]),
             calls,
             source.steady.get(place),
             window,
@@ -271,26 +262,22 @@ def _exposed(
     return Place(start, int(alone.ends[longest]) - start)
 
 
-def _first_call(source: _Source, pid: int) -> int | None:
-    """When a process first called the API, as far as calls are known."""
-    launching = [] if source.followed is None else [source.followed.calls]
-    return min(
-        (
-            int(calls.ints("start_ns")[mine].min())
-            for calls in (*launching, source.waiting)
-            if (mine := calls.ints("pid") == pid).any()
-        ),
-        default=None,
-    )
+def _first_calls(calls: Sequence[Frame]) -> dict[int, int]:
+    """When each process first called the API, as far as calls are known."""
+    first: dict[int, int] = {}
+    for frame in calls:
+        pids, process = distinct(frame.ints("pid"))
+        for place, pid in enumerate(pids.tolist()):
+            begun = int(frame.ints("start_ns")[process == place].min())
+            first[pid] = min(begun, first.get(pid, begun))
+    return first
 
 
 def _in_graphs(source: _Source, rows: NDArray[np.int64] | None) -> bool:
     """Whether most kernels were launched by the call that launched the one before, too."""
-    followed = source.followed
-    if followed is None:
+    if source.launch is None:
         return False
-    launch = followed.work.launch[: source.work.kernels.rows]
-    launch = launch if rows is None else launch[rows]
+    launch = source.launch if rows is None else source.launch[rows]
     shared = (np.diff(launch) == 0) & (launch[1:] != NO_TIME)
     return 2 * int(np.count_nonzero(shared)) > len(launch)
 

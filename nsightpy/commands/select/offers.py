@@ -52,11 +52,11 @@ class Found:
 def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Found:
     """The variants of one report with their representatives; what other processes send back."""
     states = {}
-    placed = report.frame("kernels", (*PLACED, "name"))  # held, so that it is read once
+    kernels = report.frame("kernels", _columns(scope))  # held, so that it is read once
     if not criteria.whole:
         states = steady_states(report, scope)
     done, weighed, ranges = launches_in(report, scope, states)
-    del placed
+    del kernels
     talking = is_communication(done.frame.labels("name"), criteria.communication) & weighed
     length = durations(done.frame)
     graphs = scope.narrow(
@@ -83,8 +83,7 @@ def launches_in(
     report: SystemReport, scope: Scope, states: Mapping[int, SteadyState]
 ) -> tuple[Launches, Mask, NvtxFilter]:
     """All launches of a report, which of them count, and the NVTX filter that finds them."""
-    columns = dict.fromkeys((*COLUMNS, "device", *scope.columns))
-    kernels = report.frame("kernels", tuple(columns))
+    kernels = report.frame("kernels", _columns(scope))
     ranges = range_filter(report, kernels, scope.nvtx)
     done = variant_launches(kernels, ranges.visible)
     numbered = Frame({**done.frame, "row": np.arange(done.frame.rows, dtype=np.int64)})
@@ -93,6 +92,10 @@ def launches_in(
     weighed[inside.ints("row")] = True
     weighed &= done.visible & is_steady(done.frame, states)
     return done, weighed, ranges
+
+
+def _columns(scope: Scope) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*PLACED, *COLUMNS, *scope.columns)))
 
 
 def unit_of(report: SystemReport, pid: int) -> ProfiledProcess:
