@@ -29,6 +29,7 @@ from tests.support.full_export import KERNELS, changed, columns, full
 from tests.support.reports import ask, refused
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
+NO_NAMES = "demangledName = NULL, mangledName = NULL, shortName = NULL"
 COPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
 
 
@@ -264,11 +265,13 @@ def test_what_is_no_whole_number_in_a_trace_is_missing(value: object, number: in
 
 def test_kernels_without_a_name_or_a_grid_are_said_to_have_none(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
-    update = f"UPDATE {KERNEL} SET demangledName = NULL, gridX = NULL WHERE rowid <= 2"
+    update = f"UPDATE {KERNEL} SET {NO_NAMES}, gridX = NULL WHERE rowid <= 2"
     path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
     found = ask("kernels", "--by", "grid", path, "--format", "json").json
     nameless = [row for row in found["rows"] if row["Name"] == "[no name]"]
     assert sum(row["Instances"] for row in nameless) == 2
+    assert {row["grid"] for row in nameless} == {None}
+    assert f"2 rows of {KERNEL} have no name." in found["notes"]
     assert f"2 sizes of grids and blocks are missing in {KERNEL}: they are 0." in found["notes"]
 
 

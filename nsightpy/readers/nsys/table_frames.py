@@ -13,7 +13,7 @@ from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, elementwise
 from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import check_places
-from nsightpy.readers.nsys.columns import NO_END, Expression, column, stored
+from nsightpy.readers.nsys.columns import NO_END, Expression, first_of, stored
 from nsightpy.readers.nsys.constant_columns import differs
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
 from nsightpy.readers.nsys.strings import NAMELESS
@@ -25,6 +25,7 @@ _NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
 # What GPU work names, as notes call it, and the value of what a row does not name.
 _PLACES = {"pid": "process: they count as process 0", "device": "device", "stream": "stream"}
 UNKNOWN = -1
+_NAMES = ("name", "base_name")
 _SHAPE = ("blocks", "threads", *(f"{s}_{axis}" for s in ("grid", "block") for axis in "xyz"))
 
 
@@ -33,7 +34,7 @@ class Source:
     """How the columns of a frame are made from one table.
 
     `same`: one label for all its rows; `instead`: columns of names that do as well where one is
-    missing; `essential`: columns that no question is answered without, if it asks for them.
+    missing or NULL; `essential`: columns that no question is answered without, if it asks for them.
     """
 
     table: str
@@ -95,6 +96,8 @@ def with_labels(
         check_places(export.file.path, frame)
     for name in raw:
         if name in source.names:
+            if name in _NAMES and (lost := int(np.count_nonzero(frame.ints(name) == NAMELESS))):
+                export.notes[f"{lost:,} rows of {source.table} have no name."] = None
             made[name] = export.strings.labels(frame.ints(name))
         elif name in source.codes:
             made[name] = source.codes[name][1](frame.ints(name))
@@ -110,10 +113,7 @@ def selected_column(
         expression = source.numbers[name]
     else:
         kept = source.names.get(name) or source.codes[name][0]
-        others = source.instead.get(name, ())
-        expression = column(
-            next((candidate for candidate in (kept, *others) if candidate in table.c), kept)
-        )
+        expression = first_of(kept, *source.instead.get(name, ()))
     if name in source.essential and expression(table) is None:
         problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
@@ -124,7 +124,7 @@ def selected_column(
             null = NO_END
         elif name in _PLACES and source.table in GPU_TABLES:
             null = UNKNOWN
-    elif name == "name":
+    elif name in _NAMES:
         null = NAMELESS
     return stored(table, name, expression, null, careful=careful)
 
