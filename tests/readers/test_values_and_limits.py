@@ -58,12 +58,14 @@ def test_work_that_names_no_place_is_not_put_on_number_0(
     assert sum(row["Instances"] for row in found["rows"] if row[what] == -1) == 1
 
 
-def test_work_without_a_process_is_said_to_have_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["NULL", "'7th'"])
+def test_work_without_a_process_or_a_call_is_said_to_have_none(tmp_path: Path, value: str) -> None:
     whole = full(tmp_path / "full.sqlite").write()
-    update = f"UPDATE {KERNEL} SET globalPid = NULL WHERE rowid <= 2"
+    update = f"UPDATE {KERNEL} SET globalPid = {value}, correlationId = {value} WHERE rowid <= 2"
     path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
     notes = ask("breakdown", path, "--format", "json").json["notes"]
     assert f"2 rows of {KERNEL} name no process: they count as process 0." in notes
+    assert f"2 rows of {KERNEL} name no call that launched them." in notes
 
 
 def test_what_has_no_correlation_is_in_no_range(tmp_path: Path) -> None:

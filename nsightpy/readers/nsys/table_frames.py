@@ -10,7 +10,7 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, elementwise
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
 from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import check_places
 from nsightpy.readers.nsys.columns import NO_END, Expression, first_of, stored
@@ -23,8 +23,14 @@ from nsightpy.readers.sqlite import Query
 
 _NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
 # What GPU work names, as notes call it, and the value of what a row does not name.
-_PLACES = {"pid": "process: they count as process 0", "device": "device", "stream": "stream"}
+_PLACES = {
+    "pid": "process: they count as process 0",
+    "device": "device",
+    "stream": "stream",
+    "correlation_id": "call that launched them",
+}
 UNKNOWN = -1
+_ZERO_IF_UNKNOWN = ("pid", "correlation_id")
 _NAMES = ("name", "base_name")
 _SHAPE = ("blocks", "threads", *(f"{s}_{axis}" for s in ("grid", "block") for axis in "xyz"))
 
@@ -132,20 +138,22 @@ def selected_column(
 def _unplaced(
     export: NsysExport, source: Source, raw: Mapping[str, ColumnData]
 ) -> dict[str, ColumnData]:
-    """A note on GPU work that names no process, device or stream; process 0 stands for none."""
+    """Notes on GPU work that names no process, device, stream or call, and the columns in which 0
+    stands for none."""
+    made: dict[str, ColumnData] = {}
     for name, words in _PLACES.items():
         values = raw.get(name)
         if values is None or isinstance(values, Labels) or name not in source.numbers:
             continue
         if count := int(np.count_nonzero(values == UNKNOWN)):
             export.notes[f"{count:,} rows of {source.table} name no {words}."] = None
+            if name in _ZERO_IF_UNKNOWN:
+                made[name] = np.maximum(values, 0)
     shapes = [raw[name] for name in _SHAPE if name in raw]
     if lost := sum(int(np.count_nonzero(values == 0)) for values in shapes):
         note = f"{lost:,} sizes of grids and blocks are missing in {source.table}: they are 0."
         export.notes[note] = None
-    if "pid" not in raw:
-        return {}
-    return {"pid": elementwise(lambda pids: np.maximum(pids, 0), Frame(raw).ints("pid"))}
+    return made
 
 
 def _fixed(
@@ -167,10 +175,19 @@ def stored_columns(
     """What query(careful=False) gives; query(careful=True) where a table has not only integers."""
     if table.name not in export.careful:
         try:
-            return export.file.arrays(query(careful=False), split=table)
+            return only_integers(export.file.arrays(query(careful=False), split=table))
         except NotIntegersError:
             export.careful.add(table.name)
     return export.file.arrays(query(careful=True), split=table)
+
+
+def only_integers(raw: dict[str, ColumnData]) -> dict[str, ColumnData]:
+    """Columns that were not read carefully. Raises NotIntegersError where a process is 0: the bits
+    of a text or blob are, in SQLite."""
+    pids = raw.get("pid")
+    if pids is None or isinstance(pids, Labels) or np.all(pids):
+        return raw
+    raise NotIntegersError
 
 
 def countable_columns(
