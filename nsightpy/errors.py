@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from difflib import get_close_matches
+from pathlib import Path
 
 
 class NsightpyError(Exception):
@@ -62,8 +63,11 @@ class TooMuchError(Exception):
     """More than there may be, seen where no file is known: `unforeseen` makes it a ReportError."""
 
 
-def unforeseen(path: object, error: BaseException) -> ReportError:
-    """The error for an exception that no check of a report foresaw: its data make no sense."""
+def unforeseen(path: object, error: BaseException, since: float | None = None) -> ReportError:
+    """The error for an exception that no check of a report foresaw: its data make no sense.
+
+    `since`: when reading began (Unix time, s); a file that changed after that is said to have.
+    """
     if isinstance(error, MemoryError):
         problem = "needs more memory than there is"
         return ReportError(path, problem, "ask for less: --from and --to, or use fewer --jobs.")
@@ -75,12 +79,23 @@ def unforeseen(path: object, error: BaseException) -> ReportError:
             path, f"cannot be read here: {text}", "install nsightpy again, with what it needs."
         )
     what = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    if since is not None and _changed_at(path) > since:
+        problem = f"was changed while it was read ({what})"
+        return ReportError(path, problem, "wait until nothing writes it, then ask again.")
     return ReportError(
         path,
         f"holds data that contradict each other ({what})",
         "it may be damaged: copy or export it again. If it is whole, this is a fault of nsightpy: "
         "-v shows where it happened.",
     )
+
+
+def _changed_at(path: object) -> float:
+    """When a file was last written or replaced (Unix time, s); 0 where that cannot be known."""
+    try:
+        return Path(str(path)).stat().st_ctime
+    except (OSError, ValueError):
+        return 0.0
 
 
 class ToolNotFoundError(ReportError):

@@ -56,9 +56,10 @@ def tally_bytes(frame: Frame, by: Sequence[str]) -> Tally:
 
 
 def shaped(frame: Frame, shape: str) -> Labels:
-    """The grid or block of each kernel as a label, 128x1x1."""
+    """The grid or block of each kernel as a label, 128x1x1; "" where a size is missing."""
     groups = group_by(frame, [f"{shape}_{axis}" for axis in "xyz"])
-    return Labels(groups.codes, tuple("x".join(map(str, key)) for key in groups.keys))
+    names = ("x".join(map(str, key)) if all(key) else "" for key in groups.keys)
+    return Labels(groups.codes, tuple(names)).merged()
 
 
 def calls(frame: Frame) -> Frame:

@@ -11,6 +11,8 @@ from nsightpy.errors import UsageError
 from nsightpy.results import Field
 
 _TEXTS = ("grid", "block", "process", "memory")
+# What stands for a value that is not known, by split.
+_MISSING = {"grid": "", "block": "", "memory": ""}
 
 
 class Ranked(Protocol):
@@ -47,8 +49,8 @@ def shown_key(key: Key, report: Ranked, splits: Sequence[str], *, several: bool)
             parts[place] = report.rank_of(pid)[0]
         elif split == "process":
             parts[place] = f"{report.path.stem}:{pid}" if several else str(pid)
-        elif split == "memory":
-            parts[place] = pid or None
+        elif pid == _MISSING.get(split):
+            parts[place] = None
     return tuple(parts)
 
 

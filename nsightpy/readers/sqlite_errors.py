@@ -25,6 +25,9 @@ def explained(path: Path, error: Exception) -> ReportError:
         return damaged(path)
     if "unable to open" in text:
         return ReportError(path, "cannot be opened", "check that it exists and may be read.")
+    if "readonly" in text:  # SQLite would undo what the journal holds
+        problem = f"a change that was not finished waits in {path.name}-journal"
+        return ReportError(path, problem, "let its writer end, or export it again.")
     first_line = text.splitlines()[0] if text else type(error).__name__
     return ReportError(path, f"SQLite says: {first_line}")
 

@@ -70,7 +70,7 @@ def attempt(function: Callable[[R], T], report: R) -> Outcome[T]:
     The one place where whatever a damaged report makes nsightpy raise becomes a ReportError. Other
     NsightpyErrors pass, as do the exceptions of functions that are not nsightpy's own.
     """
-    began = time.perf_counter()
+    began, since = time.perf_counter(), time.time()
     try:
         return Done(function(report))
     except ReportError as error:
@@ -81,7 +81,7 @@ def attempt(function: Callable[[R], T], report: R) -> Outcome[T]:
         if not _is_own(function):
             raise
         LOG.info("%s: where it happened:", report.path, exc_info=error)
-        return unforeseen(report.path, error)
+        return unforeseen(report.path, error, since)
     finally:
         report.close()
         LOG.info("%s: %.2f s", report.path, time.perf_counter() - began)

@@ -16,7 +16,7 @@ import pytest
 
 from nsightpy.errors import ReportError
 from nsightpy.rank_opening import open_ranks
-from tests.support.reports import ROOT, ask
+from tests.support.reports import ROOT, ask, refused
 
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="needs /dev/full and signals")
@@ -108,6 +108,13 @@ def test_a_pipe_is_never_waited_for(tmp_path: Path, suffix: str) -> None:
         "roofline", ROOT / "sample_reports/kernels_h100.ncu.csv", "--ceilings", pipe, expect=1
     )
     assert "is a pipe" in answer.stderr
+
+
+def test_a_change_that_was_not_finished_is_named(tmp_path: Path) -> None:
+    report = Path(shutil.copy(SAMPLE, tmp_path / "a.sqlite"))
+    journal = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"  # where SQLite's rollback journals begin
+    (tmp_path / "a.sqlite-journal").write_bytes(journal + bytes(1000))
+    assert "waits in a.sqlite-journal" in refused("kernels", report)
 
 
 def test_a_stale_wal_is_left_alone(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from nsightpy.errors import ReportError
 from nsightpy.readers.torch.cache import cached
 from nsightpy.readers.torch.sniff import is_torch_trace
 from nsightpy.reports.torch import TorchTrace
-from tests.support.reports import ROOT, refused
+from tests.support.reports import ROOT, ask, refused
 
 BASE = 1_711_929_600_000_000_000
 # 80 days after the base: as far as a base of three months can be, where float64 times are coarse
@@ -230,6 +230,15 @@ def test_values_of_other_types_cost_no_event(tmp_path: Path, how: str) -> None:
     assert report.frame("kernels").ints("end_ns").tolist()[0] == 9250
     for name in ("kernels", "memory_operations", "collectives", "processes", "operators"):
         report.frame(name).to_pandas()
+
+
+def test_kernels_of_traces_without_a_name_or_a_grid(tmp_path: Path) -> None:
+    text = trace_of(*steps(3)).replace('"name": "kernel_2"', '"name": ["kernel_2"]')
+    path = written(tmp_path, text.replace('"grid": [1, 2, 3]', '"grid": []', 1))
+    found = ask("kernels", "--by", "grid", path, "--format", "json").json
+    shapes = {(row["Name"], row["grid"]) for row in found["rows"]}
+    assert shapes == {("kernel_1", None), ("[no name]", "1x2x3"), ("kernel_3", "1x2x3")}
+    assert "1 kernels, copies and memory sets have no name." in found["notes"]
 
 
 def test_an_event_that_cannot_be_read_is_left_out_and_counted(tmp_path: Path) -> None:

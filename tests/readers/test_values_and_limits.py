@@ -29,6 +29,7 @@ from tests.support.full_export import KERNELS, changed, columns, full
 from tests.support.reports import ask, refused
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
+NO_NAMES = "demangledName = NULL, mangledName = NULL, shortName = NULL"
 COPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
 
 
@@ -57,12 +58,14 @@ def test_work_that_names_no_place_is_not_put_on_number_0(
     assert sum(row["Instances"] for row in found["rows"] if row[what] == -1) == 1
 
 
-def test_work_without_a_process_is_said_to_have_none(tmp_path: Path) -> None:
+@pytest.mark.parametrize("value", ["NULL", "'7th'"])
+def test_work_without_a_process_or_a_call_is_said_to_have_none(tmp_path: Path, value: str) -> None:
     whole = full(tmp_path / "full.sqlite").write()
-    update = f"UPDATE {KERNEL} SET globalPid = NULL WHERE rowid <= 2"
+    update = f"UPDATE {KERNEL} SET globalPid = {value}, correlationId = {value} WHERE rowid <= 2"
     path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
     notes = ask("breakdown", path, "--format", "json").json["notes"]
     assert f"2 rows of {KERNEL} name no process: they count as process 0." in notes
+    assert f"2 rows of {KERNEL} name no call that launched them." in notes
 
 
 def test_what_has_no_correlation_is_in_no_range(tmp_path: Path) -> None:
@@ -264,11 +267,13 @@ def test_what_is_no_whole_number_in_a_trace_is_missing(value: object, number: in
 
 def test_kernels_without_a_name_or_a_grid_are_said_to_have_none(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
-    update = f"UPDATE {KERNEL} SET demangledName = NULL, gridX = NULL WHERE rowid <= 2"
+    update = f"UPDATE {KERNEL} SET {NO_NAMES}, gridX = NULL WHERE rowid <= 2"
     path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, update))
     found = ask("kernels", "--by", "grid", path, "--format", "json").json
     nameless = [row for row in found["rows"] if row["Name"] == "[no name]"]
     assert sum(row["Instances"] for row in nameless) == 2
+    assert {row["grid"] for row in nameless} == {None}
+    assert f"2 rows of {KERNEL} have no name." in found["notes"]
     assert f"2 sizes of grids and blocks are missing in {KERNEL}: they are 0." in found["notes"]
 
 

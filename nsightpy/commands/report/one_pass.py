@@ -8,6 +8,7 @@ it read meanwhile; then every command is called again and finds its answers.
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -108,6 +109,7 @@ def _each(report: SystemReport, *, functions: Sequence[Work]) -> list[Any]:
 
 
 def _outcome(function: Work, report: SystemReport) -> Any:
+    since = time.time()
     try:
         return function(report)
     except ReportError as error:
@@ -116,4 +118,4 @@ def _outcome(function: Work, report: SystemReport) -> Any:
         raise
     except Exception as error:  # noqa: BLE001 - one section fails, the others are shown
         LOG.info("%s: where it happened:", report.path, exc_info=error)
-        return unforeseen(report.path, error)
+        return unforeseen(report.path, error, since)

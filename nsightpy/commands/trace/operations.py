@@ -71,7 +71,7 @@ def _kernels(
     return rows_of(
         [
             *_when(place, frame),
-            *(listed(frame.ints(column)) for column in _SHAPE),
+            *(positive(frame.ints(column)) for column in _SHAPE),
             listed(frame.ints("registers_per_thread")),
             *(megabytes(frame.ints(column)) for column in _SHARED),
             *[absent(frame.rows)] * 4,
@@ -111,12 +111,14 @@ def _when(place: Place, frame: Frame) -> list[list[Value]]:
 
 
 def _where(frame: Frame, devices: dict[tuple[int, int], str]) -> list[list[Value]]:
-    """Device, context, green context and stream."""
+    """Device, context, green context and stream; None where a row names none."""
     pairs = list(zip(frame.ints("pid").tolist(), frame.ints("device").tolist(), strict=True))
     shown = {
         (pid, device): f"{devices.get((pid, device)) or devices.get((0, device), '')} ({device})"
         for pid, device in set(pairs)
+        if device >= 0
     }
-    names: list[Value] = [shown[pair] for pair in pairs]
+    names: list[Value] = [shown.get(pair) for pair in pairs]
     context, green = listed(frame.ints("context")), positive(frame.ints("green_context"))
-    return [names, context, green, listed(frame.ints("stream"))]
+    streams = [None if stream < 0 else stream for stream in frame.ints("stream").tolist()]
+    return [names, context, green, streams]

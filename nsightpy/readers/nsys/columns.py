@@ -32,6 +32,16 @@ def column(name: str) -> Expression:
     return expression
 
 
+def first_of(*names: str) -> Expression:
+    """The first of these columns that is not NULL, as an integer."""
+
+    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
+        present = [sa.cast(table.c[name], sa.Integer) for name in names if name in table.c]
+        return sa.func.coalesce(*present) if len(present) > 1 else next(iter(present), None)
+
+    return expression
+
+
 def product(*names: str) -> Expression:
     """The product of columns; None where the table lacks one."""
 
@@ -60,10 +70,8 @@ def thread_of(*global_ids: str) -> Expression:
     """The thread inside the first of these global ids that is set: bits 0 to 23."""
 
     def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        present = [sa.cast(table.c[name], sa.Integer) for name in global_ids if name in table.c]
-        if not present:
-            return None
-        return (sa.func.coalesce(*present) if len(present) > 1 else present[0]).op("&")(0xFFFFFF)
+        present = first_of(*global_ids)(table)
+        return None if present is None else present.op("&")(0xFFFFFF)
 
     return expression
 

@@ -8,6 +8,7 @@ from functools import cached_property
 import sqlalchemy as sa
 
 from nsightpy.frames import Ints, Labels, distinct
+from nsightpy.names import NO_NAME
 from nsightpy.readers.limits import NAMES, check_count
 from nsightpy.readers.nsys.columns import numbered
 from nsightpy.readers.sqlite import SqliteFile
@@ -24,7 +25,7 @@ class Strings:
 
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
-        self._known: dict[int, str] = {NAMELESS: "[no name]"}
+        self._known: dict[int, str] = {NAMELESS: NO_NAME}
 
     def labels(self, ids: Ints) -> Labels:
         """The names of a column of ids, as Labels; id 0 without an entry is the empty name."""

@@ -10,10 +10,10 @@ import numpy as np
 import sqlalchemy as sa
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, elementwise
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
 from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import check_places
-from nsightpy.readers.nsys.columns import NO_END, Expression, column, stored
+from nsightpy.readers.nsys.columns import NO_END, Expression, first_of, stored
 from nsightpy.readers.nsys.constant_columns import differs
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
 from nsightpy.readers.nsys.strings import NAMELESS
@@ -23,8 +23,15 @@ from nsightpy.readers.sqlite import Query
 
 _NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
 # What GPU work names, as notes call it, and the value of what a row does not name.
-_PLACES = {"pid": "process: they count as process 0", "device": "device", "stream": "stream"}
+_PLACES = {
+    "pid": "process: they count as process 0",
+    "device": "device",
+    "stream": "stream",
+    "correlation_id": "call that launched them",
+}
 UNKNOWN = -1
+_ZERO_IF_UNKNOWN = ("pid", "correlation_id")
+_NAMES = ("name", "base_name")
 _SHAPE = ("blocks", "threads", *(f"{s}_{axis}" for s in ("grid", "block") for axis in "xyz"))
 
 
@@ -33,7 +40,7 @@ class Source:
     """How the columns of a frame are made from one table.
 
     `same`: one label for all its rows; `instead`: columns of names that do as well where one is
-    missing; `essential`: columns that no question is answered without, if it asks for them.
+    missing or NULL; `essential`: columns that no question is answered without, if it asks for them.
     """
 
     table: str
@@ -95,6 +102,8 @@ def with_labels(
         check_places(export.file.path, frame)
     for name in raw:
         if name in source.names:
+            if name in _NAMES and (lost := int(np.count_nonzero(frame.ints(name) == NAMELESS))):
+                export.notes[f"{lost:,} rows of {source.table} have no name."] = None
             made[name] = export.strings.labels(frame.ints(name))
         elif name in source.codes:
             made[name] = source.codes[name][1](frame.ints(name))
@@ -110,10 +119,7 @@ def selected_column(
         expression = source.numbers[name]
     else:
         kept = source.names.get(name) or source.codes[name][0]
-        others = source.instead.get(name, ())
-        expression = column(
-            next((candidate for candidate in (kept, *others) if candidate in table.c), kept)
-        )
+        expression = first_of(kept, *source.instead.get(name, ()))
     if name in source.essential and expression(table) is None:
         problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
@@ -124,7 +130,7 @@ def selected_column(
             null = NO_END
         elif name in _PLACES and source.table in GPU_TABLES:
             null = UNKNOWN
-    elif name == "name":
+    elif name in _NAMES:
         null = NAMELESS
     return stored(table, name, expression, null, careful=careful)
 
@@ -132,20 +138,22 @@ def selected_column(
 def _unplaced(
     export: NsysExport, source: Source, raw: Mapping[str, ColumnData]
 ) -> dict[str, ColumnData]:
-    """A note on GPU work that names no process, device or stream; process 0 stands for none."""
+    """Notes on GPU work that names no process, device, stream or call, and the columns in which 0
+    stands for none."""
+    made: dict[str, ColumnData] = {}
     for name, words in _PLACES.items():
         values = raw.get(name)
         if values is None or isinstance(values, Labels) or name not in source.numbers:
             continue
         if count := int(np.count_nonzero(values == UNKNOWN)):
             export.notes[f"{count:,} rows of {source.table} name no {words}."] = None
+            if name in _ZERO_IF_UNKNOWN:
+                made[name] = np.maximum(values, 0)
     shapes = [raw[name] for name in _SHAPE if name in raw]
     if lost := sum(int(np.count_nonzero(values == 0)) for values in shapes):
         note = f"{lost:,} sizes of grids and blocks are missing in {source.table}: they are 0."
         export.notes[note] = None
-    if "pid" not in raw:
-        return {}
-    return {"pid": elementwise(lambda pids: np.maximum(pids, 0), Frame(raw).ints("pid"))}
+    return made
 
 
 def _fixed(
@@ -167,10 +175,19 @@ def stored_columns(
     """What query(careful=False) gives; query(careful=True) where a table has not only integers."""
     if table.name not in export.careful:
         try:
-            return export.file.arrays(query(careful=False), split=table)
+            return only_integers(export.file.arrays(query(careful=False), split=table))
         except NotIntegersError:
             export.careful.add(table.name)
     return export.file.arrays(query(careful=True), split=table)
+
+
+def only_integers(raw: dict[str, ColumnData]) -> dict[str, ColumnData]:
+    """Columns that were not read carefully. Raises NotIntegersError where a process is 0: the bits
+    of a text or blob are, in SQLite."""
+    pids = raw.get("pid")
+    if pids is None or isinstance(pids, Labels) or np.all(pids):
+        return raw
+    raise NotIntegersError
 
 
 def countable_columns(

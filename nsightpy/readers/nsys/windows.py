@@ -17,7 +17,13 @@ from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import column, stored, whole
 from nsightpy.readers.nsys.events import TABLES, plain_calls
-from nsightpy.readers.nsys.table_frames import Source, lacks_times, selected_column, with_labels
+from nsightpy.readers.nsys.table_frames import (
+    Source,
+    lacks_times,
+    only_integers,
+    selected_column,
+    with_labels,
+)
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite_tables import row_number
 
@@ -147,6 +153,7 @@ def read_block(
     query = query if block.low is None else query.where(*_rows(table, block.low, block.high))
     try:
         raw = export.file.arrays(query)
+        raw = raw if careful else only_integers(raw)
     except NotIntegersError:
         export.careful.add(table.name)
         return read_block(export, block, begin, end, columns)

@@ -9,7 +9,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels
-from nsightpy.names import function_name
+from nsightpy.names import NO_NAME, function_name
 from nsightpy.readers.nccl.names import SEND_RECV, parse_kernel
 from nsightpy.readers.torch.columns import integers
 from nsightpy.readers.torch.header import Gpu
@@ -59,7 +59,8 @@ _TYPES = {
 
 def kernels(table: Frame, pid: Ints) -> Frame:
     """The kernels frame; the one size of shared memory that a trace has counts as dynamic."""
-    names = table.labels("name")
+    given = table.labels("name")
+    names = Labels(given.codes, tuple(name or NO_NAME for name in given.values))
     plain = tuple(function_name(name).rsplit("::", 1)[-1] for name in names.values)
     rows = table.rows
     return Frame(

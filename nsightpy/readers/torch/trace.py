@@ -151,6 +151,7 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
     notes += [
         note
         for note in (
+            _names_note(raw),
             _sizes_note(raw),
             _shared_note(gpu_pids),
             _merged_note(raw[CALL]),
@@ -242,6 +243,11 @@ def _complete(name: str, frame: Frame) -> Frame:
 
 def _values(columns: Iterable[Ints]) -> set[int]:
     return {int(value) for column in columns for value in np.unique(column)}
+
+
+def _names_note(raw: dict[str, Frame]) -> str:
+    lost = sum(int(raw[kind].labels("name").equals([""]).sum()) for kind in (KERNEL, COPY, SET))
+    return f"{lost:,} kernels, copies and memory sets have no name." if lost else ""
 
 
 def _sizes_note(raw: dict[str, Frame]) -> str:
