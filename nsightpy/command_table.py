@@ -44,7 +44,7 @@ _TABLE = (
     Command("summarize", "One screen: what ran, where the time went, what next.", folder=True),
     Command("info", "What each report is: rank, host, GPU, versions, warnings.", folder=True),
     Command("kernels", "Kernels by GPU time, as nsys stats counts it."),
-    Command("operators", "PyTorch operators by host and device time, as key_averages."),
+    Command("operators", "PyTorch operators by host and device time."),
     Command("modules", "Device time of nested modules, forward and backward."),
     Command("api", "CUDA API functions by host time."),
     Command("memory", "Copies and memory sets by time and size."),

@@ -1,4 +1,4 @@
-"""operators: host and device time of a framework's operators, as key_averages counts it."""
+"""operators: host and device time of a framework's operators."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def operators(
 ) -> Table:
     """Operators by their own device time, then host time.
 
-    `by` splits them: shape, thread, rank, module. Times are those of torch's `key_averages`;
+    `by` splits them: shape, thread, rank, module. Own times are those of torch's `key_averages`;
     device totals add what ran on several streams. model_flop_by_shapes is what the shapes of matrix
     products, convolutions and attention in and under the operator ask for, whatever the kernels
     did. Notes name the steps of inference engines and of CUDA-graph launches. Raises UsageError

@@ -20,15 +20,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
 
-import sqlalchemy as sa
-from sqlalchemy.dialects import sqlite as sqlite_dialect
-from sqlalchemy.pool import StaticPool
-from sqlalchemy.sql import visitors
-
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
 from nsightpy.readers.arrow import BATCH_ROWS, Columns, NotIntegersError, batches
 from nsightpy.readers.limits import ROWS, STEPS_BETWEEN, QueryWatch, most, query_seconds, too_long
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite_errors import damaged, explained, too_much
 from nsightpy.readers.sqlite_tables import Tables, extremes, row_number
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
@@ -131,8 +127,10 @@ class SqliteFile:
         of the table. Raises NotIntegersError where a column of integers holds anything else, or
         NULL: the query says what stands for NULL.
         """
-        if self._only is not None and any(t is self._only[0] for t in visitors.iterate(query)):
-            query = query.where(self._only[1])
+        if self._only is not None:
+            only, part = self._only
+            if any(table is only for table in sa.sql.visitors.iterate(query)):
+                query = query.where(part)
         queries, sizes = self._split(query, split)
         selected = list(query.selected_columns)
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
@@ -220,7 +218,7 @@ class SqliteFile:
             connection.set_progress_handler(self._watch, STEPS_BETWEEN)
             return connection
 
-        engine = sa.create_engine("sqlite://", creator=connect, poolclass=StaticPool)
+        engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.StaticPool)
         weakref.finalize(self, engine.dispose)
         return engine
 
@@ -273,9 +271,9 @@ class SqliteFile:
 
 def compile_sql(query: Query) -> str:
     """The SQL text of a query, values written into it."""
-    compiled = query.compile(
-        dialect=sqlite_dialect.dialect(), compile_kwargs={"literal_binds": True}
-    )
+    from sqlalchemy.dialects import sqlite
+
+    compiled = query.compile(dialect=sqlite.dialect(), compile_kwargs={"literal_binds": True})
     return str(compiled)
 
 

@@ -8,9 +8,8 @@ from copy import copy
 from pathlib import Path
 from typing import Any
 
-import sqlalchemy as sa
-
 from nsightpy.errors import ReportError
+from nsightpy.readers.sql import sa
 
 ROW_NUMBERS = ("rowid", "_rowid_", "oid")
 # The columns of every table; a view, or what is no table that SQLite itself knows, is left out.
@@ -28,7 +27,7 @@ _SCHEMA = (
 )
 
 
-class Tables(Mapping[str, sa.TableClause]):
+class Tables(Mapping[str, "sa.TableClause"]):
     """Tables by name, with their columns; a view is probed when it is first asked for.
 
     `ask` gives the rows of a question about the schema. Raises ReportError for views that may have

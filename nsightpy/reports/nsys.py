@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -91,6 +92,9 @@ class NsysReport(SystemReport):
 
     kind = "nsys"
     _export_notes: tuple[str, ...] = ()
+
+    def _prepare(self) -> None:
+        importlib.import_module("sqlalchemy.dialects.sqlite")
 
     def close(self) -> None:
         """Let go of the file and of what was read; what is asked next opens it again."""

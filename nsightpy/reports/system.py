@@ -67,6 +67,10 @@ class SystemReport(SystemFrames):
         self._progress = progress
         self._owned = OwnedFrames()
         self._adopted_notes: list[str] | None = None
+        self._prepare()
+
+    def _prepare(self) -> None:
+        """Import what reading takes long to import: processes that are forked then share it."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"

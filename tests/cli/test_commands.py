@@ -23,6 +23,7 @@ from tests.support.reports import ask
 ROOT = Path(__file__).parent.parent.parent
 SAMPLES = ROOT / "sample_reports"
 TRAINING = SAMPLES / "training_4rank"
+TORCH = SAMPLES / "torch_2rank"
 # How a result is shown and where it goes; the library hands it back instead.
 PRESENTATION = {"format_", "output", "force", "quiet", "verbose"}
 PRESENTATION_OF = {
@@ -156,13 +157,25 @@ def test_type_checkers_see_the_same_functions() -> None:
     assert {**FIGURES, **FUNCTIONS}.items() <= seen.items()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["kernels", "--help"], ["cache"]], ids=str)
-def test_help_loads_nothing_heavy(arguments: list[str]) -> None:
+ALL_HEAVY = {"numpy", "pandas", "sqlalchemy", "matplotlib", "pyarrow", "rich"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "heavy"),
+    [
+        (["--help"], ALL_HEAVY),
+        (["kernels", "--help"], ALL_HEAVY),
+        (["cache"], ALL_HEAVY),
+        (["info", str(TORCH), "--no-cache", "--format", "json"], ALL_HEAVY - {"numpy"}),
+    ],
+    ids=["help", "help of a command", "cache", "trace"],
+)
+def test_what_is_not_needed_is_not_imported(arguments: list[str], heavy: set[str]) -> None:
     """The words are known without the readers, the analyses and what they import."""
     script = (
         "import sys\nfrom nsightpy.cli.main import run\n"
         f"run({arguments!r})\n"
-        "heavy = {'numpy', 'pandas', 'sqlalchemy', 'matplotlib', 'pyarrow', 'rich'}\n"
+        f"heavy = {heavy!r}\n"
         "sys.exit(', '.join(heavy & sys.modules.keys()) or None)"
     )
     done = subprocess.run(

@@ -95,6 +95,25 @@ def test_every_nanosecond_survives(tmp_path: Path, first: int) -> None:
     assert found.tolist() == list(range(0, 1_000_000, 997))
 
 
+def test_one_event_without_a_time_costs_the_others_no_digits(tmp_path: Path) -> None:
+    untimed = call("0", "1").replace('"ts": 0, ', "")
+    times = ("1711964646123456.789", "1711964646123457.001")
+    report = opened(written(tmp_path, trace_of(untimed, *(kernel(at, "2") for at in times))))
+    assert report.session.utc_ns == 1_711_964_646_123_456_789
+    assert report.frame("kernels").ints("start_ns").tolist() == [0, 212]
+
+
+def test_threads_that_agree_in_24_bits_keep_apart(tmp_path: Path) -> None:
+    outer, other = (
+        f'{{"ph": "X", "cat": "cpu_op", "name": "{name}", "pid": 41, "tid": {tid}, '
+        f'"ts": {start}, "dur": {duration}}}'
+        for name, tid, start, duration in (("outer", 7, 0, 10), ("other", 7 + 2**24, 2, 5))
+    )
+    operators = opened(written(tmp_path, trace_of(outer, other))).frame("operators")
+    assert len(set(operators.ints("tid").tolist())) == 2
+    assert operators.ints("depth").tolist() == [0, 0]
+
+
 def test_header_may_stand_on_either_side_and_repeat(tmp_path: Path) -> None:
     after = (
         ', "distributedInfo": {"backend": "nccl", "rank": "3", "ranks": "[0, 1, 2, 3]"}, '

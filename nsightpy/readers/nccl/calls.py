@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from nsightpy.frames import Frame, Ints, Labels, distinct, distinct_pairs
@@ -25,10 +24,10 @@ from nsightpy.readers.nccl.names import (
 )
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, BlobLayouts, Payload, json_fields
 from nsightpy.readers.nsys.columns import (
-    NO_BYTES,
     NO_END,
     SPAN,
     column,
+    no_bytes,
     number,
     process_of,
     text,
@@ -36,6 +35,7 @@ from nsightpy.readers.nsys.columns import (
 )
 from nsightpy.readers.nsys.nvtx import domain_names, events
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 NCCL_DOMAIN = "NCCL"
 NONE = -1
@@ -224,7 +224,7 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
 def _hexadecimal(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
     """A column of raw bytes as hexadecimal digits, which no decoding can damage."""
     if name not in table.c:
-        return NO_BYTES.label(name)
+        return no_bytes().label(name)
     digits = sa.func.hex(sa.cast(table.c[name], sa.LargeBinary))
     return sa.cast(digits, sa.LargeBinary).label(name)
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from nsightpy import frames
@@ -43,6 +42,7 @@ from nsightpy.readers.nsys.columns import (
 from nsightpy.readers.nsys.events import KERNEL, PLACE, RUNTIME
 from nsightpy.readers.nsys.table_frames import countable_columns
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
 LAUNCH_CLASSES = (0, 1)

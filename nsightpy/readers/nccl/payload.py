@@ -11,10 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-import sqlalchemy as sa
-
 from nsightpy.readers.nsys.columns import column, number, text
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 UNKNOWN = -1
 _HEADER = struct.Struct("<4Q")

@@ -8,19 +8,21 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-import sqlalchemy as sa
-from sqlalchemy.sql import visitors
 
 from nsightpy.frames import Ints, Labels
+from nsightpy.readers.sql import sa
 
 _DIGITS = re.compile(r" *[-+]?[0-9]{1,19} *")
 NO_END = -(2**63)
 # -2**63 is no SQLite integer literal
 NO_END_SQL = f"({NO_END + 1} - 1)"
-# The empty text as SQL; its type says so where a query finds no row.
-NO_BYTES: sa.ColumnElement[bytes] = sa.literal_column("x''", sa.LargeBinary)
 
-Expression: TypeAlias = Callable[[sa.TableClause], "sa.ColumnElement[Any] | None"]
+Expression: TypeAlias = Callable[["sa.TableClause"], "sa.ColumnElement[Any] | None"]
+
+
+def no_bytes() -> sa.ColumnElement[bytes]:
+    """The empty text as SQL; its type says so where a query finds no row."""
+    return sa.literal_column("x''", sa.LargeBinary)
 
 
 def column(name: str) -> Expression:
@@ -102,7 +104,7 @@ def stored(
     value = expression(table)
     if value is None:
         return _literal(null).label(name)
-    made = visitors.replacement_traverse(value, {}, _whole_number if careful else _as_stored)
+    made = sa.sql.visitors.replacement_traverse(value, {}, _whole_number if careful else _as_stored)
     return sa.func.coalesce(made, _literal(null)).label(name)
 
 
@@ -167,9 +169,9 @@ _LARGEST = 9_223_372_036_854_774_784
 def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
     """A text column as bytes, so that no encoding can fail; NULL or absent is the empty text."""
     if name not in table.c:
-        return NO_BYTES.label(name)
+        return no_bytes().label(name)
     blob = sa.cast(table.c[name], sa.LargeBinary)
-    return sa.func.coalesce(blob, NO_BYTES).label(name)
+    return sa.func.coalesce(blob, no_bytes()).label(name)
 
 
 def coded(codes: Ints, names: Mapping[int, str]) -> Labels:

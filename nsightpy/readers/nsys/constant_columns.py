@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-import sqlalchemy as sa
 
 from nsightpy.frames import Labels
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.readers.sqlite_tables import row_number
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import sqlalchemy as sa
-
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import column, number, process_of, thread_of
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 SAMPLES = "COMPOSITE_EVENTS"
 CALLCHAINS = "SAMPLING_CALLCHAINS"

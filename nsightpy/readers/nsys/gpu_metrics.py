@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
 from nsightpy.readers.nsys.columns import column, number, numbered
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 SAMPLES = "GPU_METRICS"
 NAMES = "TARGET_INFO_GPU_METRICS"

@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import SPAN, Expression, column, process_of, thread_of
 from nsightpy.readers.nsys.events import plain_calls
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 OSRT = "OSRT_API"
 _OPENMP = (

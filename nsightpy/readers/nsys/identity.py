@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
-import sqlalchemy as sa
-
 from nsightpy.errors import UsageError
 from nsightpy.readers.nsys.columns import column, number, numbered, process_of
 from nsightpy.readers.nsys.nvtx import NVTX, events
 from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 from nsightpy.readers.tools.time_limit import time_limit
 
 THREAD_NAME = 39

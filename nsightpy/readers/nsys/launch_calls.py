@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import sqlalchemy as sa
-
 from nsightpy.frames import API_CALLS, ColumnData, Frame, constant, elementwise
 from nsightpy.readers.host_calls import LAUNCHING
 from nsightpy.readers.limits import GREATEST_TIME
@@ -14,6 +12,7 @@ from nsightpy.readers.nsys.columns import NO_END, SPAN, column, process_of, stor
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
 from nsightpy.readers.nsys.table_frames import countable_columns
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
 LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import sqlalchemy as sa
-
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels
 from nsightpy.readers.nsys.columns import coded, column, text
 from nsightpy.readers.nsys.events import MEMORY_KINDS, PLACE
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 _OPERATIONS = ("allocate", "free")

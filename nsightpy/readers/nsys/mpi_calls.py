@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct
@@ -27,6 +26,7 @@ from nsightpy.readers.nsys.nvtx import domain_names
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.table_names import MPI_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 MPI_DOMAIN = "MPI"
 # What is read of NVTX ranges where they stand for MPI calls.

@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
-import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Ints, Labels, distinct
 from nsightpy.readers.nsys.columns import column, number, numbered
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 SAMPLES = "NET_NIC_METRIC"
 NAMES = "TARGET_INFO_NETWORK_METRICS"

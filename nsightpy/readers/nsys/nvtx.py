@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct, elementwise
@@ -22,6 +21,7 @@ from nsightpy.readers.nsys.columns import (
 from nsightpy.readers.nsys.constant_columns import constant_columns
 from nsightpy.readers.nsys.table_frames import stored_columns
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
 NVTX = "NVTX_EVENTS"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import sqlalchemy as sa
-
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import Expression, column, process_of
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 HOST = -1
 

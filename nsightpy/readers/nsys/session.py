@@ -13,7 +13,6 @@ from pathlib import PureWindowsPath
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Labels
@@ -22,6 +21,7 @@ from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX
 from nsightpy.readers.nsys.table_names import GPU_TABLES, MPI_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 NO_UUID = re.compile(r"^[0\-]*$")
 SEVERITIES = {1: "info", 2: "warning", 3: "error", 4: "verbose"}

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from functools import cached_property
 
-import sqlalchemy as sa
-
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.names import NO_NAME
 from nsightpy.readers.limits import NAMES, check_count
 from nsightpy.readers.nsys.columns import numbered
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
 
 _CHUNK = 500

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import sqlalchemy as sa
 
 from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.readers.host_calls import ALLOCATING, SYNCHRONISING
@@ -13,6 +12,7 @@ from nsightpy.readers.nsys.columns import NO_END, SPAN, column, process_of, stor
 from nsightpy.readers.nsys.events import RUNTIME, without_version
 from nsightpy.readers.nsys.table_frames import countable_columns
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
 # Rows of other classes repeat a call to carry its backtrace.

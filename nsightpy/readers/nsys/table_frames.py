@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import sqlalchemy as sa
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
@@ -19,9 +18,9 @@ from nsightpy.readers.nsys.countable import CHECKED, countable_rows
 from nsightpy.readers.nsys.strings import NAMELESS
 from nsightpy.readers.nsys.table_names import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
-_NOTHING: sa.ColumnElement[int] = sa.literal_column("0").label("no_column")
 # What GPU work names, as notes call it, and the value of what a row does not name.
 _PLACES = {
     "pid": "process: they count as process 0",
@@ -76,7 +75,8 @@ def read(
         selected = [
             selected_column(export, schema, source, name, careful=careful) for name in names
         ]
-        made = sa.select(*(selected or [_NOTHING])).select_from(table)
+        nothing: list[Any] = [sa.literal_column("0").label("no_column")]
+        made = sa.select(*(selected or nothing)).select_from(table)
         return made if condition is None else made.where(condition)
 
     raw = stored_columns(export, table, query)

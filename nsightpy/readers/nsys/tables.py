@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError
@@ -27,6 +26,7 @@ from nsightpy.readers.nsys.constant_columns import (
 from nsightpy.readers.nsys.countable import countable_rows
 from nsightpy.readers.nsys.strings import Strings
 from nsightpy.readers.nsys.table_names import EVENT_TABLES, EXPORT_TABLES
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
 
 # So many events are read as a whole and chosen from: several questions share them.

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-import sqlalchemy as sa
 
 from nsightpy.readers.nsys.columns import numbered, whole_number
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 # Priority and name by process and thread.
 ThreadNames: TypeAlias = dict[tuple[int, int], tuple[int | None, str | None]]

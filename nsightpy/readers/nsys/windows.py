@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-import sqlalchemy as sa
-
 from nsightpy.frames import API_CALLS, KERNELS, MEMORY_OPERATIONS, Frame
 from nsightpy.frames.columns import Column
 from nsightpy.readers.arrow import NotIntegersError
@@ -25,6 +23,7 @@ from nsightpy.readers.nsys.table_frames import (
     with_labels,
 )
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite_tables import row_number
 
 # So many row numbers are one block, and so many rows about one window.

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, joined
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct, joined
 from nsightpy.readers.limits import GREATEST_TIME, summable
 from nsightpy.readers.torch.columns import Texts, ids, integers, text_of
 from nsightpy.readers.torch.decode import decoded_arguments
@@ -51,6 +51,32 @@ class _Kinds(dict[str | None, str]):
         return kind
 
 
+class _Threads(dict[int, int]):
+    """Thread ids in 24 bits, as in Nsight Systems reports; POSIX handles have more, or a sign.
+
+    Of threads that agree in the lowest bits, those that come later get a number nobody has.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._taken: set[int] = set()
+        self._free = _LAST_THREAD
+
+    def of(self, tids: Ints) -> Ints:
+        known, codes = distinct(tids)
+        return np.asarray([self[tid] for tid in known.tolist()], dtype=np.int64)[codes]
+
+    def __missing__(self, tid: int) -> int:
+        code = tid & _LAST_THREAD
+        if code in self._taken:
+            while self._free in self._taken and self._free:
+                self._free -= 1
+            code = self._free
+        self._taken.add(code)
+        self[tid] = code
+        return code
+
+
 class TraceTables:
     """Collects events piece by piece; `table` gives all of one kind."""
 
@@ -59,6 +85,7 @@ class TraceTables:
         self._parts: dict[str, dict[str, list[ColumnData]]] = {}
         self._texts: dict[tuple[str, str], Texts] = {}
         self._rows: dict[str, int] = {}
+        self._threads = _Threads()
         self.process_names: dict[int, str] = {}
         self.cpu_pids: list[int] = []
         self.events = 0
@@ -121,7 +148,7 @@ class TraceTables:
             "start": start,
             "end": end,
             "pid": ids([event.pid for event in events], -1),
-            "tid": _threads(ids([event.tid for event in events])),
+            "tid": self._threads.of(ids([event.tid for event in events])),
             "name": self._text(kind, "name").codes([event.name for event in events]),
             **self._columns(kind, arguments),
         }
@@ -190,11 +217,6 @@ def _pieces_of_json(values: Sequence[Any]) -> Sequence[bytes]:
     """Pieces of JSON as bytes; the same one again and again where all are absent."""
     absent = all(map(operator.is_, values, itertools.repeat(NOTHING)))
     return [b""] * len(values) if absent else list(map(bytes, values))
-
-
-def _threads(tids: Ints) -> Ints:
-    """Thread ids in 24 bits, as in Nsight Systems reports; POSIX handles have more, or a sign."""
-    return tids & _LAST_THREAD
 
 
 def _times(kind: str, events: Sequence[Event]) -> tuple[Ints, Ints]:

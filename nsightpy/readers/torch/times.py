@@ -31,6 +31,8 @@ def nanoseconds(values: list[object]) -> Ints:
     try:
         numbers = np.fromiter(values, np.float64, len(values))
     except (TypeError, ValueError, OverflowError):
+        if any(isinstance(value, float) and abs(value) >= _EXACT_US for value in values):
+            raise InexactTimesError from None
         return _from_texts(str(value).encode() for value in values)
     if not len(numbers) or _highest(numbers) < _EXACT_US:
         return _from_floats(numbers)
