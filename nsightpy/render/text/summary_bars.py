@@ -79,13 +79,13 @@ def device_bars(table: Table, width: int, names: Mapping[Value, str]) -> list[ob
     parts = (KERNELS, GRAPHS, *PARTS[1:]) if opaque else PARTS
     shown = _representative(records)
     margin = max([9, *(len(name) + 1 for name in names.values())])
-    widest = max(len(_shares(record, parts)) for record in shown)
-    cells = max(min(BAR, width - margin - widest - 3), LEAST_BAR)
+    shares = _shares(shown, parts)
+    cells = max(min(BAR, width - margin - max(map(len, shares)) - 3), LEAST_BAR)
     texts: list[object] = []
-    for record in shown:
+    for record, text in zip(shown, shares, strict=True):
         line = Text(f"  {_place(record, names):<{margin}}")
         line.append_text(_bar(record, parts, cells))
-        line.append(f" {_shares(record, parts)}")
+        line.append(f" {text}")
         texts.append(line)
     if len(records) > MOST_DEVICES:
         texts.append(
@@ -206,9 +206,14 @@ def _bar(record: Record, parts: Sequence[Part], width: int) -> Text:
     return bar
 
 
-def _shares(record: Record, parts: Sequence[Part]) -> str:
-    window = ns_of(record, "window_ns")
-    return "  ".join(f"{p.short} {_percent(ns_of(record, p.key), window)}" for p in parts)
+def _shares(records: Sequence[Record], parts: Sequence[Part]) -> list[str]:
+    """The parts of each window in per cent, the same ones below each other."""
+    columns = []
+    for part in parts:
+        texts = [_percent(ns_of(r, part.key), ns_of(r, "window_ns")) for r in records]
+        widest = max(map(len, texts))
+        columns.append([f"{part.short} {text:>{widest}}" for text in texts])
+    return ["  ".join(texts) for texts in zip(*columns, strict=True)]
 
 
 def ns_of(record: Record, key: str) -> int:
