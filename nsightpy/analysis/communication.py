@@ -42,8 +42,7 @@ def is_communication(names: Labels, extra: Iterable[str] = ()) -> NDArray[np.boo
             re.compile(pattern)
     except re.error as error:
         raise UsageError(f"a communication pattern is no regular expression: {error}") from None
-    hits = np.asarray([_communicates(value, patterns) for value in names.values], dtype=np.bool_)
-    return hits[names.codes] if len(hits) else np.zeros(len(names), dtype=np.bool_)
+    return names.where(lambda name: _communicates(name, patterns))
 
 
 @lru_cache(1 << 14)

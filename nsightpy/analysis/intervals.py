@@ -32,6 +32,14 @@ class Spans:
         """The measure of the set, in ns."""
         return int((self.ends - self.starts).sum())
 
+    def holds(self, times: Ints) -> NDArray[np.bool_]:
+        """Mask of the moments (ns) that lie in the set, starts included, ends not."""
+        place = np.searchsorted(self.starts, times, side="right") - 1
+        if len(self) == 0:
+            return np.zeros(len(times), dtype=np.bool_)
+        within: NDArray[np.bool_] = (place >= 0) & (times < self.ends[np.maximum(place, 0)])
+        return within
+
     def __len__(self) -> int:
         return len(self.starts)
 

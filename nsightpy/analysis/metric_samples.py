@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from nsightpy.analysis.intervals import Spans
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def summaries(samples: Frame, windows: dict[int, Spans]) -> Iterator[MetricSumma
     """
     names = samples.labels("metric").merged()
     for gpu, window in sorted(windows.items()):
-        mine = (samples.ints("gpu_id") == gpu) & _inside(samples.ints("time_ns"), window)
+        mine = (samples.ints("gpu_id") == gpu) & window.holds(samples.ints("time_ns"))
         chosen, values = names.codes[mine], samples.ints("value")[mine]
         for code in sorted(np.unique(chosen).tolist(), key=lambda code: names.values[code]):
             sampled = values[chosen == code]
@@ -47,11 +47,3 @@ def summaries(samples: Frame, windows: dict[int, Spans]) -> Iterator[MetricSumma
                 int(sampled.min()),
                 int(sampled.max()),
             )
-
-
-def _inside(times: Ints, window: Spans) -> np.typing.NDArray[np.bool_]:
-    if len(window) == 0:
-        return np.zeros(len(times), dtype=np.bool_)
-    place = np.searchsorted(window.starts, times, side="right") - 1
-    hits: np.typing.NDArray[np.bool_] = (place >= 0) & (times < window.ends[np.maximum(place, 0)])
-    return hits

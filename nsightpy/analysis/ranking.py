@@ -74,12 +74,11 @@ def rank_by_time(
     statistics: Statistics,
     splits: Sequence[Field],
     *,
-    name: str = "Name",
     count: str = "Instances",
     top: int | None = None,
 ) -> Table:
     """The ranking of groups whose keys are (split values..., name)."""
-    fields = (*splits, *time_fields(count, name))
+    fields = (*splits, *time_fields(count))
     order = _order(statistics)
     whole = int(statistics.total.sum())
     rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
@@ -10,9 +11,7 @@ from nsightpy.cli.options import (
     asked,
     common_options,
     communication_option,
-    deliver,
-    show,
-    tell,
+    show_or_draw,
     top_option,
 )
 
@@ -52,15 +51,7 @@ def command(**options: Any) -> None:
     of equal gain.
     """
     from nsightpy.commands.headroom.command import headroom
-    from nsightpy.render.plots.drawing import is_picture
-
-    made = asked(headroom, options)
-    if not is_picture(options["output"]):
-        show(made, options)
-        return
-    from nsightpy.render.plots.drawing import picture_bytes
     from nsightpy.render.plots.headroom_plot import headroom_figure
 
-    figure = headroom_figure(made, together=made.ceiling_share)
-    deliver(picture_bytes(figure, options["output"]), options)
-    tell(made, options)
+    made = asked(headroom, options)
+    show_or_draw(made, partial(headroom_figure, together=made.ceiling_share), options)

@@ -259,18 +259,25 @@ def tell(table: Table, options: dict[str, Any]) -> None:
 
 def deliver(data: bytes, options: dict[str, Any]) -> None:
     """Write bytes to stdout or the wanted file."""
+    with stdout_or_file(options) as file:
+        file.write(data)
+
+
+@contextmanager
+def stdout_or_file(options: dict[str, Any]) -> Iterator[BinaryIO]:
+    """Where bytes are wanted. Raises UsageError for those that are not for terminals."""
     from nsightpy.errors import UsageError
     from nsightpy.render.output import STDOUT
 
-    if options["output"] == STDOUT:
-        if options["format_"] == "parquet" and sys.stdout.isatty():
-            raise UsageError("Parquet is not for terminals: give -o FILE")
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+    if options["output"] != STDOUT:
+        with output_of(options) as file:
+            yield file
         return
-    with output_of(options) as file:
-        file.write(data)
+    if options["format_"] == "parquet" and sys.stdout.isatty():
+        raise UsageError("Parquet is not for terminals: give -o FILE")
+    sys.stdout.flush()
+    yield sys.stdout.buffer
+    sys.stdout.buffer.flush()
 
 
 def output_of(options: dict[str, Any]) -> AbstractContextManager[BinaryIO]:

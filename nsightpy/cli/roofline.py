@@ -9,11 +9,10 @@ import click
 from nsightpy.cli.options import (
     asked,
     common_options,
-    deliver,
     deliver_text,
     name_option,
     rows_shown,
-    show,
+    show_or_draw,
     tell,
     top_option,
 )
@@ -57,17 +56,13 @@ def command(**options: Any) -> None:
     from nsightpy.render.plots.drawing import is_picture
 
     result = asked(roofline, options)
-    if is_picture(options["output"]):
-        from nsightpy.render.plots.drawing import picture_bytes
+    if is_picture(options["output"]) or options["format_"] != "table":
         from nsightpy.render.roofline.plot import roofline_figure
 
-        deliver(picture_bytes(roofline_figure(result), options["output"]), options)
-    elif options["format_"] == "table":
-        from nsightpy.render.roofline.text import print_roofline
-
-        rows = rows_shown(result, options)
-        deliver_text(lambda out: print_roofline(result, out, rows), options)
-    else:
-        show(result, options)
+        show_or_draw(result, roofline_figure, options)
         return
+    from nsightpy.render.roofline.text import print_roofline
+
+    rows = rows_shown(result, options)
+    deliver_text(lambda out: print_roofline(result, out, rows), options)
     tell(result, options)

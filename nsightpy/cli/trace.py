@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +13,8 @@ from nsightpy.cli.options import (
     common_options,
     name_option,
     on_terminal,
-    output_of,
     show,
+    stdout_or_file,
     tell,
     top_option,
 )
@@ -72,9 +71,7 @@ def command(**options: Any) -> None:
 
 def show_listing(table: Table, options: dict[str, Any]) -> None:
     """Print or write a long table in the wanted format; notes as `show` does."""
-    from nsightpy.errors import UsageError
     from nsightpy.render import streams
-    from nsightpy.render.output import STDOUT
 
     writer = streams.WRITERS.get(options["format_"])
     if writer is None:
@@ -85,13 +82,6 @@ def show_listing(table: Table, options: dict[str, Any]) -> None:
         shown = replace(table, rows=table.rows[:rows], notes=(*said, *table.notes))
         show(shown, options)
         return
-    if options["output"] == STDOUT:
-        if options["format_"] == "parquet" and sys.stdout.isatty():
-            raise UsageError("Parquet is not for terminals: give -o FILE")
-        sys.stdout.flush()
-        writer(table, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    else:
-        with output_of(options) as file:
-            writer(table, file)
+    with stdout_or_file(options) as file:
+        writer(table, file)
     tell(table, options)

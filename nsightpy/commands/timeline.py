@@ -21,7 +21,7 @@ from nsightpy.rank_opening import Paths
 from nsightpy.readers.extent import bounds_of
 from nsightpy.report_files import natural
 from nsightpy.reports.system import SystemReport
-from nsightpy.results.tracks import Counter, Lane, Mark, Place, Timeline, Track
+from nsightpy.results.tracks import Lane, Mark, Place, Timeline, Track
 from nsightpy.units import listed
 
 _SPAN = ("start_ns", "end_ns")
@@ -165,9 +165,10 @@ def _survey_of(report: SystemReport, *, scope: Scope) -> _Survey | None:
         gpu = (extent.start_ns, extent.end_ns)
         places: tuple[tuple[int, int | None], ...] = extent.places
     else:
+        columns = tuple(dict.fromkeys((*_PLACED, *scope.columns)))
         frame = Frame.concatenate(
             [
-                scope.narrow(report, report.frame(name, _columns(_PLACED, scope.columns)))
+                scope.narrow(report, report.frame(name, columns))
                 for name in ("kernels", "memory_operations", "graph_launches")
             ]
         )
@@ -235,23 +236,15 @@ def _tracks(
                 lanes += [lane for pid, lane in hosts if pid == place.pid]
             moved = (lane.moved(move).within(wanted.start_ns, wanted.end_ns) for lane in lanes)
             shifted = (
-                counter.moved(move)
+                counter.moved(move).within(wanted.start_ns, wanted.end_ns)
                 for pid, device, counter in counters
                 if (pid, device) == _key(place)
             )
             yield Track(
                 place,
                 tuple(lane for lane in moved if len(lane)),
-                _filled(counter.within(wanted.start_ns, wanted.end_ns) for counter in shifted),
+                tuple(counter for counter in shifted if len(counter.times)),
             )
-
-
-def _filled(counters: Iterable[Counter]) -> tuple[Counter, ...]:
-    return tuple(counter for counter in counters if len(counter.times))
-
-
-def _columns(*parts: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for part in parts for name in part))
 
 
 def _key(place: Place) -> tuple[int, int | None]:

@@ -53,7 +53,11 @@ class Labels:
 
     def equals(self, wanted: Sequence[str]) -> NDArray[np.bool_]:
         """Mask of the rows whose name is one of those wanted."""
-        hits = np.asarray([value in wanted for value in self.values], dtype=np.bool_)
+        return self.where(lambda value: value in wanted)
+
+    def where(self, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
+        """Mask of the rows whose name fits, which is asked of each value once."""
+        hits = np.asarray([fits(value) for value in self.values], dtype=np.bool_)
         return hits[self.codes] if len(hits) else np.zeros(len(self.codes), dtype=np.bool_)
 
     def merged(self) -> Labels:

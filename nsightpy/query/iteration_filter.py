@@ -37,11 +37,11 @@ class ChosenIterations:
         """Which rows began in the iterations of their process; of any where none was asked for."""
         start = frame.ints("start_ns")
         if "pid" not in frame:
-            return _began(start, union_of(self.windows.values()))
+            return union_of(self.windows.values()).holds(start)
         kept = np.zeros(frame.rows, dtype=np.bool_)
         for pid, time in self.windows.items():
             rows = frame.ints("pid") == pid
-            kept[rows] = _began(start[rows], time)
+            kept[rows] = time.holds(start[rows])
         return kept
 
 
@@ -92,12 +92,3 @@ def _missing(
         return MissingDataError(report.path, "has no steady iterations", "choose one by number.")
     text = f"has no such iteration: they run from 0 to {most - 1}"
     return MissingDataError(report.path, text, "`nsightpy iterations` lists them.")
-
-
-def _began(start: Ints, time: Spans) -> NDArray[np.bool_]:
-    """Mask of the moments that lie in a set of time."""
-    place = np.searchsorted(time.starts, start, side="right") - 1
-    if len(time) == 0:
-        return np.zeros(len(start), dtype=np.bool_)
-    within: NDArray[np.bool_] = (place >= 0) & (start < time.ends[np.maximum(place, 0)])
-    return within

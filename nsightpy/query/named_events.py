@@ -6,13 +6,12 @@ The frame has start_ns, end_ns, pid, device (-1 for ranges on the host) and name
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.nvtx.membership import named
+from nsightpy.analysis.nvtx.membership import alike, named
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
@@ -64,8 +63,8 @@ def _kernels(report: SystemReport, scope: Scope, of: str | None, name: str) -> F
     if of is not None:
         hits = np.zeros(frame.rows, dtype=np.bool_)
         for column in names:
-            hits |= _matching(frame.labels(column), of)
-        frame = frame.take(hits | _matching(_functions(frame.labels("name")), of))
+            hits |= alike(frame.labels(column), of)
+        frame = frame.take(hits | alike(_functions(frame.labels("name")), of))
     return _framed(frame, frame.labels(label))
 
 
@@ -85,7 +84,7 @@ def _collectives(report: SystemReport, scope: Scope, of: str | None, _: str) -> 
         ),
     ).merged()
     if of is not None:
-        hits = _matching(frame.labels("operation"), of) | _matching(texts, of)
+        hits = alike(frame.labels("operation"), of) | alike(texts, of)
         return _framed(frame.take(hits), texts.take(hits))
     return _framed(frame, texts)
 
@@ -140,15 +139,6 @@ def _framed(frame: Frame, names: Labels) -> Frame:
     columns = {name: frame[name] for name in COLUMNS[:4] if name in frame}
     columns.setdefault("device", np.full(frame.rows, _ON_HOST, dtype=np.int64))
     return Frame({**columns, "name": names})
-
-
-def _matching(names: Labels, wanted: str) -> np.typing.NDArray[np.bool_]:
-    """Mask of the rows of that name; * stands for anything."""
-    if "*" not in wanted:
-        return names.equals([wanted])
-    pattern = re.compile(".*".join(map(re.escape, wanted.split("*"))), re.DOTALL)
-    hits = np.asarray([bool(pattern.fullmatch(value)) for value in names.values], dtype=np.bool_)
-    return hits[names.codes] if len(hits) else np.zeros(len(names), dtype=np.bool_)
 
 
 _READERS: dict[str, Callable[[SystemReport, Scope, str | None, str], Frame]] = {

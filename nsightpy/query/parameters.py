@@ -55,8 +55,11 @@ SCOPE = (
 USE_CACHE = Parameter(
     "use_cache", "--no-cache", "", "Keep no exports of binary reports.", default=True
 )
+RANK_REGEX = Parameter(
+    "rank_regex", "--rank-regex", "RE", "Finds the rank in a report's file name."
+)
 READING = (
-    Parameter("rank_regex", "--rank-regex", "RE", "Finds the rank in a report's file name."),
+    RANK_REGEX,
     Parameter("jobs", "--jobs", "N", "Processors to use."),
     Parameter("dask", "--dask", "ADDRESS", "Work on a Dask cluster: tcp://HOST:PORT or its file."),
     Parameter(

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import bearing_on, for_kind, nothing_recorded
+from nsightpy.query.parameters import RANK_REGEX, SCOPE
 from nsightpy.query.scope import Scope
 from nsightpy.rank_notes import notes_by_report
 from nsightpy.rank_opening import Paths, open_ranks
@@ -22,15 +23,7 @@ from nsightpy.units import format_time, listed
 T = TypeVar("T")
 Span: TypeAlias = tuple[int, int]
 # The options that say which part of the reports a question is about, as they are typed.
-_TYPED = (
-    ("rank", "--rank"),
-    ("device", "--device"),
-    ("from_time", "--from"),
-    ("to_time", "--to"),
-    ("nvtx", "--nvtx"),
-    ("iteration", "--iteration"),
-    ("rank_regex", "--rank-regex"),
-)
+_TYPED = tuple((each.name, each.option) for each in (*SCOPE, RANK_REGEX))
 
 
 class Running(TypedDict, total=False):

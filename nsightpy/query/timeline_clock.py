@@ -45,15 +45,13 @@ class Clocks:
     """
 
     caption: str
-    fits: Mapping[tuple[str, int], ClockFit] = field(default_factory=dict)
-    zero_ns: int = 0
+    common: CommonClock = field(default_factory=CommonClock)
     collectives: Mapping[Stream, tuple[Ints, Ints]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def move(self, place: Place, times: Ints) -> Ints:
         """Times of a place's report on the clock of the picture."""
-        fit = self.fits.get((place.report, place.pid))
-        return times if fit is None else fit.to_aligned(times) - self.zero_ns
+        return self.common.aligned(place.report, place.pid, times)
 
     def aligned(self, place: Place, *times: int) -> tuple[int, ...]:
         """A few single times on the clock of the picture."""
@@ -80,7 +78,6 @@ def clocks_of(ranks: RankSet, places: Sequence[Place]) -> Clocks:
     fits = {unit: by_unit[unit] for unit in units if unit in by_unit}
     if not fits:
         return Clocks(_UNCORRECTED[UNKNOWN])
-    zero = CommonClock.of(alignment).zero_ns
     missing = [f"pid {pid} of {report}" for report, pid in units if (report, pid) not in fits]
     notes = list(alignment.notes)
     if missing:
@@ -88,7 +85,8 @@ def clocks_of(ranks: RankSet, places: Sequence[Place]) -> Clocks:
     if len(units) > 1 and any(fit.method == UNKNOWN for fit in fits.values()):
         notes.append("Some reports have no time of day: they begin at their own zero.")
     caption = _caption(list(fits.values())) if len(units) > 1 else "the report's own clock"
-    return Clocks(caption, fits, zero, _instances(alignment), tuple(notes))
+    common = CommonClock.of(alignment)
+    return Clocks(caption, common, _instances(alignment), tuple(notes))
 
 
 def _instances(alignment: Alignment) -> dict[Stream, tuple[Ints, Ints]]:

@@ -299,10 +299,11 @@ def _notes(
         return notes
     left = [c.name for c, f in zip(clocks, fits, strict=True) if f.method not in (COLLECTIVES, MPI)]
     if left:
-        methods = {fit.method for fit in fits} - {COLLECTIVES, MPI}
+        methods = sorted({fit.method for fit in fits} - {COLLECTIVES, MPI})
+        level = ", ".join(methods).replace(UNKNOWN, "no clock")
         notes.append(
             f"{_few(left)}: fewer than {LEAST_INSTANCES} synchronising collectives with others, or "
-            f"ends too far apart, so their clocks are not aligned by them ({_level(methods)} only)."
+            f"ends too far apart, so their clocks are not aligned by them ({level} only)."
         )
     if placed.by_wall_clock > 1:
         notes.append(
@@ -315,10 +316,6 @@ def _notes(
             "clocks of the hosts that they share hold, to within microseconds."
         )
     return notes
-
-
-def _level(methods: set[str]) -> str:
-    return ", ".join(sorted(methods)).replace(UNKNOWN, "no clock")
 
 
 def _few(names: Sequence[str]) -> str:

@@ -10,15 +10,15 @@ from nsightpy.frames import Floats, Ints
 _LEAST_COUNT = 1e-9
 
 
-def reconciled(values: Ints, whole: int | None = None) -> tuple[int, Ints]:
+def reconciled(values: Ints) -> tuple[int, Ints]:
     """The median of some times and parts of it that add up to it exactly, in ns.
 
     values: one row for each run (or unit), one column for each part; a row's sum is its time. The
     medians of the parts need not add up to the median of the sums: the difference is given to the
     parts by the square of how far each spreads (least squares), so that a part that is the same
-    everywhere stays as it is. `whole`: another time that they have to add up to.
+    everywhere stays as it is.
     """
-    total = round(float(np.median(values.sum(axis=1)))) if whole is None else whole
+    total = round(float(np.median(values.sum(axis=1))))
     middle = np.median(values, axis=0)
     spread = np.abs(values - middle).mean(axis=0) ** 2
     parts = _shared(middle, total - float(middle.sum()), spread)

@@ -199,11 +199,11 @@ def _matching(
     names: Labels, pattern: re.Pattern[str] | None, but: re.Pattern[str] | None = None
 ) -> NDArray[np.bool_]:
     """The rows whose name has the one pattern and not the other."""
-    hits = [
-        pattern is not None and bool(pattern.search(name)) and not (but and but.search(name))
-        for name in names.values
-    ]
-    return np.asarray(hits, dtype=np.bool_)[names.codes]
+    return names.where(
+        lambda name: (
+            pattern is not None and bool(pattern.search(name)) and not (but and but.search(name))
+        )
+    )
 
 
 def _part(

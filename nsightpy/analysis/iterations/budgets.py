@@ -141,9 +141,7 @@ def _grown_kernel(iterations: Iterations, kernels: Frame, place: int) -> tuple[s
     if len(names) == 0:
         return "", 0
     steady = iterations.steady
-    inside = Spans(iterations.start[steady], iterations.end[steady])
-    owner = np.searchsorted(inside.starts, start, side="right") - 1
-    usual = (owner >= 0) & (start < inside.ends[np.maximum(owner, 0)])
+    usual = Spans(iterations.start[steady], iterations.end[steady]).holds(start)
     mine = (start >= iterations.start[place]) & (start < iterations.end[place])
     size = len(names.values)
     mean = np.bincount(names.codes[usual], lengths[usual], size) / len(steady)

@@ -50,6 +50,7 @@ NEARLY_ALIKE = 0.2
 # Fewer units that leave much of the work out may be alike by chance.
 FEW = 8
 LEARNING = 0.2
+MOST_OTHERS = 6
 # Fewer identical units are parts of a larger one, of so many at most.
 IDENTICAL, MOST_PARTS, PARTS_APART = 0.6, 4, 0.2
 SOURCES = {
@@ -247,10 +248,10 @@ def _other(level: Level, work: LaunchedWork, why: str) -> Other:
     return Other(level.kind, source, len(level.units), period, why, starts)
 
 
-def _without_near_copies(others: Iterable[Other], most: int = 6) -> list[Other]:
+def _without_near_copies(others: Iterable[Other]) -> list[Other]:
     """The others without those that are the same but for a launch or two."""
     kept: list[Other] = []
     for other in sorted(others, key=lambda other: -other.count * other.period_ns):
         if not any(abs(other.count - near.count) <= 1 for near in kept):
             kept.append(other)
-    return kept[:most]
+    return kept[:MOST_OTHERS]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 import re
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -193,8 +193,7 @@ def products_folded(names: Labels) -> Labels:
 
 
 def _hits(names: Labels, pattern: re.Pattern[str]) -> NDArray[np.bool_]:
-    hits = np.asarray([_says(pattern, value) for value in names.values], dtype=np.bool_)
-    return hits[names.codes] if len(hits) else np.zeros(len(names), dtype=np.bool_)
+    return names.where(partial(_says, pattern))
 
 
 @lru_cache(_KEPT)

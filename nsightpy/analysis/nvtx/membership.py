@@ -27,8 +27,8 @@ class RangeName:
     def matches(self, ranges: Frame) -> NDArray[np.bool_]:
         """Mask of the ranges meant, framework suffixes given or left out."""
         names = ranges.labels("name")
-        mask = _alike(names, self.name) | _alike(folded(names), self.name)
-        return mask if self.domain is None else mask & _alike(ranges.labels("domain"), self.domain)
+        mask = alike(names, self.name) | alike(folded(names), self.name)
+        return mask if self.domain is None else mask & alike(ranges.labels("domain"), self.domain)
 
 
 def named(text: str, ranges: Frame) -> RangeName | None:
@@ -40,12 +40,12 @@ def named(text: str, ranges: Frame) -> RangeName | None:
     return None
 
 
-def _alike(labels: Labels, pattern: str) -> NDArray[np.bool_]:
+def alike(labels: Labels, pattern: str) -> NDArray[np.bool_]:
+    """Mask of the rows of that name; * stands for anything."""
     if WILD not in pattern:
         return labels.equals([pattern])
     wanted = re.compile(".*".join(map(re.escape, pattern.split(WILD))), re.DOTALL)
-    hits = np.asarray([bool(wanted.fullmatch(v)) for v in labels.values], dtype=np.bool_)
-    return hits[labels.codes] if len(hits) else np.zeros(len(labels), dtype=np.bool_)
+    return labels.where(lambda value: wanted.fullmatch(value) is not None)
 
 
 def inside(rows: Frame, ranges: Frame) -> NDArray[np.bool_]:

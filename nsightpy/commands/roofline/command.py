@@ -142,17 +142,13 @@ def in_range(nvtx: Labels, wanted: str) -> NDArray[np.bool_]:
     """Which launches ran inside a range RANGE[@DOMAIN]; * stands for anything."""
     name, _, domain = wanted.partition("@")
     pattern = re.compile(".*".join(map(re.escape, name.split("*"))))
-    inside = []
-    for text in nvtx.values:
+
+    def inside(text: str) -> bool:
         stacks = [each.partition("@") for each in text.split(", ")]
-        ranges = [
-            range_name
-            for path, _, where in stacks
-            if where == domain
-            for range_name in path.split("/")
-        ]
-        inside.append(any(pattern.fullmatch(range_name) for range_name in ranges if range_name))
-    return np.asarray(inside, dtype=np.bool_)[nvtx.codes]
+        ranges = (name for path, _, where in stacks if where == domain for name in path.split("/"))
+        return any(pattern.fullmatch(name) for name in ranges if name)
+
+    return nvtx.where(inside)
 
 
 def _of_ranks(reports: ReportSet[NcuReport], spec: str | int | None) -> ReportSet[NcuReport]:

@@ -129,7 +129,7 @@ def _columns(
         columns.append(Shown("%", tuple(percents), False))
     columns += [*_confidence(shown, intervals), *_figures(shown)]
     if width >= WIDE:
-        columns += [_counts(shown), *_matched(shown)]
+        columns += [Shown("launches", tuple(map(_count, shown)), False), *_matched(shown)]
     known = [
         column for column in columns if set(column.cells) - {"-", "", "0"} or column is columns[0]
     ]
@@ -167,10 +167,6 @@ def _split(shown: Sequence[ComparedQuantity], unit: str, decimals: int) -> list[
         _times("by count", by_count, unit, decimals, sign=True),
         _times("by time", by_duration, unit, decimals, sign=True),
     ]
-
-
-def _counts(shown: Sequence[ComparedQuantity]) -> Shown:
-    return Shown("launches", tuple(map(_count, shown)), False)
 
 
 def _count(quantity: ComparedQuantity) -> str:

@@ -133,7 +133,7 @@ def _columns(result: Roofline, shown: Sequence[RooflineLaunch]) -> list[Shown]:
 def _origin(heads: Sequence[RooflineLaunch], of_launch: Callable[..., Shown]) -> Shown:
     """The rank of each launch; where one is not known, the name of its report."""
     if all(head.rank is not None for head in heads):
-        return of_launch("rank", [_plain(head.rank) for head in heads])
+        return of_launch("rank", [str(head.rank) for head in heads])
     files = [printable(head.report.replace("\\", "/").rpartition("/")[2]) for head in heads]
     return of_launch("report", [shorten(name, _FILE_WIDTH) for name in files], is_text=True)
 
@@ -193,10 +193,6 @@ def _share(value: float | None) -> str:
 
 def _one(value: float | None) -> str:
     return "-" if value is None else f"{value:.1f}"
-
-
-def _plain(value: int | None) -> str:
-    return "-" if value is None else str(value)
 
 
 def kernel_lines(launch: RooflineLaunch) -> list[str]:
