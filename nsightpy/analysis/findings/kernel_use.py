@@ -170,7 +170,7 @@ def short_cost_ns(
     run = union(start[short], end[short]) & window
     before = (gaps.after >= 0) & (gaps.after < kernels.rows)
     before[before] = short[gaps.after[before]]
-    waited = gaps.causes[before][:, (LAUNCH_BOUND, SYNC_DRAIN)].sum()
+    waited = sum(gaps.causes[before, cause].sum() for cause in (LAUNCH_BOUND, SYNC_DRAIN))
     started = gaps.causes[before & (gaps.length < HOST_GAP_NS), QUEUED].sum()
     return run.total + int(waited + started)
 

@@ -76,7 +76,7 @@ class _Source:
     first_calls: Mapping[int, int]
     waiting: Frame
     ranges: Frame | None
-    gaps: Mapping[tuple[int, int], IdleGaps]
+    gaps: dict[tuple[int, int], IdleGaps]
     gpus: Mapping[tuple[int, int], Gpu]
     steady: Mapping[tuple[int, int], Steady]
 
@@ -208,33 +208,34 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
     kernels, communicates = source.work.kernels, source.communicates
     mine = kernels if rows is None else kernels.take(rows)
     mask = communicates if rows is None else communicates[rows]
-    gaps = source.gaps.get(place)
-    if gaps is not None and events is not None:
-        gaps = with_host(gaps, events)
-    operations, graphs = (
-        frame.at(pid=place[0], device=place[1])
-        for frame in (source.work.operations, source.work.graphs)
-    )
-    # the union of kernels that nothing can be copied beside
-    kernel_time = spans_of(mine) | spans_of(graphs)
     calls = source.waiting.at(pid=place[0])
-    short = 0
-    if gaps is not None:
+    short, idle = 0, IdleFacts()
+    # intervals are as large as the kernels: nothing else is made of them while they are held
+    if (gaps := source.gaps.pop(place, None)) is not None:
+        if events is not None:
+            gaps = with_host(gaps, events)
         # rows of the gaps are those of all kernels
         elsewhere = np.ones(kernels.rows, dtype=np.bool_) if rows is not None else communicates
         if rows is not None:
             elsewhere[rows] = communicates[rows]
         short = short_cost_ns(kernels, elsewhere, window, gaps)
+        idle = idle_facts(gaps, calls, window, events)
+        del gaps
+    operations, graphs = (
+        frame.at(pid=place[0], device=place[1])
+        for frame in (source.work.operations, source.work.graphs)
+    )
     return DeviceFacts(
         row.rank,
         row.device,
         row.budget,
         gpu=gpu,
-        idle=IdleFacts() if gaps is None else idle_facts(gaps, calls, window, events),
+        idle=idle,
         kernels=kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else KernelUse(),
         short_cost_ns=short,
         in_graphs=_in_graphs(source, rows),
-        copies=copy_uses(operations, kernel_time, window),
+        # nothing can be copied beside the union of kernels
+        copies=copy_uses(operations, spans_of(mine) | spans_of(graphs), window),
         exposed=_exposed(row, mine, mask, union_of([spans_of(operations), spans_of(graphs)])),
         repetition=repetition_of(
             (mine, operations, graphs),
