@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzzer import totals
+from fuzzer import baseline_damage, totals
 from fuzzer.child import run, warm_up
 from fuzzer.corpus import ROOT, Whole, build, corpus
 from fuzzer.judge import complaints, state_of
@@ -33,6 +33,8 @@ REQUESTS = 3
 # What goes with a damaged file where a command wants two kinds.
 SYSTEM_REPORT = ROOT / "sample_reports/training_4rank/train_rank0.sqlite"
 NCU = ROOT / "sample_reports/kernels_h100.ncu.csv"
+# The share of cases that compare a report with a damaged baseline, and its name.
+BASELINES, BASELINE = 0.05, "baseline"
 # So often it says how far it is.
 PROGRESS = 250
 
@@ -57,9 +59,12 @@ def case(name: str, wholes: list[Whole], folder: Path, way: Way) -> list[tuple[s
     if kind == "ncu" and rng.random() < 0.2:
         ceilings.write_bytes(rng.choice(CEILINGS).encode("utf-8", "surrogatepass"))
     given = "./ceilings" if ceilings.exists() else ""
+    if kind in ("nsys", "torch") and rng.random() < BASELINES:
+        (files / BASELINE).write_bytes(baseline_damage.damaged(SYSTEM_REPORT, rng))
+    compared = (files / BASELINE).exists()
     place, before, found = Place(files, target, cache), state_of(files), []
     for number in range(REQUESTS):
-        words, suffix = request(kind, rng, given)
+        words, suffix = request(kind, rng, given, only="compare" if compared else "")
         output = f"made{number}{suffix}" if suffix else ""
         odd = rng.random() < way.surroundings
         around = some(rng) if odd else PLAIN
@@ -91,7 +96,8 @@ def _line(kind: str, words: list[str], target: Path, files: Path, output: str) -
             [str(SYSTEM_REPORT), "--ncu", asked] if kind == "ncu" else [asked, "--ncu", str(NCU)]
         )
     elif words[0] == "compare":
-        given = [asked, asked]
+        baseline = (files / BASELINE).exists()
+        given = ["--baseline", f"./{BASELINE}", str(SYSTEM_REPORT)] if baseline else [asked, asked]
     return [*words, *given, *(["-o", output] if output else [])]
 
 

@@ -87,6 +87,9 @@ def build(folder: Path, wholes: list[Whole], rng: random.Random) -> tuple[str, P
 def _damage(path: Path, whole: Whole, rng: random.Random) -> str:
     """Damage a file in place, in its structure or only its bytes; says what was done."""
     chance = rng.random()
+    if whole.kind == "nsys" and chance < 0.01:
+        sqlite_damage.utf16(path, rng.choice(("UTF-16le", "UTF-16be")))
+        return "utf-16"
     if whole.kind == "nsys" and chance < 0.75:
         acts = sqlite_damage.DAMAGES if chance < 0.3 else schema_damage.DAMAGES
         return ", ".join(sqlite_damage.damage(path, rng, acts))

@@ -50,7 +50,7 @@ def complaints(
     if SECRET in ran.out + ran.err or SECRET.encode() in data:
         yield "secret: of the environment, in the output"
     for path in place.cache.rglob("*.columns"):
-        if SECRET.encode() in path.read_bytes():
+        if path.is_file() and SECRET.encode() in path.read_bytes():
             yield "secret: in the cache"
 
 

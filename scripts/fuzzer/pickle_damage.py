@@ -7,7 +7,7 @@ import random
 import struct
 from typing import Any
 
-from fuzzer.text_damage import _change
+from fuzzer.text_damage import change
 
 
 class Calls:
@@ -77,7 +77,7 @@ def damaged(data: bytes, rng: random.Random) -> tuple[bytes, str]:
         content["more"] = Calls()
         return pickle.dumps(content, protocol=protocol), "calls"
     for _ in range(rng.choice((0, 1, 10))):
-        _change(content, rng)
+        change(content, rng)
     made = pickle.dumps(content, protocol=protocol)
     if kind == 4:
         return made + rng.randbytes(50), f"trailing, protocol {protocol}"

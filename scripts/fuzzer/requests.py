@@ -100,9 +100,11 @@ def own_options(command: str, rng: random.Random) -> list[str]:
     return words
 
 
-def request(kind: str, rng: random.Random, ceilings: str = "") -> tuple[list[str], str]:
+def request(
+    kind: str, rng: random.Random, ceilings: str = "", only: str = ""
+) -> tuple[list[str], str]:
     """A command with options, and the suffix of the file it writes ("" for none)."""
-    command = rng.choice(COMMANDS[kind])
+    command = only or rng.choice(COMMANDS[kind])
     words, suffix = [command], ""
     pictures = PICTURES.get(command, ())
     if pictures and (command in ALWAYS_FILES or rng.random() < 0.4):

@@ -10,6 +10,7 @@ from fuzzer.values import HOSTILE, sql_value
 TYPES = ("TEXT", "REAL", "BLOB", "NUMERIC", "", "INTEGER NOT NULL", "BOOLEAN", "DATETIME", "INT")
 # Texts that SQLite takes for numbers, or nearly.
 NEARLY = ("12abc", "1e5", " 12 ", "0x10", "1.5", "-7", "+7", "12,5", "1_000", "inf", "9" * 40)
+SMALL = 2000
 IDS = ("streamId", "deviceId", "contextId", "correlationId", "globalPid", "globalTid", "graphId")
 NAME_IDS = ("demangledName", "shortName", "mangledName", "nameId", "textId", "domainId")
 
@@ -36,6 +37,31 @@ def other_types(export: Export) -> None:
     one = export.rng.choice(columns)
     _rebuilt(
         export, table, [f"{quoted(c)} {kind if every or c == one else 'INTEGER'}" for c in columns]
+    )
+
+
+def other_numbers(export: Export) -> None:
+    """All integers of a small table are stored as texts or fractions."""
+    rows = {t: export.run(f"SELECT count(*) FROM {quoted(t)}").fetchone()[0] for t in export.tables}
+    table = export.rng.choice([name for name, count in rows.items() if 0 < count < SMALL])
+    kind = export.rng.choice(("TEXT", "REAL"))
+    declared = export.run(f"PRAGMA table_info({quoted(table)})").fetchall()
+    columns = [f"{quoted(c[1])} {kind if 'INT' in c[2].upper() else c[2]}" for c in declared]
+    _rebuilt(export, table, columns)
+
+
+def nested_ranges(export: Export) -> None:
+    """Ranges of one thread, thousands deep, each with a name of its own or all with one."""
+    columns = export.columns("NVTX_EVENTS")
+    deep = export.rng.choice((100, 3000, 20_000))
+    name = export.rng.choice(("'deep'", "'deep ' || i"))
+    made = {"start": "start + i", '"end"': '"end" - i', "text": name, "textId": "NULL"}
+    selected = [made.get(quoted(c) if c == "end" else c, quoted(c)) for c in columns]
+    export.run(
+        f"WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {deep}) "
+        f"INSERT INTO NVTX_EVENTS ({', '.join(map(quoted, columns))}) "
+        f"SELECT {', '.join(selected)} FROM n, (SELECT * FROM NVTX_EVENTS WHERE eventType = 59 "
+        'ORDER BY "end" - start DESC LIMIT 1)'
     )
 
 
@@ -272,5 +298,6 @@ DAMAGES: tuple[Callable[[Export], None], ...] = (
     *(other_types, other_types, swapped, rows_twice, renamed_table, without_rowid, generated),
     *(triggers, simple_view, huge_values, nowhere, nowhere, all_backwards, other_clock),
     *(other_clock, without_enums, huge_sizes, invalid_text, other_storage, many_tables),
-    *(many_columns, many_names, payload_types, binary_payload),
+    *(many_columns, many_names, payload_types, binary_payload, other_numbers, other_numbers),
+    *(nested_ranges,),
 )

@@ -209,6 +209,19 @@ def damage(
     return done
 
 
+def utf16(path: Path, encoding: str) -> None:
+    """An export written anew with its texts in UTF-16."""
+    with _open(path) as old:
+        script = list(old.iterdump())
+    path.unlink()
+    with closing(sqlite3.connect(path, isolation_level=None)) as new:
+        new.execute(f"PRAGMA encoding = '{encoding}'")
+        new.execute("PRAGMA synchronous = OFF")
+        for statement in script:
+            with contextlib.suppress(sqlite3.Error):
+                new.execute(statement)
+
+
 def hide_secret(connection: sqlite3.Connection) -> None:
     """A secret where exports keep the job's environment."""
     with contextlib.suppress(sqlite3.Error):

@@ -19,7 +19,7 @@ def trace(data: bytes, rng: random.Random) -> bytes:
     if len(events) > 4000:
         del events[rng.randrange(1000, 4000) :]
     for _ in range(rng.choice((1, 3, 30))):
-        _change(rng.choice(events) if events and rng.random() < 0.8 else content, rng)
+        change(rng.choice(events) if events and rng.random() < 0.8 else content, rng)
     text = json.dumps(content).replace(json.dumps(DEEP), "[" * 50_000 + "]" * 50_000)
     if rng.random() < 0.1:
         text = text[: rng.randrange(len(text))]
@@ -31,7 +31,7 @@ def snapshot(data: bytes, rng: random.Random) -> bytes:
     """A memory snapshot with some of its values changed."""
     content = pickle.loads(data)
     for _ in range(rng.choice((1, 3, 30))):
-        _change(content, rng)
+        change(content, rng)
     return pickle.dumps(content, protocol=rng.choice((2, 4)))
 
 
@@ -75,7 +75,7 @@ def _line(line: str, rng: random.Random) -> str:
     return ",".join(cells)
 
 
-def _change(node: Any, rng: random.Random) -> None:
+def change(node: Any, rng: random.Random) -> None:
     """Change one value somewhere below a node."""
     while True:
         if isinstance(node, dict) and node:
