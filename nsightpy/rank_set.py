@@ -8,7 +8,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from nsightpy.frames import Frame
+from nsightpy.errors import UsageError
+from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame
 from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked_frame
 from nsightpy.rank_notes import (
     claim_notes,
@@ -92,6 +93,8 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
         `clocks` of an alignment, times are ns since the zero of the first of them (see
         `nsightpy.aligned_frame`); rows of processes without a clock are left out.
         """
+        if name not in (known := (*SCHEMAS, COLLECTIVES.name)):
+            raise UsageError(f"no frame {name!r}; there are {', '.join(known)}")
         unknown = 0 if name == "cuda_events" else None
         results = self.map(partial(ranked_frame, name=name), ranked=True).results
         every, repeated = list(clocks), self.repeated

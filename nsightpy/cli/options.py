@@ -177,8 +177,6 @@ def asked(function: Callable[..., T], options: dict[str, Any], **more: Any) -> T
     """What the function of a command answers; it takes the options that have its names."""
     wanted = inspect.signature(function).parameters.keys() & options.keys()
     given = {name: options[name] for name in wanted}
-    if given.get("top") == 0:
-        given["top"] = sys.maxsize
     return function(**{**given, **common_of(options), **more})
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from nsightpy.analysis.findings.copy_use import DIRECTIONS
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
-from nsightpy.analysis.idle.host_activity import HostEvents
+from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
 from nsightpy.analysis.idle.idle_gaps import (
     TO_DEVICE,
     TO_HOST,
@@ -101,6 +101,7 @@ def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:
 def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, HostEvents]:
     """What each process's threads did beside CUDA, by process."""
     ranges = report.frame("nvtx_ranges", HOST_COLUMNS) if ranges is None else ranges
+    ranges = kinds_of(ranges)
     os_calls = report.frame("os_calls", HOST_COLUMNS)
     mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
     samples = short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))

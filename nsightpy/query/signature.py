@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import sys
 from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any, ParamSpec, TypeVar, cast
@@ -60,6 +61,8 @@ def described(function: Callable[P, T], signature: Signature) -> Callable[P, T]:
             hint = f"; did you mean {close[0]!r}?" if close else ""
             name = function.__name__
             raise TypeError(f"{name}() got an unexpected keyword argument {given!r}{hint}")
+        if kwargs.get("top") == 0:
+            kwargs["top"] = sys.maxsize  # 0 is all of them
         return function(*args, **kwargs)
 
     shared = [SHARED[name] for name in signature.parameters if name in SHARED]

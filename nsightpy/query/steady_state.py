@@ -27,11 +27,12 @@ from nsightpy.units import format_time, listed
 
 @dataclass(frozen=True, slots=True)
 class Steady:
-    """The steady iterations of one process: their time, how many, and by what they were found."""
+    """The steady iterations of one process: their time, how many, found by what, how long each."""
 
     window: Spans
     count: int
     source: str = ""
+    median_ns: float = 0.0
 
 
 def steady_places(
@@ -48,7 +49,7 @@ def steady_places(
     for pid, iterations in iterations_of(report, scope, work, calls).items():
         if (state := steady_state(iterations)) is not None:
             window = Spans.of(state.start_ns, state.end_ns)
-            steady[pid] = Steady(window, state.count, state.source)
+            steady[pid] = Steady(window, state.count, state.source, state.median_ns)
     busy = _work_of_processes(work)
     busiest = max(busy, key=lambda pid: busy[pid])
     if any(spent > UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in steady):
@@ -100,6 +101,12 @@ def is_steady(frame: Frame, states: Mapping[int, SteadyState]) -> Mask:
     return kept
 
 
+def usual_time(states: Iterable[Steady | SteadyState]) -> str:
+    """How long an iteration is, for people: the lower median of the processes' medians."""
+    medians = sorted(state.median_ns for state in states)
+    return format_time(medians[(len(medians) - 1) // 2])
+
+
 def steady_notes(states: Iterable[SteadyState]) -> list[str]:
     """Which iterations figures are about."""
     known = list(states)
@@ -108,8 +115,7 @@ def steady_notes(states: Iterable[SteadyState]) -> list[str]:
     counts = sorted({state.count for state in known})
     sources = listed(dict.fromkeys(state.source for state in known))
     count = str(counts[0]) if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    medians = sorted(state.median_ns for state in known)
-    usual = format_time(medians[(len(medians) - 1) // 2])
+    usual = usual_time(known)
     each = "" if len(known) == 1 else f" in each of {len(known)} processes"
     text = (
         f"Only the steady state counts: {count} iterations of {usual}{each}, by {sources}; "

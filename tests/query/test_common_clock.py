@@ -81,3 +81,11 @@ def test_a_stretch_without_gpu_work_is_told_where_that_is(
         found = nsightpy.kernels(reports, from_time=bounds[0], to_time=bounds[1])
         note = "No GPU work is in the wanted stretch of time: all is between "
         assert any(one.startswith(note) for one in found.notes) == told
+
+
+def test_none_of_the_rows_left_out_is_zero_from_python_too() -> None:
+    every = nsightpy.gaps(TRAINING, top=0)
+    assert len(every.rows) == every.total_rows
+    idle = sum(row["idle_ns"] for row in nsightpy.breakdown(TRAINING).records())
+    assert sum(row["duration_ns"] for row in every.records()) == idle
+    assert nsightpy.kernels(TRAINING, top=0).rows == nsightpy.kernels(TRAINING).rows

@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 import nsightpy
+from nsightpy.errors import UsageError
 from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.rank_frames import clock_aligned
@@ -67,6 +68,11 @@ def test_on_one_clock_collectives_end_together(ranks: RankSet) -> None:
     assert table[unchanged].equals(own[unchanged])
     assert np.percentile(apart(table), 95) < 2_000
     assert np.percentile(apart(own), 95) > 1_000_000
+
+
+def test_a_frame_that_is_none_is_a_mistake_not_a_damaged_report(ranks: RankSet) -> None:
+    with pytest.raises(UsageError, match=r"no frame 'kernel'; there are kernels, .*, collectives"):
+        nsightpy.aligned_frame(ranks, "kernel")
 
 
 def test_worker_processes_and_clocks_of_their_own_change_nothing() -> None:

@@ -60,8 +60,8 @@ def pageable_copies(facts: Facts) -> list[Finding]:
         rate = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
         return (
             f"{format_bytes(copies.bytes)} in {counted(copies.count, 'copy', 'copies')} came from "
-            f"or went to pageable memory{rate}, {{share}} of {{place}} (the same time as "
-            "that of the copies not overlapped): pinned memory copies faster, and beside kernels"
+            f"or went to pageable memory{rate}, {{share}} of {{place}}, the same time as "
+            "that of the copies not overlapped: pinned memory copies faster, and beside kernels"
         )
 
     return _of_copies(

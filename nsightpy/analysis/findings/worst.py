@@ -77,7 +77,9 @@ def finding_of(
     evidence: dict[str, Value] = {"lost_ns": lost, "window_ns": device.budget.window_ns}
     if device.iterations:
         evidence["iterations"] = device.iterations
-        text += f" ({format_time(lost / count)} per iteration)"
+        stated = text.partition(device.span)
+        each = f" ({format_time(lost / count)} per iteration)"
+        text = "".join((*stated[:2], each, stated[2]))
     return Finding(
         name,
         most if share >= WARNING_SHARE else "info",

@@ -24,8 +24,8 @@ COMPILING = re.compile(r"compil|nvrtc|\bjit\b|autotun|inductor|dynamo", re.IGNOR
 class HostEvents:
     """Events of one process that say what its threads did; a frame may have no rows.
 
-    ranges, os_calls and mpi_calls have start_ns, end_ns, tid and name; samples time_ns, tid,
-    name (the function on top of the stack) and module.
+    ranges, os_calls and mpi_calls have start_ns, end_ns, tid and name, ranges that of their kind
+    (`kinds_of`); samples time_ns, tid, name (the function on top of the stack) and module.
     """
 
     ranges: Frame
@@ -41,6 +41,13 @@ class HostEvents:
                 for frame in (self.ranges, self.os_calls, self.mpi_calls, self.samples)
             )
         )
+
+
+def kinds_of(ranges: Frame) -> Frame:
+    """Ranges by kind: those that differ in a number only, step 1 and step 2, are step *."""
+    names = ranges.labels("name")
+    kinds = Labels(names.codes, tuple(_NUMBER.sub("*", name) for name in names.values))
+    return Frame({**ranges, "name": kinds.merged()})
 
 
 def described(time: Spans, events: HostEvents, window: Spans) -> str:
@@ -67,8 +74,6 @@ def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, floa
         return "", 0.0
     start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
     names = ranges.labels("name")
-    # ranges that differ in a number only, step 1 and step 2, are of one kind, step *
-    names = Labels(names.codes, tuple(_NUMBER.sub("*", name) for name in names.values)).merged()
     covered = (measure_before(time, end) - measure_before(time, start)).astype(np.float64)
     count = len(names.values)
     by_name = np.bincount(names.codes, weights=covered, minlength=count)

@@ -21,7 +21,7 @@ def _mark(timeline: Timeline, record: dict[str, Value]) -> Mark:
     place = _place(timeline.places, record["rank"], record["device"])
     start, length = record["start_ns"], record["duration_ns"]
     span: tuple[int | None, int | None] = (None, None)
-    if place is not None and isinstance(start, int):
+    if isinstance(start, int):
         span = (start, start + (length if isinstance(length, int) else 0))
     bound = record["recoverable_ns"]
     gain = f"; at most {format_time(bound)} to gain" if isinstance(bound, int) and bound else ""

@@ -29,7 +29,7 @@ from nsightpy.query.device_time import (
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
-from nsightpy.query.steady_state import in_steady
+from nsightpy.query.steady_state import in_steady, usual_time
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value, fields_in
@@ -247,11 +247,13 @@ def steady_text(facts: Facts, parts: Sequence[Part]) -> str | None:
     )
     if not counts:
         return None
-    sources = {steady.source for part in parts for steady in part.gathered.steady.values()}
+    states = [steady for part in parts for steady in part.gathered.steady.values()]
+    sources = {steady.source for steady in states}
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     plural = "" if counts == [1] else "s"
     partly = any(device.iterations is None for device in facts.devices)
     by = f" by {', '.join(sorted(sources))}" if any(sources) else ""
+    by = f", median {usual_time(states)},{by}" if states else by
     return f"{count} steady iteration{plural}{by}{', where there are some' if partly else ''}"
 
 
