@@ -161,10 +161,10 @@ def common_of(options: dict[str, Any]) -> Common:
     context = click.get_current_context(silent=True)
     if context is not None and (reports := options["reports"]):
         context.meta[REPORTS] = reports[0] + (", ..." if len(reports) > 1 else "")
-    if context is not None and context.obj is True and options["jobs"] != 1:
-        from nsightpy.workers.resources import choose_fork
+    if context is not None and context.obj is True:
+        from nsightpy.workers.resources import set_up_process
 
-        choose_fork()
+        set_up_process()
     given: Any = {
         **{each.name: options[each.name] for each in (*SCOPE, *READING) if each.name in options},
         "use_cache": not options["no_cache"],

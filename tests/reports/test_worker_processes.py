@@ -29,7 +29,7 @@ HERE = Path(__file__).parent
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="copies are made on Linux only")
 POSIX = pytest.mark.skipif(os.name != "posix", reason="signals")
 COPIES = pytest.param("ForkProcess", marks=LINUX)
-FORKED = "from nsightpy.workers.resources import choose_fork; choose_fork(); "
+FORKED = "from nsightpy.workers.resources import set_up_process; set_up_process(); "
 
 
 @pytest.fixture
