@@ -47,7 +47,9 @@ def steady_places(
         return None
     steady = {}
     for pid, iterations in iterations_of(report, scope, work, calls).items():
-        if (state := steady_state(iterations)) is not None:
+        state = steady_state(iterations)
+        # the iterations of damaged times may have no length
+        if state is not None and state.end_ns > state.start_ns:
             window = Spans.of(state.start_ns, state.end_ns)
             steady[pid] = Steady(window, state.count, state.source, state.median_ns)
     busy = _work_of_processes(work)

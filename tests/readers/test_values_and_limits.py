@@ -6,6 +6,7 @@ import json
 import sqlite3
 import time
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +14,13 @@ import pytest
 import sqlalchemy as sa
 from simulator import Export
 
-from nsightpy.analysis.iterations import choice, sequences
+from nsightpy.analysis.iterations import choice, sequences, steady
+from nsightpy.analysis.iterations.steady import Iterations, SteadyState
 from nsightpy.analysis.nvtx.nesting import Nesting, paths
 from nsightpy.analysis.timeline.levels import DEEPEST, levels_of
 from nsightpy.errors import ReportError, TooMuchError, UsageError
 from nsightpy.frames import Labels
+from nsightpy.query import steady_state
 from nsightpy.readers import limits
 from nsightpy.readers.nsys import tables
 from nsightpy.readers.sqlite import SqliteFile
@@ -26,7 +29,7 @@ from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.results import MemorySeries, MemoryUsage
 from tests.support.full_export import KERNELS, changed, columns, full
-from tests.support.reports import ask, refused
+from tests.support.reports import ROOT, ask, refused
 
 KERNEL, RUNTIME = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_RUNTIME"
 NO_NAMES = "demangledName = NULL, mangledName = NULL, shortName = NULL"
@@ -346,3 +349,13 @@ def test_gaps_of_work_that_names_no_process(tmp_path: Path) -> None:
 def test_a_memory_series_without_events_has_no_peak() -> None:
     empty = MemorySeries(None, 0, "CUDA", (), (), "")
     assert memory_figure(MemoryUsage("memory-usage", (), (), series=(empty,))) is not None
+
+
+def test_a_steady_state_without_length_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def found(iterations: Iterations) -> SteadyState | None:
+        state = steady.steady_state(iterations)
+        return None if state is None else replace(state, end_ns=state.start_ns)
+
+    monkeypatch.setattr(steady_state, "steady_state", found)
+    path = ROOT / "sample_reports/training_4rank/train_rank0.sqlite"
+    assert ask("summarize", path, "--format", "json").code == 0
