@@ -75,13 +75,24 @@ class SqliteFile:
         """All rows of a small query; text that is no UTF-8 has its bytes replaced."""
         with self._errors(), self._alone, self._engine.connect() as connection:
             self._watch.begin()
-            return [tuple(row) for row in connection.execute(query).fetchall()]
+            return self._fetched(connection.execute(query))
 
     def _plain(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a question about the schema."""
         with self._errors(), self._alone, self._engine.connect() as connection:
             self._watch.begin()
-            return [tuple(row) for row in connection.exec_driver_sql(sql).fetchall()]
+            return self._fetched(connection.exec_driver_sql(sql))
+
+    def _fetched(self, result: sa.CursorResult[Any]) -> list[tuple[Any, ...]]:
+        """All rows of a result; a damaged tree, whose pages lead back to each other, has no end."""
+        rows = result.fetchmany(self._most_rows + 1)
+        if len(rows) > self._most_rows:
+            raise self._too_many_rows(self._most_rows)
+        return [tuple(row) for row in rows]
+
+    def _too_many_rows(self, most_rows: int) -> ReportError:
+        problem = f"is damaged: a query gave more than {most_rows:,} rows"
+        return ReportError(self.path, problem, f"{ROWS} allows more.")
 
     def row_bounds(self, *names: str) -> tuple[int, int] | None:
         """First and last row number of the first of these tables; None when it has no rows.
@@ -167,8 +178,7 @@ class SqliteFile:
             if stop.is_set():
                 return
             if rows > most_rows:
-                problem = f"is damaged: a query gave more than {most_rows:,} rows"
-                raise ReportError(self.path, problem, f"{ROWS} allows more.")
+                raise self._too_many_rows(most_rows)
             if time.thread_time() > end:
                 raise too_much(self.path, too_long(self._seconds))
             yield batch

@@ -174,6 +174,8 @@ def test_a_query_without_rows_ends_in_time(tmp_path: Path, monkeypatch: pytest.M
     with pytest.raises(ReportError, match="s of processor time"):
         file.arrays(sa.select(i).select_from(sa.text(endless)).where(i < 0))
     assert time.monotonic() - began < 10
+    with pytest.raises(ReportError, match="gave more than"):
+        file.rows(sa.select(i).select_from(sa.text(endless)))
 
 
 def test_more_devices_streams_names_or_rows_than_there_may_be(
