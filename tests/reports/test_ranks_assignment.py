@@ -8,6 +8,7 @@ import pytest
 from simulator import Export, schema
 
 from nsightpy.commands.kernels import kernels
+from nsightpy.commands.report.one_pass import OnePass
 from nsightpy.errors import ReportError, UsageError
 from nsightpy.rank_opening import open_ranks
 from nsightpy.report_files import find_reports, natural
@@ -232,3 +233,13 @@ def test_what_a_pattern_of_the_shell_gives_beside_reports_is_named(tmp_path: Pat
     )
     with pytest.raises(ReportError, match="is JSON, but does not begin"):
         kernels([tmp_path / "notes.md", tmp_path / "a.csv"])
+
+
+def test_several_questions_say_as_much_about_what_was_given(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    for name in ("a.sqlite", "other/b.sqlite"):
+        write(tmp_path / name)
+    (tmp_path / "notes.md").write_text("[1]", "utf-8")
+    ranks = open_ranks([tmp_path, tmp_path / "notes.md"])
+    assert [note[:9] for note in ranks.notes[:2]] == ["not read,", "not read:"]
+    assert OnePass.of(ranks).notes == ranks.notes

@@ -41,7 +41,7 @@ class OnePass(RankSet):
     def of(cls, ranks: RankSet) -> OnePass:
         """The reports of a rank set, read in the same way."""
         together = cls(ranks.reports, **ranks.settings)
-        together.passed_by = ranks.passed_by
+        together.passed_by, together.folders = ranks.passed_by, ranks.folders
         return together
 
     def map(
