@@ -59,9 +59,7 @@ def small_grid(facts: Facts) -> list[Finding]:
         )
 
     def most(device: DeviceFacts) -> str:
-        use = device.kernels
-        few = use.small_grid.work_ns < DOMINANT_SHARE * use.work_ns
-        return "info" if few else severity_of_use(device)
+        return _severity_of_part(device, device.kernels.small_grid.work_ns)
 
     return _of_kernels(facts, "small-grid", "small grids", "small_grid", text, most)
 
@@ -79,9 +77,7 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
         )
 
     def most(device: DeviceFacts) -> str:
-        use = device.kernels
-        few = use.tiny_block.named_ns < DOMINANT_SHARE * use.work_ns
-        return "info" if few else severity_of_use(device)
+        return _severity_of_part(device, device.kernels.tiny_block.named_ns)
 
     return _of_kernels(facts, "tiny-blocks", "tiny blocks", "tiny_block", text, most)
 
@@ -201,6 +197,12 @@ def serialised_streams(facts: Facts) -> list[Finding]:
         recoverable=False,
         most=lambda _: "info",
     )
+
+
+def _severity_of_part(device: DeviceFacts, part_ns: int) -> str:
+    """How severe kernels of a kind may be called: they matter where they are much of the work."""
+    few = part_ns < DOMINANT_SHARE * device.kernels.work_ns
+    return "info" if few else severity_of_use(device)
 
 
 def _of_kernels(
