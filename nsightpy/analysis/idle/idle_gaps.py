@@ -12,9 +12,9 @@ where they copy to or from the device (the driver stages pageable memory in them
 Stretches outside of CUDA of 1 ms or more are `host-gap`, but for the time in ranges that compile
 (`first-launch`); time in MPI calls is `exposed-communication` in any; that of waiting while another
 device of the process works is `imbalance`. What had been launched for 1 ms or more and not begun is
-`queued`. The rest is `sync-drain` where the thread was held by a
-blocking call when the device ran dry, else `queued` where everything had been launched before,
-else `launch-bound`. The causes add up to the idle time.
+`queued`. The rest is `sync-drain` where the thread was held by a blocking call when the device ran
+dry, else `queued` where everything had been launched before, else `launch-bound`. The causes add up
+to the idle time.
 """
 
 from __future__ import annotations

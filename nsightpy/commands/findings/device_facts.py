@@ -76,7 +76,6 @@ class _Source:
     first_calls: Mapping[int, int]
     waiting: Frame
     ranges: Frame | None
-    gaps: dict[tuple[int, int], IdleGaps]
     gpus: Mapping[tuple[int, int], Gpu]
     steady: Mapping[tuple[int, int], Steady]
 
@@ -114,11 +113,9 @@ def gather(
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
     first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
     del followed, calls  # what is needed of them is known; they are as large as the kernels
-    source = _Source(
-        *(report, work, communicates, launch, first_calls, waiting, ranges),
-        *(gaps, _gpus(report), steady),
-    )
-    devices = _devices(source, rows)
+    gpus = _gpus(report)
+    source = _Source(report, work, communicates, launch, first_calls, waiting, ranges, gpus, steady)
+    devices = _devices(source, gaps, rows)
     part = RankPart(tuple(clocks_in(report)), NO_LOG)
     if not alone:
         part = replace(part, mpi=mpi_log(report))
@@ -185,11 +182,14 @@ def _shared(report: SystemReport, places: Sequence[tuple[int, int]]) -> tuple[st
     return tuple(SHARED.format(len(pids), name) for name, pids in gpus.values() if len(pids) > 1)
 
 
-def _devices(source: _Source, rows: Sequence[RankedBudget]) -> dict[tuple[int, int], DeviceFacts]:
+def _devices(
+    source: _Source, gaps: dict[tuple[int, int], IdleGaps], rows: Sequence[RankedBudget]
+) -> dict[tuple[int, int], DeviceFacts]:
+    """What is known of each device; the `gaps` of one are taken out, as large as its kernels."""
     known = [
-        (source.gaps[place].totals, LEAST_SHARE * row.budget.window_ns)
+        (gaps[place].totals, LEAST_SHARE * row.budget.window_ns)
         for row in rows
-        if (place := (row.pid, row.device)) in source.gaps
+        if (place := (row.pid, row.device)) in gaps
     ]
     lost = any(causes["host-gap"] >= least for causes, least in known)
     if not lost and any(
@@ -198,10 +198,16 @@ def _devices(source: _Source, rows: Sequence[RankedBudget]) -> dict[tuple[int, i
         # shorter stretches matter where they are spent in MPI
         lost = source.report.frame("mpi_calls", HOST_COLUMNS).rows > 0
     events = host_events(source.report, source.ranges) if lost else {}
-    return {(row.pid, row.device): _device(source, row, events.get(row.pid)) for row in rows}
+    facts = {}
+    for row in rows:
+        place = (row.pid, row.device)
+        facts[place] = _device(source, row, gaps.pop(place, None), events.get(row.pid))
+    return facts
 
 
-def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> DeviceFacts:
+def _device(
+    source: _Source, row: RankedBudget, gaps: IdleGaps | None, events: HostEvents | None
+) -> DeviceFacts:
     place, window = (row.pid, row.device), row.budget.window
     gpu = source.gpus.get(place) or source.gpus.get((0, row.device)) or Gpu()
     rows = _rows_of_place(source.work.kernels, place)
@@ -210,8 +216,7 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
     mask = communicates if rows is None else communicates[rows]
     calls = source.waiting.at(pid=place[0])
     short, idle = 0, IdleFacts()
-    # intervals are as large as the kernels: nothing else is made of them while they are held
-    if (gaps := source.gaps.pop(place, None)) is not None:
+    if gaps is not None:
         if events is not None:
             gaps = with_host(gaps, events)
         # rows of the gaps are those of all kernels
@@ -220,7 +225,7 @@ def _device(source: _Source, row: RankedBudget, events: HostEvents | None) -> De
             elsewhere[rows] = communicates[rows]
         short = short_cost_ns(kernels, elsewhere, window, gaps)
         idle = idle_facts(gaps, calls, window, events)
-        del gaps
+        del gaps  # as large as the kernels: gone before more of that size is made
     operations, graphs = (
         frame.at(pid=place[0], device=place[1])
         for frame in (source.work.operations, source.work.graphs)
