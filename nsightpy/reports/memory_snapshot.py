@@ -6,7 +6,6 @@ import glob
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,13 +14,9 @@ from nsightpy.frames import Frame
 from nsightpy.readers.tools.file_check import file_errors, is_regular, resolved
 from nsightpy.readers.torch.snapshot import read_snapshot
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
-from nsightpy.reports.html_facts import facts_table
 from nsightpy.reports.one_file import OneFile, name_ranks
+from nsightpy.reports.presentation import DataFrameOf, facts_table
 from nsightpy.units import format_count
-
-if TYPE_CHECKING:
-    import pandas as pd
-
 
 # Where reports of nsys lie, snapshots beside them are not what is asked about.
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".sqlite", ".sqlite3", ".db")
@@ -36,8 +31,9 @@ NO_CLOCK = "The snapshot's torch recorded no time: its events have an order only
 class MemorySnapshot(OneFile):
     """What torch.cuda.memory._dump_snapshot wrote. Nothing in the file is run.
 
-    The frames are pandas DataFrames with the columns of `nsightpy.frames`, times in ns since the
-    recording began. Raises ReportError when a file cannot be read.
+    The frames (allocator_events, memory_segments, memory_blocks, stack_frames, snapshot_ranges) are
+    pandas DataFrames with the columns of `nsightpy.frames`, times in ns since the recording began.
+    Raises ReportError when a file cannot be read.
     """
 
     reading_factor = 16
@@ -81,30 +77,11 @@ class MemorySnapshot(OneFile):
             raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SNAPSHOT_SCHEMAS)}")
         return self._frames[name]
 
-    @property
-    def allocator_events(self) -> pd.DataFrame:
-        """What the allocator did, in order (schema: frames.ALLOCATOR_EVENTS)."""
-        return self.frame("allocator_events").to_pandas()
-
-    @property
-    def memory_segments(self) -> pd.DataFrame:
-        """Device memory that the allocator held at the dump (schema: frames.MEMORY_SEGMENTS)."""
-        return self.frame("memory_segments").to_pandas()
-
-    @property
-    def memory_blocks(self) -> pd.DataFrame:
-        """What those segments were divided into (schema: frames.MEMORY_BLOCKS)."""
-        return self.frame("memory_blocks").to_pandas()
-
-    @property
-    def stack_frames(self) -> pd.DataFrame:
-        """Call stacks, innermost frame first (schema: frames.STACK_FRAMES)."""
-        return self.frame("stack_frames").to_pandas()
-
-    @property
-    def snapshot_ranges(self) -> pd.DataFrame:
-        """Optimizer steps and other annotations (schema: frames.SNAPSHOT_RANGES)."""
-        return self.frame("snapshot_ranges").to_pandas()
+    allocator_events = DataFrameOf(frames.ALLOCATOR_EVENTS)
+    memory_segments = DataFrameOf(frames.MEMORY_SEGMENTS)
+    memory_blocks = DataFrameOf(frames.MEMORY_BLOCKS)
+    stack_frames = DataFrameOf(frames.STACK_FRAMES)
+    snapshot_ranges = DataFrameOf(frames.SNAPSHOT_RANGES)
 
     def _repr_html_(self) -> str:
         facts = {

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.ncu.file import MAGIC
 from nsightpy.readers.ncu.tables import NcuTables
 from nsightpy.readers.tools.file_check import file_errors, is_regular, size_of_regular
-from nsightpy.reports.html_facts import facts_table
 from nsightpy.reports.one_file import OneFile
-
-if TYPE_CHECKING:
-    import pandas as pd
+from nsightpy.reports.presentation import DataFrameOf, facts_table
 
 # The last is that of the first releases, before 2020.
 NCU_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
@@ -25,8 +21,9 @@ CSV_SUFFIXES = (".csv", ".txt", ".log")
 class NcuReport(OneFile):
     """One Nsight Compute report (.ncu-rep, .ncu-repz, or a CSV page that ncu printed).
 
-    The frames are pandas DataFrames with the columns of `nsightpy.frames`, read on first use and
-    the same whichever way the report came in. Raises ReportError when a file cannot be read.
+    The frames (launches, metrics, rules) are pandas DataFrames with the columns of
+    `nsightpy.frames`, read on first use and the same whichever way the report came in. Raises
+    ReportError when a file cannot be read.
     """
 
     reading_factor = 64
@@ -61,20 +58,9 @@ class NcuReport(OneFile):
         frame: Frame = getattr(self.tables, name)
         return frame
 
-    @property
-    def launches(self) -> pd.DataFrame:
-        """The profiled launches (schema: frames.LAUNCHES)."""
-        return self.frame("launches").to_pandas()
-
-    @property
-    def metrics(self) -> pd.DataFrame:
-        """Every metric of every launch that has a value (schema: frames.METRICS)."""
-        return self.frame("metrics").to_pandas()
-
-    @property
-    def rules(self) -> pd.DataFrame:
-        """What ncu's own rules said (schema: frames.RULES)."""
-        return self.frame("rules").to_pandas()
+    launches = DataFrameOf(frames.LAUNCHES)
+    metrics = DataFrameOf(frames.METRICS)
+    rules = DataFrameOf(frames.RULES)
 
     def _repr_html_(self) -> str:
         launches = self.frame("launches")

@@ -47,7 +47,7 @@ from nsightpy.readers.nsys.table_names import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.nsys.threads import ThreadNames, thread_names
 from nsightpy.readers.tools.file_check import file_size
-from nsightpy.reports.html_facts import facts_table
+from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport, Wanted
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")

@@ -22,7 +22,7 @@ from nsightpy.readers.tools.file_check import file_size
 from nsightpy.readers.torch.cache import CachedTrace, cached, keep
 from nsightpy.readers.torch.host_calls import TraceCalls
 from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
-from nsightpy.reports.html_facts import facts_table
+from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import counted
 
