@@ -6,7 +6,7 @@
     python benchmarks/clock_alignment.py --cost 64,256,1024   # seconds of processor time by ranks
 
 A line tells the runs, the worst error within what a job's groups join (the aim is 1,000 ns), in how
-many runs it was missed, and in how many the number of sets told of is not the job's.
+many runs it was missed, and in how many the number of sets named is not the job's.
 """
 
 from __future__ import annotations
@@ -63,14 +63,14 @@ def jobs() -> Iterator[tuple[str, CollectiveJob]]:
                 )
 
 
-def sets_told(alignment: Alignment) -> int:
-    """How many sets of ranks the notes tell of."""
-    told = [int(note.split()[0]) for note in alignment.notes if "sets of ranks" in note]
-    return told[0] if told else 1
+def sets_named(alignment: Alignment) -> int:
+    """How many sets of ranks the notes name."""
+    counts = [int(note.split()[0]) for note in alignment.notes if "sets of ranks" in note]
+    return counts[0] if counts else 1
 
 
 @dataclass
-class Told:
+class Outcome:
     """What the runs of one job showed."""
 
     worst_ns: float = 0.0
@@ -86,7 +86,7 @@ class Told:
         self.worst_ns = max(self.worst_ns, error)
         self.runs += 1
         self.far += error > AIM_NS
-        self.other_sets += sets_told(alignment) != len(np.unique(logs.sets()))
+        self.other_sets += sets_named(alignment) != len(np.unique(logs.sets()))
 
 
 def proof(first: int, last: int) -> int:
@@ -94,24 +94,24 @@ def proof(first: int, last: int) -> int:
 
     Seed by seed, so that what is interrupted has seen every layout equally often.
     """
-    found: dict[tuple[str, bool], Told] = {}
+    outcomes: dict[tuple[str, bool], Outcome] = {}
     try:
         for seed in range(first, last + 1):
             for (name, job), payload in itertools.product(jobs(), (True, False)):
-                told = found.setdefault((name, payload), Told())
-                told.add(replace(job, payload=payload, seed=seed))
-            missed = sum(one.far + one.other_sets for one in found.values())
-            runs = sum(one.runs for one in found.values())
+                outcome = outcomes.setdefault((name, payload), Outcome())
+                outcome.add(replace(job, payload=payload, seed=seed))
+            missed = sum(outcome.far + outcome.other_sets for outcome in outcomes.values())
+            runs = sum(outcome.runs for outcome in outcomes.values())
             print(f"seed {seed}: {missed} of {runs:,} runs missed so far", file=sys.stderr)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
-    for (name, payload), one in found.items():
+    for (name, payload), outcome in outcomes.items():
         shown = "payload" if payload else "no payload"
         print(
-            f"{name:50} {shown:10} {one.runs:3} runs {one.worst_ns:9.0f} ns  far {one.far}  "
-            f"sets {one.other_sets}"
+            f"{name:50} {shown:10} {outcome.runs:3} runs {outcome.worst_ns:9.0f} ns  "
+            f"far {outcome.far}  sets {outcome.other_sets}"
         )
-    return sum(one.far + one.other_sets for one in found.values())
+    return sum(outcome.far + outcome.other_sets for outcome in outcomes.values())
 
 
 def cost(many: Sequence[int]) -> None:

@@ -74,11 +74,11 @@ def table(scores: Sequence[Score]) -> list[str]:
 
 
 def _line(one: Score) -> str:
-    told = f"missed {', '.join(one.missed) or '-'}; doubtful {', '.join(one.doubtful) or '-'}"
+    kinds = f"missed {', '.join(one.missed) or '-'}; doubtful {', '.join(one.doubtful) or '-'}"
     found, right = one.musts - len(one.missed), one.warnings - len(one.doubtful)
     return (
         f"{one.name[:36]:36} musts {found:3}/{one.musts:<3} warnings {right:3}/{one.warnings:<3} "
-        f"wrong {len(one.wrong)}  {told}"
+        f"wrong {len(one.wrong)}  {kinds}"
     )
 
 

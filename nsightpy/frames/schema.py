@@ -17,6 +17,11 @@ _PLACE = (
     _int("stream", "", "CUDA stream"),
     _int("correlation_id", "", "the launching API call, unique inside one process; 0 = none"),
 )
+_CALL = (
+    *_SPAN,
+    _int("pid", "", "calling process"),
+    _int("tid", "", "calling thread"),
+)
 
 KERNELS = Schema(
     "kernels",
@@ -27,12 +32,8 @@ KERNELS = Schema(
         _label("name", "demangled name with template arguments"),
         _label("base_name", "function name without arguments"),
         _label("mangled_name", "mangled name; empty where the capture has none"),
-        _int("grid_x", "blocks", "grid size"),
-        _int("grid_y", "blocks", "grid size"),
-        _int("grid_z", "blocks", "grid size"),
-        _int("block_x", "threads", "block size"),
-        _int("block_y", "threads", "block size"),
-        _int("block_z", "threads", "block size"),
+        *(_int(f"grid_{axis}", "blocks", "grid size") for axis in "xyz"),
+        *(_int(f"block_{axis}", "threads", "block size") for axis in "xyz"),
         _int("registers_per_thread", "", "registers of a thread"),
         _int("static_shared_bytes", "bytes", "static shared memory of a block"),
         _int("dynamic_shared_bytes", "bytes", "dynamic shared memory of a block"),
@@ -58,9 +59,7 @@ GRAPH_NODES = Schema(
     "graph_nodes",
     "creation of nodes of CUDA graphs on the host",
     (
-        *_SPAN,
-        _int("pid", "", "calling process"),
-        _int("tid", "", "calling thread"),
+        *_CALL,
         _int("graph_node_id", "", "the node"),
         _int("original_node_id", "", "node that it was cloned from; 0 = none"),
     ),
@@ -83,9 +82,7 @@ API_CALLS = Schema(
     "api_calls",
     "CUDA runtime and driver calls on the host",
     (
-        *_SPAN,
-        _int("pid", "", "calling process"),
-        _int("tid", "", "calling thread"),
+        *_CALL,
         _int("correlation_id", "", "what the call launched, unique inside one process; 0 = none"),
         _label("name", "function, without its four-digit version suffix"),
         _int("return_value", "", "CUDA error code; 0 = success"),
@@ -199,9 +196,7 @@ MPI_CALLS = Schema(
     "mpi_calls",
     "MPI calls on the host; from NVTX ranges of domain MPI where an old export has no table",
     (
-        *_SPAN,
-        _int("pid", "", "calling process"),
-        _int("tid", "", "calling thread"),
+        *_CALL,
         _label("name", "function, MPI_Allreduce"),
         _label("kind", "point-to-point, collective, wait or other"),
         _int("bytes", "bytes", "bytes sent as the profiler estimates them; 0 = none or not known"),
@@ -219,9 +214,7 @@ LIBRARY_CALLS = Schema(
     "library_calls",
     "calls into cuBLAS, cuDNN and video libraries, OpenACC and OpenMP events, system calls",
     (
-        *_SPAN,
-        _int("pid", "", "calling process"),
-        _int("tid", "", "calling thread"),
+        *_CALL,
         _label("name", "function, without its four-digit version suffix"),
         _label("library", "cuBLAS, cuDNN, OpenACC, OpenMP, syscall, or NvVideo and its API"),
     ),
@@ -242,9 +235,7 @@ OS_CALLS = Schema(
     "os_calls",
     "calls into the operating system's libraries",
     (
-        *_SPAN,
-        _int("pid", "", "calling process"),
-        _int("tid", "", "calling thread"),
+        *_CALL,
         _label("name", "function, poll"),
         _int("return_value", "", "what the call returned"),
         _int("nesting_level", "", "0 = not called by another traced one"),
@@ -300,9 +291,7 @@ OPERATORS = Schema(
     "operators",
     "operators of a framework as its own profiler saw them (PyTorch traces)",
     (
-        *_SPAN,
-        _int("pid", "", "calling process"),
-        _int("tid", "", "calling thread"),
+        *_CALL,
         _label("name", "operator, aten::mm"),
         _int("depth", "", "number of operators that are open above it"),
         _int("parent", "", "row of the innermost operator open when it began; -1 = none", -1),
@@ -318,9 +307,7 @@ PYTHON_FUNCTIONS = Schema(
     "python_functions",
     "calls of Python functions and modules (PyTorch traces with_stack)",
     (
-        *_SPAN,
-        _int("pid", "", "calling process"),
-        _int("tid", "", "calling thread"),
+        *_CALL,
         _label("name", "file(line): function, or nn.Module: Name_0"),
         _int("python_id", "", "number of the call; -1 = not known", -1),
         _int("parent_id", "", "number of the calling call; -1 = none", -1),

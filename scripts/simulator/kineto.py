@@ -127,7 +127,7 @@ def _host(
 
 
 def _gpu_events(run: Run, rank: Rank, clock: Clock, shift: int, device: int) -> Iterator[Event]:
-    told = _collectives(run, rank)
+    collective_args = _collectives(run, rank)
     for op in sorted(rank.operations, key=lambda one: one.start):
         start, end = clock.gpu([op.start, op.end]).tolist()
         args: Event = {"device": device, "context": 1, "stream": op.stream}
@@ -141,7 +141,7 @@ def _gpu_events(run: Run, rank: Rank, clock: Clock, shift: int, device: int) -> 
             }
         elif op.size:
             args["bytes"] = op.size
-        args |= told.get(op.correlation, {})
+        args |= collective_args.get(op.correlation, {})
         yield {
             "ph": "X",
             "cat": category,

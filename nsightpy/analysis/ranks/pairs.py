@@ -72,18 +72,18 @@ def pairs_of(sent: Iterable[tuple[Name, Sender, Sent]]) -> list[Pair]:
 
     A receiver that was not captured goes by its place in the communicator: `?3`.
     """
-    told = list(sent)
+    senders = list(sent)
     names = {
-        (sender.communicator, sender.place): name for name, sender, _ in told if sender.place >= 0
+        (sender.communicator, sender.place): name for name, sender, _ in senders if sender.place >= 0
     }
     sums: dict[tuple[str, str], int] = {}
     counts: dict[tuple[str, str], int] = {}
-    for _, sender, peers in told:
+    for _, sender, peers in senders:
         key = (sender.operation, sender.communicator)
         sums[key] = sums.get(key, 0) + sum(size for _, size, _ in peers.values())
         counts[key] = counts.get(key, 0) + len(peers)
     pairs = []
-    for name, sender, peers in told:
+    for name, sender, peers in senders:
         key = (sender.operation, sender.communicator)
         for peer, (count, size, most) in peers.items():
             target = names.get((sender.communicator, peer), f"?{peer}")

@@ -54,13 +54,13 @@ def pair_traffic(request: Request) -> tuple[list[Row], list[str]]:
     everybody = replace(scope, ranks=None, devices=None)
     results = request.map(partial(_sent, scope=everybody), ranked=True).results
     repeated = request.ranks.repeated
-    told: list[tuple[Name, Sender, Sent]] = []
+    senders: list[tuple[Name, Sender, Sent]] = []
     for report, part in results:
         for (pid, sender), sent in part.items() if report.path not in repeated else ():
             rank = report.rank_of(pid)[0]
-            told.append((f"{report.path.stem}:{pid}" if rank is None else rank, sender, sent))
-    pairs = pairs_of(told)
-    groups = _groups(told)
+            senders.append((f"{report.path.stem}:{pid}" if rank is None else rank, sender, sent))
+    pairs = pairs_of(senders)
+    groups = _groups(senders)
     shown = [
         pair
         for pair in pairs
@@ -81,11 +81,11 @@ def _sent(report: SystemReport, *, scope: Scope) -> Part:
     return sent_by(scope.narrow(report, report.frame("collectives", tuple(columns))))
 
 
-def _groups(told: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
+def _groups(senders: Sequence[tuple[Name, Sender, Sent]]) -> dict[str, str]:
     """The ranks of each communicator in short; a question mark for those not captured."""
     members: dict[str, set[Name]] = {}
     sizes: dict[str, int] = {}
-    for name, sender, _ in told:
+    for name, sender, _ in senders:
         members.setdefault(sender.communicator, set()).add(name)
         sizes[sender.communicator] = max(sizes.get(sender.communicator, 0), sender.size)
     return {

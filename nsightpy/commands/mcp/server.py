@@ -63,7 +63,7 @@ def server_of(roots: Roots, *, use_cache: bool = True) -> Server[Any]:
 
     async def call_tool(_: object, asked: types.CallToolRequestParams) -> types.CallToolResult:
         text, document, failed = await anyio.to_thread.run_sync(
-            told, answer, asked.name, asked.arguments or {}, limiter=one_at_a_time
+            answered, answer, asked.name, asked.arguments or {}, limiter=one_at_a_time
         )
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=text)],
@@ -94,7 +94,7 @@ def serve(roots: Roots, *, use_cache: bool = True) -> None:
     anyio.run(run)
 
 
-def told(
+def answered(
     answer: Callable[[str, Mapping[str, Any]], Json | str], name: str, arguments: Mapping[str, Any]
 ) -> tuple[str, Json | None, bool]:
     """The answer as text and as data, or what went wrong, and whether something did."""

@@ -21,8 +21,8 @@ Shown: TypeAlias = tuple[tuple[Field, ...], list[Row]]
 class Summary:
     """How one summary is made: tallies of a report, which merge; fields and rows of them.
 
-    `tally` is told by which of their names kernels go (a column); `records` says what
-    `nsys profile` must be told, where the capture holds nothing of it; `tallies` is how many a
+    `tally` gets the column of the names that kernels go by; `records` says what
+    `nsys profile` must be given, where the capture holds nothing of it; `tallies` is how many a
     report gives.
     """
 

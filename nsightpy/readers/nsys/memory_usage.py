@@ -14,7 +14,7 @@ from nsightpy.readers.sql import sa
 
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 _OPERATIONS = ("allocate", "free")
-_UNTOLD = ("tid", "allocated_bytes", "reserved_bytes")
+_NOT_RECORDED = ("tid", "allocated_bytes", "reserved_bytes")
 
 
 def _memory_kind(codes: Ints) -> Labels:
@@ -43,12 +43,12 @@ _USAGE = Source(
 def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of allocations and frees; static variables are allocated when they are loaded."""
     wanted = tuple(columns or frames.MEMORY_USAGE.names)
-    plain = tuple(name for name in wanted if name != "variable" and name not in _UNTOLD)
+    plain = tuple(name for name in wanted if name != "variable" and name not in _NOT_RECORDED)
     usage = read(export, frames.MEMORY_USAGE, _USAGE, plain or ("start_ns",))
     made = dict(usage)
     if "variable" in wanted:
         made |= _variables(export)
-    for name in _UNTOLD:
+    for name in _NOT_RECORDED:
         made[name] = frames.constant(int(frames.MEMORY_USAGE[name].missing), usage.rows)
     return Frame({name: made[name] for name in wanted})
 

@@ -330,7 +330,7 @@ def rest_line(left: Sequence[ComparedQuantity], unit: str, decimals: int) -> str
 def contributors(result: Comparison) -> list[ComparedQuantity]:
     """Kernels and collectives, the greatest change first: they lie within the parts.
 
-    Where there are collectives, their kernels are not told a second time.
+    Where there are collectives, their kernels are not named a second time.
     """
     known = bool(result.collectives)
     kernels = (

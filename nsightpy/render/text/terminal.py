@@ -88,8 +88,8 @@ def people_columns(table: Table) -> list[Shown]:
 
 def _once(column: Shown, again: Sequence[bool]) -> Shown:
     """A column of what is said of a group of rows: in the first row of each."""
-    told = ("" if same else text for text, same in zip(column.cells, again, strict=True))
-    return replace(column, cells=tuple(told))
+    cells = ("" if same else text for text, same in zip(column.cells, again, strict=True))
+    return replace(column, cells=tuple(cells))
 
 
 def shown_column(command: str, field: Field, values: Sequence[Value]) -> Shown:
