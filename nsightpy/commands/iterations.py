@@ -31,7 +31,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import find_in_report
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, Table, Value, fields_in
+from nsightpy.results import Field, Table, Value, fields_in, rank_order
 from nsightpy.results.abstention import reworded
 from nsightpy.units import counted, format_time
 
@@ -92,7 +92,7 @@ def iterations(
     results = request.map(work, ranked=True).results
     clock = common_clock(request.ranks)
     placed = [(str(report.path), device) for report, part in results for device in part.devices]
-    placed.sort(key=lambda pair: _order(pair[1]))
+    placed.sort(key=lambda pair: (*rank_order(pair[1].rank), pair[1].pid, pair[1].device))
     parts, devices = [part for _, part in results], [device for _, device in placed]
     rows = tuple(row for path, device in placed for row in _rows(device, path, clock))[:top]
     notes = [*_spread_notes(devices), *_slow_notes(devices)]
@@ -147,10 +147,6 @@ def _between(whole: Iterations, low: int | None, high: int | None) -> tuple[Iter
 def _on(frame: Frame, device: int) -> Frame:
     mine = frame.ints("device") == device
     return frame if mine.all() else frame.take(mine)
-
-
-def _order(device: DeviceIterations) -> tuple[bool, int, int, int]:
-    return (device.rank is None, device.rank or 0, device.pid, device.device)
 
 
 def _rows(device: DeviceIterations, report: str, clock: CommonClock) -> Iterable[tuple[Value, ...]]:

@@ -19,7 +19,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, QueueLengths, QueueSeries, Value, fields_in
+from nsightpy.results import Field, QueueLengths, QueueSeries, Value, fields_in, rank_order
 from nsightpy.units import format_count
 
 FIELDS = (
@@ -74,7 +74,7 @@ def launch_queues(
             times = clock.aligned(path, pid, np.asarray(queue.times_ns, dtype=np.int64))
             series.append(replace(queue, times_ns=times.tolist()))
     rows.sort(key=_order)
-    series.sort(key=_series_order)
+    series.sort(key=lambda q: (*rank_order(q.rank), q.device, -q.operations, q.stream))
     table = QueueLengths("launch-queues", FIELDS, tuple(rows), series=tuple(series)).first(top)
     return request.finish(table, *_notes([part for _, part in results]))
 
@@ -141,7 +141,3 @@ def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
     rank, device, stream, operations = row[:4]
     count = operations if isinstance(operations, int) else 0
     return (-count, rank is None, rank or 0, device, stream)
-
-
-def _series_order(queue: QueueSeries) -> tuple[object, ...]:
-    return (queue.rank is None, queue.rank or 0, queue.device, -queue.operations, queue.stream)

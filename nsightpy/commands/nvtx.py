@@ -81,7 +81,8 @@ def nvtx(
     known = any(part.known for part in parts)
     rows = _rows(tallied, attributed, known)
     if tree:  # those inside one parent by host time
-        ordered = list(depth_first(rows, partial(_by_host_time, rows)))
+        hosts = {key: -int(row[1] or 0) for key, row in rows.items()}
+        ordered = list(depth_first(rows, lambda key: (hosts.get(key, 0), *key)))
     else:
         ordered = sorted(rows, key=partial(_by_gpu_time, rows))
     names = _shown_names(ordered, tallied.members, tree=tree)
@@ -226,10 +227,6 @@ def _rows(tallied: RangeTallies, attributed: RangeTallies | None, known: bool) -
 def _by_gpu_time(rows: Rows, key: Key) -> tuple[Value, ...]:
     _, host, gpu, *_, attributed, _ = rows[key]
     return (-int(gpu or 0) - int(attributed or 0), -int(host or 0), *key)
-
-
-def _by_host_time(rows: Rows, key: Key) -> tuple[Value, ...]:
-    return (-int(rows[key][1] or 0) if key in rows else 0, *key)
 
 
 def _notes(tallied: RangeTallies, known: bool) -> list[str]:

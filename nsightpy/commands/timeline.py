@@ -21,6 +21,7 @@ from nsightpy.rank_opening import Paths
 from nsightpy.readers.extent import bounds_of
 from nsightpy.report_files import natural
 from nsightpy.reports.system import SystemReport
+from nsightpy.results import rank_order
 from nsightpy.results.tracks import Lane, Mark, Place, Timeline, Track
 from nsightpy.units import listed
 
@@ -149,7 +150,10 @@ def _placed(
 ) -> list[tuple[Place, _Survey]]:
     """Every place with its report's survey, in the order of the picture."""
     placed = [
-        (_place(report, pid, device), survey)
+        (
+            Place(str(report.path), report.session.host, pid, _rank(report, pid), device),
+            survey,
+        )
         for report, survey in surveys
         if survey is not None
         for pid, device in survey.places
@@ -195,14 +199,9 @@ def _earliest(reports: Sequence[SystemReport], clocks: Clocks, places: Sequence[
     return min(starts, default=0)
 
 
-def _place(report: SystemReport, pid: int, device: int | None) -> Place:
-    return Place(str(report.path), report.session.host, pid, _rank(report, pid), device)
-
-
 def _order(place: Place) -> tuple[Any, ...]:
     """Ranks ascending, unknown ones last, then reports, processes and devices."""
-    rank = (place.rank is None, place.rank or 0)
-    return (*rank, natural(place.report), place.pid, place.device or 0)
+    return (*rank_order(place.rank), natural(place.report), place.pid, place.device or 0)
 
 
 def _tracks(

@@ -27,7 +27,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.rank_opening import Paths
 from nsightpy.readers.extent import bounds_of
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Field, Table, Value
+from nsightpy.results import Abstention, Field, Table, Value, rank_order
 
 BUSY = ("busy_share", "compute_share", "communication_share", "memory_share")
 FIELDS = (
@@ -106,7 +106,8 @@ def utilization(
         _part, edges=report_edges, communication=tuple(communication), scope=request.scope
     )
     parts = request.map(work, ranked=True).values
-    devices = sorted((device for part in parts for device in part.devices), key=_order)
+    devices = [device for part in parts for device in part.devices]
+    devices.sort(key=lambda device: (*rank_order(device.rank), device.pid, device.device))
     samples = [part.sampled for part in parts if part.sampled is not None]
     rows = tuple(row for device in devices for row in _rows(device, samples, edges))
     doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
@@ -172,10 +173,6 @@ def _part(
     first = next((at for (path, _), at in edges.items() if path == str(report.path)), None)
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
     return _Part(devices, None if first is None else sampled(report, first), doubtful)
-
-
-def _order(device: _Device) -> tuple[bool, int, int, int]:
-    return (device.rank is None, device.rank or 0, device.pid, device.device)
 
 
 def _rows(device: _Device, samples: Sequence[Sampled], edges: Ints) -> Iterable[tuple[Value, ...]]:

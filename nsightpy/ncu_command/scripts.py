@@ -140,7 +140,7 @@ def script(
         lines += [*_launch(starter, job, launcher), _per_rank(starter.rank_variables).rstrip()]
     for place, run in enumerate(runs):
         title = titles[place] if place < len(titles) else run.output
-        lines += ["", f"# {_one_line(title)}"]
+        lines += ["", "# " + "".join(c if c.isprintable() else " " for c in title)]
         file = response_file(run, options)
         lines += [file_line(*file)] if file else []
         lines += [f"run {shlex.quote(as_ranks(run.ranks))} {shlex.join(shell_words(run, options))}"]
@@ -164,7 +164,3 @@ def _per_rank(variables: Sequence[str]) -> str:
     for name in reversed(variables):
         nested = f"{name}:-${{{nested}}}" if nested else f"{name}:-"
     return _PER_RANK.format(own=OWN_RANK, variables=nested, names=", ".join(variables))
-
-
-def _one_line(text: str) -> str:
-    return "".join(c if c.isprintable() else " " for c in text)

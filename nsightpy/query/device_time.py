@@ -22,6 +22,7 @@ from nsightpy.query.idle_time import (
 )
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
+from nsightpy.results import rank_order
 
 KERNEL_COLUMNS = (*WORK_COLUMNS, "name")
 OPERATION_COLUMNS = (*WORK_COLUMNS, "operation")
@@ -69,7 +70,7 @@ def rank_budgets(
 
 def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
     """Ranks ascending, unknown ones last; then process and device."""
-    return (row.rank is None, row.rank or 0, row.pid, row.device)
+    return (*rank_order(row.rank), row.pid, row.device)
 
 
 def attributed(

@@ -81,7 +81,10 @@ class DeviceIdle:
         """The figures under the names of `breakdown`'s columns."""
         followed = self.causes if self.waits_followed else None
         recorded = (self.causes, followed, followed, self.streams, self.streams, self.streams)
-        known = {name: _figure(part, name) for name, part in zip(CAUSES, recorded, strict=True)}
+        known = {
+            name: None if part is None else int(getattr(part, name))
+            for name, part in zip(CAUSES, recorded, strict=True)
+        }
         return known | {
             "unattributed_ns": self.unattributed_ns,
             "launch_starved_idle_ns": self.starved_idle_ns,
@@ -97,10 +100,6 @@ class DeviceIdle:
         if self.waits_followed:
             known += causes.blocking_ns + causes.dependency_stalled_ns
         return causes.compute_absent_ns - known
-
-
-def _figure(part: IdleCauses | StreamWaits | None, name: str) -> int | None:
-    return None if part is None else int(getattr(part, name))
 
 
 NOT_ATTRIBUTED = DeviceIdle()

@@ -73,7 +73,7 @@ def search(
         )
         mine = None if named is None else named.at(pid=pid)
         of_it = (process.kernels, named_graphs.at(pid=pid), ranges.at(pid=pid))
-        if mine is not None and _once(mine):
+        if mine is not None and len(np.unique(mine.ints("tid"))) == mine.rows > 0:
             of_it = _launched_inside(*of_it, calls.launches, mine)
             mine = None
         result = find_iterations(
@@ -128,11 +128,6 @@ def _named_graphs(report: SystemReport) -> Frame:
 def _first(*frames: Frame) -> int | None:
     """When the first of all operations began."""
     return min((int(frame.ints("start_ns").min()) for frame in frames if frame.rows), default=None)
-
-
-def _once(named: Frame) -> bool:
-    """Whether no thread has more than one of the ranges."""
-    return len(np.unique(named.ints("tid"))) == named.rows > 0
 
 
 def _launched_inside(

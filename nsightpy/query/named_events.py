@@ -64,12 +64,10 @@ def _kernels(report: SystemReport, scope: Scope, of: str | None, name: str) -> F
         hits = np.zeros(frame.rows, dtype=np.bool_)
         for column in names:
             hits |= alike(frame.labels(column), of)
-        frame = frame.take(hits | alike(_functions(frame.labels("name")), of))
+        demangled = frame.labels("name")
+        functions = Labels(demangled.codes, tuple(map(function_name, demangled.values)))
+        frame = frame.take(hits | alike(functions, of))
     return _framed(frame, frame.labels(label))
-
-
-def _functions(names: Labels) -> Labels:
-    return Labels(names.codes, tuple(map(function_name, names.values)))
 
 
 def _collectives(report: SystemReport, scope: Scope, of: str | None, _: str) -> Frame:

@@ -21,7 +21,7 @@ from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame, Ints
 from nsightpy.query.scope import Scope
 from nsightpy.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Value
+from nsightpy.results import Value, rank_order
 
 PLACED = ("start_ns", "end_ns", "pid", "device")
 
@@ -116,7 +116,7 @@ def _by_rank(
         for report, part in results
         for clock in part.clocks
     ]
-    units.sort(key=lambda unit: (unit[0].rank is None, unit[0].rank or 0))
+    units.sort(key=lambda unit: rank_order(unit[0].rank))
     return [clock for clock, _, _ in units], [log for _, log, _ in units], [u[2] for u in units]
 
 

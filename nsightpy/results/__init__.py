@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nsightpy.results.abstention import Abstention
 from nsightpy.results.findings import FINDING_FIELDS, Finding, finding_record, findings_table
-from nsightpy.results.listing import LazyRows, Row, Value
+from nsightpy.results.listing import LazyRows, Row, Value, rank_order
 from nsightpy.results.summary import Summary
 from nsightpy.results.tables import (
     UNKNOWN,
@@ -44,5 +44,6 @@ __all__ = [
     "fields_in",
     "finding_record",
     "findings_table",
+    "rank_order",
     "with_notes",
 ]

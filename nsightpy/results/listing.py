@@ -10,6 +10,11 @@ Value: TypeAlias = int | float | str | bool | None
 Row: TypeAlias = tuple[Value, ...]
 
 
+def rank_order(rank: int | None) -> tuple[bool, int]:
+    """By what rows are sorted by rank: ascending, unknown ones last."""
+    return (rank is None, rank or 0)
+
+
 class LazyRows(Sequence[Row]):
     """The rows that `make` gives, each time anew; `count` of them at most."""
 

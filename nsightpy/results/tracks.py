@@ -159,10 +159,6 @@ ITERATION, FINDING = "iteration", "finding"
 Tracks: TypeAlias = Callable[[], Iterator[Track]]
 
 
-def _no_marks() -> tuple[Mark, ...]:
-    return ()
-
-
 @dataclass(frozen=True)
 class Timeline:
     """Tracks on one clock, read report by report whenever they are asked for.
@@ -180,7 +176,7 @@ class Timeline:
     earliest: Callable[[], int]
     inputs: tuple[str, ...] = ()
     notes: list[str] = field(default_factory=list)
-    iterations: Callable[[], tuple[Mark, ...]] = _no_marks
+    iterations: Callable[[], tuple[Mark, ...]] = tuple
     findings: tuple[Mark, ...] = ()
 
     def __iter__(self) -> Iterator[Track]:

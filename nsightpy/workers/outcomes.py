@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 
@@ -108,16 +109,12 @@ def _attempt_once(function: Callable[[R], T], report: R) -> Outcome[T]:
         outcome = attempt(function, report)
         if not isinstance(outcome, Done):
             return outcome
-        facts = attempt(_facts, report)
+        facts = attempt(attrgetter("facts"), report)
         return Done(outcome.value, facts.value) if isinstance(facts, Done) else facts
     finally:
         report.close()
         for name in ("calls", "export"):
             vars(report).pop(name, None)
-
-
-def _facts(report: Report) -> Any:
-    return report.facts
 
 
 def here(function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]:

@@ -81,15 +81,11 @@ def offset_between(a: Ends, b: Ends, guesses: Sequence[float] = (0.0,)) -> Line 
                 support = sum(_support(part, b.finder, line) for part in a.apart)
                 if best is None or support > best[0].support:
                     best = replace(line, support=support), lane
-        if best is not None and _beyond_doubt(best[0]):
+        if best is not None and best[0].score >= SURE_TIE and best[0].support >= SURE_SUPPORT:
             break
     if best is None or (best[1].lanes[0] != KNOWN_GROUP and not _beyond_chance(*best)):
         return None
     return _grown(best[1], b.finder, best[0])
-
-
-def _beyond_doubt(line: Line) -> bool:
-    return line.score >= SURE_TIE and line.support >= SURE_SUPPORT
 
 
 def _beyond_chance(line: Line, lane: Ends) -> bool:

@@ -45,7 +45,10 @@ def _settled_drifts(seen: Observations, hosts: Sequence[str]) -> tuple[Floats, M
     present = np.unique(seen.clock)
     if len(present) < 2 or len(seen.times) < 4 * len(present):
         return drifts, known
-    first, names = int(present[0]), np.asarray(_names(hosts))
+    first, names = (
+        int(present[0]),
+        np.asarray([host or f"clock {n}" for n, host in enumerate(hosts)]),
+    )
     drifter = np.unique(names, return_inverse=True)[1].astype(np.int64)
     if len(np.unique(names[present])) < len(present):
         for members, rows in _looked_at_together(seen, present, drifter):
@@ -81,10 +84,6 @@ def _looked_at_together(
         order = np.argsort(codes, kind="stable")
         parts.append(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1))
     return [(present[members], rows) for members, rows in zip(*parts, strict=True)]
-
-
-def _names(hosts: Sequence[str]) -> list[str]:
-    return [host or f"clock {clock}" for clock, host in enumerate(hosts)]
 
 
 def _without_odd(fit: Fit, drifter: Ints, members: Ints) -> Ints:

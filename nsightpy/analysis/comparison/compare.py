@@ -61,7 +61,8 @@ def compare_sides(
     unit = unit_of((*before.runs, *after.runs))
     first, second = (Side(tuple(run.units[unit] for run in side.runs)) for side in (before, after))
     step = _step(first, second, unit, limits)
-    inner = replace(limits, absolute_ns=max(limits.absolute_ns, _least(step)))
+    least = round(LEAST_SHARE * min(step.before_ns or 0, step.after_ns or 0))
+    inner = replace(limits, absolute_ns=max(limits.absolute_ns, least))
     sections = [_works(first, second, section, inner) for section in SECTIONS]
     comparison = Comparison(
         "compare",
@@ -100,10 +101,6 @@ def with_p_value(quantity: ComparedQuantity, limits: Limits) -> ComparedQuantity
     verdict = verdict_of(quantity.before_ns, interval, limits, p_value)
     needed = _needed(verdict, quantity.before_ns, quantity.after_ns, interval, runs, limits)
     return replace(quantity, p_value=p_value, verdict=verdict, runs_needed=needed)
-
-
-def _least(step: ComparedQuantity) -> int:
-    return round(LEAST_SHARE * min(step.before_ns or 0, step.after_ns or 0))
 
 
 def _spread(first: Side, second: Side) -> str:
@@ -239,7 +236,10 @@ def differences(
     names = dict.fromkeys(name for run in (*before.runs, *after.runs) for name in run.circumstances)
     differing = []
     for name in names:
-        first, second = (_values(side.runs, name) for side in (before, after))
+        first, second = (
+            sorted({run.circumstances.get(name, "") for run in side.runs})
+            for side in (before, after)
+        )
         if first != second:
             differing.append(CircumstanceDifference(name, _text(first), _text(second)))
     sides = (before.runs, after.runs)
@@ -253,10 +253,6 @@ def differences(
             texts = (_text(list(map(str, counts))) for counts in (few, many))
             differing.append(CircumstanceDifference("steps a run", *texts))
     return tuple(differing)
-
-
-def _values(runs: Sequence[RunSummary], name: str) -> list[str]:
-    return sorted({run.circumstances.get(name, "") for run in runs})
 
 
 def _text(values: Sequence[str]) -> str:

@@ -74,8 +74,11 @@ def replays_of_nodes(work: Frame, calls: Frame) -> tuple[Replays, Operations]:
     call = launch_rows(work.take(rows[first]), calls)
     begin = start[first] if len(first) else start
     last = np.maximum.reduceat(end, first) if len(first) else end
-    base, width = _lanes(begin, last)
-    busy, chain = _covered(start, end, replay, base, width), _chain(start, end, replay, base, width)
+    width = int((last - begin).max(initial=0)) + 2
+    busy, chain = (
+        _covered(start, end, replay, begin, width),
+        _chain(start, end, replay, begin, width),
+    )
     replays = Replays(
         call,
         work.ints("pid")[rows][first],
@@ -129,14 +132,6 @@ def _graph_numbers(operations: Frame, replay: Ints, first: Ints) -> Ints:
     number = np.empty(len(seen), dtype=np.int64)
     number[np.argsort(begun, kind="stable")] = np.arange(1, len(seen) + 1)
     return number[np.searchsorted(seen, code)]
-
-
-def _lanes(begin: Ints, last: Ints) -> tuple[Ints, int]:
-    """What to take from the times of each replay, and the length of a lane that holds any of them.
-
-    Lane by lane, replays that overlap in time can be treated in one go.
-    """
-    return begin, int((last - begin).max(initial=0)) + 2
 
 
 def _covered(start: Ints, end: Ints, replay: Ints, base: Ints, width: int) -> Ints:

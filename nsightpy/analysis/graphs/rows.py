@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 
 import numpy as np
 
@@ -95,16 +95,11 @@ def by_graph(replays: Replays, calls: Frame, ranges: Frame) -> list[tuple[int, R
                     int(times.max()),
                     *detail[1:],
                     int(times.sum()),
-                    _most([inside[place] for place in mine.tolist()]),
+                    Counter(inside[place] for place in mine.tolist()).most_common(1)[0][0],
                 ),
             )
         )
     return rows
-
-
-def _most(names: Sequence[str]) -> str:
-    """The most frequent of some names, the first of those as frequent."""
-    return max(dict.fromkeys(names), key=names.count)
 
 
 def by_node(

@@ -35,7 +35,9 @@ def holders(
     """
     count = len(names)
     made = np.bincount(codes, minlength=count)
-    peak, end = (_sums(codes, size, mask, count) for mask in (at_peak, at_end))
+    peak, end = (
+        np.bincount(codes[mask], size[mask], count).astype(np.int64) for mask in (at_peak, at_end)
+    )
     pieces = np.bincount(codes[at_peak], minlength=count)
     largest = np.zeros(count, dtype=np.int64)
     np.maximum.at(largest, codes, size)
@@ -49,8 +51,3 @@ def holders(
     return sorted(
         held, key=lambda holder: (-holder.at_peak_bytes, -holder.largest_bytes, str(holder.name))
     )
-
-
-def _sums(codes: Ints, size: Ints, mask: np.ndarray, count: int) -> Ints:
-    # exact: bytes of a device are far below 2**53
-    return np.bincount(codes[mask], size[mask], count).astype(np.int64)

@@ -14,7 +14,7 @@ import numpy as np
 
 from nsightpy.analysis.intervals import measure_before, union
 from nsightpy.analysis.launches import graph_calls
-from nsightpy.analysis.nvtx.projection import Launched, launched, project
+from nsightpy.analysis.nvtx.projection import launched, project
 from nsightpy.frames import Frame, Ints
 from nsightpy.units import counted, format_time
 
@@ -86,7 +86,8 @@ def inference_steps(ranges: Frame, work: Frame, calls: Frame) -> list[Step]:
     if not steps.rows:
         return []
     done = launched(work, calls)
-    projection, graphs = project(steps, done), _is_graph(done, calls)
+    projection = project(steps, done)
+    graphs = np.isin(done.call_start, graph_calls(calls).ints("start_ns"))
     start, end = work.ints("start_ns")[done.rows], work.ints("end_ns")[done.rows]
     said = steps.labels("name")
     made = []
@@ -121,11 +122,6 @@ def graph_launches(work: Frame, calls: Frame) -> GraphLaunches | None:
     edges = np.arange(len(done) + 1) * (int(extent.max()) + 1)
     busy = np.diff(measure_before(covered, edges))
     return GraphLaunches(count, extent, busy, done.call_end - done.call_start)
-
-
-def _is_graph(done: Launched, calls: Frame) -> np.ndarray:
-    """Which of the launching calls launch CUDA graphs, by thread and start."""
-    return np.isin(done.call_start, graph_calls(calls).ints("start_ns"))
 
 
 def step_lines(steps: Sequence[Step]) -> list[str]:

@@ -74,7 +74,9 @@ def pairs_of(sent: Iterable[tuple[Name, Sender, Sent]]) -> list[Pair]:
     """
     senders = list(sent)
     names = {
-        (sender.communicator, sender.place): name for name, sender, _ in senders if sender.place >= 0
+        (sender.communicator, sender.place): name
+        for name, sender, _ in senders
+        if sender.place >= 0
     }
     sums: dict[tuple[str, str], int] = {}
     counts: dict[tuple[str, str], int] = {}

@@ -140,7 +140,8 @@ def _launch(
     measured = speed_of_light(r)
     speed = measured if measured.classification else replace(measured, classification=title)
     active = tensor_active_pct(r)
-    uncounted = active is not None and active > ACTIVE_PCT and not _has_tensor(works)
+    has_tensor = any(work.precision not in SCALAR for work in works)
+    uncounted = active is not None and active > ACTIVE_PCT and not has_tensor
     device = int(launches.ints("device")[row])
     return RooflineLaunch(
         launch=int(launches.ints("launch")[row]),
@@ -219,10 +220,6 @@ def _remarks(
     return tuple(remarks)
 
 
-def _has_tensor(works: Sequence[FlopRate]) -> bool:
-    return any(work.precision not in SCALAR for work in works)
-
-
 def _shape(launches: Frame, row: int, shape: str, whole: str) -> str:
     """Dimensions as 128x1x1; the total alone where ncu has no more; "" where nothing is known."""
     sizes = [int(launches.ints(f"{shape}_{axis}")[row]) for axis in "xyz"]
@@ -244,7 +241,7 @@ def estimates(rules: Frame) -> dict[int, tuple[RuleEstimate, ...]]:
     for row, (launch, speedup) in enumerate(zip(launches, speedups, strict=True)):
         if math.isfinite(speedup) and speedup > 0:
             estimate = RuleEstimate(
-                names[row], titles[row] or _words(names[row]), speedup, scopes[row]
+                names[row], titles[row] or _WORD.sub(" ", names[row]), speedup, scopes[row]
             )
             mine = best.setdefault(int(launch), {})
             if estimate.rule not in mine or mine[estimate.rule].speedup_pct < speedup:
@@ -253,8 +250,3 @@ def estimates(rules: Frame) -> dict[int, tuple[RuleEstimate, ...]]:
         launch: tuple(sorted(by_rule.values(), key=lambda estimate: estimate.order))
         for launch, by_rule in best.items()
     }
-
-
-def _words(rule: str) -> str:
-    """An identifier as words: UncoalescedGlobalAccess -> Uncoalesced Global Access."""
-    return _WORD.sub(" ", rule)

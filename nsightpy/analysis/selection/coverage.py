@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from nsightpy.analysis.selection.launch_places import Portion, Sample, Variant
+from nsightpy.results import rank_order
 
 # Passes over a kernel per set, as seen on GPUs from Volta to Hopper; newer chips and tools differ.
 PASSES = {"basic": 9, "default": 9, "detailed": 25, "roofline": 30, "full": 45}
@@ -31,7 +32,7 @@ class ProfiledProcess:
 
     @property
     def order(self) -> tuple[bool, int, str, int]:
-        return (self.rank is None, self.rank or 0, self.report, self.pid)
+        return (*rank_order(self.rank), self.report, self.pid)
 
 
 @dataclass(frozen=True, slots=True)

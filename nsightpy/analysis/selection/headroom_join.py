@@ -64,7 +64,11 @@ def match(variant: Variant, measured: Sequence[MeasuredKernel]) -> Match | None:
     Loosely is the same function under another geometry, that with the nearest number of threads.
     Other template arguments make another kernel, as far as the names have any.
     """
-    shaped = [kernel for kernel in measured if _same_shape(variant, kernel)]
+    shaped = [
+        kernel
+        for kernel in measured
+        if _agrees(variant.grid, kernel.grid) and _agrees(variant.block, kernel.block)
+    ]
     same = [kernel for kernel in shaped if variant.mangled and kernel.mangled == variant.mangled]
     if same:
         return Match(same[0], MANGLED)
@@ -106,10 +110,6 @@ def _same_instance(variant: Variant, kernel: MeasuredKernel) -> bool:
         return True
     signature, other = plain_signature(variant.name), plain_signature(kernel.name)
     return signature == other or "<" not in signature or "<" not in other
-
-
-def _same_shape(variant: Variant, kernel: MeasuredKernel) -> bool:
-    return _agrees(variant.grid, kernel.grid) and _agrees(variant.block, kernel.block)
 
 
 def _agrees(extent: Extent, text: str) -> bool:

@@ -57,7 +57,8 @@ def _summary(
     total = sum(work.total_ns for work in works)
     order = tuple(places[launch.name] for launch in launches[:MOST_LAUNCHES])
     unit = UnitSummary(total, (total, *(0,) * (len(PARTS) - 1)), 1, (), works, order)
-    return RunSummary("ncu", name, {"launch": unit}, _circumstances(launches, parts), _notes(parts))
+    notes = tuple(dict.fromkeys(note for _, _, notes in parts for note in notes))
+    return RunSummary("ncu", name, {"launch": unit}, _circumstances(launches, parts), notes)
 
 
 def _work(name: str, launches: Sequence[RooflineLaunch]) -> WorkSummary:
@@ -101,7 +102,3 @@ def _circumstances(
         "profiler": ", ".join(sorted({version for _, version, _ in parts if version})),
         "launches measured": format_count(len(launches)),
     }
-
-
-def _notes(parts: Sequence[tuple[list[RooflineLaunch], str, tuple[str, ...]]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(note for _, _, notes in parts for note in notes))

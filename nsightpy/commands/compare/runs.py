@@ -108,7 +108,10 @@ def summaries(
     parts = map_runs([request.ranks for request in requests], work, ranked=scope.needs_ranks)
     for run, results in zip(runs, parts, strict=True):
         _require_work(run, results)
-    known = [_kinds(results) for results in parts]
+    known = [
+        set(UNITS).intersection(*(part.units for _, part in results if part.units))
+        for results in parts
+    ]
     common = set(UNITS).intersection(*known, *(run.units for run in also))
     if "step" in common:
         common = {"step"}
@@ -121,11 +124,6 @@ def summaries(
         )
         for run, request, results, kinds_of_run in zip(runs, requests, parts, known, strict=True)
     ]
-
-
-def _kinds(results: Sequence[tuple[SystemReport, ReportPart]]) -> set[str]:
-    """The units that all reports with GPU work have."""
-    return set(UNITS).intersection(*(part.units for _, part in results if part.units))
 
 
 def _require_work(run: OpenRun, results: Sequence[tuple[SystemReport, ReportPart]]) -> None:

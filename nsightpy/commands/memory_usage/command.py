@@ -36,6 +36,7 @@ from nsightpy.results import (
     MemorySeries,
     MemoryUsage,
     Value,
+    rank_order,
     with_notes,
 )
 from nsightpy.units import format_count
@@ -165,7 +166,8 @@ def _of_snapshots(
 def _table(parts: Sequence[_Part], top: int | None) -> MemoryUsage:
     rows = sorted((row for part in parts for row in part.rows), key=_order)
     series = sorted(
-        (memory_series for part in parts for memory_series in part.series), key=_series_order
+        (series for part in parts for series in part.series),
+        key=lambda series: (*rank_order(series.rank), series.device, series.memory),
     )
     growth = tuple(iteration for part in parts for iteration in part.growth)
     table = MemoryUsage(COMMAND, FIELDS, tuple(rows), series=tuple(series), iterations=growth)
@@ -264,7 +266,3 @@ def _order(row: tuple[Value, ...]) -> tuple[object, ...]:
     rank, device, memory, at_peak = row[_RANK], row[0], row[1], row[_AT_PEAK]
     known = at_peak if isinstance(at_peak, int) else 0
     return (rank is None, rank or 0, device, memory, -known, str(row[_NAME]))
-
-
-def _series_order(series: MemorySeries) -> tuple[object, ...]:
-    return (series.rank is None, series.rank or 0, series.device, series.memory)

@@ -18,7 +18,7 @@ from nsightpy.analysis.memory.over_time import OverTime, over_time
 from nsightpy.analysis.memory.recorded import BEFORE, Recorded, recorded
 from nsightpy.analysis.memory.reserved import OutOfMemory, Reserve, out_of_memory, reserve
 from nsightpy.errors import MissingDataError
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Ints
 from nsightpy.query.scope import Scope
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.results import MemoryGrowth, MemorySeries
@@ -84,7 +84,7 @@ def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsag
     for device in snapshot.devices:
         if scope.devices is not None and device not in scope.devices:
             continue
-        events, segments, blocks = (_of(snapshot.frame(name), device) for name in _FRAMES)
+        events, segments, blocks = (snapshot.frame(name).at(device=device) for name in _FRAMES)
         recording = recorded(events, segments, blocks)
         if (scope.from_ns, scope.to_ns) != (None, None) and recording.time_of(0) is None:
             problem = "has no times that --from and --to could be measured by"
@@ -120,10 +120,6 @@ def usage_of(snapshot: MemorySnapshot, by: str, scope: Scope) -> list[DeviceUsag
             )
         )
     return made
-
-
-def _of(frame: Frame, device: int) -> Frame:
-    return frame.take(frame.ints("device") == device)
 
 
 def _within(time: int | None, scope: Scope) -> bool:

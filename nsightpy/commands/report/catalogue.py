@@ -27,12 +27,6 @@ from nsightpy.commands.report.pictures import pace_of_longest
 from nsightpy.commands.report.questions import Question
 from nsightpy.commands.sync_waits import sync_waits
 from nsightpy.commands.utilization import utilization
-from nsightpy.results import Table
-
-
-def _several_ranks(table: Table) -> bool:
-    return len(table) > 1
-
 
 ITERATIONS = Question(
     "iterations",
@@ -59,7 +53,7 @@ RANKS = Question(
     main=("rank", "host", "device", "compute_ns", "wait_ns", "arrived_last_share", "straggler"),
     most=256,
     keeps=128,
-    show=_several_ranks,
+    show=lambda table: len(table) > 1,
 )
 COLLECTIVES = Question(
     "collectives",

@@ -64,12 +64,10 @@ def snapshots_in(given: str | Path) -> list[Path]:
     """The memory snapshots that a path, folder or glob stands for."""
     files = files_of(given)
     return sorted(
-        file for file in ([Path(given)] if files is None else files) if _is_snapshot(file)
+        file
+        for file in ([Path(given)] if files is None else files)
+        if is_snapshot_file(file) and not is_ncu_file(file)
     )
-
-
-def _is_snapshot(path: Path) -> bool:
-    return is_snapshot_file(path) and not is_ncu_file(path)
 
 
 def _holds_more(given: str | Path) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -112,9 +112,6 @@ def of_ranks(offers: list[Offer], spec: str | int | None) -> list[Offer]:
     if not any(unit.rank in ranks for unit, _ in offers):
         raise UsageError(f"--profile-rank {spec}: no report is of that rank")
     return [
-        (unit, portion if unit.rank in ranks else _unsampled(portion)) for unit, portion in offers
+        (unit, portion if unit.rank in ranks else replace(portion, samples=()))
+        for unit, portion in offers
     ]
-
-
-def _unsampled(portion: Portion) -> Portion:
-    return Portion(portion.variant, portion.pid, portion.instances, portion.total_ns, ())

@@ -166,7 +166,9 @@ class _MetricReader:
             metric = by_name(name)
             if metric is None or not metric.has_value():
                 continue
-            kind, unit = known.get(name) or known.setdefault(name, _kind_and_unit(name, metric))
+            kind, unit = known.get(name) or known.setdefault(
+                name, (metric.kind(), stable_unit(name, metric.unit()))
+            )
             if kind in _NUMBERS:
                 value = metric.as_double()
                 if not isnan(value):
@@ -178,10 +180,6 @@ class _MetricReader:
                     gpu = text
                 add(number, name, float("nan"), "", text)
         return values, gpu
-
-
-def _kind_and_unit(name: str, metric: Any) -> tuple[int, str]:
-    return metric.kind(), stable_unit(name, metric.unit())
 
 
 def _launch(number: int, action: Any, process: Process) -> Launch:

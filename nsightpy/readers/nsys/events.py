@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Labels
 from nsightpy.readers.nsys.columns import (
     SPAN,
     Expression,
-    coded,
     column,
     process_of,
     product,
@@ -27,7 +26,7 @@ MEMCPY = "CUPTI_ACTIVITY_KIND_MEMCPY"
 MEMSET = "CUPTI_ACTIVITY_KIND_MEMSET"
 RUNTIME = "CUPTI_ACTIVITY_KIND_RUNTIME"
 
-COPY_KINDS = (
+_COPY_KINDS = (
     "Unknown",
     "Host-to-Device",
     "Device-to-Host",
@@ -43,7 +42,7 @@ COPY_KINDS = (
     "Unified Device-to-Host",
     "Unified Device-to-Device",
 )
-MEMORY_KINDS = (
+_MEMORY_KINDS = (
     "Pageable",
     "Pinned",
     "Device",
@@ -53,6 +52,9 @@ MEMORY_KINDS = (
     "Managed Static",
     "Unknown",
 )
+# Names of operations and kinds of memory by the number that the export has.
+COPY_OPERATIONS = {n: f"[CUDA memcpy {kind}]" for n, kind in enumerate(_COPY_KINDS)}
+MEMORY_KINDS = dict(enumerate(_MEMORY_KINDS))
 
 PLACE: dict[str, Expression] = {
     "pid": process_of("globalPid"),
@@ -110,14 +112,6 @@ _API_CALLS = Source(
 )
 
 
-def _copy_operation(codes: Ints) -> Labels:
-    return _enumerated(codes, tuple(f"[CUDA memcpy {kind}]" for kind in COPY_KINDS))
-
-
-def _memory_kind(codes: Ints) -> Labels:
-    return _enumerated(codes, MEMORY_KINDS)
-
-
 _OPERATION: dict[str, Expression] = {
     **SPAN,
     **PLACE,
@@ -129,15 +123,15 @@ _COPIES = Source(
     MEMCPY,
     _OPERATION,
     codes={
-        "operation": ("copyKind", _copy_operation),
-        "source_memory": ("srcKind", _memory_kind),
-        "target_memory": ("dstKind", _memory_kind),
+        "operation": ("copyKind", COPY_OPERATIONS),
+        "source_memory": ("srcKind", MEMORY_KINDS),
+        "target_memory": ("dstKind", MEMORY_KINDS),
     },
 )
 _SETS = Source(
     MEMSET,
     _OPERATION,
-    codes={"target_memory": ("memKind", _memory_kind)},
+    codes={"target_memory": ("memKind", MEMORY_KINDS)},
     same={"operation": "[CUDA memset]", "source_memory": ""},
 )
 
@@ -176,10 +170,6 @@ def without_version(name: str) -> str:
     """An API name without exactly one `_v` and four digits at its end, as nsys stats prints it."""
     stem, mark, digits = name[:-6], name[-6:-4], name[-4:]
     return stem if mark == "_v" and digits.isdecimal() and digits.isascii() and stem else name
-
-
-def _enumerated(codes: Ints, values: tuple[str, ...]) -> Labels:
-    return coded(codes, dict(enumerate(values)))
 
 
 # The tables that each frame is read from.

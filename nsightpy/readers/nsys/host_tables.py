@@ -8,7 +8,6 @@ real ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from nsightpy import frames
 from nsightpy.frames import Frame
@@ -16,7 +15,6 @@ from nsightpy.readers.nsys.columns import SPAN, Expression, column, process_of, 
 from nsightpy.readers.nsys.events import plain_calls
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
-from nsightpy.readers.sql import sa
 
 OSRT = "OSRT_API"
 _OPENMP = (
@@ -41,15 +39,11 @@ _THREAD: dict[str, Expression] = {
 _NO_CALLS = (31, 32)
 
 
-def _is_call(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-    return table.c.eventClass.not_in(_NO_CALLS) if "eventClass" in table.c else None
-
-
 _OS_CALLS = Source(
     OSRT,
     {**_THREAD, "return_value": column("returnValue"), "nesting_level": column("nestingLevel")},
     {"name": "nameId"},
-    where=_is_call,
+    where=lambda t: t.c.eventClass.not_in(_NO_CALLS) if "eventClass" in t.c else None,
 )
 
 

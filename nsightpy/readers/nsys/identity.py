@@ -92,7 +92,10 @@ def decide_ranks(evidence: Mapping[Process, Sequence[Evidence]]) -> dict[Process
         ruled = {process: (item.rank, BY_REGEX) for process, item in by_user.items()}
         return {process: (ruled | decide_ranks(rest))[process] for process in evidence}
     for source in dict.fromkeys(item.source for items in evidence.values() for item in items):
-        ranks = [_rank_by(items, source) for items in evidence.values()]
+        ranks = [
+            next((item.rank for item in items if item.source == source), None)
+            for items in evidence.values()
+        ]
         if None not in ranks and len(set(ranks)) == len(ranks):
             return {process: (rank, source) for process, rank in zip(evidence, ranks, strict=True)}
     useless = _sources_of_one_rank(evidence.values())
@@ -104,10 +107,6 @@ def decide_ranks(evidence: Mapping[Process, Sequence[Evidence]]) -> dict[Process
         what = "files" if len({path for path, _ in evidence}) == len(evidence) else "processes"
         return {process: (rank, f"{GUESS} {what}") for rank, process in enumerate(evidence)}
     return decided
-
-
-def _rank_by(evidence: Sequence[Evidence], source: str) -> int | None:
-    return next((item.rank for item in evidence if item.source == source), None)
 
 
 def _sources_of_one_rank(evidence: Iterable[Sequence[Evidence]]) -> set[str]:

@@ -5,24 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Ints, Labels
-from nsightpy.readers.nsys.columns import coded, column, text
+from nsightpy.frames import ColumnData, Frame
+from nsightpy.readers.nsys.columns import column, text
 from nsightpy.readers.nsys.events import MEMORY_KINDS, PLACE
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
-_OPERATIONS = ("allocate", "free")
+_OPERATIONS = {0: "allocate", 1: "free"}
 _NOT_RECORDED = ("tid", "allocated_bytes", "reserved_bytes")
-
-
-def _memory_kind(codes: Ints) -> Labels:
-    return coded(codes, dict(enumerate(MEMORY_KINDS)))
-
-
-def _operation(codes: Ints) -> Labels:
-    return coded(codes, dict(enumerate(_OPERATIONS)))
 
 
 _USAGE = Source(
@@ -34,8 +26,8 @@ _USAGE = Source(
         "bytes": column("bytes"),
     },
     codes={
-        "memory": ("memKind", _memory_kind),
-        "operation": ("memoryOperationType", _operation),
+        "memory": ("memKind", MEMORY_KINDS),
+        "operation": ("memoryOperationType", _OPERATIONS),
     },
 )
 

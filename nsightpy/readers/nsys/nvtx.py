@@ -116,7 +116,7 @@ def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
     thread = raw.ints("thread")
     columns: dict[str, ColumnData] = {
         "pid": elementwise(_process, thread),
-        "tid": elementwise(_thread, thread),
+        "tid": elementwise(lambda ids: ids & _LOW_BITS, thread),
     }
     if "end_thread" in raw:
         end = raw.ints("end_thread")
@@ -126,10 +126,6 @@ def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
 
 def _process(thread: Ints) -> Ints:
     return (thread >> 24) & _LOW_BITS
-
-
-def _thread(thread: Ints) -> Ints:
-    return thread & _LOW_BITS
 
 
 def _last_thread(end: Ints, thread: Ints) -> Ints:

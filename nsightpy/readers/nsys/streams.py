@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Labels
 from nsightpy.readers.nsys.columns import SPAN, column
 from nsightpy.readers.nsys.events import PLACE
 from nsightpy.readers.nsys.table_frames import Source, read
@@ -52,7 +52,8 @@ def synchronizations(export: NsysExport, columns: Sequence[str] | None = None) -
     raw = read(export, frames.SYNCHRONIZATIONS, _SYNCHRONIZATIONS, needed)
     every = {**raw}
     for name in {"stream", "event_id"} & set(needed):
-        every[name] = _or_none(raw.ints(name))
+        ids = raw.ints(name)  # -1 for the profiler's "invalid"
+        every[name] = np.where((ids == _NONE) | (ids < 0), -1, ids)
     if "kind" in wanted:
         names = [Frame(every).ints(name) >= 0 for name in ("stream", "event_id")]
         every["kind"] = Labels((names[0] + 2 * names[1]).astype(np.int32), KINDS)
@@ -62,8 +63,3 @@ def synchronizations(export: NsysExport, columns: Sequence[str] | None = None) -
 def cuda_events(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of recorded CUDA events, in the order of the file."""
     return read(export, frames.CUDA_EVENTS, _CUDA_EVENTS, columns)
-
-
-def _or_none(ids: Ints) -> Ints:
-    """Ids with -1 for the profiler's "invalid"."""
-    return np.where((ids == _NONE) | (ids < 0), -1, ids)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
+from nsightpy.frames import ColumnData, Frame, Labels, Schema, constant
 from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import check_places
-from nsightpy.readers.nsys.columns import NO_END, Expression, first_of, stored
+from nsightpy.readers.nsys.columns import NO_END, Expression, coded, first_of, stored
 from nsightpy.readers.nsys.constant_columns import differs
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
 from nsightpy.readers.nsys.strings import NAMELESS
@@ -38,14 +38,15 @@ _SHAPE = ("blocks", "threads", *(f"{s}_{axis}" for s in ("grid", "block") for ax
 class Source:
     """How the columns of a frame are made from one table.
 
-    `same`: one label for all its rows; `instead`: columns of names that do as well where one is
-    missing or NULL; `essential`: columns that no question is answered without, if it asks for them.
+    `codes`: a column of numbers, and their names; `same`: one label for all its rows; `instead`:
+    columns of names that do as well where one is missing or NULL; `essential`: columns that no
+    question is answered without, if it asks for them.
     """
 
     table: str
     numbers: Mapping[str, Expression]
     names: Mapping[str, str] = field(default_factory=dict)
-    codes: Mapping[str, tuple[str, Callable[[Ints], Labels]]] = field(default_factory=dict)
+    codes: Mapping[str, tuple[str, Mapping[int, str]]] = field(default_factory=dict)
     same: Mapping[str, str] = field(default_factory=dict)
     instead: Mapping[str, Sequence[str]] = field(default_factory=dict)
     essential: Sequence[str] = ()
@@ -106,7 +107,7 @@ def with_labels(
                 export.notes[f"{lost:,} rows of {source.table} have no name."] = None
             made[name] = export.strings.labels(frame.ints(name))
         elif name in source.codes:
-            made[name] = source.codes[name][1](frame.ints(name))
+            made[name] = coded(frame.ints(name), source.codes[name][1])
     return made
 
 

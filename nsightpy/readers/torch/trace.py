@@ -155,11 +155,12 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
             _sizes_note(raw),
             _shared_note(gpu_pids),
             _merged_note(raw[CALL]),
-            _no_work(gpu_pids),
+            "" if gpu_pids else NO_WORK,
         )
         if note
     ]
-    end = max((int(f.ints("end_ns").max()) for f in by_name.values() if _spans(f)), default=0)
+    ends = [f.ints("end_ns") for f in by_name.values() if "end_ns" in f]
+    end = max((int(times.max()) for times in ends if len(times)), default=0)
     facts = TraceFacts(
         utc_ns=_wall_clock(zero, header),
         duration_ns=end,
@@ -172,10 +173,6 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
         notes=tuple(notes),
     )
     return Trace(by_name, facts)
-
-
-def _spans(frame: Frame) -> bool:
-    return "end_ns" in frame and frame.rows > 0
 
 
 def _zero(raw: dict[str, Frame]) -> int:
@@ -280,10 +277,6 @@ def _merged_note(calls: Frame) -> str:
         "processes of the trace share correlation ids, as in traces that were merged: GPU work may "
         "stand under the wrong process and device; give the traces of the ranks instead."
     )
-
-
-def _no_work(pids: set[int]) -> str:
-    return "" if pids else NO_WORK
 
 
 def _damage_notes(tables: TraceTables, around: Around, damage: Damage, header: Header) -> list[str]:

@@ -80,16 +80,12 @@ def time_change(before: float | None, after: float | None) -> str:
     unit, scale = time_unit_for(known)
     delta = abs((after or 0) - (before or 0)) / scale
     digits = 3
-    if len(known) == 2 and delta and _alike(known, scale, digits):
+    if len(known) == 2 and delta and len({significant(v / scale, digits) for v in known}) == 1:
         digits += 1
     old, new = (
         "-" if value is None else significant(value / scale, digits) for value in (before, after)
     )
     return f"{old} -> {new} {unit}"
-
-
-def _alike(values: Sequence[float], scale: int, digits: int) -> bool:
-    return len({significant(value / scale, digits) for value in values}) == 1
 
 
 def percent_change(ratio: float | None) -> str:

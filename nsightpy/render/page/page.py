@@ -110,7 +110,7 @@ def _cut(page: Page, rows: int) -> Page:
 
 
 def _rendered(page: Page, pictures: dict[str, Markup | None]) -> str:
-    assets = _assets()
+    assets = _Assets(_source("page.css"), f'"use strict";\n{_source("page.js")}')
     return (
         _environment()
         .get_template("page.html")
@@ -145,10 +145,6 @@ def _environment() -> jinja2.Environment:
 def _finalized(value: Any) -> Any:
     """Every text that a template shows, on one line and without hidden characters."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
-
-
-def _assets() -> _Assets:
-    return _Assets(_source("page.css"), f'"use strict";\n{_source("page.js")}')
 
 
 def _source(name: str) -> str:

@@ -113,17 +113,14 @@ def _points(table: Table) -> list[_Point]:
     points = []
     for name, record in zip(named, records, strict=True):
         several = len(groups[name])
-        whose = f"{name} ({several} groups)" if several > 1 else _alone(record["group"], name)
+        ranks = f"ranks {shorten(printable(str(record['group'])), 24)} ({name})"
+        whose = f"{name} ({several} groups)" if several > 1 else ranks
         busbw, wait = (record[f"busbw{part}_gb_per_s"] for part in ("", "_with_wait"))
         time = float(record["duration_med_ns"] or 0) * int(record["instances"] or 0)
         known = None if not busbw else float(busbw)
         size = int(record["bytes"] or 0)
         points.append(_Point(str(record["operation"]), whose, size, known, float(wait or 0), time))
     return points
-
-
-def _alone(group: Value, name: str) -> str:
-    return f"ranks {shorten(printable(str(group)), 24)} ({name})"
 
 
 def _family(group: Value, ranks: Value) -> str:

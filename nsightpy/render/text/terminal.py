@@ -73,7 +73,7 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
 
 def people_columns(table: Table) -> list[Shown]:
     """The known columns of a table as people read them, in the order of its view."""
-    known = [field for field in table.fields if _is_known(table, field)]
+    known = [f for f in table.fields if set(table.column(f.name)) - {None, ""}]
     view = view_of(table.command)
     fields = in_order(view, known)
     shown = [shown_column(table.command, field, table.column(field.name)) for field in fields]
@@ -119,7 +119,3 @@ def print_cards(table: Table, out: Console) -> None:
             parts = [part for phrase in text.split(" | ") for part in wrap(phrase) or [""]]
             for name, part in zip_longest([label], parts, fillvalue=""):
                 out.print(Text(f"{name:<{label_width}}", style="dim") + Text(part))
-
-
-def _is_known(table: Table, field: Field) -> bool:
-    return any(value not in (None, "") for value in table.column(field.name))

@@ -86,7 +86,8 @@ def _events(thread: TraceThread, origin: int, flow: int) -> Iterator[str]:
     """The thread's events by start, each followed by the flow from its launch; in pieces."""
     lane = thread.lane
     names = [_json(name) for name in lane.names.values]
-    args = [""] if lane.details is None else [_args(text) for text in lane.details.values]
+    texts = ("",) if lane.details is None else lane.details.values
+    args = [f',"args":{{"details":{_json(text)}}}' if text else "" for text in texts]
     where = f'"pid":{thread.process},"tid":{thread.tid}'
     heads = [f',\n{{"ph":"X",{where},"cat":"{name}","ts":' for name in CATEGORIES]
     for low in range(0, len(lane), _CHUNK):
@@ -180,10 +181,6 @@ class _CollectiveFlows:
 
 def _us(ns: int) -> str:
     return f"{ns // 1000}.{ns % 1000:03d}"
-
-
-def _args(text: str) -> str:
-    return f',"args":{{"details":{_json(text)}}}' if text else ""
 
 
 def _json(value: Any) -> str:

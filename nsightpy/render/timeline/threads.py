@@ -146,7 +146,8 @@ def _lane_of(label: str, marks: Sequence[Mark], origin: int) -> Lane:
     """Marks that do not overlap as the events of a lane."""
     starts = np.asarray([max(mark.start_ns or 0, origin) for mark in marks], dtype=np.int64)
     ends = np.asarray([mark.end_ns or 0 for mark in marks], dtype=np.int64)
-    texts = (" ".join(filter(None, (_who(mark), mark.text))) for mark in marks)
+    owners = ["" if mark.place is None else f"{mark.place.label}: " for mark in marks]
+    texts = (f"{owner}{mark.text}".strip() for owner, mark in zip(owners, marks, strict=True))
     return Lane(
         RANGES,
         label,
@@ -158,10 +159,6 @@ def _lane_of(label: str, marks: Sequence[Mark], origin: int) -> Lane:
         np.full(len(marks), MARK, dtype=np.uint8),
         details=Labels.of(texts),
     )
-
-
-def _who(mark: Mark) -> str:
-    return "" if mark.place is None else f"{mark.place.label}:"
 
 
 def _split(lane: Lane) -> list[NDArray[np.bool_] | None]:
