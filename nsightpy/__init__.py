@@ -106,7 +106,7 @@ _MODULES = {
     "open_ranks": "nsightpy.rank_opening",
     "ReportSet": "nsightpy.report_set",
     "open_ncu_reports": "nsightpy.ncu_set",
-    "aligned_frame": "nsightpy.query.aligned_frame",
+    "aligned_frame": "nsightpy.query.common_clock",
     **FIGURES,
     **FUNCTIONS,
 }

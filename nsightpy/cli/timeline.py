@@ -63,9 +63,9 @@ def _answered(ranks: OnePass, options: dict[str, Any]) -> Timeline:
     from nsightpy.commands.report.one_pass import answers
     from nsightpy.commands.timeline import timeline
     from nsightpy.errors import NsightpyError
-    from nsightpy.query.iteration_window import iterations_by_process
     from nsightpy.query.rank_alignment import alignment_of
     from nsightpy.query.request import Request
+    from nsightpy.query.timeline_iterations import iterations_by_process
 
     detailed = _suffix(options["output"]) not in PICTURES
     shown = {"detail": detailed, "counters": detailed}

@@ -10,8 +10,7 @@ from typing import Unpack
 from nsightpy.analysis import ranking
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import difference, spans_of, union, union_of
-from nsightpy.analysis.memory.copies import host_memory
-from nsightpy.analysis.memory.rates import believable
+from nsightpy.analysis.memory.copies import believable, host_memory
 from nsightpy.analysis.tally import Key, Tally, merge
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import ColumnData, Frame

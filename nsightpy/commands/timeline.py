@@ -117,7 +117,7 @@ def _window(
         return window
     if window != (None, None):
         raise UsageError("--iteration already says from when to when: leave out --from, --to")
-    from nsightpy.query.iteration_window import iteration_window
+    from nsightpy.query.timeline_iterations import iteration_window
 
     return iteration_window(request, clocks, places, chosen)
 
@@ -130,7 +130,7 @@ def _iterations(
     notes: list[str],
 ) -> tuple[Mark, ...]:
     """Iterations as marks; a report in which they cannot be looked for has none."""
-    from nsightpy.query.timeline_marks import iteration_marks
+    from nsightpy.query.timeline_iterations import iteration_marks
 
     try:
         return iteration_marks(request, clocks, places, window)

@@ -10,8 +10,16 @@ import msgspec
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.tools.file_check import file_errors, size_of_regular
-from nsightpy.results.baselines import BASELINE_SCHEMA, Baseline
-from nsightpy.results.run_summary import KINDS, PARTS, SECTIONS, UNITS, RunSummary, UnitSummary
+from nsightpy.results.run_summary import (
+    BASELINE_SCHEMA,
+    KINDS,
+    PARTS,
+    SECTIONS,
+    UNITS,
+    Baseline,
+    RunSummary,
+    UnitSummary,
+)
 
 MOST_BYTES = 64 * 2**20
 LATEST_NS = 2**61

@@ -155,3 +155,19 @@ def heading(command: str, name: str) -> str:
     for end, said in _ENDS:
         words = re.sub(end, said, words)
     return words.replace("_", " ")
+
+
+# Causes of idle time; one that is not here is the id of its finding.
+_WORDS = {
+    "queued": "launched, not begun",
+    "unknown": "not known",
+    "exposed-communication": "exposed-communication (MPI)",
+}
+_IDLE = "idle: "
+
+
+def cause_words(cause: str) -> str:
+    """A cause as people read it, also behind `idle: ` in a part of a compared unit."""
+    start = _IDLE if cause.startswith(_IDLE) else ""
+    cause = cause.removeprefix(start)
+    return start + _WORDS.get(cause, cause)

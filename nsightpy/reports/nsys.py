@@ -14,16 +14,12 @@ from nsightpy.readers.extent import Extent
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nccl.collectives import collectives
 from nsightpy.readers.nsys import (
-    cpu_samples,
     events,
-    gpu_metrics,
-    graph_nodes,
     host_tables,
-    memory_usage,
+    memory,
+    metrics,
     mpi_calls,
-    nic_metrics,
     nvtx,
-    page_faults,
     parts,
     streams,
     windows,
@@ -61,20 +57,20 @@ _Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
 _READERS: Mapping[str, tuple[_Reader, str | None]] = {
     "kernels": (events.kernels, "start_ns"),
     "graph_launches": (events.graph_launches, "start_ns"),
-    "graph_nodes": (graph_nodes.graph_nodes, "start_ns"),
+    "graph_nodes": (events.graph_nodes, "start_ns"),
     "memory_operations": (events.memory_operations, "start_ns"),
     "api_calls": (events.api_calls, "start_ns"),
     "nvtx_ranges": (nvtx.nvtx_ranges, "start_ns"),
     "synchronizations": (streams.synchronizations, "start_ns"),
     "cuda_events": (streams.cuda_events, None),
-    "memory_usage": (memory_usage.memory_usage, "start_ns"),
+    "memory_usage": (memory.memory_usage, "start_ns"),
     "mpi_calls": (mpi_calls.mpi_calls, "start_ns"),
     "library_calls": (host_tables.library_calls, "start_ns"),
-    "page_faults": (page_faults.page_faults, "start_ns"),
+    "page_faults": (memory.page_faults, "start_ns"),
     "os_calls": (host_tables.os_calls, "start_ns"),
-    "gpu_metrics": (gpu_metrics.gpu_metrics, "time_ns"),
-    "nic_metrics": (nic_metrics.nic_metrics, "start_ns"),
-    "cpu_samples": (cpu_samples.cpu_samples, "time_ns"),
+    "gpu_metrics": (metrics.gpu_metrics, "time_ns"),
+    "nic_metrics": (metrics.nic_metrics, "start_ns"),
+    "cpu_samples": (host_tables.cpu_samples, "time_ns"),
 }
 # Small frames about the capture itself, kept as long as the report.
 _FACTS: Mapping[str, Callable[[NsysExport], Frame]] = {
@@ -144,7 +140,7 @@ class NsysReport(SystemReport):
     @property
     def has_memory_usage(self) -> bool:
         """Whether allocations were recorded."""
-        return self.export.holds_rows(memory_usage.MEMORY_USAGE)
+        return self.export.holds_rows(memory.MEMORY_USAGE)
 
     @cached_property
     def capture_start(self) -> CaptureStart:

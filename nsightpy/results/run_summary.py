@@ -88,3 +88,16 @@ class RunSummary:
     units: Mapping[str, UnitSummary]
     circumstances: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+# Counts up whenever what an older nsightpy would make of a file would be wrong.
+BASELINE_SCHEMA = "nsightpy.baseline/1"
+
+
+@dataclass(frozen=True, slots=True)
+class Baseline:
+    """What the runs of one side took, as a file, and the parts that their units divide into."""
+
+    schema: str = BASELINE_SCHEMA
+    parts: tuple[str, ...] = PARTS
+    runs: tuple[RunSummary, ...] = ()

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from nsightpy.readers.tools.free_memory import available_memory
+from nsightpy.readers.limits import available_memory
 from nsightpy.workers.outcomes import Report
 
 # Below this much memory for what is to be read, starting workers costs more than they save.

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsightpy.analysis.comparison.noise import noise_floor
+from nsightpy.analysis.comparison.gate import noise_floor
 from nsightpy.analysis.comparison.statistics import (
     Interval,
     Sample,

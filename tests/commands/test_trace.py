@@ -166,9 +166,9 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
         export.write()
         _multiply(path, rows)
         script = (
-            "import tracemalloc, nsightpy\nfrom nsightpy.query import time_order\n"
+            "import tracemalloc, nsightpy\nfrom nsightpy.commands.trace import cells\n"
             "from nsightpy.readers.nsys import windows\nfrom nsightpy.render import streams\n"
-            "windows.BLOCK_ROWS = time_order.BATCH_ROWS = streams.BATCH_ROWS = 1000\n"
+            "windows.BLOCK_ROWS = cells.BATCH_ROWS = streams.BATCH_ROWS = 1000\n"
             f"table = nsightpy.trace({str(path)!r}, jobs=1)\nassert len(table) == {rows}\n"
             "tracemalloc.start()\n"
             f"with open({str(path)!r} + '.csv', 'wb') as file:\n"

@@ -12,8 +12,13 @@ import pytest
 from nsightpy.errors import ReportError
 from nsightpy.readers.baseline import read_baseline
 from nsightpy.render.comparison.baseline import baseline_bytes
-from nsightpy.results.baselines import BASELINE_SCHEMA
-from nsightpy.results.run_summary import PARTS, RunSummary, UnitSummary, WorkSummary
+from nsightpy.results.run_summary import (
+    BASELINE_SCHEMA,
+    PARTS,
+    RunSummary,
+    UnitSummary,
+    WorkSummary,
+)
 
 WORKS = (
     WorkSummary("kernel", 'a "kernel"<\\n>', 2.5, 30, "model/layer", 0.5, "gemm", (29, 31)),

@@ -1,8 +1,12 @@
-"""Whether a gate holds: the step, or one kernel, range or collective, beyond limits and noise."""
+"""Whether a gate holds, beyond limits and noise; and what a gate must exceed: A against A."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import combinations, islice
+
+import numpy as np
 
 from nsightpy.analysis.comparison.compare import with_p_value
 from nsightpy.errors import UsageError
@@ -13,10 +17,14 @@ from nsightpy.results.comparison import (
     Comparison,
     GateOutcome,
     Limits,
+    NoiseFloor,
 )
 from nsightpy.units import format_time
 
 MOST_NAMED = 4
+# Of all ways to divide the runs in two, so many are looked at.
+MOST_SPLITS = 2_000
+SHARE = 0.95
 
 
 def gated(comparison: Comparison, limits: Limits, on: str | None, strict: bool) -> Comparison:
@@ -66,3 +74,29 @@ def _outcome(quantity: ComparedQuantity, limits: Limits, strict: bool) -> GateOu
     else:
         reason = f"{quantity.name}: {quantity.verdict}, not slower by {limit}"
     return GateOutcome(limits, quantity.name, strict, quantity.verdict, failed, reason)
+
+
+def noise_floor(times_ns: Sequence[int]) -> NoiseFloor:
+    """The change between halves of runs that 95 % of all ways to divide them stay below.
+
+    times_ns: the unit of each run, two runs at least. Of an odd number one run is left out in turn.
+    """
+    times = np.asarray(times_ns, dtype=np.float64)
+    size = len(times) // 2
+    ratios, changes = [], []
+    for first in islice(_halves(len(times), size), MOST_SPLITS):
+        rest = np.setdiff1d(np.arange(len(times)), first)
+        for second in [rest] if len(rest) == size else combinations(rest.tolist(), size):
+            below, above = np.median(times[list(first)]), np.median(times[list(second)])
+            low, high = sorted((float(below), float(above)))
+            ratios.append(high / low - 1.0 if low else 0.0)
+            changes.append(high - low)
+    relative, absolute = (float(np.quantile(deviations, SHARE)) for deviations in (ratios, changes))
+    return NoiseFloor(relative, round(absolute), len(times))
+
+
+def _halves(count: int, size: int) -> list[tuple[int, ...]]:
+    """Ways to choose half of the runs; evenly taken where there are many."""
+    every = list(islice(combinations(range(count), size), 200_000))
+    step = max(1, len(every) // MOST_SPLITS)
+    return every[::step]

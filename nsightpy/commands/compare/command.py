@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Unpack
 
 from nsightpy.analysis.comparison.compare import compare_sides, unit_of
-from nsightpy.analysis.comparison.gate import gated
-from nsightpy.analysis.comparison.noise import noise_floor
+from nsightpy.analysis.comparison.gate import gated, noise_floor
 from nsightpy.analysis.comparison.statistics import FEWEST_RUNS
 from nsightpy.commands.compare.runs import (
     OneRun,

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nsightpy.commands.trace.cells import Place, listed, rows_of, texts
+from nsightpy.commands.trace.cells import Place, batches, in_time_order, listed, rows_of, texts
 from nsightpy.query.scope import Scope
-from nsightpy.query.time_order import batches, in_time_order
 from nsightpy.results import Field, Row, fields_in
 
 FIELDS = (

@@ -18,13 +18,12 @@ from nsightpy.commands.trace import (
     operations,
     projections,
 )
-from nsightpy.commands.trace.cells import Place
+from nsightpy.commands.trace.cells import Place, in_time_order
 from nsightpy.errors import UsageError, require_choice
 from nsightpy.query.common_clock import CommonClock, common_clock
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.query.time_order import in_time_order
 from nsightpy.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, Field, LazyRows, Row, Table

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.commands.trace.cells import Place, listed, rows_of, texts
+from nsightpy.commands.trace.cells import Place, batches, listed, rows_of, texts
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.scope import Scope
-from nsightpy.query.time_order import batches
 from nsightpy.results import Field, Row, Value, fields_in
 
 FIELDS = (

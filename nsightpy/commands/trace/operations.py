@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from nsightpy.commands.trace.cells import (
     Place,
     absent,
+    batches,
+    in_time_order,
     listed,
     megabytes,
     positive,
@@ -16,7 +18,6 @@ from nsightpy.commands.trace.cells import (
 )
 from nsightpy.frames import Frame
 from nsightpy.query.scope import Scope
-from nsightpy.query.time_order import batches, in_time_order
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Value, fields_in
 

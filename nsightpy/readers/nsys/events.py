@@ -135,6 +135,16 @@ _SETS = Source(
     same={"operation": "[CUDA memset]", "source_memory": ""},
 )
 
+# Up to schema 3.7.2 CUDA_GRAPH_EVENTS held these events; it is known by its columns.
+_NODE_COLUMNS = {
+    **SPAN,
+    "pid": process_of("globalTid"),
+    "tid": thread_of("globalTid"),
+    "graph_node_id": column("graphNodeId"),
+    "original_node_id": column("originalGraphNodeId"),
+}
+_NODE_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
+
 
 def kernels(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The kernels frame, or some of its columns."""
@@ -144,6 +154,14 @@ def kernels(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
 def graph_launches(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of CUDA graph launches that were traced as a whole."""
     return read(export, frames.GRAPH_LAUNCHES, _GRAPH_LAUNCHES, columns)
+
+
+def graph_nodes(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of created graph nodes; empty where none were recorded."""
+    for name in _NODE_TABLES:
+        if export.has(name) and "graphNodeId" in export.file.tables[name].c:
+            return read(export, frames.GRAPH_NODES, Source(name, _NODE_COLUMNS), columns)
+    return Frame.empty(frames.GRAPH_NODES, columns)
 
 
 def memory_operations(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:

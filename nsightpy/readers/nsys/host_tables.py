@@ -1,4 +1,4 @@
-"""Calls of the host beside CUDA's and MPI's, as frames: cuBLAS, cuDNN, the operating system.
+"""Calls of the host beside CUDA's and MPI's, and CPU samples, as frames.
 
 Made from the Nsight Systems User Guide, "SQLite schema reference". No public capture with rows in
 CUBLAS_EVENTS or CUDNN_EVENTS was at hand: those are tested on simulated exports only; OSRT_API on
@@ -11,12 +11,15 @@ from collections.abc import Sequence
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.columns import SPAN, Expression, column, process_of, thread_of
+from nsightpy.readers.nsys.columns import SPAN, Expression, column, number, process_of, thread_of
 from nsightpy.readers.nsys.events import plain_calls
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.sql import sa
 
 OSRT = "OSRT_API"
+SAMPLES = "COMPOSITE_EVENTS"
+CALLCHAINS = "SAMPLING_CALLCHAINS"
 _OPENMP = (
     *("THREAD", "PARALLEL", "SYNC_REGION_WAIT", "SYNC_REGION", "TASK", "MASTER", "REDUCTION"),
     *("TASK_CREATE", "TASK_SCHEDULE", "CANCEL", "MUTEX_WAIT", "CRITICAL_SECTION"),
@@ -64,3 +67,32 @@ def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> F
         for table, library in LIBRARY_TABLES.items()
     ]
     return plain_calls(Frame.concatenate(parts))
+
+
+def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
+    """The frame of CPU samples; empty where callchains were not recorded."""
+    wanted = tuple(columns)
+    if not (export.holds_rows(SAMPLES) and export.holds_rows(CALLCHAINS)):
+        return Frame.empty(frames.CPU_SAMPLES, wanted)
+    samples, chains = (export.file.tables[name] for name in (SAMPLES, CALLCHAINS))
+    needed = {"id", "symbol", "module", "stackDepth"}
+    if not needed <= set(chains.c.keys()) or not {"id", "start"} <= set(samples.c.keys()):
+        return Frame.empty(frames.CPU_SAMPLES, wanted)
+    query = (
+        sa.select(
+            number(samples, "time_ns", column("start"), 0),
+            number(samples, "pid", process_of("globalTid"), 0),
+            number(samples, "tid", thread_of("globalTid"), 0),
+            number(chains, "name", column("symbol"), 0),
+            number(chains, "module", column("module"), 0),
+        )
+        .select_from(samples.join(chains, samples.c.id == chains.c.id))
+        .where(chains.c.stackDepth == 0)
+    )
+    raw = Frame(export.file.arrays(query))
+    every = {
+        **raw,
+        "name": export.strings.labels(raw.ints("name")),
+        "module": export.strings.labels(raw.ints("module")),
+    }
+    return Frame({name: every[name] for name in wanted})

@@ -14,11 +14,11 @@ from typing import TypeAlias
 import numpy as np
 
 from nsightpy.frames import Frame, Labels
-from nsightpy.readers.nsys import cpu_samples, gpu_metrics, page_faults
 from nsightpy.readers.nsys.countable import summed_notes
 from nsightpy.readers.nsys.events import KERNEL, MEMCPY, MEMSET, RUNTIME
-from nsightpy.readers.nsys.host_tables import LIBRARY_TABLES, OSRT
-from nsightpy.readers.nsys.memory_usage import MEMORY_USAGE
+from nsightpy.readers.nsys.host_tables import LIBRARY_TABLES, OSRT, SAMPLES
+from nsightpy.readers.nsys.memory import FAULT_TABLES, MEMORY_USAGE
+from nsightpy.readers.nsys.metrics import GPU_SAMPLES
 from nsightpy.readers.nsys.nvtx import NVTX
 from nsightpy.readers.nsys.streams import CUDA_EVENT, SYNCHRONIZATION
 from nsightpy.readers.nsys.table_names import MPI_TABLES
@@ -37,10 +37,10 @@ TABLES: Mapping[str, Sequence[str]] = {
     "memory_usage": (MEMORY_USAGE,),
     "mpi_calls": MPI_TABLES,
     "library_calls": tuple(LIBRARY_TABLES),
-    "page_faults": page_faults.TABLES,
+    "page_faults": FAULT_TABLES,
     "os_calls": (OSRT,),
-    "gpu_metrics": (gpu_metrics.SAMPLES,),
-    "cpu_samples": (cpu_samples.SAMPLES,),
+    "gpu_metrics": (GPU_SAMPLES,),
+    "cpu_samples": (SAMPLES,),
 }
 BLOCK_ROWS = 1 << 16
 # Row numbers for each row, on average, of tables that are read in blocks.

@@ -15,7 +15,7 @@ import numpy as np
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import Ints, Labels
-from nsightpy.readers.tools.free_memory import available_memory
+from nsightpy.readers.limits import available_memory
 from nsightpy.readers.torch import snapshot_decoder
 from nsightpy.units import format_bytes
 

@@ -11,8 +11,7 @@ from dataclasses import fields, replace
 import msgspec
 
 from nsightpy.render.formats import encodable
-from nsightpy.results.baselines import Baseline
-from nsightpy.results.run_summary import RunSummary, UnitSummary, WorkSummary
+from nsightpy.results.run_summary import Baseline, RunSummary, UnitSummary, WorkSummary
 
 
 def baseline_bytes(runs: Sequence[RunSummary]) -> bytes:

@@ -34,9 +34,9 @@ from nsightpy.render.comparison.sentences import (
     unit_of_parts,
 )
 from nsightpy.render.escape import markdown_text, printable
+from nsightpy.render.headings import cause_words
 from nsightpy.render.text.shortening import short_names
 from nsightpy.results.comparison import ComparedQuantity, Comparison
-from nsightpy.results.idle_causes import cause_words
 
 MOST_ROWS = 10
 MOST_RANGES = 5

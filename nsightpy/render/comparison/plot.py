@@ -25,6 +25,7 @@ from nsightpy.render.comparison.sentences import (
     unit_name,
     unit_of_parts,
 )
+from nsightpy.render.headings import cause_words
 from nsightpy.render.plots.drawing import (
     FAINT,
     INK,
@@ -39,7 +40,6 @@ from nsightpy.render.plots.drawing import (
 )
 from nsightpy.render.text.shortening import shorten
 from nsightpy.results.comparison import ComparedQuantity, ComparedSide, Comparison
-from nsightpy.results.idle_causes import cause_words
 from nsightpy.units import TIME_UNITS, format_time
 
 if TYPE_CHECKING:

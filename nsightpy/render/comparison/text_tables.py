@@ -20,6 +20,7 @@ from nsightpy.render.comparison.sentences import (
     unit_of_parts,
 )
 from nsightpy.render.escape import display_width, printable
+from nsightpy.render.headings import cause_words
 from nsightpy.render.text.layout import Shown, lines
 from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.results.comparison import (
@@ -31,7 +32,6 @@ from nsightpy.results.comparison import (
     ComparedQuantity,
     Comparison,
 )
-from nsightpy.results.idle_causes import cause_words
 from nsightpy.units import counted, significant
 
 if TYPE_CHECKING:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from nsightpy.render.plots.drawing import LARGE, QUIET, blank_axes, drawing, inch_axes, short_name
 from nsightpy.render.plots.log_plane import Plane
-from nsightpy.render.roofline import axes as roofline_axes
 from nsightpy.render.roofline import speed_axes
 from nsightpy.render.roofline.key import MOST_NAMED, draw_key, version
 from nsightpy.render.roofline.points import DrawnPoint
@@ -20,10 +19,17 @@ from nsightpy.results.rooflines import LEVELS, Point, Roofline, RooflineLaunch, 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+from nsightpy.render.plots.drawing import Box
+from nsightpy.render.plots.log_plane import Span, frame
+from nsightpy.render.roofline.points import disc, draw_numbers, draw_points
+from nsightpy.render.roofline.roofs import Roofs, draw_roofs
+from nsightpy.results.rooflines import Ceiling
+
 WIDTH, PLOT_LEFT, PLOT_WIDTH, PLOT_HEIGHT = 13.2, 0.95, 7.3, 5.0
 KEY_LEFT, GAP, TOP, BOTTOM = 8.65, 0.85, 0.55, 0.6
 SUBTITLE = 0.35
 MOST_WITH_LEVELS, MOST_GPUS = 12, 3
+NAMES_SHARE = 0.17
 
 
 def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
@@ -102,10 +108,10 @@ def _panel(
     """One GPU: its roofline and its key."""
     roofs = roofs_of(group)
     spots = _spots(group, numbers)
-    x, y = roofline_axes.spans(spots, roofs, result.ceilings)
+    x, y = _spans(spots, roofs, result.ceilings)
     axes = inch_axes(figure, PLOT_LEFT, bottom, PLOT_WIDTH, PLOT_HEIGHT)
     plane = Plane(axes, (PLOT_WIDTH, PLOT_HEIGHT), x, y)
-    roofline_axes.draw(plane, roofs, spots, result.ceilings)
+    _draw(plane, roofs, spots, result.ceilings)
     key = blank_axes(figure, KEY_LEFT, bottom, WIDTH - KEY_LEFT - 0.1, PLOT_HEIGHT)
     draw_key(key, group, result, roofs, spots, numbers)
 
@@ -140,3 +146,32 @@ def _drawn(launch: RooflineLaunch, *, crowded: bool) -> list[Point]:
     if not crowded or not points:
         return points
     return [max(points, key=lambda point: point.flops_per_s / (point.peak_flops_per_s or 1e30))]
+
+
+def _spans(
+    spots: Sequence[DrawnPoint], roofs: Roofs, ceilings: Sequence[Ceiling]
+) -> tuple[Span, Span]:
+    """What the axes must show: every point, every ridge, and some air."""
+    xs = [spot.x for spot in spots if spot.x > 0] + [at for _, _, at in roofs.ridges] + [0.1, 10.0]
+    ys = [spot.point.flops_per_s for spot in spots] + list(roofs.work.values())
+    ys += [ceiling.value for ceiling in ceilings if not ceiling.is_memory]
+    ys = ys or [1e9, 1e12]
+    low, high = min(ys), max(ys)
+    left, right = min(xs) / 3, max(xs) * 3
+    # space at the right for the names of the roofs, beside the points
+    right = left * (right / left) ** (1 / (1 - NAMES_SHARE))
+    return Span(left, right), Span(min(low / 4, high / 1e3), high * 3)
+
+
+def _draw(
+    plane: Plane, roofs: Roofs, spots: Sequence[DrawnPoint], ceilings: Sequence[Ceiling]
+) -> None:
+    """Draw roofs, measured ceilings, ridges and points, and label what matters."""
+    frame(plane, "arithmetic intensity (FLOP/byte)", "performance (FLOP/s)")
+    plane.taken += [disc(plane, spot) for spot in spots]
+    for _, precision, at in roofs.ridges:
+        x, y = plane.place(at, roofs.work[precision])
+        plane.taken.append(Box(x - 0.05, y - 0.05, 0.1, 0.1))
+    draw_roofs(plane, roofs, ceilings)
+    draw_points(plane, spots, sorted(roofs.used))
+    draw_numbers(plane, spots)

@@ -8,9 +8,9 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from nsightpy.render.escape import printable
+from nsightpy.render.headings import cause_words
 from nsightpy.render.text.shortening import short_names
 from nsightpy.results import Table, Value
-from nsightpy.results.idle_causes import cause_words
 from nsightpy.units import format_time, percent, significant
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Counters of network interfaces (--nic-metrics), as a frame.
+"""Sampled counters as frames: metrics of GPUs (--gpu-metrics-devices), of networks (--nic-metrics).
 
 Made from the Nsight Systems User Guide, "SQLite schema reference"; no public capture with rows was
 at hand, so this is tested on simulated exports only.
@@ -12,15 +12,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Ints, Labels, distinct
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
 from nsightpy.readers.nsys.columns import column, number, numbered
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
-SAMPLES = "NET_NIC_METRIC"
-NAMES = "TARGET_INFO_NETWORK_METRICS"
+GPU_SAMPLES = "GPU_METRICS"
+GPU_NAMES = "TARGET_INFO_GPU_METRICS"
+NIC_SAMPLES = "NET_NIC_METRIC"
+NIC_NAMES = "TARGET_INFO_NETWORK_METRICS"
 INTERFACES = "TARGET_INFO_NIC_INFO"
-_RAW = {
+_GPU_BITS = 0xFF
+_OF_GPU = {"time_ns": ("timestamp",), "gpu_id": ("typeId",), "metric": ("typeId", "metricId")}
+_OF_NIC = {
     "start_ns": "start",
     "end_ns": "end",
     "nic": "globalId",
@@ -29,19 +33,41 @@ _RAW = {
     "place": "metricsIdx",
     "value": "value",
 }
+# Name and unit of a metric by two numbers.
 _Named: TypeAlias = dict[tuple[int, int], tuple[str, str]]
 
 
+def gpu_metrics(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of metric samples, in the order of the file."""
+    wanted = tuple(columns or frames.GPU_METRICS.names)
+    if not export.has(GPU_SAMPLES):
+        return Frame.empty(frames.GPU_METRICS, wanted)
+    table = export.file.tables[GPU_SAMPLES]
+    names = dict.fromkeys(raw for name in wanted for raw in _OF_GPU.get(name, (name,)))
+    query = sa.select(*(number(table, name, column(name), 0) for name in names))
+    raw = Frame(export.file.arrays(query, split=table))
+    made: dict[str, ColumnData] = {}
+    for name in wanted:
+        if name == "metric":
+            known = _names(export, GPU_NAMES, ("typeId", "metricId", "metricName"))
+            made[name], _ = _labels(known, raw.ints("typeId"), raw.ints("metricId"))
+        else:
+            ids = raw.ints(*_OF_GPU.get(name, (name,)))
+            made[name] = ids & _GPU_BITS if name == "gpu_id" else ids
+    return Frame(made)
+
+
 def nic_metrics(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of counters, in the order of the file."""
+    """The frame of counters of network interfaces, in the order of the file."""
     wanted = tuple(columns or frames.NIC_METRICS.names)
-    if not export.has(SAMPLES):
+    if not export.has(NIC_SAMPLES):
         return Frame.empty(frames.NIC_METRICS, wanted)
-    table = export.file.tables[SAMPLES]
-    query = sa.select(*(number(table, name, column(raw), 0) for name, raw in _RAW.items()))
+    table = export.file.tables[NIC_SAMPLES]
+    query = sa.select(*(number(table, name, column(raw), 0) for name, raw in _OF_NIC.items()))
     ended = query.where(table.c["end"].is_not(None)) if "end" in table.c else query
     raw = Frame(export.file.arrays(ended, split=table))
-    metric, unit = _labels(_names(export), raw.ints("list"), raw.ints("place"))
+    known = _names(export, NIC_NAMES, ("metricsListId", "metricsIdx", "name"))
+    metric, unit = _labels(known, raw.ints("list"), raw.ints("place"))
     called, guid = _interfaces(export, raw.ints("nic"))
     every = {**raw, "metric": metric, "metric_unit": unit, "nic_name": called, "guid": guid}
     return Frame({name: every[name] for name in wanted})
@@ -78,10 +104,10 @@ def _pairs(export: NsysExport, name: str, *columns: str) -> list[tuple[Any, ...]
     return export.file.rows(sa.select(*picked))
 
 
-def _labels(known: _Named, lists: Ints, places: Ints) -> tuple[Labels, Labels]:
-    """The name and the unit of each row."""
-    owners, owner = distinct(lists)
-    numbers, place = distinct(places)
+def _labels(known: _Named, first: Ints, second: Ints) -> tuple[Labels, Labels]:
+    """The name and the unit of each row, by its two numbers; unnamed metrics go by the second."""
+    owners, owner = distinct(first)
+    numbers, place = distinct(second)
     pairs, codes = distinct(owner.astype(np.int64) * len(numbers) + place)
     texts = []
     for pair in pairs.tolist():
@@ -91,17 +117,13 @@ def _labels(known: _Named, lists: Ints, places: Ints) -> tuple[Labels, Labels]:
     return Labels(codes, names).merged(), Labels(codes, units).merged()
 
 
-def _names(export: NsysExport) -> _Named:
-    """Name and unit by (list, place)."""
-    table = export.file.tables.get(NAMES)
-    if table is None or not {"metricsListId", "metricsIdx", "name"} <= set(table.c.keys()):
+def _names(export: NsysExport, name: str, columns: tuple[str, str, str]) -> _Named:
+    """Name and unit by two numbers, of a table with these columns for the numbers and the name."""
+    table = export.file.tables.get(name)
+    if table is None or not set(columns) <= set(table.c.keys()):
         return {}
     unit = table.c.unit if "unit" in table.c else sa.literal_column("''")
-    query = sa.select(
-        number(table, "list", column("metricsListId"), 0),
-        number(table, "place", column("metricsIdx"), 0),
-        table.c.name,
-        unit,
-    )
+    keys = [number(table, f"key_{each}", column(each), 0) for each in columns[:2]]
+    query = sa.select(*keys, table.c[columns[2]], unit)
     rows = numbered(export.file.rows(query), 2)
-    return {(metrics, place): (str(name or ""), str(u or "")) for metrics, place, name, u in rows}
+    return {(first, second): (str(text or ""), str(u or "")) for first, second, text, u in rows}

@@ -1,4 +1,4 @@
-"""Allocations of device and pinned memory (CUDA_GPU_MEMORY_USAGE_EVENTS) as a frame."""
+"""Memory as frames: allocations (CUDA_GPU_MEMORY_USAGE_EVENTS), page faults of unified memory."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame
-from nsightpy.readers.nsys.columns import column, text
+from nsightpy.readers.nsys.columns import Expression, column, process_of, text
 from nsightpy.readers.nsys.events import MEMORY_KINDS, PLACE
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
@@ -15,8 +15,6 @@ from nsightpy.readers.sql import sa
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 _OPERATIONS = {0: "allocate", 1: "free"}
 _NOT_RECORDED = ("tid", "allocated_bytes", "reserved_bytes")
-
-
 _USAGE = Source(
     MEMORY_USAGE,
     {
@@ -30,6 +28,36 @@ _USAGE = Source(
         "operation": ("memoryOperationType", _OPERATIONS),
     },
 )
+
+
+def _constant(value: int) -> Expression:
+    return lambda table: sa.literal_column(str(value))
+
+
+_FAULT = {"start_ns": column("start"), "pid": process_of("globalPid"), "address": column("address")}
+_FAULTS = (
+    Source(
+        "CUDA_UM_CPU_PAGE_FAULT_EVENTS",
+        {
+            **_FAULT,
+            "end_ns": column("start"),
+            "device": _constant(-1),
+            "faults": _constant(1),
+            "instruction": column("originalFaultPc"),
+        },
+    ),
+    Source(
+        "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
+        {
+            **_FAULT,
+            "end_ns": column("end"),
+            "device": column("deviceId"),
+            "faults": column("numberOfPageFaults"),
+            "instruction": _constant(0),
+        },
+    ),
+)
+FAULT_TABLES = tuple(source.table for source in _FAULTS)
 
 
 def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
@@ -50,3 +78,10 @@ def _variables(export: NsysExport) -> Mapping[str, ColumnData]:
         return Frame.empty(frames.MEMORY_USAGE, ["variable"])
     table = export.file.tables[MEMORY_USAGE]
     return export.file.arrays(sa.select(text(table, "name").label("variable")).select_from(table))
+
+
+def page_faults(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+    """The frame of page faults, those of processors first."""
+    return Frame.concatenate(
+        [read(export, frames.PAGE_FAULTS, source, columns) for source in _FAULTS]
+    )
