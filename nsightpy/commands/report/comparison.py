@@ -12,14 +12,7 @@ from nsightpy.commands.report.inputs import Inputs
 from nsightpy.commands.report.questions import shortened, table_of
 from nsightpy.query.request import Common, typed_options
 from nsightpy.rank_set import RankSet
-from nsightpy.render.comparison.sentences import (
-    answer,
-    confidence,
-    contributors,
-    differences,
-    side_name,
-    side_size,
-)
+from nsightpy.render.comparison import sentences
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.results import Table
 from nsightpy.results.comparison import COMPARE_FIELDS, ComparedQuantity, Comparison
@@ -39,15 +32,15 @@ def with_comparison(page: Page, before: Runs, after: Sequence[OneRun], common: C
     sides = [[_run(run, common) for run in runs] for runs in (listed(before), after)]
     comparison = compare(*sides, **common)
     names = [
-        f"{side_name(side)}, {side_size(side, comparison.unit)}"
+        f"{sentences.side_name(side)}, {sentences.side_size(side, comparison.unit)}"
         for side in (comparison.before, comparison.after)
     ]
-    different = "; ".join(differences(comparison)) or "nothing that the reports record"
+    different = "; ".join(sentences.differences(comparison)) or "nothing that the reports record"
     facts = zip(("Before", "After", "Differs"), (*names, different), strict=True)
     return replace(
         page,
         inputs=(*comparison.before.names, *page.inputs),
-        verdict=f"{answer(comparison)}. {page.verdict}",
+        verdict=f"{sentences.answer(comparison)}. {page.verdict}",
         facts=(*facts, *page.facts),
         sections=(_section(comparison, common), *page.sections),
     )
@@ -66,7 +59,7 @@ def _section(comparison: Comparison, common: Common) -> Section:
     """The parts, what contributes most, the ranges; the picture from before to after."""
     tables = (
         ("parts", f"Parts of the {comparison.unit}", (*comparison.parts, comparison.step)),
-        ("contributors", "Kernels and collectives, by change", contributors(comparison)),
+        ("contributors", "Kernels and collectives, by change", sentences.contributors(comparison)),
         ("ranges", "Code ranges, by change", comparison.ranges),
     )
     sides = (typed_again(side.names) for side in (comparison.before, comparison.after))
@@ -74,7 +67,7 @@ def _section(comparison: Comparison, common: Common) -> Section:
     return Section(
         "comparison",
         "Before and after",
-        says=f"{answer(comparison)} ({confidence(comparison)}).",
+        says=f"{sentences.answer(comparison)} ({sentences.confidence(comparison)}).",
         help=HELP,
         tables=tuple(_table(name, title, rows) for name, title, rows in tables if rows),
         pictures=(PagePicture("comparison", "comparison", comparison, "From before to after."),),

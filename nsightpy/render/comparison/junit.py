@@ -9,14 +9,7 @@ import io
 import re
 from xml.etree import ElementTree as ET
 
-from nsightpy.render.comparison.sentences import (
-    answer,
-    confidence,
-    differences,
-    gate_line,
-    side_name,
-    side_size,
-)
+from nsightpy.render.comparison import sentences
 from nsightpy.render.comparison.text import print_comparison
 from nsightpy.render.escape import printable
 from nsightpy.render.text.terminal import console
@@ -48,10 +41,12 @@ def comparison_junit(result: Comparison) -> bytes:
         "testcase",
         {"classname": "nsightpy.compare", "name": xml_text(name), "time": seconds},
     )
-    said = gate_line(result) if gate is not None else "no gate was asked for (--gate)"
+    said = sentences.gate_line(result) if gate is not None else "no gate was asked for (--gate)"
     if failed:
         failure = ET.SubElement(case, "failure", {"message": xml_text(said), "type": on.verdict})
-        failure.text = xml_text(f"{answer(result)}\n{confidence(result)}\n{said}")
+        failure.text = xml_text(
+            f"{sentences.answer(result)}\n{sentences.confidence(result)}\n{said}"
+        )
     elif skipped:
         ET.SubElement(case, "skipped", {"message": xml_text(said)})
     ET.SubElement(case, "system-out").text = _screen(result)
@@ -78,9 +73,9 @@ def _properties(suite: ET.Element, result: Comparison) -> None:
     """What was compared, and what differs."""
     properties = ET.SubElement(suite, "properties")
     for label, side in (("before", result.before), ("after", result.after)):
-        value = f"{side_name(side)}, {side_size(side, result.unit)}"
+        value = f"{sentences.side_name(side)}, {sentences.side_size(side, result.unit)}"
         ET.SubElement(properties, "property", {"name": label, "value": xml_text(value)})
-    for difference in differences(result):
+    for difference in sentences.differences(result):
         ET.SubElement(properties, "property", {"name": "differs", "value": xml_text(difference)})
 
 

@@ -9,30 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from nsightpy.names import readable
-from nsightpy.render.comparison.sentences import (
-    answer,
-    changed_rows,
-    confidence,
-    contributors,
-    differences,
-    fixed,
-    gate_line,
-    gate_options,
-    interval,
-    noise_line,
-    noise_runs,
-    other_names_text,
-    percent_cell,
-    rest_line,
-    same_on_both,
-    shown_parts,
-    side_name,
-    side_size,
-    told_matches,
-    unit_name,
-    unit_of_changes,
-    unit_of_parts,
-)
+from nsightpy.render.comparison import sentences
 from nsightpy.render.escape import markdown_text, printable
 from nsightpy.render.headings import cause_words
 from nsightpy.render.text.shortening import short_names
@@ -47,10 +24,10 @@ _SPECIAL = set("&<>|`*_[]()#~\\@:!$\"'")
 def comparison_markdown(result: Comparison, top: int | None = None) -> bytes:
     """The verdict, the parts, and folded below them what contributes most."""
     if result.noise is not None:
-        lines = [*_verdict(result), "", f"Runs: {code(noise_runs(result))}"]
+        lines = [*_verdict(result), "", f"Runs: {code(sentences.noise_runs(result))}"]
         return ("\n".join(lines) + "\n").encode("utf-8", "backslashreplace")
     lines = [*_verdict(result), "", *_parts(result), "", *_circumstances(result)]
-    changed = contributors(result)
+    changed = sentences.contributors(result)
     if changed:
         title = "Kernels and collectives that contribute most"
         lines += _folded(title, _quantities(changed, top or MOST_ROWS))
@@ -78,35 +55,39 @@ def _words(text: str) -> str:
 
 def _verdict(result: Comparison) -> Iterator[str]:
     if result.noise is not None:
-        yield f"**{_words(noise_line(result))}**: {code(gate_options(result))}"
+        yield f"**{_words(sentences.noise_line(result))}**: {code(sentences.gate_options(result))}"
         return
-    yield f"**{_words(answer(result))}**"
+    yield f"**{_words(sentences.answer(result))}**"
     yield ""
-    yield f"{_words(confidence(result))}."
+    yield f"{_words(sentences.confidence(result))}."
     if result.gate is not None:
         yield ""
-        yield f"Gate **{_words(gate_line(result)).replace(': ', '**: ', 1)}"
+        yield f"Gate **{_words(sentences.gate_line(result)).replace(': ', '**: ', 1)}"
 
 
 def _parts(result: Comparison) -> Iterator[str]:
-    unit, decimals = unit_of_parts(result)
-    name = f"{unit_name(result)} ({unit})"
+    unit, decimals = sentences.unit_of_parts(result)
+    name = f"{sentences.unit_name(result)} ({unit})"
     yield f"| {name} | before | after | change | % | 95 % interval | verdict |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
-    for part in shown_parts(result):
+    for part in sentences.shown_parts(result):
         mark = "**" if part is result.step else ""
         cells = [
             f"{mark}{_words(cause_words(part.name))}{mark}",
-            fixed(part.before_ns, unit, decimals),
-            fixed(part.after_ns, unit, decimals),
-            fixed(part.delta_ns, unit, decimals, sign=True),
+            sentences.fixed(part.before_ns, unit, decimals),
+            sentences.fixed(part.after_ns, unit, decimals),
+            sentences.fixed(part.delta_ns, unit, decimals, sign=True),
             *_confidence(part, unit, decimals),
         ]
         yield _row(cells)
 
 
 def _confidence(quantity: ComparedQuantity, unit: str, decimals: int) -> list[str]:
-    return [percent_cell(quantity, unit, decimals), interval(quantity), quantity.verdict]
+    return [
+        sentences.percent_cell(quantity, unit, decimals),
+        sentences.interval(quantity),
+        quantity.verdict,
+    ]
 
 
 def _row(cells: Iterable[str]) -> str:
@@ -115,8 +96,9 @@ def _row(cells: Iterable[str]) -> str:
 
 def _circumstances(result: Comparison) -> Iterator[str]:
     for label, side in (("Before", result.before), ("After", result.after)):
-        yield f"- {label}: {code(side_name(side))}, {side_size(side, result.unit)}"
-    alike, different = same_on_both(result), differences(result)
+        size = sentences.side_size(side, result.unit)
+        yield f"- {label}: {code(sentences.side_name(side))}, {size}"
+    alike, different = sentences.same_on_both(result), sentences.differences(result)
     if alike:
         yield f"- Both: {_words('; '.join(alike))}"
     yield f"- Differs: {_words('; '.join(different)) or 'nothing that the reports record'}"
@@ -127,11 +109,11 @@ def _folded(title: str, lines: Iterable[str]) -> list[str]:
 
 
 def _quantities(rows: Sequence[ComparedQuantity], top: int) -> Iterator[str]:
-    unit, decimals = unit_of_changes(rows)
-    shown, left = changed_rows(rows, top)
+    unit, decimals = sentences.unit_of_changes(rows)
+    shown, left = sentences.changed_rows(rows, top)
     counts = any(quantity.delta_from_count_ns for quantity in shown)
     split = "| by count | by time " if counts else ""
-    matched = told_matches(shown)
+    matched = sentences.names_matches(shown)
     last = ("| matched by ", "| --- ") if matched else ("", "")
     yield f"| change ({unit}) {split}| % | 95 % interval | verdict | name {last[0]}|"
     yield f"| ---: {'| ---: | ---: ' if counts else ''}| ---: | ---: | --- | --- {last[1]}|"
@@ -140,12 +122,12 @@ def _quantities(rows: Sequence[ComparedQuantity], top: int) -> Iterator[str]:
         changes = [quantity.delta_ns]
         if counts:
             changes += [quantity.delta_from_count_ns or 0, quantity.delta_from_duration_ns or 0]
-        times = [fixed(change, unit, decimals, sign=True) for change in changes]
+        times = [sentences.fixed(change, unit, decimals, sign=True) for change in changes]
         cells = [*times, *_confidence(quantity, unit, decimals), code(name)]
         yield _row([*cells, _matched(quantity)] if matched else cells)
     if left:
         yield ""
-        yield rest_line(left, unit, decimals)
+        yield sentences.rest_line(left, unit, decimals)
 
 
 def _matched(quantity: ComparedQuantity) -> str:
@@ -153,7 +135,7 @@ def _matched(quantity: ComparedQuantity) -> str:
     how = _words(quantity.matched_by)
     if not quantity.change or not quantity.other_names:
         return how
-    before, after = other_names_text(quantity)
+    before, after = sentences.other_names_text(quantity)
     other = before if after == quantity.name else after
     other_name = code(short_names([other], NAME_WIDTH)[0])
     return f"{how}; {quantity.change}: {other_name}".removeprefix("; ")

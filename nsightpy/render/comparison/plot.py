@@ -11,20 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from nsightpy.errors import NsightpyError
-from nsightpy.render.comparison.sentences import (
-    answer,
-    confidence,
-    contributors,
-    differences,
-    fixed,
-    gate_line,
-    limit_ns,
-    percent_change,
-    side_name,
-    side_size,
-    unit_name,
-    unit_of_parts,
-)
+from nsightpy.render.comparison import sentences
 from nsightpy.render.headings import cause_words
 from nsightpy.render.plots.drawing import (
     FAINT,
@@ -102,7 +89,9 @@ def waterfall(result: Comparison) -> list[Bar]:
         return []
     bars = [Bar("before", 0, step.before_ns, "side")]
     reached = step.before_ns
-    least = LEAST_SHARE * max([limit_ns(result), *(abs(part.delta_ns) for part in result.parts)])
+    least = LEAST_SHARE * max(
+        [sentences.limit_ns(result), *(abs(part.delta_ns) for part in result.parts)]
+    )
     for part in result.parts:
         if abs(part.delta_ns) > least:
             bars += [
@@ -113,7 +102,7 @@ def waterfall(result: Comparison) -> list[Bar]:
     if result.parts and abs(step.after_ns - reached) > least:
         bars.append(Bar("other parts", reached, step.after_ns, "part"))
     if not result.parts:
-        for quantity in _largest(contributors(result), 2 * MOST_KERNELS):
+        for quantity in _largest(sentences.contributors(result), 2 * MOST_KERNELS):
             bars.append(Bar(quantity.name, reached, reached + quantity.delta_ns, "part"))
             reached += quantity.delta_ns
         if reached != step.after_ns:
@@ -124,7 +113,9 @@ def waterfall(result: Comparison) -> list[Bar]:
 def _inside(result: Comparison, part: ComparedQuantity, start: int) -> list[Bar]:
     """The kernels or collectives that a part is made of, and what else adds up to it."""
     kernels = [
-        contributor for contributor in contributors(result) if contributor.section == "kernel"
+        contributor
+        for contributor in sentences.contributors(result)
+        if contributor.section == "kernel"
     ]
     rows = {"compute": kernels, "exposed communication": result.collectives}
     bars: list[Bar] = []
@@ -146,16 +137,20 @@ def _largest(rows: Sequence[ComparedQuantity], most: int) -> list[ComparedQuanti
 
 
 def _titles(figure: Figure, result: Comparison, title: str | None, height: float) -> None:
-    gate = gate_line(result)
-    different = "; ".join(differences(result))
+    gate = sentences.gate_line(result)
+    different = "; ".join(sentences.differences(result))
     sides = " against ".join(
-        f"{side_name(side)} ({side_size(side, result.unit)})"
+        f"{sentences.side_name(side)} ({sentences.side_size(side, result.unit)})"
         for side in (result.before, result.after)
     )
-    second = confidence(result) + (f"; gate {gate}" if gate else "")
+    second = sentences.confidence(result) + (f"; gate {gate}" if gate else "")
     third = sides + (f"; differs: {different}" if different else "")
     left = 0.25 / WIDTH
-    texts = ((title or answer(result), LARGE, INK), (second, SMALL, INK), (third, SMALL, QUIET))
+    texts = (
+        (title or sentences.answer(result), LARGE, INK),
+        (second, SMALL, INK),
+        (third, SMALL, QUIET),
+    )
     for line, (text, size, color) in enumerate(texts):
         figure.text(
             left,
@@ -169,12 +164,12 @@ def _titles(figure: Figure, result: Comparison, title: str | None, height: float
 
 def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
     """Rows from the top down; the axis is cut where all bars leave it empty."""
-    unit, decimals = unit_of_parts(result)
+    unit, decimals = sentences.unit_of_parts(result)
     scale = TIME_UNITS[unit]
-    low, high = _limits(bars, limit_ns(result))
+    low, high = _limits(bars, sentences.limit_ns(result))
     for y, bar in enumerate(bars):
         _bar(axes, y, bar, low / scale, scale)
-        text = fixed(bar.delta, unit, decimals, sign=bar.kind != "side")
+        text = sentences.fixed(bar.delta, unit, decimals, sign=bar.kind != "side")
         if bar.kind == "side":
             text += f" {unit}"
         place = max(bar.start, bar.end) / scale
@@ -190,7 +185,7 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
         )
     _connect(axes, bars, scale)
     if len(bars) == NO_CHANGE:
-        least = format_time(LEAST_SHARE * limit_ns(result))
+        least = format_time(LEAST_SHARE * sentences.limit_ns(result))
         text = f"no part changed by more than {least}"
         axes.text(0.02, NO_CHANGE, text, size=SMALL, color=QUIET, va="center")
     axes.set_xlim(low / scale, high / scale)
@@ -201,7 +196,9 @@ def _waterfall(axes: Axes, result: Comparison, bars: Sequence[Bar]) -> None:
         label.set_color(QUIET if bar.kind == "inner" else INK)
     axes.tick_params(axis="y", length=0)
     axes.tick_params(axis="x", labelsize=SMALL)
-    axes.set_xlabel(f"{unit_name(result)} ({unit}){', axis does not begin at 0' if low else ''}")
+    axes.set_xlabel(
+        f"{sentences.unit_name(result)} ({unit}){', axis does not begin at 0' if low else ''}"
+    )
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.grid(axis="x", color=FAINT, linewidth=0.4)
     axes.set_axisbelow(True)
@@ -251,7 +248,7 @@ def _connect(axes: Axes, bars: Sequence[Bar], scale: int) -> None:
 
 def _spread(axes: Axes, result: Comparison) -> None:
     """The runs (or their steps) of both sides as points, the medians, and the interval."""
-    unit, _ = unit_of_parts(result)
+    unit, _ = sentences.unit_of_parts(result)
     scale = TIME_UNITS[unit]
     steps = result.spread == "steps"
     step = result.step
@@ -267,7 +264,7 @@ def _spread(axes: Axes, result: Comparison) -> None:
         axes.scatter(places, values, size, color=color, marker=marker, alpha=0.8, linewidths=0)
         axes.plot([x - 0.3, x + 0.3], [(middle or 0) / scale] * 2, color=INK, linewidth=1.6)
     _interval(axes, step, scale)
-    before, limit = (step.before_ns or 0) / scale, limit_ns(result) / scale
+    before, limit = (step.before_ns or 0) / scale, sentences.limit_ns(result) / scale
     axes.axhspan(before - limit, before + limit, color=FAINT, alpha=0.4, linewidth=0, zorder=0)
     axes.set_xlim(-0.5, 2.1)
     axes.margins(y=0.12)
@@ -275,7 +272,7 @@ def _spread(axes: Axes, result: Comparison) -> None:
     axes.set_xticks([0, 1], ["before", "after"], fontsize=NORMAL)
     axes.tick_params(axis="x", length=0)
     axes.tick_params(axis="y", labelsize=SMALL)
-    each = f"every {result.unit}" if steps else f"{unit_name(result)} of each run"
+    each = f"every {result.unit}" if steps else f"{sentences.unit_name(result)} of each run"
     axes.set_ylabel(f"{each} ({unit})", fontsize=SMALL)
     points = f"{result.unit}s" if steps else "runs"
     key = f"points: {points}; lines: medians;\nband: limits" + (
@@ -295,7 +292,7 @@ def _interval(axes: Axes, step: ComparedQuantity, scale: int) -> None:
     axes.plot([1.42, 1.42], [low, high], color=INK, linewidth=1.2, solid_capstyle="butt")
     for end in (low, high):
         axes.plot([1.37, 1.47], [end, end], color=INK, linewidth=1.2)
-    text = percent_change(step.ratio)
+    text = sentences.percent_change(step.ratio)
     middle = (low + high) / 2
     axes.text(1.52, middle, text, size=SMALL, va="center", color=INK, bbox=ON_WHITE)
 

@@ -310,7 +310,7 @@ def changed_rows(
     return shown, [row for row in rows if not any(row is other for other in shown)]
 
 
-def told_matches(rows: Sequence[ComparedQuantity]) -> bool:
+def names_matches(rows: Sequence[ComparedQuantity]) -> bool:
     """Whether it says anything how the rows were matched."""
     return any(row.matched_by not in (FULL_NAME, "") for row in rows)
 

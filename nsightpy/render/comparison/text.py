@@ -7,21 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.render.comparison.sentences import (
-    answer,
-    confidence,
-    contributors,
-    differences,
-    gate_line,
-    gate_options,
-    noise_line,
-    noise_runs,
-    same_on_both,
-    side_name,
-    side_size,
-    unit_of_changes,
-    unit_of_parts,
-)
+from nsightpy.render.comparison import sentences
 from nsightpy.render.comparison.text_tables import (
     other_rows,
     parts_table,
@@ -77,26 +63,28 @@ def _styled(text: str, style: str) -> Text:
 def _head(result: Comparison, width: int) -> Iterator[Text]:
     """What is compared, what differs, and the answer on the fifth line or above."""
     if result.noise is not None:
-        yield _labelled("Runs", noise_runs(result), width)
-        yield from _wrapped("Noise", noise_line(result).partition(": ")[2], width, "bold")
+        yield _labelled("Runs", sentences.noise_runs(result), width)
+        yield from _wrapped("Noise", sentences.noise_line(result).partition(": ")[2], width, "bold")
         return
     yield _labelled("Before", _side(result, result.before, width), width)
     yield _labelled("After", _side(result, result.after, width), width)
-    alike, different = same_on_both(result), differences(result)
+    alike, different = sentences.same_on_both(result), sentences.differences(result)
     if alike:
         yield _labelled("Both", _as_many(alike, width - LABEL), width)
     nothing = ["nothing that the reports record"]
     yield _labelled("Differs", _as_many(different or nothing, width - LABEL), width)
-    yield from _wrapped("Answer", answer(result), width, STYLES.get(result.step.verdict, "bold"))
-    yield from _wrapped("", confidence(result), width, "")
+    yield from _wrapped(
+        "Answer", sentences.answer(result), width, STYLES.get(result.step.verdict, "bold")
+    )
+    yield from _wrapped("", sentences.confidence(result), width, "")
     if result.gate is not None:
         style = "bold red" if result.gate.failed else "bold"
-        yield from _wrapped("Gate", gate_line(result), width, style)
+        yield from _wrapped("Gate", sentences.gate_line(result), width, style)
 
 
 def _side(result: Comparison, side: ComparedSide, width: int) -> str:
-    size = side_size(side, result.unit)
-    return f"{shorten(side_name(side), width - LABEL - len(size) - 2)}, {size}"
+    size = sentences.side_size(side, result.unit)
+    return f"{shorten(sentences.side_name(side), width - LABEL - len(size) - 2)}, {size}"
 
 
 def _labelled(label: str, text: str, width: int) -> Text:
@@ -124,16 +112,16 @@ def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
 
 def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple[str, list[Text]]]:
     if result.noise is not None:
-        command = f"nsightpy compare {gate_options(result)} BEFORE... -- AFTER..."
+        command = f"nsightpy compare {sentences.gate_options(result)} BEFORE... -- AFTER..."
         yield "Next", _next([(command, "a gate on this floor")], width)
         return
     if any(part.before_ns or part.after_ns for part in result.parts):
-        unit = unit_of_parts(result)[0]
+        unit = sentences.unit_of_parts(result)[0]
         yield (
             f"Parts of the {result.unit} ({unit}): their changes add up",
             parts_table(result, width),
         )
-    changed = contributors(result)
+    changed = sentences.contributors(result)
     if changed:
         table = quantities_table(changed, width, top or MOST_ROWS)
         yield _contributors_title(result, changed), table
@@ -149,8 +137,8 @@ def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple
             for quantity in named
         )
         title = ", ".join(titles).capitalize()
-        yield title, renamed_lines(named, width, *unit_of_changes(changed))
-    different = differences(result)
+        yield title, renamed_lines(named, width, *sentences.unit_of_changes(changed))
+    different = sentences.differences(result)
     room = min(width, PIPED_WIDTH) - LABEL
     if different and _as_many(different, room) != "; ".join(different):
         yield (

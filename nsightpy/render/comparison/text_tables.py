@@ -6,19 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.names import readable
-from nsightpy.render.comparison.sentences import (
-    changed_rows,
-    fixed,
-    interval,
-    limit_ns,
-    other_names_text,
-    percent_cell,
-    rest_line,
-    shown_parts,
-    told_matches,
-    unit_of_changes,
-    unit_of_parts,
-)
+from nsightpy.render.comparison import sentences
 from nsightpy.render.escape import display_width, printable
 from nsightpy.render.headings import cause_words
 from nsightpy.render.text.layout import Shown, lines
@@ -48,20 +36,20 @@ def parts_table(result: Comparison, width: int) -> list[Text]:
     """The parts of the unit and their sum, with the changes as bars."""
     from rich.text import Text
 
-    every = shown_parts(result)
+    every = sentences.shown_parts(result)
     deltas = [part.delta_ns for part in every]
-    unit, decimals = unit_of_parts(result)
+    unit, decimals = sentences.unit_of_parts(result)
     # what is far below the limits is no bar
-    largest = max([limit_ns(result), *map(abs, deltas[:-1])])
+    largest = max([sentences.limit_ns(result), *map(abs, deltas[:-1])])
     columns = [
         Shown("", tuple(cause_words(part.name) for part in every), True),
         _times("before", [part.before_ns for part in every], unit, decimals),
         _times("after", [part.after_ns for part in every], unit, decimals),
         _times("change", deltas, unit, decimals, sign=True),
-        Shown("%", tuple(percent_cell(part, unit, decimals) for part in every), False),
+        Shown("%", tuple(sentences.percent_cell(part, unit, decimals) for part in every), False),
     ]
     if width >= WIDE:
-        columns += _confidence(every, tuple(map(interval, every)))
+        columns += _confidence(every, tuple(map(sentences.interval, every)))
     made = lines(columns, width - BAR - 4, rule=False, fold=False)
     longest = max(map(_width_of, made))
     texts = [Text("  ") + made[0]]
@@ -102,10 +90,10 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
     """
     from rich.text import Text
 
-    unit, decimals = unit_of_changes(rows)
-    shown, left = changed_rows(rows, top)
+    unit, decimals = sentences.unit_of_changes(rows)
+    shown, left = sentences.changed_rows(rows, top)
     if not shown:
-        return [Text(f"  {rest_line(left, unit, decimals)}", style="dim")]
+        return [Text(f"  {sentences.rest_line(left, unit, decimals)}", style="dim")]
     made = lines(_columns(shown, unit, decimals, width), width - 2, rule=False, fold=True)
     texts = [Text("  ") + line for line in made]
     for quantity, line in zip(shown, texts[len(made) - len(shown) :], strict=True):
@@ -113,7 +101,7 @@ def quantities_table(rows: Sequence[ComparedQuantity], width: int, top: int) -> 
             place = line.plain.find(quantity.verdict)
             line.stylize(style, place, place + len(quantity.verdict))
     if left:
-        texts.append(Text(f"  {rest_line(left, unit, decimals)}", style="dim"))
+        texts.append(Text(f"  {sentences.rest_line(left, unit, decimals)}", style="dim"))
     return texts
 
 
@@ -123,9 +111,9 @@ def _columns(
     deltas = [quantity.delta_ns for quantity in shown]
     columns = [_times(f"change ({unit})", deltas, unit, decimals, sign=True)]
     columns += _split(shown, unit, decimals)
-    intervals = tuple(map(interval, shown))
+    intervals = tuple(map(sentences.interval, shown))
     if width >= WIDE or set(intervals) == {"-"}:
-        percents = (percent_cell(quantity, unit, decimals) for quantity in shown)
+        percents = (sentences.percent_cell(quantity, unit, decimals) for quantity in shown)
         columns.append(Shown("%", tuple(percents), False))
     columns += [*_confidence(shown, intervals), *_figures(shown)]
     if width >= WIDE:
@@ -154,7 +142,9 @@ def _times(
     *,
     sign: bool = False,
 ) -> Shown:
-    return Shown(heading, tuple(fixed(value, unit, decimals, sign=sign) for value in values), False)
+    return Shown(
+        heading, tuple(sentences.fixed(value, unit, decimals, sign=sign) for value in values), False
+    )
 
 
 def _split(shown: Sequence[ComparedQuantity], unit: str, decimals: int) -> list[Shown]:
@@ -180,7 +170,7 @@ def _count(quantity: ComparedQuantity) -> str:
 def _matched(shown: Sequence[ComparedQuantity]) -> list[Shown]:
     """How rows were matched, where not all of them simply have the same name."""
     cells = tuple(shorten(printable(quantity.matched_by), WIDEST_MATCH) for quantity in shown)
-    return [Shown("matched by", cells, False)] if told_matches(shown) else []
+    return [Shown("matched by", cells, False)] if sentences.names_matches(shown) else []
 
 
 def _figures(shown: Sequence[ComparedQuantity]) -> list[Shown]:
@@ -208,7 +198,7 @@ def _figure(quantity: ComparedQuantity, wanted: str) -> str:
 
 def other_rows(rows: Sequence[ComparedQuantity], top: int) -> list[ComparedQuantity]:
     """What has another name on the other side, then what is new or gone beyond the first rows."""
-    shown, left = changed_rows(rows, top)
+    shown, left = sentences.changed_rows(rows, top)
     named = [
         quantity
         for quantity in (*shown, *left)
@@ -225,14 +215,15 @@ def renamed_lines(
 
     shown = rows[:MOST_RENAMED]
     changes = [
-        f"{fixed(quantity.delta_ns, unit, decimals, sign=True)} {unit}" for quantity in shown
+        f"{sentences.fixed(quantity.delta_ns, unit, decimals, sign=True)} {unit}"
+        for quantity in shown
     ]
     widest = max(map(len, changes))
     kind = max(len(quantity.change) for quantity in shown)
     indent = 2 + kind + 2 + widest + 2
     texts = []
     for quantity, change in zip(shown, changes, strict=True):
-        before, after = map(printable, other_names_text(quantity))
+        before, after = map(printable, sentences.other_names_text(quantity))
         room = width - indent - 3
         first, second = short_names([readable(before, room), readable(after, room)], room)
         head = Text(f"  {quantity.change:<{kind}}  {change:>{widest}}  ")
