@@ -38,7 +38,6 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setenv("STAND_IN_NCU_LAUNCHES", str(tmp_path / "launches.json"))
     monkeypatch.setenv("STAND_IN_NCU_LOG", str(made.log))
     monkeypatch.chdir(tmp_path)
-    nvidia_tools.forget_tools()
     write_export(tmp_path / "r.sqlite", LAUNCHES)
     return made
 
@@ -124,7 +123,6 @@ def test_a_report_that_exists_is_not_written_over(bench: Bench) -> None:
 
 def test_an_old_ncu_is_told(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("STAND_IN_NCU_VERSION", "2020.3")
-    nvidia_tools.forget_tools()
     answer = ask("select", "r.sqlite", "--run", "--", *bench.application(), expect=1)
     assert "2020.3.1.0" in answer.stderr
     assert "has no set roofline" in answer.stderr
@@ -145,10 +143,8 @@ def test_without_ncu_the_message_says_what_to_set(
     nowhere = replace(nvidia_tools.KINDS["ncu"], linux=(), windows=())
     monkeypatch.setitem(nvidia_tools.KINDS, "ncu", nowhere)
     monkeypatch.setenv("PATH", "/nowhere")
-    nvidia_tools.forget_tools()
     with pytest.raises(ToolNotFoundError, match="NSIGHTPY_NCU"):
         run_plan(select("r.sqlite", application=("app",)))
-    nvidia_tools.forget_tools()
 
 
 def test_an_application_that_fails_keeps_what_was_profiled(bench: Bench) -> None:

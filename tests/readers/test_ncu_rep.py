@@ -15,7 +15,6 @@ from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError
 from nsightpy.frames import NCU_SCHEMAS
 from nsightpy.readers.ncu import ncu_import, ncu_rep
 from nsightpy.readers.ncu.tables import base_of, nvtx_text, plain_message
-from nsightpy.readers.tools.nvidia_tools import forget_tools
 from nsightpy.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from tests.support.ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
@@ -42,11 +41,9 @@ def alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(ncu_rep, "INSTALLED", ())
     monkeypatch.setenv("NSIGHTPY_NCU", "/absent/ncu")
     ncu_rep.find_module.cache_clear()
-    forget_tools()
     yield
     sys.modules.pop("ncu_report_of_a_test", None)
     ncu_rep.find_module.cache_clear()
-    forget_tools()
 
 
 @pytest.fixture

@@ -23,11 +23,10 @@ NCU_BANNER = (
 
 @pytest.fixture(autouse=True)
 def nothing_installed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """No variable, an empty folder before the system's in PATH, and nothing remembered."""
+    """No variable, an empty folder before the system's in PATH."""
     for kind in KINDS.values():
         monkeypatch.delenv(kind.variable, raising=False)
     monkeypatch.setenv("PATH", str(tmp_path / "path"))
-    nvidia_tools.forget_tools()
 
 
 def script(path: Path, body: str) -> Path:
@@ -122,7 +121,6 @@ def test_version_from_the_folder_when_the_call_fails(tmp_path: Path) -> None:
     globs = [str(tmp_path / "nsight-systems" / "*" / "bin" / "nsys")]
     assert find_tool("nsys", globs).version == (2024, 10, 1)
     answering = tool(tmp_path / "path" / "nsys", "2022.4.2.1")
-    nvidia_tools.forget_tools()
     assert find_tool("nsys", globs).path == answering
 
 
@@ -174,14 +172,6 @@ def test_files_that_cannot_run_are_passed_over(tmp_path: Path) -> None:
     (tmp_path / "opt" / "nsys").mkdir(parents=True)
     older = tool(tmp_path / "old" / "nsys", "2020.1.1.1")
     assert find_tool("nsys", [str(tmp_path / "opt" / "*"), str(older)]).path == older
-
-
-def test_asked_once_per_process(tmp_path: Path) -> None:
-    count = tmp_path / "count"
-    banner = NSYS_BANNER.format("2024.2.3.38")
-    script(tmp_path / "path" / "nsys", f"echo x >> '{count}'; echo '{banner}'")
-    assert find_tool("nsys", []) is find_tool("nsys", [])
-    assert count.read_text() == "x\n"
 
 
 def test_ncu_is_found_by_the_same_code(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -94,6 +94,5 @@ def set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(tempfile, "tempdir", None)
     nowhere = replace(nvidia_tools.KINDS["nsys"], linux=(), windows=())
     monkeypatch.setitem(nvidia_tools.KINDS, "nsys", nowhere)
-    nvidia_tools.forget_tools()
     nsys_export._session_folder.cache_clear()
     return made

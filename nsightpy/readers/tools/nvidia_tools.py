@@ -82,24 +82,13 @@ class Tool:
 def find_tool(kind: str, install_globs: Sequence[str] | None = None) -> Tool:
     """The tool that its variable names, else the newest in PATH and the install folders.
 
-    Found once per process and environment. Raises ToolNotFoundError.
+    Raises ToolNotFoundError.
     """
     spec = KINDS[kind]
     globs = spec.installs if install_globs is None else tuple(install_globs)
-    chosen = os.environ.get(spec.variable, "")
-    return _find(spec, chosen, os.environ.get("PATH", ""), globs)
-
-
-def forget_tools() -> None:
-    """Look for the tools afresh the next time."""
-    _find.cache_clear()
-
-
-@functools.cache
-def _find(spec: ToolKind, chosen: str, search_path: str, globs: tuple[str, ...]) -> Tool:
-    if chosen:
+    if chosen := os.environ.get(spec.variable, ""):
         return _chosen_tool(spec, chosen)
-    candidates = _candidates(spec, search_path, globs)
+    candidates = _candidates(spec, os.environ.get("PATH", ""), globs)
     with ThreadPoolExecutor(8) as pool:
         probes = list(pool.map(functools.partial(_probe, spec), candidates))
     ranked = [
