@@ -24,7 +24,7 @@ from nsightpy.commands.operators import operators
 from nsightpy.commands.ranks import ranks
 from nsightpy.commands.report import sentences
 from nsightpy.commands.report.pictures import pace_of_longest
-from nsightpy.commands.report.questions import Question
+from nsightpy.commands.report.questions import Question, columns
 from nsightpy.commands.sync_waits import sync_waits
 from nsightpy.commands.utilization import utilization
 
@@ -65,17 +65,9 @@ COLLECTIVES = Question(
     "transfer, bus bandwidth counts as nccl-tests does; both in units of 10^9 bytes. abnormal: "
     "instances far longer than the median.",
     "No collective ran: none of the recorded kernels is one of NCCL or RCCL.",
-    main=(
-        "operation",
-        "group",
-        "instances",
-        "bytes",
-        "transfer_med_ns",
-        "jitter_med_ns",
-        "busbw_gb_per_s",
-        "last_rank",
-        "last_share",
-        "abnormal",
+    main=columns(
+        "operation group instances bytes transfer_med_ns jitter_med_ns busbw_gb_per_s "
+        "last_rank last_share abnormal"
     ),
     picture="collectives",
     caption="Bus bandwidth over message size, by group and operation; larger points took longer.",
@@ -212,14 +204,9 @@ MODULES = Question(
     "launched under no module inside it. attributed: what autograd's thread launched for it.",
     "The capture holds no modules: PyTorch traces record them with_stack or with_modules; in "
     "Nsight Systems reports they are NVTX ranges (`-t cuda,nvtx`).",
-    main=(
-        "module",
-        "calls",
-        "host_total_ns",
-        "device_total_ns",
-        "device_self_ns",
-        "attributed_ns",
-        "share_of_device_time",
+    main=columns(
+        "module calls host_total_ns device_total_ns device_self_ns attributed_ns "
+        "share_of_device_time"
     ),
 )
 STEPS = Question(
@@ -241,16 +228,8 @@ GRAPHS = Question(
     "rest of the replay; chain: the work on the critical chain. Graphs traced as a whole do not "
     "say what ran inside.",
     "No CUDA graph was launched.",
-    main=(
-        "rank",
-        "graph",
-        "traced",
-        "replays",
-        "operations",
-        "launch_med_ns",
-        "replay_med_ns",
-        "gap_med_ns",
-        "total_ns",
+    main=columns(
+        "rank graph traced replays operations launch_med_ns replay_med_ns gap_med_ns total_ns "
     ),
     most=60,
 )
@@ -301,15 +280,7 @@ MEMORY_USAGE = Question(
     "The most that was allocated at a time, who held it then, and what was left at the end. An "
     "allocator is the innermost operator, else range, else API function, or the Python line.",
     "The capture recorded no allocations; `nsys profile --cuda-memory-usage=true` records them.",
-    main=(
-        "rank",
-        "device",
-        "memory",
-        "peak_bytes",
-        "at_peak_bytes",
-        "at_end_bytes",
-        "allocated_by",
-    ),
+    main=columns("rank device memory peak_bytes at_peak_bytes at_end_bytes allocated_by"),
     picture="memory",
     caption="Allocated memory over time, by who holds it.",
 )

@@ -8,7 +8,7 @@ from nsightpy.commands.headroom.command import headroom
 from nsightpy.commands.headroom.gains import Headroom
 from nsightpy.commands.report.inputs import Inputs
 from nsightpy.commands.report.one_pass import OnePass
-from nsightpy.commands.report.questions import Context, Question, section_of
+from nsightpy.commands.report.questions import Context, Question, columns, section_of
 from nsightpy.commands.report.sentences import called, number
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.query.request import Common
@@ -38,15 +38,9 @@ def roofline_question(inputs: Inputs, context: Context) -> Question:
         "roof: achieved work over the nearest roof. compute and memory are ncu's speed of light: "
         "the busiest unit of each, in per cent of its peak.",
         NO_MEASUREMENTS.format(select=context.command("select") if inputs.ranks else "select"),
-        main=(
-            "kernel",
-            "duration_ns",
-            "precision",
-            "flops_per_s",
-            "roof_fraction",
-            "sol_compute_pct",
-            "sol_memory_pct",
-            "classification",
+        main=columns(
+            "kernel duration_ns precision flops_per_s roof_fraction sol_compute_pct "
+            "sol_memory_pct classification"
         ),
         picture="roofline",
         caption="Above: work against arithmetic intensity, under the machine's roofs. "
@@ -84,15 +78,8 @@ def headroom_question(rooflines: Roofline | None, inputs: Inputs, context: Conte
         "A kernel's share of the step, and how far it is from its nearest roof: the ceiling is "
         "what reaching that roof would save at most, with the same work. Never a forecast.",
         NO_MEASUREMENTS.format(select=context.command("select")),
-        main=(
-            "name",
-            "share",
-            "roof_fraction",
-            "ceiling_share",
-            "roof",
-            "nsys_med_ns",
-            "ncu_ns",
-            "classification",
+        main=columns(
+            "name share roof_fraction ceiling_share roof nsys_med_ns ncu_ns classification "
         ),
         picture="headroom",
         caption="Share of the step against fraction of the roof; lines join kernels of equal gain.",

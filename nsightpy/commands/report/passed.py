@@ -7,14 +7,8 @@ from collections.abc import Iterator
 from nsightpy.results import Summary
 
 # What a check looks at: without it, nothing is said of the check.
-CALLS, COPIES, KERNELS, COLLECTIVES, RANKS, WORK = (
-    "calls",
-    "copies",
-    "kernels",
-    "collectives",
-    "ranks",
-    "work",
-)
+CALLS, COPIES, KERNELS = "calls", "copies", "kernels"
+COLLECTIVES, RANKS, WORK = "collectives", "ranks", "work"
 # By id of docs/findings.md: what it looks at, and what is true where it finds nothing.
 CHECKS: tuple[tuple[str, str, str], ...] = (
     ("launch-bound", CALLS, "the host launches work in time"),

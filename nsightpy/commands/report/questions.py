@@ -45,6 +45,11 @@ class Question:
     command: str = ""
 
 
+def columns(names: str) -> tuple[str, ...]:
+    """Names of columns, of a text with spaces between them."""
+    return tuple(names.split())
+
+
 @dataclass(frozen=True)
 class Context:
     """What all questions share: the options, the reports as typed, the notes on all of them."""

@@ -20,7 +20,7 @@ from nsightpy.render.formats import finite
 from nsightpy.render.inline import policy_hash, script_json
 from nsightpy.render.page.columns import columns_of
 from nsightpy.render.page.pictures import drawn
-from nsightpy.render.page.timeline import embedded, timeline_hashes
+from nsightpy.render.timeline.page import embed, policy_hashes
 from nsightpy.results import Table, finding_record
 from nsightpy.results.page import SCHEMA, Page, PageTable, Section
 
@@ -44,7 +44,7 @@ class _Assets:
         scripts, styles = [policy_hash(self.script)], [policy_hash(self.style)]
         types = "'none'"
         if timeline:
-            script, style = timeline_hashes()
+            script, style = policy_hashes()
             scripts.append(script)
             styles.append(style)
             types = "nsightpy"
@@ -66,7 +66,7 @@ def write_page(page: Page, file: BinaryIO) -> None:
     before, after = page_text(page)
     file.write(before.encode())
     if page.timeline is not None:
-        embedded(page.timeline, file)
+        embed(page.timeline, file)
     file.write(after.encode())
 
 

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -248,3 +248,21 @@ def _template() -> tuple[str, str]:
 
 def _files() -> Iterator[str]:
     yield from ("timeline.html", "timeline.css", *_SCRIPTS)
+
+
+def embed(timeline: Timeline, file: BinaryIO) -> None:
+    """Write the page into another, as one JSON string that cannot end its script element."""
+    file.write(b'<script type="application/json" id="timeline-page">"')
+    write_page(timeline, cast(BinaryIO, _Escaping(file)))
+    file.write(b'"</script>\n')
+
+
+class _Escaping:
+    """A file whose text goes on as the inside of a JSON string."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def write(self, data: bytes) -> int:
+        self._file.write(script_json(data.decode())[1:-1].encode())
+        return len(data)
