@@ -73,10 +73,10 @@ if TYPE_CHECKING:
     from nsightpy.figures import roofline_figure as roofline_figure
     from nsightpy.figures import timeline_figure as timeline_figure
     from nsightpy.figures import utilization_figure as utilization_figure
-    from nsightpy.ncu_set import open_ncu_reports
-    from nsightpy.rank_opening import open_ranks
-    from nsightpy.rank_set import RankSet
-    from nsightpy.report_set import ReportSet
+    from nsightpy.report_sets.ncu_set import open_ncu_reports
+    from nsightpy.report_sets.rank_opening import open_ranks
+    from nsightpy.report_sets.rank_set import RankSet
+    from nsightpy.report_sets.report_set import ReportSet
     from nsightpy.reports.memory_snapshot import MemorySnapshot
     from nsightpy.reports.ncu import NcuReport
     from nsightpy.reports.nsys import NsysReport
@@ -102,11 +102,11 @@ _MODULES = {
     "NsysReport": "nsightpy.reports.nsys",
     "TorchTrace": "nsightpy.reports.torch",
     "open_report": "nsightpy.reports.opening",
-    "RankSet": "nsightpy.rank_set",
-    "open_ranks": "nsightpy.rank_opening",
-    "ReportSet": "nsightpy.report_set",
-    "open_ncu_reports": "nsightpy.ncu_set",
-    "aligned_frame": "nsightpy.query.common_clock",
+    "RankSet": "nsightpy.report_sets.rank_set",
+    "open_ranks": "nsightpy.report_sets.rank_opening",
+    "ReportSet": "nsightpy.report_sets.report_set",
+    "open_ncu_reports": "nsightpy.report_sets.ncu_set",
+    "aligned_frame": "nsightpy.query.aligned_frame",
     **FIGURES,
     **FUNCTIONS,
 }

@@ -20,10 +20,8 @@ from nsightpy.commands.pace import pace
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.commands.timeline import timeline
 from nsightpy.commands.utilization import utilization
-from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common
 from nsightpy.query.signature import command_function, described, described_by
-from nsightpy.rank_opening import Paths
 from nsightpy.render.comparison import plot as comparison_plot
 from nsightpy.render.plots import (
     budget_plot,
@@ -38,6 +36,8 @@ from nsightpy.render.plots import (
 )
 from nsightpy.render.roofline import plot as roofline_plot
 from nsightpy.render.timeline import plot as timeline_plot
+from nsightpy.report_sets.ncu_set import NcuPaths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.results.comparison import Comparison
 
 if TYPE_CHECKING:

@@ -86,9 +86,9 @@ def _sides(
 
 def deliver_comparison(result: Comparison, options: dict[str, Any]) -> None:
     """Print or write a comparison in the wanted format; notes go to stderr for people."""
+    from nsightpy.output.formats import to_json
     from nsightpy.render.comparison.junit import comparison_junit
     from nsightpy.render.comparison.markdown import comparison_markdown
-    from nsightpy.render.formats import to_json
     from nsightpy.render.plots.drawing import is_picture
 
     top = sys.maxsize if options["top"] == 0 else options["top"]

@@ -52,13 +52,13 @@ class Failure:
 
         stdout is left alone: it holds the answer or nothing, and may hold the first rows of one.
         """
-        from nsightpy.render.escape import printable
+        from nsightpy.output.escape import printable
 
         # the message may repeat names and words as they were given
         message = self.said_by + self.message
         lines = [_fitted(printable(line)) for line in message.splitlines()]
         if as_json:
-            from nsightpy.render.formats import error_line
+            from nsightpy.output.formats import error_line
 
             lines.append(error_line(self.file, self.what, self.what_to_do))
         try:

@@ -185,7 +185,7 @@ def opened(options: dict[str, Any]) -> Iterator[OnePass]:
     """The reports for several questions; what was read of them stays until all are answered."""
     from nsightpy.commands.report.one_pass import OnePass
     from nsightpy.query.request import reading_options
-    from nsightpy.rank_opening import open_ranks
+    from nsightpy.report_sets.rank_opening import open_ranks
 
     common = common_of(options)
     use_cache = common["use_cache"]
@@ -196,7 +196,7 @@ def opened(options: dict[str, Any]) -> Iterator[OnePass]:
 
 def show(table: Table, options: dict[str, Any]) -> None:
     """Print or write a table in the wanted format; notes go to stderr for people."""
-    from nsightpy.render import formats
+    from nsightpy.output import formats
 
     writers = {
         "csv": formats.to_csv,
@@ -226,7 +226,7 @@ def rows_shown(table: Table, options: dict[str, Any]) -> int | None:
 
 def on_terminal(options: dict[str, Any]) -> bool:
     """Whether the answer goes to a person's screen."""
-    from nsightpy.render.output import STDOUT
+    from nsightpy.output.files import STDOUT
 
     return options["output"] == STDOUT and sys.stdout.isatty()
 
@@ -265,7 +265,7 @@ def deliver(data: bytes, options: dict[str, Any]) -> None:
 def stdout_or_file(options: dict[str, Any]) -> Iterator[BinaryIO]:
     """Where bytes are wanted. Raises UsageError for those that are not for terminals."""
     from nsightpy.errors import UsageError
-    from nsightpy.render.output import STDOUT
+    from nsightpy.output.files import STDOUT
 
     if options["output"] != STDOUT:
         with output_of(options) as file:
@@ -280,7 +280,7 @@ def stdout_or_file(options: dict[str, Any]) -> Iterator[BinaryIO]:
 
 def output_of(options: dict[str, Any]) -> AbstractContextManager[BinaryIO]:
     """The wanted file, open for writing; never one of the reports."""
-    from nsightpy.render.output import output_file
+    from nsightpy.output.files import output_file
 
     output = Path(options["output"])
     _spare_inputs(output, options["reports"])
@@ -290,7 +290,7 @@ def output_of(options: dict[str, Any]) -> AbstractContextManager[BinaryIO]:
 def _spare_inputs(output: Path, reports: Sequence[str]) -> None:
     """Raise OutputError where the output is one of the reports: --force spares them, too."""
     from nsightpy.errors import OutputError, ReportError
-    from nsightpy.report_files import find_reports
+    from nsightpy.report_sets.report_files import find_reports
 
     for given in reports if output.exists() else ():
         try:
@@ -311,7 +311,7 @@ def deliver_text(write: Callable[[Any], None], options: dict[str, Any]) -> None:
     import io
 
     from nsightpy.errors import UsageError
-    from nsightpy.render.output import STDOUT
+    from nsightpy.output.files import STDOUT
     from nsightpy.render.text.terminal import console
 
     if options["output"] == STDOUT:
@@ -348,7 +348,7 @@ def say(note: str, options: dict[str, Any]) -> None:
     if options["quiet"]:
         return
     from nsightpy.cli.streams import wrapped
-    from nsightpy.render.escape import printable
+    from nsightpy.output.escape import printable
 
     with contextlib.suppress(OSError):  # a full disk behind stderr changes no answer
         print(wrapped(f"note: {printable(note)}", sys.stderr, " " * 6), file=sys.stderr)
@@ -358,7 +358,7 @@ def terminal_progress(stream: IO[str]) -> Callable[[float | None, str], None] | 
     """A progress line that rewrites itself; None where the stream is no terminal."""
     if not stream.isatty():
         return None
-    from nsightpy.render.escape import printable
+    from nsightpy.output.escape import printable
 
     def progress(done: float | None, message: str) -> None:
         share = "" if done is None else f" {100 * done:.0f} %"

@@ -155,6 +155,6 @@ def progress(text: str) -> None:
     """What ncu says, line by line, on stderr."""
     import sys
 
-    from nsightpy.render.escape import printable
+    from nsightpy.output.escape import printable
 
     print(printable(text), file=sys.stderr, flush=True)

@@ -18,7 +18,7 @@ def command(**options: Any) -> None:
     csv, markdown and parquet hold the findings; json holds every section by name.
     """
     from nsightpy.commands.summarize.command import summarize, summary_findings
-    from nsightpy.render.formats import summary_json
+    from nsightpy.output.formats import summary_json
 
     summary = asked(summarize, options)
     if options["format_"] == "json":

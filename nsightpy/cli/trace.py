@@ -71,7 +71,7 @@ def command(**options: Any) -> None:
 
 def show_listing(table: Table, options: dict[str, Any]) -> None:
     """Print or write a long table in the wanted format; notes as `show` does."""
-    from nsightpy.render import streams
+    from nsightpy.output import streams
 
     writer = streams.WRITERS.get(options["format_"])
     if writer is None:

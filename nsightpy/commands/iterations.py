@@ -29,7 +29,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import find_in_report
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value, fields_in, rank_order
 from nsightpy.results.abstention import reworded

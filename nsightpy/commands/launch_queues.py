@@ -17,7 +17,7 @@ from nsightpy.query.idle_time import Work, launches_of
 from nsightpy.query.request import Common, Request, without_calls, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, QueueLengths, QueueSeries, Value, fields_in, rank_order
 from nsightpy.units import format_count

@@ -19,7 +19,7 @@ from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value, fields_in
 

@@ -27,7 +27,7 @@ from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, is_constant
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, Field, Table, Value
 from nsightpy.units import counted, format_time

@@ -27,7 +27,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.sampled_metrics import gpus_of
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import UNKNOWN, Abstention, Field, Table, fields_in
 

@@ -18,7 +18,7 @@ from nsightpy.query.named_events import KINDS, NAME_COLUMNS, close_names, named_
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value, fields_in
 from nsightpy.units import format_time, significant

@@ -7,7 +7,7 @@ from typing import Any
 
 from nsightpy.command_table import COMMANDS
 from nsightpy.errors import require_choice
-from nsightpy.render.json_schema import error_schema, summary_schema, table_schema
+from nsightpy.output.json_schema import error_schema, summary_schema, table_schema
 
 # What is said of a failure, which is the same of every command.
 ERROR = "error"

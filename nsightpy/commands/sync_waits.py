@@ -11,7 +11,7 @@ from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.request import Common, Request, without_calls
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
 

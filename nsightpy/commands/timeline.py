@@ -17,9 +17,9 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.timeline_clock import Clocks, clocks_of
 from nsightpy.query.timeline_counters import counters_of
-from nsightpy.rank_opening import Paths
 from nsightpy.readers.extent import bounds_of
-from nsightpy.report_files import natural
+from nsightpy.report_sets.rank_opening import Paths
+from nsightpy.report_sets.report_files import natural
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import rank_order
 from nsightpy.results.tracks import Lane, Mark, Place, Timeline, Track

@@ -24,8 +24,8 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.sampled_metrics import RATES, SHARES, GpuKey, Sampled, gpu_keys, sampled
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
 from nsightpy.readers.extent import bounds_of
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, Field, Table, Value, rank_order
 

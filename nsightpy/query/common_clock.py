@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
@@ -16,14 +15,8 @@ from nsightpy.analysis.clock_alignment.alignment import Alignment
 from nsightpy.analysis.clock_alignment.clocks import ClockFit
 from nsightpy.frames import Ints
 from nsightpy.query.rank_alignment import alignment_of
-from nsightpy.query.request import Reading
-from nsightpy.rank_frames import zero_of
-from nsightpy.rank_opening import Paths, open_ranks
-from nsightpy.rank_set import RankSet
-
-if TYPE_CHECKING:
-    import pandas as pd
-
+from nsightpy.report_sets.rank_frames import zero_of
+from nsightpy.report_sets.rank_set import RankSet
 
 # A drift is some parts per million: each round leaves a millionth of the error before.
 ROUNDS = 3
@@ -74,18 +67,3 @@ def common_clock(ranks: RankSet) -> CommonClock:
     """The common clock of a rank set; each report's own where there is but one, or no one job."""
     alone = len(ranks) < 2 or not ranks.one_job
     return CommonClock() if alone else CommonClock.of(alignment_of(ranks))
-
-
-def aligned_frame(reports: Paths, name: str, **reading: Unpack[Reading]) -> pd.DataFrame:
-    """A frame of all ranks ("kernels", ...) with rank and report, its times on one clock.
-
-    Times are ns since the first rank's report began, on the clock of its host, as in a timeline;
-    rows are those of `RankSet.frame`. What limits the alignment is in `.attrs["notes"]`.
-    """
-    ranks = open_ranks(reports, **reading)
-    alignment = alignment_of(ranks)
-    aligned = ranks.frame(name, clocks=alignment.fits).to_pandas()
-    without = set(ranks.inputs) - {fit.report for fit in alignment.fits} - set(ranks.repeated)
-    lost = [f"left out, no clock: {path}" for path in ranks.inputs if path in without]
-    aligned.attrs["notes"] = (*alignment.notes, *lost, *ranks.notes)
-    return aligned

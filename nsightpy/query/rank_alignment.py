@@ -19,7 +19,7 @@ from nsightpy.analysis.mpi.matching import CALL_COLUMNS
 from nsightpy.analysis.time_budget import device_budgets
 from nsightpy.frames import COLLECTIVES, MEMORY_OPERATIONS, Frame, Ints
 from nsightpy.query.scope import Scope
-from nsightpy.rank_set import RankSet
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value, rank_order
 

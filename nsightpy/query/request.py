@@ -12,10 +12,10 @@ from nsightpy.errors import NsightpyError
 from nsightpy.query.capture_advice import bearing_on, for_kind, nothing_recorded
 from nsightpy.query.parameters import RANK_REGEX, SCOPE
 from nsightpy.query.scope import Scope
-from nsightpy.rank_notes import notes_by_report
-from nsightpy.rank_opening import Paths, open_ranks
-from nsightpy.rank_set import RankSet
-from nsightpy.report_set import Mapped, Progress
+from nsightpy.report_sets.rank_notes import notes_by_report
+from nsightpy.report_sets.rank_opening import Paths, open_ranks
+from nsightpy.report_sets.rank_set import RankSet
+from nsightpy.report_sets.report_set import Mapped, Progress
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, AnyTable, with_notes
 from nsightpy.units import format_time, listed

@@ -21,7 +21,7 @@ from nsightpy.analysis.clock_alignment.clocks import (
 from nsightpy.frames import Ints
 from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.rank_alignment import alignment_of
-from nsightpy.rank_set import RankSet
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.results.tracks import COMMUNICATION, NO_COLLECTIVE, Lane, Place
 from nsightpy.units import format_count, format_time
 

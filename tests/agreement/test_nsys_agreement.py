@@ -12,7 +12,7 @@ import pytest
 
 from nsightpy.analysis import ranking
 from nsightpy.frames import ColumnData, Frame, Labels
-from nsightpy.render.formats import to_csv
+from nsightpy.output.formats import to_csv
 from nsightpy.reports.nsys import NsysReport
 from tests.support.reports import NSYS, ask, needs_reports, select
 

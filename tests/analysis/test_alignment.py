@@ -24,7 +24,7 @@ from nsightpy.analysis.clock_alignment.clocks import (
     level_zero,
 )
 from nsightpy.query.rank_alignment import alignment_of, collective_part
-from nsightpy.rank_opening import open_ranks
+from nsightpy.report_sets.rank_opening import open_ranks
 from tests.support.jobs import (
     Edit,
     begin_late,

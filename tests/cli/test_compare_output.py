@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from terminal import run_in_terminal
 
-from nsightpy.render.escape import display_width
+from nsightpy.output.escape import display_width
 from tests.support.reports import ROOT, ask
 
 SAMPLES = ROOT / "sample_reports"

@@ -13,7 +13,7 @@ import pytest
 import nsightpy
 from nsightpy.analysis.comparison.compare import compare_sides
 from nsightpy.errors import NsightpyError, ReportError, UsageError
-from nsightpy.render.comparison.sentences import confidence
+from nsightpy.output.sentences import confidence
 from nsightpy.results.comparison import COMPARE_FIELDS, SLOWER, Comparison
 from tests.support.compared_jobs import Jobs
 from tests.support.reports import NSYS, REPORTS, ROOT, ask, needs_reports

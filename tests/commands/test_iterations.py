@@ -31,7 +31,7 @@ from nsightpy.commands.iterations import iterations
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.steady_state import find_in_report
-from nsightpy.rank_opening import open_ranks
+from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.opening import open_report
 from nsightpy.results import Table
 from tests.support.reports import NSYS, ask, needs_reports

@@ -20,7 +20,7 @@ from nsightpy.commands.mcp.bounds import bounded
 from nsightpy.commands.mcp.roots import Roots
 from nsightpy.commands.mcp.tools import WITHHELD, Tool, tools
 from nsightpy.errors import UsageError
-from nsightpy.render.formats import document_of
+from nsightpy.output.formats import document_of
 from tests.support.reports import REPORTS, ROOT, needs_reports, refused, state
 
 SAMPLES = ROOT / "sample_reports"

@@ -20,9 +20,9 @@ from nsightpy.commands.report.comparison import with_comparison
 from nsightpy.commands.report.one_pass import OnePass, answers
 from nsightpy.commands.report.passed import CHECKS
 from nsightpy.errors import ReportError
-from nsightpy.rank_opening import open_ranks
-from nsightpy.render.comparison.sentences import answer
+from nsightpy.output.sentences import answer
 from nsightpy.render.page.page import page_text
+from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table
 from nsightpy.results.page import Page

@@ -19,7 +19,7 @@ from nsightpy.commands.info.command import info
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.launches import launches
 from nsightpy.commands.memory import memory
-from nsightpy.rank_set import RankSet
+from nsightpy.report_sets.rank_set import RankSet
 from tests.support.reports import COMMANDS, FORMATS, REQUESTS, ask, state
 
 # The jobs, and the evidence by which each tells its ranks.

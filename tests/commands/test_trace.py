@@ -19,8 +19,8 @@ from simulator import Export
 
 import nsightpy
 from nsightpy.commands.trace.cells import throughputs
+from nsightpy.output import formats, streams
 from nsightpy.readers.nsys import windows
-from nsightpy.render import formats, streams
 from tests.support.full_export import full
 from tests.support.reports import ROOT, ask, refused
 
@@ -167,7 +167,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
         _multiply(path, rows)
         script = (
             "import tracemalloc, nsightpy\nfrom nsightpy.commands.trace import cells\n"
-            "from nsightpy.readers.nsys import windows\nfrom nsightpy.render import streams\n"
+            "from nsightpy.readers.nsys import windows\nfrom nsightpy.output import streams\n"
             "windows.BLOCK_ROWS = cells.BATCH_ROWS = streams.BATCH_ROWS = 1000\n"
             f"table = nsightpy.trace({str(path)!r}, jobs=1)\nassert len(table) == {rows}\n"
             "tracemalloc.start()\n"

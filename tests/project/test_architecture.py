@@ -12,16 +12,7 @@ import pytest
 ROOT = Path(__file__).parent.parent.parent / "nsightpy"
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
 DATA = {"errors", "units", "names", "frames", "results"}
-SETS = {
-    "report_files",
-    "report_set",
-    "rank_frames",
-    "rank_notes",
-    "rank_set",
-    "rank_opening",
-    "ncu_set",
-}
-READING = DATA | {"readers", "reports", "workers"} | SETS
+READING = DATA | {"readers", "reports", "workers", "report_sets"}
 # Which packages of nsightpy each package may import, beside itself.
 MAY_IMPORT = {
     "errors": set(),
@@ -31,23 +22,17 @@ MAY_IMPORT = {
     "results": {"frames", "names", "units"},
     "readers": DATA,
     "analysis": DATA,
-    "render": DATA,
+    "output": DATA,
+    "render": DATA | {"output"},
     "reports": DATA | {"readers"},
     "workers": {"errors", "readers"},
-    "report_files": {"errors", "readers", "reports"},
-    "report_set": {"errors", "workers"},
-    "ncu_set": DATA | {"readers", "reports", "report_files", "report_set"},
-    "rank_frames": {"frames", "reports"},
-    "rank_notes": DATA | {"readers", "reports"},
-    "rank_set": READING - {"ncu_set", "rank_opening"},
-    "rank_opening": READING - {"ncu_set"},
+    "report_sets": READING,
     "ncu_command": DATA | {"readers"},
     "query": READING | {"analysis"},
-    # export writes a folder, schema and mcp answer in json
-    "commands": READING | {"analysis", "ncu_command", "query", "render", "command_table"},
+    # export writes a folder, compare a baseline, schema and mcp answer in json
+    "commands": READING | {"analysis", "ncu_command", "query", "output", "command_table"},
     "figures": READING | {"analysis", "query", "commands", "render"},
-    "cli": READING
-    | {"analysis", "ncu_command", "query", "commands", "render", "figures", "command_table"},
+    "cli": READING | {"analysis", "query", "commands", "output", "render", "command_table"},
     "command_table": set(),
     "__main__": {"cli"},
 }
@@ -145,7 +130,7 @@ def test_only_reports_know_of_sql() -> None:
     barred = ("sqlalchemy", "sqlite3", "nsightpy.readers.sqlite", "nsightpy.readers.nsys.tables")
     offenders = [
         f"{path}: {module}"
-        for folder in ("query", "commands", "analysis", "render", "results")
+        for folder in ("query", "commands", "analysis", "output", "render", "results")
         for path in (ROOT / folder).rglob("*.py")
         for module in sorted(set(imported_modules(tree_of(path))))
         if module.startswith(barred)

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from nsightpy.errors import ReportError
+from nsightpy.output.baseline import baseline_bytes
 from nsightpy.readers.baseline import read_baseline
-from nsightpy.render.comparison.baseline import baseline_bytes
 from nsightpy.results.run_summary import (
     BASELINE_SCHEMA,
     PARTS,

@@ -14,11 +14,11 @@ import pytest
 from simulator import Export
 
 from nsightpy.errors import ReportError
-from nsightpy.rank_opening import open_ranks
 from nsightpy.readers.export.environment import remove_environment
 from nsightpy.readers.ncu import ncu_csv
 from nsightpy.readers.nsys.identity import rank_in_name
 from nsightpy.readers.sqlite import SqliteFile
+from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.nsys import NsysReport
 from tests.support.full_export import changed, full
 from tests.support.reports import ROOT, ask, refused

@@ -15,7 +15,7 @@ from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError
 from nsightpy.frames import NCU_SCHEMAS
 from nsightpy.readers.ncu import ncu_import, ncu_rep
 from nsightpy.readers.ncu.tables import base_of, nvtx_text, plain_message
-from nsightpy.report_set import ReportSet
+from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from tests.support.ncu_bench import GENE, REPORTS, every_report, needs_library, needs_reports
 

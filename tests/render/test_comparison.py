@@ -14,12 +14,12 @@ import pytest
 
 from nsightpy import figures
 from nsightpy.errors import NsightpyError
+from nsightpy.output.escape import display_width
+from nsightpy.output.formats import to_json
 from nsightpy.render.comparison.junit import comparison_junit
 from nsightpy.render.comparison.markdown import code, comparison_markdown
 from nsightpy.render.comparison.plot import comparison_figure, waterfall
 from nsightpy.render.comparison.text import print_comparison
-from nsightpy.render.escape import display_width
-from nsightpy.render.formats import to_json
 from nsightpy.render.plots.drawing import picture_bytes
 from nsightpy.render.text.terminal import console
 from nsightpy.results.comparison import COMPARE_FIELDS, Comparison, GateOutcome, Limits, NoiseFloor

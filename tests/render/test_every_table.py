@@ -13,7 +13,7 @@ import pytest
 
 from nsightpy.cli.main import run
 from nsightpy.command_table import COMMANDS
-from nsightpy.render.escape import display_width
+from nsightpy.output.escape import display_width
 from tests.support.reports import REPORTS, ROOT, needs_reports
 
 WIDTH = 80

@@ -8,7 +8,7 @@ import pytest
 from terminal import ROOT, run_in_terminal
 
 from nsightpy.cli.main import run
-from nsightpy.render.escape import display_width
+from nsightpy.output.escape import display_width
 from tests.support.golden import check_golden
 
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")

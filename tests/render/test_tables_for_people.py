@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from terminal import run_in_terminal, terminal_session
 
 import nsightpy
-from nsightpy.render.cells import cell, cells
-from nsightpy.render.escape import display_width
-from nsightpy.render.headings import heading
+from nsightpy.output.cells import cell, cells
+from nsightpy.output.escape import display_width
+from nsightpy.output.headings import heading
 from nsightpy.render.text.layout import Shown, fitted, hidden_line
 from nsightpy.render.text.shortening import short_names
 from nsightpy.render.text.terminal import console, print_table

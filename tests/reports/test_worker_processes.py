@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from nsightpy.errors import ReportError
-from nsightpy.rank_opening import open_ranks
+from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.workers import processes
 from nsightpy.workers.outcomes import Done

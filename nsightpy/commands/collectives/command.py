@@ -17,7 +17,7 @@ from nsightpy.query.rank_alignment import UnitNames, align_parts, once, rank_par
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.results import Abstention, Field, Table, Value, fields_in
 
 FIELDS = (

@@ -143,8 +143,8 @@ def _summaries(
 
 
 def _save(path: Path, runs: Sequence[RunSummary], overwrite: bool) -> None:
-    from nsightpy.render.comparison.baseline import baseline_bytes
-    from nsightpy.render.output import output_file
+    from nsightpy.output.baseline import baseline_bytes
+    from nsightpy.output.files import output_file
 
     for run in runs:
         if path.exists() and Path(run.name).exists() and path.samefile(run.name):

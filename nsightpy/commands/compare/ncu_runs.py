@@ -9,7 +9,7 @@ import numpy as np
 from nsightpy.analysis.comparison.kernel_names import category_of
 from nsightpy.analysis.roofline.points import PROFILED, launch_rooflines
 from nsightpy.errors import NsightpyError
-from nsightpy.report_set import ReportSet
+from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.results.rooflines import RooflineLaunch
 from nsightpy.results.run_summary import PARTS, RunSummary, UnitSummary, WorkSummary

@@ -13,12 +13,12 @@ from nsightpy.commands.compare.ncu_runs import ncu_summaries
 from nsightpy.commands.compare.report_part import ReportPart, report_part
 from nsightpy.commands.info.ncu_rows import split_by_tool
 from nsightpy.errors import NsightpyError, ReportError, UsageError
-from nsightpy.ncu_set import open_ncu_reports
 from nsightpy.query.capture_advice import bearing_on
 from nsightpy.query.request import Common, Request, reading_options
-from nsightpy.rank_set import RankSet, map_runs
-from nsightpy.report_files import files_of
-from nsightpy.report_set import ReportSet
+from nsightpy.report_sets.ncu_set import open_ncu_reports
+from nsightpy.report_sets.rank_set import RankSet, map_runs
+from nsightpy.report_sets.report_files import files_of
+from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.run_summary import KINDS, UNITS, RunSummary

@@ -10,14 +10,14 @@ from typing import Unpack
 from nsightpy.commands.export.readme import readme, schema_json
 from nsightpy.errors import require_choice
 from nsightpy.frames import SCHEMAS, Frame
+from nsightpy.output.files import CONTENTS, output_folder
+from nsightpy.output.frame_files import FORMATS, write_frames
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked
-from nsightpy.rank_opening import Paths
-from nsightpy.render.folder import CONTENTS, output_folder
-from nsightpy.render.frame_files import FORMATS, write_frames
+from nsightpy.report_sets.rank_frames import ProcessClock, clock_aligned, ranked
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Table
 

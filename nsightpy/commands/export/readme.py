@@ -9,7 +9,7 @@ from typing import Any
 
 from nsightpy.frames import SCHEMAS
 from nsightpy.frames.columns import Column, Schema
-from nsightpy.render.formats import SCHEMA_VERSION
+from nsightpy.output.formats import SCHEMA_VERSION
 
 RANKED = (
     Column("rank", "int", "", "rank of the process; -1 where nothing tells", -1),

@@ -21,8 +21,8 @@ from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
-from nsightpy.report_files import find_reports
+from nsightpy.report_sets.rank_opening import Paths
+from nsightpy.report_sets.report_files import find_reports
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import FINDING_FIELDS, Table, findings_table
 from nsightpy.units import listed

@@ -20,7 +20,7 @@ from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives.notes import called, cause_of
 from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned_sample, once
-from nsightpy.rank_set import RankSet
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 
 # Of more collectives in a report some stretches of the capture are enough.

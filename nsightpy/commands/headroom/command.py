@@ -18,12 +18,12 @@ from nsightpy.commands.headroom.gains import FIELDS, Headroom, gains, row_of
 from nsightpy.commands.headroom.notes import headroom_notes
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.frames import GPU_FRAMES, Frame
-from nsightpy.ncu_set import NcuPaths
 from nsightpy.query.request import Common, Request, running_options
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import is_steady, steady_notes, steady_states
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.ncu_set import NcuPaths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.rooflines import Roofline
 

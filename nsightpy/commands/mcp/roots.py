@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import UsageError
-from nsightpy.report_files import is_system_report
+from nsightpy.report_sets.report_files import is_system_report
 from nsightpy.reports.memory_snapshot import find_snapshots
 from nsightpy.reports.ncu import is_ncu_file
 

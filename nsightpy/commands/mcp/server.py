@@ -13,8 +13,8 @@ from nsightpy.commands.mcp.tools import Json, tools
 from nsightpy.commands.schema import described, schema
 from nsightpy.commands.skill import skill
 from nsightpy.errors import NsightpyError, ReportError, UsageError, unforeseen
-from nsightpy.render.escape import printable
-from nsightpy.render.formats import error_document
+from nsightpy.output.escape import printable
+from nsightpy.output.formats import error_document
 
 if TYPE_CHECKING:
     from mcp.server.lowlevel import Server

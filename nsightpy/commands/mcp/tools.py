@@ -15,8 +15,8 @@ from nsightpy.command_table import COMMANDS, Command
 from nsightpy.commands.mcp.bounds import ROWS, bounded, row_count
 from nsightpy.commands.mcp.roots import Roots
 from nsightpy.errors import UsageError
+from nsightpy.output.formats import document_of, summary_document
 from nsightpy.query.parameters import SHARED
-from nsightpy.render.formats import document_of, summary_document
 from nsightpy.results import Summary, Table
 
 Json = dict[str, Any]

@@ -33,7 +33,7 @@ from nsightpy.errors import ReportError, UsageError
 from nsightpy.query.rank_alignment import collective_part
 from nsightpy.query.request import Common, typed_options
 from nsightpy.query.signature import command_function
-from nsightpy.rank_set import RankSet
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.results import Summary, Table
 from nsightpy.results.findings import findings_table
 from nsightpy.results.page import Page, Section

@@ -10,9 +10,9 @@ from nsightpy.commands.compare.runs import OneRun, Runs, listed
 from nsightpy.commands.findings.command import typed_again
 from nsightpy.commands.report.inputs import Inputs
 from nsightpy.commands.report.questions import shortened, table_of
+from nsightpy.output import sentences
 from nsightpy.query.request import Common, typed_options
-from nsightpy.rank_set import RankSet
-from nsightpy.render.comparison import sentences
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.results import Table
 from nsightpy.results.comparison import COMPARE_FIELDS, ComparedQuantity, Comparison

@@ -10,10 +10,10 @@ from typing import TypeAlias, Unpack
 from nsightpy.commands.info.ncu_rows import split_by_tool
 from nsightpy.errors import UsageError
 from nsightpy.query.request import Common, reading_options
-from nsightpy.rank_opening import open_ranks
-from nsightpy.rank_set import RankSet
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
-from nsightpy.report_files import files_of, is_system_report
+from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.rank_set import RankSet
+from nsightpy.report_sets.report_files import files_of, is_system_report
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.system import SystemReport

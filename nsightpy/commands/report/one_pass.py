@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from nsightpy.errors import NsightpyError, ReportError, unforeseen
-from nsightpy.rank_set import RankSet
-from nsightpy.report_set import Mapped
+from nsightpy.report_sets.rank_set import RankSet
+from nsightpy.report_sets.report_set import Mapped
 from nsightpy.reports.system import SystemReport
 from nsightpy.workers.outcomes import LOG
 

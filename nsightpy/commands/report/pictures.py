@@ -12,7 +12,7 @@ from nsightpy.commands.report.questions import Context
 from nsightpy.commands.timeline import timeline
 from nsightpy.errors import ReportError
 from nsightpy.query.request import Common
-from nsightpy.rank_set import RankSet
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.results import Table
 from nsightpy.results.page import PagePicture, Section
 from nsightpy.results.tracks import Timeline

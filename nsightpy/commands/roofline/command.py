@@ -23,12 +23,12 @@ from nsightpy.commands.roofline.table import (
 )
 from nsightpy.errors import ReportError, UsageError, require_choice
 from nsightpy.frames import Labels
-from nsightpy.ncu_set import NcuPaths, open_ncu_reports
 from nsightpy.query.request import Common, reading_options
 from nsightpy.query.scope import numbers
 from nsightpy.query.signature import command_function
 from nsightpy.readers.ceilings import read_ceilings
-from nsightpy.report_set import ReportSet
+from nsightpy.report_sets.ncu_set import NcuPaths, open_ncu_reports
+from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.results import Field
 from nsightpy.results.abstention import reworded

@@ -24,8 +24,8 @@ from nsightpy.errors import ReportError, UsageError
 from nsightpy.ncu_command import Job, Options
 from nsightpy.query.request import Common, Request
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
 from nsightpy.readers.nsys.capture_start import CUDA_PROFILER_API
+from nsightpy.report_sets.rank_opening import Paths
 
 T = TypeVar("T")
 # With `--run` the rows say what was run.

@@ -34,7 +34,7 @@ from nsightpy.commands.summarize.sections import (
 from nsightpy.query.device_time import budget_order
 from nsightpy.query.request import Common, Request
 from nsightpy.query.signature import command_function
-from nsightpy.rank_opening import Paths
+from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.results import FINDING_FIELDS, Finding, Summary, Table, findings_table, with_notes
 
 TOP_KERNELS = 5

@@ -9,9 +9,9 @@ import io
 import re
 from xml.etree import ElementTree as ET
 
-from nsightpy.render.comparison import sentences
+from nsightpy.output import sentences
+from nsightpy.output.escape import printable
 from nsightpy.render.comparison.text import print_comparison
-from nsightpy.render.escape import printable
 from nsightpy.render.text.terminal import console
 from nsightpy.results.comparison import CANNOT_TELL, ComparedQuantity, Comparison
 

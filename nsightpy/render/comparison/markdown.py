@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from nsightpy.names import readable
-from nsightpy.render.comparison import sentences
-from nsightpy.render.escape import markdown_text, printable
-from nsightpy.render.headings import cause_words
+from nsightpy.output import sentences
+from nsightpy.output.escape import markdown_text, printable
+from nsightpy.output.headings import cause_words
 from nsightpy.render.text.shortening import short_names
 from nsightpy.results.comparison import ComparedQuantity, Comparison
 

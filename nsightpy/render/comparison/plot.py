@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from nsightpy.errors import NsightpyError
-from nsightpy.render.comparison import sentences
-from nsightpy.render.headings import cause_words
+from nsightpy.output import sentences
+from nsightpy.output.headings import cause_words
 from nsightpy.render.plots.drawing import (
     FAINT,
     INK,

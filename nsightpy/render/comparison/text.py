@@ -7,14 +7,14 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.render.comparison import sentences
+from nsightpy.output import sentences
+from nsightpy.output.escape import display_width, printable
 from nsightpy.render.comparison.text_tables import (
     other_rows,
     parts_table,
     quantities_table,
     renamed_lines,
 )
-from nsightpy.render.escape import display_width, printable
 from nsightpy.render.text.layout import UNLIMITED
 from nsightpy.render.text.shortening import shorten
 from nsightpy.results.comparison import (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.names import readable
-from nsightpy.render.comparison import sentences
-from nsightpy.render.escape import display_width, printable
-from nsightpy.render.headings import cause_words
+from nsightpy.output import sentences
+from nsightpy.output.escape import display_width, printable
+from nsightpy.output.headings import cause_words
 from nsightpy.render.text.layout import Shown, lines
 from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.results.comparison import (

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsightpy.render.headings import heading
+from nsightpy.output.headings import heading
 from nsightpy.render.plots.drawing import distinct_names
 from nsightpy.render.text.shortening import shorten
 from nsightpy.results import Field, Table, Value

@@ -15,8 +15,8 @@ from typing import Any, BinaryIO
 import jinja2
 from markupsafe import Markup
 
-from nsightpy.render.escape import printable
-from nsightpy.render.formats import finite
+from nsightpy.output.escape import printable
+from nsightpy.output.formats import finite
 from nsightpy.render.inline import policy_hash, script_json
 from nsightpy.render.page.columns import columns_of
 from nsightpy.render.page.pictures import drawn

@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from nsightpy.errors import NsightpyError
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import (
     FAINT,
     INK,

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from nsightpy.errors import UsageError
 from nsightpy.names import readable, readable_apart
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.results import Table
 from nsightpy.units import significant

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.errors import UsageError
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import INK, QUIET, SMALL, drawing, inch_axes, plain_axes
 from nsightpy.render.plots.heat_map import draw_heat_map
 from nsightpy.render.plots.panels import device_names, device_text

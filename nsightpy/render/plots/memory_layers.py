@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import FAINT, INK, QUIET, SMALL
 from nsightpy.render.text.shortening import shorten
 from nsightpy.results import MemorySeries

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from nsightpy.errors import NsightpyError
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import (
     SMALL,
     drawing,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nsightpy.names import readable_apart
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.render.text.layout import WIDEST_NOTE, Shown, fitted, hidden_line, lines
 from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.results.rooflines import (

@@ -6,7 +6,7 @@ import textwrap
 from functools import partial
 from typing import TYPE_CHECKING
 
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.render.text.layout import WIDEST_NOTE
 from nsightpy.results import Table, Value
 from nsightpy.units import format_time, share_text

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsightpy.names import readable_apart
-from nsightpy.render.escape import display_width
+from nsightpy.output.escape import display_width
 from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.units import counted
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nsightpy.render.escape import display_width
+from nsightpy.output.escape import display_width
 
 NARROWEST = 10  # in less, no two places of a name fit
 _ROUNDS = 6  # of telling names apart that still look alike

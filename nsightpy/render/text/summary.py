@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, TypeAlias
 
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.render.text.layout import UNLIMITED, lines
 from nsightpy.render.text.shortening import shorten
 from nsightpy.render.text.summary_bars import (

@@ -11,9 +11,9 @@ from functools import partial
 from itertools import zip_longest
 from typing import IO, TYPE_CHECKING
 
-from nsightpy.render.cells import cell, cells, is_text
-from nsightpy.render.escape import display_width, printable
-from nsightpy.render.headings import heading
+from nsightpy.output.cells import cell, cells, is_text
+from nsightpy.output.escape import display_width, printable
+from nsightpy.output.headings import heading
 from nsightpy.render.text.layout import (
     GAP,
     UNLIMITED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from nsightpy.render.cells import NAMES
+from nsightpy.output.cells import NAMES
 from nsightpy.results import Field, Table, Value
 
 ROWS = 25
@@ -159,7 +159,7 @@ def first_rows(table: Table, view: View, most: int | None) -> tuple[Sequence[Row
         return table.rows[:most], more
     place = table.columns.index(view.worst)
     chosen = sorted(range(len(table.rows)), key=lambda row: -_size(table.rows[row][place]))[:most]
-    from nsightpy.render.headings import heading
+    from nsightpy.output.headings import heading
 
     said = f" (shown: where {heading(table.command, view.worst)} is largest)"
     return [table.rows[row] for row in sorted(chosen)], more + said

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from nsightpy.frames import Labels
 from nsightpy.names import function_name
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.render.inline import policy_hash, script_json
 from nsightpy.results.tracks import (
     NO_LAUNCH,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.names import function_name
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.results.tracks import Band, Boxes, Picture, Row
 from nsightpy.units import format_count, format_time, time_unit_for
 

@@ -8,11 +8,11 @@ from shlex import quote
 from typing import Any, TypeAlias
 
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.rank_set import RankSet
 from nsightpy.readers.nsys.identity import rank_expression
 from nsightpy.readers.tools.file_check import resolved
-from nsightpy.report_files import first_hand, is_no_report, natural, reports_behind
-from nsightpy.report_set import FailureHandling, Progress
+from nsightpy.report_sets.rank_set import RankSet
+from nsightpy.report_sets.report_files import first_hand, is_no_report, natural, reports_behind
+from nsightpy.report_sets.report_set import FailureHandling, Progress
 from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.nsys import NSYS_SUFFIXES, NsysReport

@@ -10,8 +10,8 @@ from simulator import Export, schema
 from nsightpy.commands.kernels import kernels
 from nsightpy.commands.report.one_pass import OnePass
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.rank_opening import open_ranks
-from nsightpy.report_files import find_reports, natural
+from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.report_files import find_reports, natural
 from nsightpy.reports.nsys import NsysReport
 from tests.support.ranked_reports import join, write
 

@@ -14,8 +14,8 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from nsightpy.frames import ColumnData, Frame, Labels
-from nsightpy.render.escape import csv_text
-from nsightpy.render.formats import encodable
+from nsightpy.output.escape import csv_text
+from nsightpy.output.formats import encodable
 
 BATCH_ROWS = 1 << 17
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from nsightpy.render.formats import SCHEMA_VERSION
+from nsightpy.output.formats import SCHEMA_VERSION
 from nsightpy.results import Field
 from nsightpy.results.keys import ROW_KEYS
 

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nsightpy.errors import UsageError
-from nsightpy.report_files import find_ncu_reports, natural
-from nsightpy.report_set import FailureHandling, Progress, ReportSet
+from nsightpy.report_sets.report_files import find_ncu_reports, natural
+from nsightpy.report_sets.report_set import FailureHandling, Progress, ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.reports.one_file import name_ranks
 

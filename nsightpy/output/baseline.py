@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 
 import msgspec
 
-from nsightpy.render.formats import encodable
+from nsightpy.output.formats import encodable
 from nsightpy.results.run_summary import Baseline, RunSummary, UnitSummary, WorkSummary
 
 

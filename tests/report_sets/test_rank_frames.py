@@ -14,9 +14,9 @@ import nsightpy
 from nsightpy.errors import UsageError
 from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints
 from nsightpy.query.rank_alignment import alignment_of
-from nsightpy.rank_frames import clock_aligned
-from nsightpy.rank_opening import open_ranks
-from nsightpy.rank_set import RankSet
+from nsightpy.report_sets.rank_frames import clock_aligned
+from nsightpy.report_sets.rank_opening import open_ranks
+from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.nsys import NsysReport
 
 JOB = Path(__file__).parent.parent.parent / "sample_reports" / "training_4rank"

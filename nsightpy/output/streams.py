@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import BinaryIO
 
-from nsightpy.render.escape import csv_text
-from nsightpy.render.formats import SCHEMA_VERSION, document_of, encodable, finite, plain
+from nsightpy.output.escape import csv_text
+from nsightpy.output.formats import SCHEMA_VERSION, document_of, encodable, finite, plain
 from nsightpy.results import Field, Row, Table
 
 BATCH_ROWS = 1 << 16

@@ -10,8 +10,9 @@ from typing import TypeVar
 
 from nsightpy.errors import UsageError
 from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame
-from nsightpy.rank_frames import ProcessClock, clock_aligned, ranked_frame
-from nsightpy.rank_notes import (
+from nsightpy.readers.nsys.identity import decide_ranks, evidence_for
+from nsightpy.report_sets.rank_frames import ProcessClock, clock_aligned, ranked_frame
+from nsightpy.report_sets.rank_notes import (
     claim_notes,
     notes_by_report,
     other_programs,
@@ -19,9 +20,8 @@ from nsightpy.rank_notes import (
     repeated_captures,
     repetition_notes,
 )
-from nsightpy.readers.nsys.identity import decide_ranks, evidence_for
-from nsightpy.report_files import inner_folders
-from nsightpy.report_set import Mapped, ReportSet
+from nsightpy.report_sets.report_files import inner_folders
+from nsightpy.report_sets.report_set import Mapped, ReportSet
 from nsightpy.reports.system import SystemReport
 from nsightpy.reports.system_frames import SystemFrames
 from nsightpy.units import listed

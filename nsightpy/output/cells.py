@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from nsightpy.render.escape import printable
+from nsightpy.output.escape import printable
 from nsightpy.results import Field, Value
 from nsightpy.units import format_bytes, format_time, significant, time_unit_for
 

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nsightpy import __version__
-from nsightpy.render.cells import cells
-from nsightpy.render.escape import csv_text, markdown_text
-from nsightpy.render.headings import heading
+from nsightpy.output.cells import cells
+from nsightpy.output.escape import csv_text, markdown_text
+from nsightpy.output.headings import heading
 from nsightpy.results import UNKNOWN, Abstention, Field, Summary, Table, Value, findings_table
 
 SCHEMA_VERSION = 1

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightpy import __version__
-from nsightpy.render.escape import printable
-from nsightpy.render.formats import plain, summary_json, to_csv, to_json, to_markdown, to_parquet
+from nsightpy.output.escape import printable
+from nsightpy.output.formats import plain, summary_json, to_csv, to_json, to_markdown, to_parquet
 from nsightpy.results import Abstention, Field, Finding, Summary, Table, Value
 from nsightpy.results.keys import key_of
 from tests.support.documents import ENVELOPE
