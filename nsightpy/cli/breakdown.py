@@ -6,15 +6,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import (
-    asked,
-    common_options,
-    communication_option,
-    opened,
-    show,
-    show_or_draw,
-    top_option,
-)
+from nsightpy.cli.delivery import show, show_or_draw
+from nsightpy.cli.options import asked, common_options, communication_option, opened, top_option
 
 
 @click.command("breakdown")

@@ -9,16 +9,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import (
-    asked,
-    deliver,
-    deliver_text,
-    junit_options,
-    say,
-    show,
-    tell,
-    top_option,
-)
+from nsightpy.cli.delivery import deliver, deliver_text, say, show, tell
+from nsightpy.cli.options import asked, junit_options, top_option
 from nsightpy.cli.sides import SIDES, WithSides
 from nsightpy.results.comparison import Comparison
 

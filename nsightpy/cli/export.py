@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, folder_options, say
+from nsightpy.cli.delivery import say
+from nsightpy.cli.options import asked, folder_options
 
 
 @click.command("export")

@@ -6,15 +6,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import (
-    asked,
-    common_options,
-    communication_option,
-    deliver_text,
-    show,
-    tell,
-    top_option,
-)
+from nsightpy.cli.delivery import deliver_text, show, tell
+from nsightpy.cli.options import asked, common_options, communication_option, top_option
 
 
 @click.command("findings")

@@ -7,13 +7,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import (
-    asked,
-    common_options,
-    communication_option,
-    show_or_draw,
-    top_option,
-)
+from nsightpy.cli.delivery import show_or_draw
+from nsightpy.cli.options import asked, common_options, communication_option, top_option
 
 
 class WithMeasurements(click.Command):

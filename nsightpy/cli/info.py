@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, deliver_text, show, tell
+from nsightpy.cli.delivery import deliver_text, show, tell
+from nsightpy.cli.options import asked, common_options
 
 MOST_CARDS = 4
 

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from nsightpy.cli import launch_queues, sync_waits
-from nsightpy.cli.options import asked, common_options, name_option, show, top_option
+from nsightpy.cli.delivery import show
+from nsightpy.cli.options import asked, common_options, name_option, top_option
 from nsightpy.errors import UsageError
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import click
 
 from nsightpy.cli import memory_usage
-from nsightpy.cli.options import asked, common_options, show, top_option
+from nsightpy.cli.delivery import show
+from nsightpy.cli.options import asked, common_options, top_option
 from nsightpy.errors import UsageError
 
 

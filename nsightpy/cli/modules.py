@@ -6,8 +6,9 @@ from typing import Any
 
 import click
 
+from nsightpy.cli.delivery import show
 from nsightpy.cli.nvtx import indented
-from nsightpy.cli.options import asked, common_options, show, top_option
+from nsightpy.cli.options import asked, common_options, top_option
 
 
 @click.command("modules")

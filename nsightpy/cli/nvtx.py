@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsightpy.cli import nvtx_metrics
-from nsightpy.cli.options import asked, common_options, on_terminal, show, top_option
+from nsightpy.cli.delivery import on_terminal, show
+from nsightpy.cli.options import asked, common_options, top_option
 
 if TYPE_CHECKING:
     from nsightpy.results import Table

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, communication_option, show, top_option
+from nsightpy.cli.delivery import show
+from nsightpy.cli.options import asked, common_options, communication_option, top_option
 
 if TYPE_CHECKING:
     from nsightpy.results import Table

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, output_of, picture_options
+from nsightpy.cli.delivery import output_of
+from nsightpy.cli.options import asked, picture_options
 from nsightpy.cli.sides import SIDES, WithSides
 
 

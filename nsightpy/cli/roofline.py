@@ -6,16 +6,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import (
-    asked,
-    common_options,
-    deliver_text,
-    name_option,
-    rows_shown,
-    show_or_draw,
-    tell,
-    top_option,
-)
+from nsightpy.cli.delivery import deliver_text, rows_shown, show_or_draw, tell
+from nsightpy.cli.options import asked, common_options, name_option, top_option
 
 
 @click.command("roofline")

@@ -6,15 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import (
-    asked,
-    common_options,
-    deliver,
-    deliver_text,
-    show,
-    tell,
-    top_option,
-)
+from nsightpy.cli.delivery import deliver, deliver_text, show, tell
+from nsightpy.cli.options import asked, common_options, top_option
 from nsightpy.cli.select_options import APPLICATION, WithApplication, options_of_select
 
 if TYPE_CHECKING:

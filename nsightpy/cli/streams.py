@@ -10,6 +10,7 @@ import os
 import re
 import sys
 import textwrap
+from collections.abc import Callable
 from typing import IO, Any
 
 # Signs that reports for people are drawn with, for encodings that lack them.
@@ -69,6 +70,21 @@ def wrapped(line: str, stream: IO[str], indent: str) -> str:
         break_on_hyphens=False,
     )
     return "\n".join(lines).replace("\0", " ")
+
+
+def terminal_progress(stream: IO[str]) -> Callable[[float | None, str], None] | None:
+    """A progress line that rewrites itself; None where the stream is no terminal."""
+    if not stream.isatty():
+        return None
+    from nsightpy.output.escape import printable
+
+    def progress(done: float | None, message: str) -> None:
+        share = "" if done is None else f" {100 * done:.0f} %"
+        ended = done is not None and done >= 1
+        stream.write(f"\r\x1b[2K{printable(message)}{share}" if not ended else "\r\x1b[2K")
+        stream.flush()
+
+    return progress
 
 
 def quiet_libraries() -> None:

@@ -6,7 +6,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, deliver, deliver_text, show, top_option
+from nsightpy.cli.delivery import deliver, deliver_text, show
+from nsightpy.cli.options import asked, common_options, top_option
 
 
 @click.command("summarize")

@@ -8,7 +8,8 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.options import asked, common_options, show, show_or_draw, with_options
+from nsightpy.cli.delivery import show, show_or_draw
+from nsightpy.cli.options import asked, common_options, with_options
 from nsightpy.command_table import COMMANDS
 
 

@@ -11,15 +11,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
-from nsightpy.cli.options import (
-    asked,
-    common_of,
-    communication_option,
-    opened,
-    output_of,
-    picture_options,
-    say,
-)
+from nsightpy.cli.delivery import output_of, say
+from nsightpy.cli.options import asked, common_of, communication_option, opened, picture_options
 
 if TYPE_CHECKING:
     from nsightpy.commands.report.one_pass import OnePass

@@ -8,16 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from nsightpy.cli.options import (
-    asked,
-    common_options,
-    name_option,
-    on_terminal,
-    show,
-    stdout_or_file,
-    tell,
-    top_option,
-)
+from nsightpy.cli.delivery import on_terminal, show, stdout_or_file, tell
+from nsightpy.cli.options import asked, common_options, name_option, top_option
 
 if TYPE_CHECKING:
     from nsightpy.results import Table
