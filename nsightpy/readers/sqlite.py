@@ -218,14 +218,15 @@ class SqliteFile:
 
     @cached_property
     def _engine(self) -> sa.Engine:
-        uri = self._uri("immutable=1")
+        # the engine outlives nothing of this file: what opens connections must not hold `self`
+        uri, watch = self._uri("immutable=1"), self._watch
 
         def connect() -> sqlite3.Connection:
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
             connection.text_factory = _text
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
             connection.execute("PRAGMA trusted_schema = OFF")
-            connection.set_progress_handler(self._watch, STEPS_BETWEEN)
+            connection.set_progress_handler(watch, STEPS_BETWEEN)
             return connection
 
         engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.StaticPool)
