@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent / "nsightpy"
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
-DATA = {"errors", "units", "names", "frames", "results"}
+DATA = {"errors", "units", "names", "frames", "results", "side_by_side"}
 SETS = {
     "report_files",
     "report_set",
@@ -27,6 +27,7 @@ MAY_IMPORT = {
     "errors": set(),
     "units": {"errors"},
     "names": set(),
+    "side_by_side": set(),
     "frames": set(),
     "results": {"frames", "names", "units"},
     "readers": DATA,

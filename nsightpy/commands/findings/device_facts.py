@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +32,13 @@ from nsightpy.query.device_gaps import (
     short_modules,
 )
 from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
-from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work
+from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, waits_of
 from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
+from nsightpy.side_by_side import both
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 SHARED = (
@@ -145,10 +147,13 @@ def _budgets(
     causes: bool,
 ) -> tuple[Sequence[RankedBudget], tuple[str, ...]]:
     """The budgets of the devices, with the causes of idle time if wanted; what is said of those."""
-    rows = rank_budgets(report, scope, *work, communication=communication, windows=windows)
+    budgets = partial(
+        rank_budgets, report, scope, *work, communication=communication, windows=windows
+    )
     if not causes:
-        return rows, ()
-    rows, idle = attributed(report, rows, followed)
+        return budgets(), ()
+    rows, waits = both(budgets, partial(waits_of, report, followed))
+    rows, idle = attributed(rows, followed, waits)
     return rows, idle.notes
 
 
