@@ -24,6 +24,8 @@ LEAST_PART = 0.05
 
 def with_host(gaps: IdleGaps, events: HostEvents) -> IdleGaps:
     """The intervals with what the launching threads did outside of CUDA: MPI, compilation."""
+    if not events.mpi_calls.rows and not len(compiling(events.ranges)):
+        return gaps
     mpi, compiled = np.zeros_like(gaps.outside), np.zeros_like(gaps.outside)
     for tid in np.unique(gaps.thread[gaps.thread >= 0]).tolist():
         mine, thread = np.flatnonzero(gaps.thread == tid), events.of_thread(tid)

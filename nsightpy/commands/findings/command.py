@@ -118,5 +118,5 @@ def _gathered(
 ) -> Gathered:
     with launches_of(report, ends=True, waiting=True) as launches:
         work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-        ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+        ranges = partial(report.frame, "nvtx_ranges", RANGE_COLUMNS)
         return gather(report, scope, work, launches, ranges, communication, alone)
