@@ -29,7 +29,7 @@ from nsightpy.analysis.idle.gpu_work import GpuWork, Rows
 from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, MODULE, WAIT, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, consecutive, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, distinct
 
 NO_ROW = -1
 # Before every time there is; its negative is after it.
@@ -309,7 +309,8 @@ def _by_thread(thread: Ints, calls: Frame) -> list[tuple[Ints, Frame]]:
     made = calls.ints("tid")
     return [
         (np.flatnonzero(thread == tid), calls.take(made == tid))
-        for tid in np.unique(thread[thread >= 0]).tolist()
+        for tid in distinct(thread)[0].tolist()
+        if tid >= 0
     ]
 
 

@@ -101,6 +101,7 @@ def gather(
     """
     communicates = is_communication(work.kernels.labels("name"), communication)
     followed = followed_work(work, communicates, launches)
+    work = _with_launches(work, followed)
     ranges = read_ranges()  # other calls are still read, too: now nothing else is left to do
     waits = None if launches is None or launches.waiting is None else launches.waiting()
     calls = None
@@ -140,6 +141,17 @@ def gather(
         notes,
         _shared(report, list(windows)),
     )
+
+
+def _with_launches(work: Work, followed: FollowedWork | None) -> Work:
+    """The same with when kernels were launched, and with nothing that is held twice then."""
+    if followed is None or work.graphs.rows:
+        return work
+    made, rows = followed.work, work.kernels.rows
+    times = {"start_ns": made.start, "end_ns": made.end, "launch_ns": made.launch}
+    ids = {name: work.kernels[name] for name in work.kernels if name != "correlation_id"}
+    kernels = Frame({**ids, **{name: values[:rows] for name, values in times.items()}})
+    return work._replace(kernels=kernels)
 
 
 def _budgets(
