@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 import numpy as np
@@ -17,8 +17,10 @@ from nsightpy.analysis.idle.idle_gaps import (
     TO_DEVICE,
     TO_HOST,
     IdleGaps,
+    IdleTime,
     Launches,
     idle_gaps,
+    idle_time,
 )
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
@@ -30,27 +32,47 @@ HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
 
 
+@dataclass(frozen=True)
+class LaunchedIdleTime:
+    """All idle time of the places of some work, and the launches of that."""
+
+    work: GpuWork
+    launches: Launches
+    places: Mapping[tuple[int, int], IdleTime]
+
+    def gaps(
+        self, waiting: Frame, windows: Mapping[tuple[int, int], Spans]
+    ) -> dict[tuple[int, int], IdleGaps]:
+        """The idle intervals of each place inside its window; `waiting`: blocking, long calls."""
+        gaps = {
+            place: idle_gaps(idle, windows[place], self.launches, waiting.at(pid=place[0]))
+            for place, idle in self.places.items()
+            if place in windows
+        }
+        return {place: _with_others(place, gaps[place], self.work) for place in gaps}
+
+
+def launched_idle_time(work: Work, followed: FollowedWork | None) -> LaunchedIdleTime | None:
+    """The idle time of each place, at all times; None where launches are not known.
+
+    The calls of `followed` need start_ns, end_ns, pid, tid and correlation_id.
+    """
+    if followed is None:
+        return None
+    gpu_work = followed.work
+    places = {place: idle_time(gpu_work, number) for number, place in enumerate(gpu_work.places)}
+    return LaunchedIdleTime(gpu_work, launches_of_work(work, gpu_work, followed.calls), places)
+
+
 def gaps_of(
     work: Work,
     followed: FollowedWork | None,
     waiting: Frame,
     windows: Mapping[tuple[int, int], Spans],
 ) -> dict[tuple[int, int], IdleGaps]:
-    """The idle intervals of each place inside its window; none where launches are not known.
-
-    The calls of `followed` need start_ns, end_ns, pid, tid and correlation_id; `waiting` are the
-    blocking and long calls.
-    """
-    if followed is None:
-        return {}
-    gpu_work = followed.work
-    launches = launches_of_work(work, gpu_work, followed.calls)
-    gaps = {}
-    for number, place in enumerate(gpu_work.places):
-        if place in windows:
-            mine = waiting.at(pid=place[0])
-            gaps[place] = idle_gaps(gpu_work, number, windows[place], launches, mine)
-    return {place: _with_others(place, gaps[place], gpu_work) for place in gaps}
+    """The idle intervals of each place inside its window; none where launches are not known."""
+    idle = launched_idle_time(work, followed)
+    return {} if idle is None else idle.gaps(waiting, windows)
 
 
 def _with_others(place: tuple[int, int], gaps: IdleGaps, work: GpuWork) -> IdleGaps:

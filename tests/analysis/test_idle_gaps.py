@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
-from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, IdleGaps, Launches, idle_gaps
+from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, IdleGaps, Launches, idle_gaps, idle_time
 from nsightpy.analysis.intervals import Spans, complement, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame, Labels
@@ -80,7 +80,8 @@ def gaps_of(
         }
     )
     stages = np.full(len(order), -1, dtype=np.int8)
-    return idle_gaps(work, 0, window, Launches(start, end, thread, first, stages), frame)
+    launches = Launches(start, end, thread, first, stages)
+    return idle_gaps(idle_time(work, 0), window, launches, frame)
 
 
 @settings(max_examples=200, deadline=None)

@@ -29,7 +29,7 @@ from nsightpy.analysis.idle.gpu_work import GpuWork, Rows
 from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, MODULE, WAIT, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, consecutive, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, distinct
 
 NO_ROW = -1
 # Before every time there is; its negative is after it.
@@ -82,6 +82,29 @@ class Launches:
     thread: Ints
     first: NDArray[np.bool_]
     stages: NDArray[np.int8]
+
+
+@dataclass(frozen=True, slots=True)
+class IdleTime:
+    """When a place was idle, from before its first operation until after its last one.
+
+    `before` and `after` are the rows of the GpuWork around each interval, -1 for none.
+    """
+
+    spans: Spans
+    before: Rows
+    after: Rows
+
+    def inside(self, window: Spans) -> tuple[Ints, Ints, Rows, Rows]:
+        """The part in a window: [opened, closed), and the rows before and after."""
+        inside = self.spans & window
+        if len(window) == 1:
+            low = int(np.searchsorted(self.spans.ends, window.starts[0], side="right"))
+            before, after = (rows[low : low + len(inside)] for rows in (self.before, self.after))
+        else:
+            at = np.searchsorted(self.spans.starts, inside.starts, side="right") - 1
+            before, after = self.before[at], self.after[at]
+        return inside.starts, inside.ends, before, after
 
 
 @dataclass(frozen=True)
@@ -185,15 +208,13 @@ class IdleGaps:
         return int(np.minimum(bound, lead).sum())
 
 
-def idle_gaps(
-    work: GpuWork, place: int, window: Spans, launches: Launches, calls: Frame
-) -> IdleGaps:
+def idle_gaps(idle: IdleTime, window: Spans, launches: Launches, calls: Frame) -> IdleGaps:
     """The idle intervals of one place inside a window.
 
     `calls` are the process's blocking and long API calls: start_ns, end_ns, tid, name, by start.
     """
     calls = _counted(calls, window)
-    opened, closed, before, after = _intervals(work, place, window)
+    opened, closed, before, after = idle.inside(window)
     start = _at(launches.start, after, NO_TIME)
     known = start != NO_TIME
     thread = _at(launches.thread, after, -1)
@@ -235,8 +256,8 @@ def idle_gaps(
     )
 
 
-def _intervals(work: GpuWork, place: int, window: Spans) -> tuple[Ints, Ints, Rows, Rows]:
-    """When a place was idle in a window, [opened, closed), and the rows before and after."""
+def idle_time(work: GpuWork, place: int) -> IdleTime:
+    """All the time in which a place did nothing."""
     rows = np.flatnonzero(work.place == place)
     order = rows[np.argsort(work.start[rows], kind="stable")].astype(np.int32)
     start, end = work.start[order], work.end[order]
@@ -255,14 +276,7 @@ def _intervals(work: GpuWork, place: int, window: Spans) -> tuple[Ints, Ints, Ro
     after = order[first if solid else np.searchsorted(start, start[first])]
     after = np.append(after, np.int32(NO_ROW))
     before = np.append(np.int32(NO_ROW), last)[np.append(heads, len(last))]
-    inside = idle & window
-    if len(window) == 1:
-        low = int(np.searchsorted(idle.ends, window.starts[0], side="right"))
-        before, after = (rows[low : low + len(inside)] for rows in (before, after))
-    else:
-        at = np.searchsorted(idle.starts, inside.starts, side="right") - 1
-        before, after = before[at], after[at]
-    return inside.starts, inside.ends, before, after
+    return IdleTime(idle, before, after)
 
 
 def _at(values: Ints, rows: Rows, missing: int) -> Ints:
@@ -295,7 +309,8 @@ def _by_thread(thread: Ints, calls: Frame) -> list[tuple[Ints, Frame]]:
     made = calls.ints("tid")
     return [
         (np.flatnonzero(thread == tid), calls.take(made == tid))
-        for tid in np.unique(thread[thread >= 0]).tolist()
+        for tid in distinct(thread)[0].tolist()
+        if tid >= 0
     ]
 
 

@@ -117,6 +117,6 @@ def _gathered(
     report: SystemReport, *, communication: tuple[str, ...], scope: Scope, alone: bool
 ) -> Gathered:
     with launches_of(report, ends=True, waiting=True) as launches:
-        work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-        ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-        return gather(report, scope, work, launches, ranges, communication, alone)
+        ranges = partial(report.frame, "nvtx_ranges", RANGE_COLUMNS)
+        work = partial(read_work, report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
+        return gather(report, scope, work(), launches, ranges, communication, alone)
