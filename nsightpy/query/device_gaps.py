@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.findings.copy_use import DIRECTIONS
+from nsightpy.analysis.findings.copy_use import DIRECTIONS, SMALL_BYTES
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
 from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
@@ -22,11 +22,14 @@ from nsightpy.analysis.idle.idle_gaps import (
 )
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
+from nsightpy.analysis.memory.copies import PAGEABLE, host_memory
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
 
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
+# What the copies of a device's work need to be known by, beside their times.
+MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
 
 
@@ -38,8 +41,8 @@ def gaps_of(
 ) -> dict[tuple[int, int], IdleGaps]:
     """The idle intervals of each place inside its window; none where launches are not known.
 
-    The calls of `followed` need start_ns, end_ns, pid, tid and correlation_id; `waiting` are the
-    blocking and long calls.
+    The memory operations need MEMORY_COLUMNS, the calls of `followed` start_ns, end_ns, pid, tid
+    and correlation_id; `waiting` are the blocking and long calls.
     """
     if followed is None:
         return {}
@@ -68,17 +71,20 @@ def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
     end = of_calls(calls.ints("end_ns"), gpu_work.call, NO_TIME)
     thread = of_calls(calls.ints("tid"), gpu_work.call, -1)
     first = _first_launches(work.kernels, gpu_work)
-    return Launches(gpu_work.launch, end, thread, first, _stages(work))
+    return Launches(gpu_work.launch, end, thread, first, *_stages(work))
 
 
-def _stages(work: Work) -> NDArray[np.int8]:
-    """What long calls count for that copy between host and device; see Launches."""
+def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+    """What calls count for that copy between host and device, and from or to pageable memory."""
     stages = np.full(sum(frame.rows for frame in work), -1, dtype=np.int8)
+    staged = np.zeros(len(stages), dtype=np.bool_)
     names = work.operations.labels("operation")
-    copies = stages[work.kernels.rows : work.kernels.rows + work.operations.rows]
+    copies = slice(work.kernels.rows, work.kernels.rows + work.operations.rows)
     for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
-        copies[names.equals(DIRECTIONS[direction])] = cause
-    return stages
+        stages[copies][names.equals(DIRECTIONS[direction])] = cause
+    large = work.operations.ints("bytes") >= SMALL_BYTES
+    staged[copies] = large & host_memory(work.operations).equals([PAGEABLE])
+    return stages, staged
 
 
 def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:

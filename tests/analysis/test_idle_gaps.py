@@ -9,7 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
-from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, IdleGaps, Launches, idle_gaps
+from nsightpy.analysis.idle.idle_gaps import (
+    ALL_CAUSES,
+    TO_DEVICE,
+    TO_HOST,
+    IdleGaps,
+    Launches,
+    idle_gaps,
+)
 from nsightpy.analysis.intervals import Spans, complement, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame, Labels
@@ -79,8 +86,10 @@ def gaps_of(
             "name": Labels.of([one.name for one in made]),
         }
     )
-    stages = np.full(len(order), -1, dtype=np.int8)
-    return idle_gaps(work, 0, window, Launches(start, end, thread, first, stages), frame)
+    stages = np.resize(np.asarray([-1, TO_DEVICE, -1, TO_HOST], np.int8), len(order))
+    stages[first] = -1  # copies are no first launches
+    staged = np.arange(len(order)) % 3 == 0
+    return idle_gaps(work, 0, window, Launches(start, end, thread, first, stages, staged), frame)
 
 
 @settings(max_examples=200, deadline=None)

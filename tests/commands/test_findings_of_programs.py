@@ -82,6 +82,17 @@ def mapped_regions(program: Program) -> None:
         program.wait()
 
 
+def staged_copies(program: Program) -> None:
+    """As pageable memory is copied: short calls in which the driver stages, the GPU idle."""
+    for _ in range(50):
+        program.kernel("stencil", 300 * US)
+        program.wait()
+        for _ in range(4):
+            begin, end, call = program._placed(20 * US, 40 * US)
+            program.export.memcpy(begin, end, 400_000, "HtoD", source="Pageable", launch=call)
+            program.wait("cudaMemcpy_v3020")
+
+
 def memory_sets(program: Program) -> None:
     for _ in range(50):
         begin, end, call = program._placed(400 * US, 5 * US)
@@ -136,6 +147,7 @@ def busy(program: Program) -> None:
         (async_allocations, 0.5, "allocation", {"host-gap", "sync-drain"}),
         (migrating_pages, 0.32, "unified-memory", {"exposed-h2d", "pageable-copies"}),
         (mapped_regions, 0.41, "exposed-h2d", {"host-gap", "launch-bound"}),
+        (staged_copies, 0.39, "exposed-h2d", {"launch-bound", "host-gap"}),
         (memory_sets, 0.61, "exposed-d2d", {"healthy"}),
         (one_kernel, None, "dominating-kernel", {"exposed-h2d", "launch-bound"}),
         (tiny_kernels_in_graphs, 1.0, "small-kernels", {"sync-drain", "healthy"}),
@@ -216,6 +228,39 @@ def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:
     rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
     assert "No CUDA API calls were recorded" in rows["capture-incomplete"]
     assert not {"launch-bound", "host-gap", "sync-drain"} & set(rows)
+
+
+@pytest.mark.parametrize(("lasts", "severity"), [(2 * US, "info"), (20 * MS, "warning")])
+def test_a_moment_without_api_calls_is_no_warning(
+    lasts: int, severity: str, tmp_path: Path
+) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    export.gpu()
+    export.cuda_device(process=export.process())
+    export.kernel(590 * MS, 590 * MS + lasts, "add_arrays", grid=(8, 1, 1))
+    rows = {str(row["id"]): str(row["severity"]) for row in findings(export.write()).records()}
+    assert rows["small-grid"] == severity
+    assert ("dominating-kernel" in rows) == (severity == "warning")
+    assert "healthy" not in rows
+
+
+@pytest.mark.parametrize(("lasts", "said"), [(180 * MS, True), (100 * US, False)])
+def test_the_first_call_makes_the_context(lasts: int, said: bool, tmp_path: Path) -> None:
+    program = Program(tmp_path / "report.sqlite")
+    program.call("cudaMallocManaged_v6000", lasts)
+    program.kernel("add", 50 * US)
+    rows = {
+        str(row["id"]): str(row["evidence"]) for row in findings(program.export.write()).records()
+    }
+    assert ("cudaMallocManaged first made the context" in rows.get("first-launch", "")) == said
+
+
+@pytest.mark.parametrize(("name", "said"), [("ampere_sgemm_64x32_nn", True), ("sgemm_nn", False)])
+def test_names_of_kernels_tell_of_tensor_cores(name: str, said: bool, tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    for start in range(MS, 50 * MS, MS):
+        export.kernel(start, start + 900 * US, name, launch=(start - 50 * US, start - 40 * US))
+    assert any(row["id"] == "fp32-gemm" for row in findings(export.write()).records()) == said
 
 
 def test_what_repeats_inside_a_graph_launch_is_no_iteration(tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def _startup(device: DeviceFacts) -> str:
             f"{format_time(device.whole_ns)} between {device.name}'s first and last "
             f"operation{outside}"
         )
-    if device.short:
+    if device.short and repetition.lead_ns:
         return (
             f"{device.name} worked within {format_time(device.whole_ns)}, after "
             f"{format_time(repetition.lead_ns)} of start-up"
@@ -176,7 +176,7 @@ def healthy(facts: Facts, findings: list[Finding]) -> list[Finding]:
         return []
     least = min(facts.used, key=lambda device: device.budget.busy_ns / device.budget.window_ns)
     share = least.budget.busy_ns / least.budget.window_ns
-    if share < HEALTHY_SHARE or any(_startup(device) for device in facts.used):
+    if share < HEALTHY_SHARE or any(device.short or _startup(device) for device in facts.used):
         return []
     if any(
         device.budget.copy_only_ns > COPIES_SHARE * device.budget.window_ns for device in facts.used

@@ -12,7 +12,13 @@ from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.copy_use import copy_uses
 from nsightpy.analysis.findings.facts import DeviceFacts, IdleFacts, Place
-from nsightpy.analysis.findings.kernel_use import Gpu, KernelUse, kernel_use, short_cost_ns
+from nsightpy.analysis.findings.kernel_use import (
+    Gpu,
+    KernelUse,
+    gpu_of_kernels,
+    kernel_use,
+    short_cost_ns,
+)
 from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.host_activity import HostEvents, most_sampled
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
@@ -213,6 +219,7 @@ def _device(
     rows = _rows_of_place(source.work.kernels, place)
     kernels, communicates = source.work.kernels, source.communicates
     mine = kernels if rows is None else kernels.take(rows)
+    gpu = gpu_of_kernels(gpu, mine)
     mask = communicates if rows is None else communicates[rows]
     calls = source.waiting.at(pid=place[0])
     short, idle = 0, IdleFacts()
