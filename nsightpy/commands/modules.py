@@ -169,7 +169,7 @@ def _rows(sums: dict[Key, list[int]], whole_ns: int, depth: int | None) -> list[
 
 
 def _notes(parts: Sequence[_Part]) -> list[str]:
-    notes = []
+    notes: list[str] = []
     silent = sum(not part.rows for part in parts)
     if silent == len(parts):
         return notes

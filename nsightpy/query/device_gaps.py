@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.findings.copy_use import DIRECTIONS, SMALL_BYTES
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
 from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
 from nsightpy.analysis.idle.idle_gaps import (
@@ -23,7 +24,7 @@ from nsightpy.analysis.idle.idle_gaps import (
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
 from nsightpy.analysis.memory.copies import PAGEABLE, host_memory
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
 
@@ -120,6 +121,19 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
         )
         for pid in {*report.pids, 0}  # 0: of work that names no process
     }
+
+
+def with_host_calls(
+    report: SystemReport, gaps: Mapping[tuple[int, int], IdleGaps], ranges: Frame
+) -> dict[tuple[int, int], IdleGaps]:
+    """The intervals of each place with what its threads did in MPI, and in ranges that compile."""
+    mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
+    nothing = Frame.empty(API_CALLS, HOST_COLUMNS)
+    found = {}
+    for place, idle in gaps.items():
+        mine = [frame.take(frame.ints("pid") == place[0]) for frame in (ranges, mpi_calls)]
+        found[place] = with_host(idle, HostEvents(mine[0], nothing, mine[1], nothing))
+    return found
 
 
 def short_modules(samples: Frame) -> Frame:

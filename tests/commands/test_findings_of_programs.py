@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from simulator import Export
 
+from nsightpy.commands.compare.command import compare
 from nsightpy.commands.findings.command import findings
 from nsightpy.commands.gaps import gaps
 from nsightpy.commands.iterations import iterations
@@ -49,12 +50,12 @@ class Program:
         self.call(name, max(self.free - self.now, 0) + 3 * US)
 
 
-def mpi_solver(program: Program) -> None:
+def mpi_solver(program: Program, waits: int = 350 * US) -> None:
     for _ in range(100):
         program.kernel("flux_141_gpu", 300 * US)
         program.copy(80_000, 9 * US, "DtoH")
         program.wait("cuStreamSynchronize")
-        begin, program.now = program.now, program.now + 350 * US
+        begin, program.now = program.now, program.now + waits
         program.export.mpi_collective(begin, program.now, "MPI_Waitall", 8)
 
 
@@ -183,6 +184,18 @@ def test_gaps_in_mpi_calls_are_said_to_be(tmp_path: Path) -> None:
     assert row["start_ns"] == worst["start_ns"]
 
 
+def test_a_comparison_tells_longer_waits_in_mpi(tmp_path: Path) -> None:
+    sides = []
+    for name, waits in (("before", 350 * US), ("after", 450 * US)):
+        program = Program(tmp_path / f"{name}.sqlite")
+        mpi_solver(program, waits)
+        sides.append(program.export.write())
+    found = compare(*sides)
+    (part,) = (one for one in found.parts if one.name == "idle: exposed-communication")
+    assert (part.before_ns, part.delta_ns) == (350 * US, 100 * US)
+    assert part.delta_ns == found.step.delta_ns
+
+
 def test_waiting_for_another_device_is_imbalance(tmp_path: Path) -> None:
     """One process, two devices; the second has 2 ms to do where the first has 0.5 ms."""
     export = Export(tmp_path / "report.sqlite")
@@ -205,6 +218,8 @@ def test_waiting_for_another_device_is_imbalance(tmp_path: Path) -> None:
     assert rows["imbalance"]["device"] == 1
     assert float(str(rows["sync-drain"]["recoverable_share"])) < 0.03
     assert gaps(path).records()[0]["cause"] == "imbalance"
+    parts = {one.name: one.before_ns or 0 for one in compare(path, path).parts}
+    assert max(parts, key=lambda name: parts[name] * name.startswith("idle: ")) == "idle: imbalance"
 
 
 def test_a_start_up_before_steady_iterations_is_a_note(tmp_path: Path) -> None:

@@ -105,7 +105,7 @@ class Repetition:
     `lead_ns` is the time from the process's first API call to the first operation on the device,
     None without calls, `loading_ns` the time since code was first loaded or the context made, by
     `loading_call`, to the begin of the steady iterations, or to that operation without any;
-    `whole_ns` is the time from the first to the last operation.
+    `first_ns` is when that operation began, `whole_ns` the time from it to the end of the last one.
     """
 
     iterations: int | None = None
@@ -114,6 +114,7 @@ class Repetition:
     lead_ns: int | None = None
     loading_ns: int = 0
     loading_call: str = ""
+    first_ns: int = 0
     whole_ns: int = 0
 
 
@@ -124,7 +125,7 @@ class DeviceFacts:
     Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks. `label`
     is what it is called where its rank says nothing. `in_graphs`: most kernels share their
     launching call with another one, as those of graphs do. `exposed`: the longest time of
-    communication alone.
+    communication alone; `opaque`: the longest graph traced as a whole.
     """
 
     rank: int | None
@@ -137,6 +138,7 @@ class DeviceFacts:
     in_graphs: bool = False
     copies: CopyUses = field(default_factory=CopyUses)
     exposed: Place | None = None
+    opaque: Place | None = None
     repetition: Repetition = field(default_factory=Repetition)
     slow_collectives: SlowCollectives | None = None
     straggler: StragglerFact | None = None

@@ -22,7 +22,7 @@ from nsightpy.analysis.findings.kernel_use import (
 from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.host_activity import HostEvents, most_sampled
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
-from nsightpy.analysis.intervals import Spans, spans_of, union_of
+from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.host_facts import idle_facts
@@ -249,6 +249,7 @@ def _device(
         # nothing can be copied beside the union of kernels
         copies=copy_uses(operations, spans_of(mine) | spans_of(graphs), window),
         exposed=_exposed(row, mine, mask, union_of([spans_of(operations), spans_of(graphs)])),
+        opaque=_longest(graphs, window),
         repetition=repetition_of(
             (mine, operations, graphs),
             source.first_calls.get(place[0]),
@@ -257,6 +258,16 @@ def _device(
             window,
         ),
     )
+
+
+def _longest(graphs: Frame, window: Spans) -> Place | None:
+    """The graph launch with the most time inside a window; None where none has any."""
+    start, end = graphs.ints("start_ns"), graphs.ints("end_ns")
+    inside = measure_before(window, end) - measure_before(window, start)
+    if not inside.any():
+        return None
+    row = int(np.argmax(inside))
+    return Place(int(start[row]), int(end[row] - start[row]))
 
 
 def _exposed(

@@ -43,6 +43,7 @@ def repetition_of(
         lead_ns=lead,
         loading_ns=loading,
         loading_call=call,
+        first_ns=first,
         whole_ns=last - first,
     )
 
