@@ -9,8 +9,9 @@ from pathlib import PurePosixPath
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.findings.copy_use import DIRECTIONS
+from nsightpy.analysis.findings.copy_use import DIRECTIONS, SMALL_BYTES
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
 from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
 from nsightpy.analysis.idle.idle_gaps import (
@@ -24,11 +25,14 @@ from nsightpy.analysis.idle.idle_gaps import (
 )
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
-from nsightpy.frames import Frame, Labels
+from nsightpy.analysis.memory.copies import PAGEABLE, host_memory
+from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
 
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
+# What the copies of a device's work need to be known by, beside their times.
+MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
 
 
@@ -55,7 +59,8 @@ class LaunchedIdleTime:
 def launched_idle_time(work: Work, followed: FollowedWork | None) -> LaunchedIdleTime | None:
     """The idle time of each place, at all times; None where launches are not known.
 
-    The calls of `followed` need start_ns, end_ns, pid, tid and correlation_id.
+    The memory operations need MEMORY_COLUMNS, the calls of `followed` start_ns, end_ns, pid, tid
+    and correlation_id.
     """
     if followed is None:
         return None
@@ -70,7 +75,10 @@ def gaps_of(
     waiting: Frame,
     windows: Mapping[tuple[int, int], Spans],
 ) -> dict[tuple[int, int], IdleGaps]:
-    """The idle intervals of each place inside its window; none where launches are not known."""
+    """The idle intervals of each place inside its window; none where launches are not known.
+
+    Needs what `launched_idle_time` needs; `waiting` are the blocking and long calls.
+    """
     idle = launched_idle_time(work, followed)
     return {} if idle is None else idle.gaps(waiting, windows)
 
@@ -90,17 +98,20 @@ def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
     end = of_calls(calls.ints("end_ns"), gpu_work.call, NO_TIME)
     thread = of_calls(calls.ints("tid"), gpu_work.call, -1)
     first = _first_launches(work.kernels, gpu_work)
-    return Launches(gpu_work.launch, end, thread, first, _stages(work))
+    return Launches(gpu_work.launch, end, thread, first, *_stages(work))
 
 
-def _stages(work: Work) -> NDArray[np.int8]:
-    """What long calls count for that copy between host and device; see Launches."""
+def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+    """What calls count for that copy between host and device, and from or to pageable memory."""
     stages = np.full(sum(frame.rows for frame in work), -1, dtype=np.int8)
+    staged = np.zeros(len(stages), dtype=np.bool_)
     names = work.operations.labels("operation")
-    copies = stages[work.kernels.rows : work.kernels.rows + work.operations.rows]
+    copies = slice(work.kernels.rows, work.kernels.rows + work.operations.rows)
     for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
-        copies[names.equals(DIRECTIONS[direction])] = cause
-    return stages
+        stages[copies][names.equals(DIRECTIONS[direction])] = cause
+    large = work.operations.ints("bytes") >= SMALL_BYTES
+    staged[copies] = large & host_memory(work.operations).equals([PAGEABLE])
+    return stages, staged
 
 
 def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:
@@ -136,6 +147,19 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
         )
         for pid in {*report.pids, 0}  # 0: of work that names no process
     }
+
+
+def with_host_calls(
+    report: SystemReport, gaps: Mapping[tuple[int, int], IdleGaps], ranges: Frame
+) -> dict[tuple[int, int], IdleGaps]:
+    """The intervals of each place with what its threads did in MPI, and in ranges that compile."""
+    mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
+    nothing = Frame.empty(API_CALLS, HOST_COLUMNS)
+    found = {}
+    for place, idle in gaps.items():
+        mine = [frame.take(frame.ints("pid") == place[0]) for frame in (ranges, mpi_calls)]
+        found[place] = with_host(idle, HostEvents(mine[0], nothing, mine[1], nothing))
+    return found
 
 
 def short_modules(samples: Frame) -> Frame:

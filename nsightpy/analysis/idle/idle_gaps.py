@@ -8,7 +8,8 @@ operation; the thread that launched it is looked at (../../docs/numbers.md, "Idl
 
 What that means is the cause. Inside allocations and loading it is those. Long launching calls are
 `first-launch` where the kernel was launched for the first time, `exposed-h2d` or `exposed-d2h`
-where they copy to or from the device (the driver stages pageable memory in them), else `host-gap`.
+where they copy to or from the device, else `host-gap`; so are all calls, long or not, in which the
+driver stages pageable memory.
 Stretches outside of CUDA of 1 ms or more are `host-gap`, but for the time in ranges that compile
 (`first-launch`); time in MPI calls is `exposed-communication` in any; that of waiting while another
 device of the process works is `imbalance`. What had been launched for 1 ms or more and not begun is
@@ -74,7 +75,8 @@ class Launches:
     """The launching call of each row of a GpuWork: times in ns (NO_TIME: not recorded), thread.
 
     `first` marks the first launch of each kernel in its process; `stages` is the cause that long
-    calls count for which copy between host and device (TO_DEVICE, TO_HOST), -1 for others.
+    calls count for which copy between host and device (TO_DEVICE, TO_HOST), -1 for others;
+    `staged` marks those that copy pageable memory, whose calls count however short they are.
     """
 
     start: Ints
@@ -82,6 +84,7 @@ class Launches:
     thread: Ints
     first: NDArray[np.bool_]
     stages: NDArray[np.int8]
+    staged: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,7 @@ class IdleGaps:
     outside: Ints
     held: Ints
     stages: NDArray[np.int8]
+    staged: NDArray[np.bool_]
     first: NDArray[np.bool_]
     mpi: Ints | int = 0
     compiling: Ints | int = 0
@@ -176,7 +180,7 @@ class IdleGaps:
         count(FIRST_LAUNCH, long & self.first, self.in_call)
         # the driver copies from pageable memory inside the call, however long it takes
         for cause in (TO_DEVICE, TO_HOST):
-            count(cause, long & (self.stages == cause), self.in_call)
+            count(cause, (long | self.staged) & (self.stages == cause), self.in_call)
         count(HOST_GAP, long & ~self.first & (self.stages < 0), self.in_call)
         # what was launched this long ago does not wait for the host
         early = self.queued == self.length
@@ -252,6 +256,7 @@ def idle_gaps(idle: IdleTime, window: Spans, launches: Launches, calls: Frame) -
         outside,
         held,
         stages=stages,
+        staged=launches.staged[after],
         first=known & launches.first[after],
     )
 

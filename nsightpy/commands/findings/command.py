@@ -16,6 +16,7 @@ from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.commands.findings.device_facts import Gathered, gather
 from nsightpy.commands.findings.rank_facts import with_waits
 from nsightpy.errors import ReportError
+from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
@@ -28,7 +29,6 @@ from nsightpy.results import FINDING_FIELDS, Table, findings_table
 from nsightpy.units import listed
 
 FIELDS = FINDING_FIELDS
-MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 _PROBLEMS = (
     *("holds no GPU work", "nsys warning", "nsys error", "No CUDA API calls", "left out: "),

@@ -13,11 +13,17 @@ from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.copy_use import copy_uses
 from nsightpy.analysis.findings.facts import DeviceFacts, IdleFacts, Place
-from nsightpy.analysis.findings.kernel_use import Gpu, KernelUse, kernel_use, short_cost_ns
+from nsightpy.analysis.findings.kernel_use import (
+    Gpu,
+    KernelUse,
+    gpu_of_kernels,
+    kernel_use,
+    short_cost_ns,
+)
 from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.host_activity import HostEvents, most_sampled
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
-from nsightpy.analysis.intervals import Spans, spans_of, union_of
+from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.host_facts import idle_facts
@@ -238,6 +244,7 @@ def _device(
     rows = _rows_of_place(source.work.kernels, place)
     kernels, communicates = source.work.kernels, source.communicates
     mine = kernels if rows is None else kernels.take(rows)
+    gpu = gpu_of_kernels(gpu, mine)
     mask = communicates if rows is None else communicates[rows]
     calls = source.waiting.at(pid=place[0])
 
@@ -275,6 +282,7 @@ def _device(
         # nothing can be copied beside the union of kernels
         copies=copy_uses(operations, spans_of(mine) | spans_of(graphs), window),
         exposed=_exposed(row, mine, mask, union_of([spans_of(operations), spans_of(graphs)])),
+        opaque=_longest(graphs, window),
         repetition=repetition_of(
             (mine, operations, graphs),
             source.first_calls.get(place[0]),
@@ -283,6 +291,16 @@ def _device(
             window,
         ),
     )
+
+
+def _longest(graphs: Frame, window: Spans) -> Place | None:
+    """The graph launch with the most time inside a window; None where none has any."""
+    start, end = graphs.ints("start_ns"), graphs.ints("end_ns")
+    inside = measure_before(window, end) - measure_before(window, start)
+    if not inside.any():
+        return None
+    row = int(np.argmax(inside))
+    return Place(int(start[row]), int(end[row] - start[row]))
 
 
 def _exposed(

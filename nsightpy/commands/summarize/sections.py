@@ -16,11 +16,11 @@ from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Tally, merge, tally
-from nsightpy.commands.findings.command import MEMORY_COLUMNS
 from nsightpy.commands.findings.device_facts import Gathered, gather
 from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame, Labels
+from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import (
     RankedBudget,
     budget_order,
