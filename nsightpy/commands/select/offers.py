@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -45,18 +46,13 @@ class Found:
     ranges: NvtxFilter
     processes: int
     host: str
-    steady: dict[int, SteadyState]
+    steady: Mapping[int, SteadyState]
     start: CaptureStart
 
 
 def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Found:
     """The variants of one report with their representatives; what other processes send back."""
-    states = {}
-    kernels = report.frame("kernels", _columns(scope))  # held, so that it is read once
-    if not criteria.whole:
-        states = steady_states(report, scope)
-    done, weighed, ranges = launches_in(report, scope, states)
-    del kernels
+    done, weighed, ranges, states = launches_in(report, scope, {} if criteria.whole else None)
     talking = is_communication(done.frame.labels("name"), criteria.communication) & weighed
     length = durations(done.frame)
     graphs = scope.narrow(
@@ -80,18 +76,22 @@ def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Found:
 
 
 def launches_in(
-    report: SystemReport, scope: Scope, states: Mapping[int, SteadyState]
-) -> tuple[Launches, Mask, NvtxFilter]:
-    """All launches of a report, which of them count, and the NVTX filter that finds them."""
+    report: SystemReport, scope: Scope, known: Mapping[int, SteadyState] | None
+) -> tuple[Launches, Mask, NvtxFilter, Mapping[int, SteadyState]]:
+    """All launches of a report, which of them count, the NVTX filter that finds them, and the
+    steady states, which are looked for unless they are known."""
     kernels = report.frame("kernels", _columns(scope))
     ranges = range_filter(report, kernels, scope.nvtx)
-    done = variant_launches(kernels, ranges.visible)
+    with ThreadPoolExecutor(1) as pool:
+        grouping = pool.submit(variant_launches, kernels, ranges.visible)
+        states = steady_states(report, scope) if known is None else known
+        done = grouping.result()
     numbered = Frame({**done.frame, "row": np.arange(done.frame.rows, dtype=np.int64)})
     weighed = np.zeros(done.frame.rows, dtype=np.bool_)
     inside = scope.in_iterations(report, scope.within(report, numbered))
     weighed[inside.ints("row")] = True
     weighed &= done.visible & is_steady(done.frame, states)
-    return done, weighed, ranges
+    return done, weighed, ranges, states
 
 
 def _columns(scope: Scope) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def one_run_each(
     steady = {part.report: part.steady for part in reports if part.report in used}
     launches = {}
     for report in (rank for rank in request.ranks if str(rank.path) in used):
-        done, weighed, _ = launches_in(report, request.scope, steady[str(report.path)])
+        done, weighed, *_ = launches_in(report, request.scope, steady[str(report.path)])
         launches[str(report.path)] = done, standing(done, weighed, criteria.warm_up)
     while True:
         runs = _runs(kept, settings.output, settings.form, launches)
