@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.ncu.file import MAGIC
-from nsightpy.readers.ncu.tables import NcuTables
 from nsightpy.readers.tools.file_check import file_errors, is_regular, size_of_regular
 from nsightpy.reports.html_facts import facts_table
 from nsightpy.reports.one_file import OneFile
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from nsightpy.readers.ncu.tables import NcuTables
 
 # The last is that of the first releases, before 2020.
 NCU_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")

@@ -32,12 +32,10 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.results import (
     Abstention,
     Field,
-    MemoryGrowth,
-    MemorySeries,
-    MemoryUsage,
     Value,
     with_notes,
 )
+from nsightpy.results.series import MemoryGrowth, MemorySeries, MemoryUsage
 from nsightpy.units import format_count
 
 FIELDS = (
