@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from difflib import get_close_matches
 from pathlib import Path
 
 
@@ -29,6 +28,8 @@ class UsageError(NsightpyError):
 def require_choice(parameter: str, value: str, choices: Collection[str]) -> None:
     """Raise UsageError where a parameter is none of its choices."""
     if value not in choices:
+        from difflib import get_close_matches
+
         nearest = get_close_matches(str(value), choices, n=1)
         hint = f"; did you mean {nearest[0]!r}?" if nearest else ""
         raise UsageError(f"{parameter} must be one of {', '.join(choices)}, not {value!r}{hint}")

@@ -26,8 +26,9 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import DurationModes, Field, Histogram, Table, Value
+from nsightpy.results import Field, Table, Value
 from nsightpy.results.keys import KERNEL, RowKey
+from nsightpy.results.series import DurationModes, Histogram
 from nsightpy.units import format_time
 
 FIELDS = (

@@ -19,7 +19,8 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Field, QueueLengths, QueueSeries, Value, fields_in, rank_order
+from nsightpy.results import Field, Value, fields_in, rank_order
+from nsightpy.results.series import QueueLengths, QueueSeries
 from nsightpy.units import format_count
 
 FIELDS = (

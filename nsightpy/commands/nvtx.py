@@ -18,12 +18,14 @@ from nsightpy.analysis.nvtx.projection import (
     OPERATION_COLUMNS,
     RANGE_COLUMNS,
     Launched,
+    LaunchOrder,
+    Projection,
     launched,
     project,
 )
 from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
 from nsightpy.analysis.tally import Key
-from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, is_constant
+from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, Ints, is_constant
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -143,18 +145,36 @@ def _tallies(report: SystemReport, *, tree: bool, fold: bool, scope: Scope) -> _
         ranges = scope.narrow(report, whole)
     known = recorded is not None or not operations.rows
     calls, done = recorded or (NO_CALLS, launched(operations, NO_CALLS))
+    del recorded  # of which each array is let go of when it is not needed any more
     tallies = partial(range_tallies, ranges, operations, tree=tree, fold=fold)
     waiting = waiting_threads(calls, whole)
-    waited = None if is_constant(waiting) else as_launched_by(calls, waiting)
-    attributed = tallies(launched(operations, waited)) if waited and waited.rows else None
-    projected = project(ranges, done)
-    bare = ~projected.launched(len(done))
+    attributed = None
+    if not is_constant(waiting) and (waited := as_launched_by(calls, waiting)).rows:
+        theirs = launched(operations, waited)
+        attributed = tallies(theirs, project(ranges, theirs))
+    projected, order = project(ranges, done), done.order
+    del done
+    outside_ns = _outside_ns(ranges, operations, calls, waiting, projected, order)
+    del calls
+    work_ns = int((operations.ints("end_ns") - operations.ints("start_ns")).sum())
+    return _Part(tallies(order, projected), attributed, known, outside_ns, work_ns)
+
+
+def _outside_ns(
+    ranges: Frame,
+    operations: Frame,
+    calls: Frame,
+    waiting: Ints,
+    projected: Projection,
+    order: LaunchOrder,
+) -> int:
+    """The work that calls launched which no range holds and no thread waited for, in ns."""
+    bare = ~projected.launched(len(order))
     if bare.any():  # a call inside another one may be in a range alone
-        callers = done.call[bare]
+        callers = order.call[bare]
         bare[bare] = (waiting[callers] == NO_THREAD) & ~inside(calls.take(callers), ranges)
-    lengths = operations.ints("end_ns") - operations.ints("start_ns")
-    beyond = int(lengths[done.rows[np.repeat(bare, np.diff(done.first))]].sum())
-    return _Part(tallies(done, projected), attributed, known, beyond, int(lengths.sum()))
+    rows = order.rows[np.repeat(bare, np.diff(order.first))]
+    return int((operations.ints("end_ns")[rows] - operations.ints("start_ns")[rows]).sum())
 
 
 def _outside_note(parts: Sequence[_Part]) -> list[str]:

@@ -8,10 +8,11 @@ from pathlib import Path
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.ncu.file import MAGIC
-from nsightpy.readers.ncu.tables import NcuTables
 from nsightpy.readers.tools.file_check import file_errors, is_regular, size_of_regular
 from nsightpy.reports.one_file import OneFile
 from nsightpy.reports.presentation import DataFrameOf, facts_table
+
+    from nsightpy.readers.ncu.tables import NcuTables
 
 # The last is that of the first releases, before 2020.
 NCU_SUFFIXES = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")

@@ -12,7 +12,6 @@ from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.extent import Extent
 from nsightpy.readers.host_calls import HostCalls
-from nsightpy.readers.nccl.collectives import collectives
 from nsightpy.readers.nsys import (
     events,
     host_tables,
@@ -172,6 +171,8 @@ class NsysReport(SystemReport):
         if name == "mpi_calls" and not mpi_calls.has_mpi(self.export):
             return self._owned.whole(name, self._mpi_ranges, columns)
         if name == "collectives":
+            from nsightpy.readers.nccl.collectives import collectives
+
             made = partial(collectives, self.export, self.frame)
             return self._owned.whole(name, made, columns)
         if name not in _READERS:

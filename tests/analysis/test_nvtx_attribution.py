@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
-from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched
+from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched, project
 from nsightpy.analysis.nvtx.ranges import range_tallies
 from nsightpy.frames import Frame, Labels
 from nsightpy.reports.nsys import NsysReport
@@ -100,7 +100,8 @@ def test_siblings_never_share_an_operation() -> None:
             "correlation_id": calls.ints("correlation_id"),
         }
     )
-    found = range_tallies(ranges, operations, launched(operations, launches))
+    done = launched(operations, launches)
+    found = range_tallies(ranges, operations, done, project(ranges, done))
     assert 0 < sum(found.operations.values()) <= launches.rows
 
 

@@ -55,7 +55,8 @@ def test_groups_of_ranges_add_up_as_the_definition_says(seed: int) -> None:
     if not case.ranges:
         return
     ranges, operations, calls = case.frames()
-    found = range_tallies(ranges, operations, launched(operations, calls))
+    done = launched(operations, calls)
+    found = range_tallies(ranges, operations, done, project(ranges, done))
     projected = found.projected.statistics()
     whole = dict(zip(projected.keys, projected.total.tolist(), strict=True))
     assert found.whole_busy_ns == busy(case.operations)
@@ -185,8 +186,8 @@ def test_folded_ranges_are_what_tallies_of_renamed_ranges_are(seed: int) -> None
     renamed = Frame({**ranges, "name": Labels(numbered.codes, same)})
     done = launched(operations, calls)
     found, wanted = (
-        range_tallies(odd, operations, done, fold=True),
-        range_tallies(renamed, operations, done),
+        range_tallies(odd, operations, done, project(odd, done), fold=True),
+        range_tallies(renamed, operations, done, project(renamed, done)),
     )
     assert found.busy_ns == wanted.busy_ns
     assert found.operations == wanted.operations

@@ -16,7 +16,7 @@ from nsightpy.analysis.modes import Mode, find_modes
 from nsightpy.commands.histogram import bin_edges, modes_text
 from nsightpy.errors import NsightpyError
 from nsightpy.render.plots.pace_plot import pace_figure
-from nsightpy.results import DurationModes
+from nsightpy.results.series import DurationModes
 from tests.support.reports import NSYS, ask, needs_reports
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"

@@ -27,7 +27,7 @@ from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.readers.torch.columns import whole
 from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.reports.nsys import NsysReport
-from nsightpy.results import MemorySeries, MemoryUsage
+from nsightpy.results.series import MemorySeries, MemoryUsage
 from tests.support.full_export import KERNELS, changed, columns, full
 from tests.support.reports import ROOT, ask, refused
 

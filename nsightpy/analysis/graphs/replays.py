@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import measure_before, union
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
@@ -52,7 +53,7 @@ class Replays:
 class Operations:
     """The operations of replays, by replay and start: `rows` of the work, the `replay` of each."""
 
-    rows: Ints
+    rows: NDArray[np.int32]
     replay: Ints
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from nsightpy.analysis.memory.recorded import Recorded
 from nsightpy.frames import Frame, Ints
-from nsightpy.results import MemoryGrowth
+from nsightpy.results.series import MemoryGrowth
 
 _PROFILER_STEP = re.compile(r"ProfilerStep#?\*?\d*")
 _OPTIMIZER_STEP = re.compile(r"Optimizer\.step#")

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.grouping import Groups
 from nsightpy.analysis.intervals import Spans, consecutive, union
-from nsightpy.analysis.nvtx.projection import Launched, Projection
+from nsightpy.analysis.nvtx.projection import LaunchOrder, Projection
 from nsightpy.frames import Frame, Ints, distinct_pairs, is_constant
 
 # Groups are laid one after another on the axis of time, as many at once as int64 holds.
@@ -22,7 +22,7 @@ _PAIRS = 500_000
 
 
 def busy_by_group(
-    groups: Groups, projection: Projection, done: Launched, operations: Frame
+    groups: Groups, projection: Projection, done: LaunchOrder, operations: Frame
 ) -> tuple[Ints, int]:
     """For how long any operation of each group of ranges ran, and any operation at all, in ns.
 
@@ -40,9 +40,7 @@ def busy_by_group(
     group, low = np.divmod(mine.starts, len(done) + 1)
     first, last = done.first[low], done.first[low + (mine.ends - mine.starts)]
     single = alone[done.rows]
-    lengths = (ends - starts)[done.rows]
-    lengths *= single
-    before = _running(lengths)
+    before = _running((ends - starts)[done.rows] * single)
     busy += _sums(group, before[last] - before[first], len(busy))
     crowd = _running(~single)
     chosen = done.rows[~single]

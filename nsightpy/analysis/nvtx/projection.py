@@ -22,25 +22,38 @@ RANGE_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "end_tid", "name", "domain"
 
 
 @dataclass(frozen=True, slots=True)
-class Launched:
+class LaunchOrder:
     """The calls that launched GPU operations, by thread and start, and what each launched.
 
     `call` is its row among all calls; `rows` are operations in the order of their calls, of which
-    call i owns rows[first[i]:first[i + 1]]. `start`, `end`: first start and last end of what a call
-    launched. Times in ns.
+    call i owns rows[first[i]:first[i + 1]].
     """
 
-    call: Ints
+    call: NDArray[np.int32]
+    first: Ints
+    rows: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.call)
+
+
+@dataclass(frozen=True, slots=True)
+class Launched(LaunchOrder):
+    """The same with thread and times (ns) of each call.
+
+    `start`, `end`: first start and last end of what a call launched.
+    """
+
     thread: Ints
     call_start: Ints
     call_end: Ints
     start: Ints
     end: Ints
-    first: Ints
-    rows: Ints
 
-    def __len__(self) -> int:
-        return len(self.thread)
+    @property
+    def order(self) -> LaunchOrder:
+        """The same without times, which take most of the memory."""
+        return LaunchOrder(self.call, self.first, self.rows)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +93,17 @@ def launched(operations: Frame, calls: Frame) -> Launched:
     event_class all calls are runtime or driver calls.
     """
     if "event_class" in calls:
-        call_of = launch_rows(operations, calls)
+        call_of = launch_rows(operations, calls).astype(np.int32)
     else:
         keys = (calls.ints("pid"), calls.ints("correlation_id"))
         wanted = (operations.ints("pid"), operations.ints("correlation_id"))
-        call_of = matched(keys, np.arange(calls.rows), wanted, NO_LAUNCH)
+        places = np.arange(calls.rows, dtype=np.int32)
+        call_of = matched(keys, places, wanted, NO_LAUNCH)
     known = call_of != NO_LAUNCH
     if known.all():
         rows = _by_thread_and_call(calls, call_of)
     else:
-        rows = np.flatnonzero(known)
+        rows = np.flatnonzero(known).astype(np.int32)
         rows = rows[_by_thread_and_call(calls, call_of[rows])]
     call = call_of[rows]
     fresh = np.ones(len(rows), dtype=np.bool_)
@@ -101,24 +115,25 @@ def launched(operations: Frame, calls: Frame) -> Launched:
         start, end = np.minimum.reduceat(start, first), np.maximum.reduceat(end, first)
     return Launched(
         call,
+        np.append(first, len(rows)),
+        rows,
         taken(thread_key(calls), call),
         calls.ints("start_ns")[call],
         calls.ints("end_ns")[call],
         start,
         end,
-        np.append(first, len(rows)),
-        rows,
     )
 
 
-def _by_thread_and_call(calls: Frame, call_of: Ints) -> Ints:
+def _by_thread_and_call(calls: Frame, call_of: NDArray[np.int32]) -> NDArray[np.int32]:
     """The order of operations by the thread that launched them, then by call."""
     threads, thread = distinct(taken(calls.ints("tid"), call_of))
     processes, process = distinct(taken(calls.ints("pid"), call_of))
+    key: Ints | NDArray[np.int32] = call_of
     if len(threads) * len(processes) > 1:
         code = process.astype(np.int64) * len(threads) + thread
-        call_of = code * calls.rows + call_of
-    return np.argsort(call_of, kind="stable")
+        key = code * calls.rows + call_of
+    return np.argsort(key, kind="stable").astype(np.int32)
 
 
 def project(ranges: Frame, done: Launched) -> Projection:

@@ -11,7 +11,7 @@ import numpy as np
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.nvtx.busy import busy_by_group
 from nsightpy.analysis.nvtx.nesting import nest, paths
-from nsightpy.analysis.nvtx.projection import Launched, Projection, project
+from nsightpy.analysis.nvtx.projection import LaunchOrder, Projection
 from nsightpy.analysis.tally import Key, Tally, merge, tally
 from nsightpy.frames import Frame, Labels, distinct
 
@@ -74,8 +74,8 @@ def tally_ranges(ranges: Frame) -> Tally:
 def range_tallies(
     ranges: Frame,
     operations: Frame,
-    done: Launched,
-    projection: Projection | None = None,
+    done: LaunchOrder,
+    projection: Projection,
     *,
     tree: bool = False,
     fold: bool = False,
@@ -83,8 +83,7 @@ def range_tallies(
     """Ranges (RANGE_COLUMNS) and what they launched, by name or by path in the tree of ranges.
 
     With `fold`, ranges that differ in their numbers only are one. `done` says which calls launched
-    the operations (OPERATION_COLUMNS), `projection` where the ranges are on the GPU, if
-    that is known.
+    the operations (OPERATION_COLUMNS), `projection` where the ranges are on the GPU.
     """
     own = names = folded(ranges.labels("name"))
     if fold:
@@ -93,7 +92,6 @@ def range_tallies(
         nesting = nest(ranges)
         names, own = paths(names, nesting), paths(own, nesting) if fold else own
     groups = group_by(Frame({**ranges, "name": names}), BY)
-    projection = projection or project(ranges, done)
     some = projection.found
     lengths = ranges.ints("end_ns") - ranges.ints("start_ns")
     counts = np.bincount(groups.codes, projection.operations, len(groups.keys)).astype(np.int64)

@@ -32,13 +32,11 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.results import (
     Abstention,
     Field,
-    MemoryGrowth,
-    MemorySeries,
-    MemoryUsage,
     Value,
     rank_order,
     with_notes,
 )
+from nsightpy.results.series import MemoryGrowth, MemorySeries, MemoryUsage
 from nsightpy.units import format_count
 
 FIELDS = (

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from nsightpy.analysis.memory.holders import Holder
 from nsightpy.commands.memory_usage.snapshot_usage import MEMORY
-from nsightpy.results import Field, MemoryUsage, Value, fields_in
+from nsightpy.results import Field, Value, fields_in
+from nsightpy.results.series import MemoryUsage
 
 FIELDS = (
     Field("device", "id"),

@@ -21,7 +21,7 @@ from nsightpy.errors import MissingDataError
 from nsightpy.frames import Ints
 from nsightpy.query.scope import Scope
 from nsightpy.reports.memory_snapshot import MemorySnapshot
-from nsightpy.results import MemoryGrowth, MemorySeries
+from nsightpy.results.series import MemoryGrowth, MemorySeries
 from nsightpy.units import counted, format_bytes, format_time
 
 MEMORY, ANY_DEVICE = "Device", -1

@@ -6,7 +6,8 @@ from statistics import median
 from typing import TypeAlias
 
 from nsightpy.names import function_name
-from nsightpy.results import Histogram, Table, Value
+from nsightpy.results import Table, Value
+from nsightpy.results.series import Histogram
 from nsightpy.units import counted, format_bytes, format_time, share_text, significant
 
 Record: TypeAlias = dict[str, Value]

@@ -17,7 +17,7 @@ from nsightpy.render.plots.drawing import (
     reports_name,
 )
 from nsightpy.render.plots.panels import COLORS
-from nsightpy.results import DurationModes, Histogram
+from nsightpy.results.series import DurationModes, Histogram
 from nsightpy.units import counted, format_time
 
 if TYPE_CHECKING:

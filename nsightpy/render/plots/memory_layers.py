@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from nsightpy.output.escape import printable
 from nsightpy.render.plots.drawing import FAINT, INK, QUIET, SMALL
 from nsightpy.render.text.shortening import shorten
-from nsightpy.results import MemorySeries
+from nsightpy.results.series import MemorySeries
 from nsightpy.units import format_bytes
 
 if TYPE_CHECKING:

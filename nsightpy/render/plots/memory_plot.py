@@ -28,7 +28,7 @@ from nsightpy.render.plots.panels import (
     finish_panel,
     panel_figure,
 )
-from nsightpy.results import MemorySeries, MemoryUsage
+from nsightpy.results.series import MemorySeries, MemoryUsage
 from nsightpy.units import counted, format_bytes, time_unit_for
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from nsightpy.render.plots.panels import (
     finish_panel,
     panel_figure,
 )
-from nsightpy.results import QueueLengths, QueueSeries
+from nsightpy.results.series import QueueLengths, QueueSeries
 from nsightpy.units import counted, format_count, time_unit_for
 
 if TYPE_CHECKING:

@@ -1,0 +1,94 @@
+"""Tables with what is drawn beside them: memory and queues over time, modes of durations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from nsightpy.results.tables import Table
+
+
+@dataclass(frozen=True)
+class MemorySeries:
+    """Live bytes of one kind of memory on one device: `live[i]` from `times_ns[i]` on.
+
+    Where it is known: `layers` divide live bytes by who allocated them, from the bottom up;
+    `reserved` is what the allocator held; `iterations_ns` are where iterations begin and end;
+    `failures_ns` are allocations that failed. Without a `clock`, times count events.
+    """
+
+    rank: int | None
+    device: int
+    memory: str
+    times_ns: Sequence[int]
+    live: Sequence[int]
+    peak_by: str = ""
+    reserved: Sequence[int] = ()
+    layers: Sequence[tuple[str, Sequence[int]]] = ()
+    iterations_ns: Sequence[int] = ()
+    failures_ns: Sequence[int] = ()
+    clock: bool = True
+
+
+@dataclass(frozen=True)
+class MemoryGrowth:
+    """One iteration: the most that was live in it, and by how much memory grew over it, in bytes.
+
+    `grown_at` is the place that grew most, by `grown_bytes`; empty where nothing grew.
+    """
+
+    start_ns: int
+    end_ns: int
+    peak_bytes: int
+    left_bytes: int
+    grown_at: str = ""
+    grown_bytes: int = 0
+    rank: int | None = None
+    device: int = 0
+
+
+@dataclass(frozen=True, repr=False)
+class MemoryUsage(Table):
+    """The table of `nsightpy memory-usage`, behind it what is drawn, and what iterations left."""
+
+    series: tuple[MemorySeries, ...] = ()
+    iterations: tuple[MemoryGrowth, ...] = ()
+
+
+@dataclass(frozen=True)
+class QueueSeries:
+    """The queue of one stream: at most `longest[i]` from `times_ns[i]` to `times_ns[i + 1]`."""
+
+    rank: int | None
+    device: int
+    stream: int
+    operations: int
+    times_ns: Sequence[int]
+    longest: Sequence[int]
+
+
+@dataclass(frozen=True, repr=False)
+class QueueLengths(Table):
+    """The table of `nsightpy launch-queues`, and behind it what is drawn."""
+
+    series: tuple[QueueSeries, ...] = ()
+
+
+@dataclass(frozen=True)
+class DurationModes:
+    """What the durations of one name gather around: medians in ns, ascending, and how many each."""
+
+    name: str
+    medians_ns: tuple[float, ...]
+    counts: tuple[int, ...]
+
+    @property
+    def instances(self) -> int:
+        return sum(self.counts)
+
+
+@dataclass(frozen=True, repr=False)
+class Histogram(Table):
+    """The table of `nsightpy histogram`, and the modes of each name in its order."""
+
+    modes: tuple[DurationModes, ...] = ()
