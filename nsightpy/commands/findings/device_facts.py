@@ -39,6 +39,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
 from nsightpy.side_by_side import both
+from nsightpy.workers.resources import return_free_memory
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 SHARED = (
@@ -108,6 +109,7 @@ def gather(
     if followed is not None and waits is not None:
         calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
     steady = steady_places(report, scope, work, calls) or {}
+    return_free_memory()
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
     (rows, notes), idle = both(
         partial(_budgets, report, scope, work, followed, communication, counted, causes),
@@ -121,6 +123,7 @@ def gather(
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
     first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
     del followed, calls, idle  # what is needed of them is known; they are as large as the kernels
+    return_free_memory()
     gpus = _gpus(report)
     source = _Source(report, work, communicates, launch, first_calls, waiting, ranges, gpus, steady)
     devices = _devices(source, gaps, rows)
