@@ -115,9 +115,8 @@ def gather(
         partial(_budgets, report, scope, work, followed, communication, counted, causes),
         partial(launched_idle_time, work, followed),
     )
-    waiting = Frame.empty(API_CALLS, CALL_COLUMNS)
-    if waits is not None:
-        waiting = Frame.concatenate(waits).ordered()
+    nothing = Frame.empty(API_CALLS, CALL_COLUMNS)
+    waiting = nothing if waits is None else Frame.concatenate(waits).ordered()
     windows = {(row.pid, row.device): row.budget.window for row in rows}
     gaps = {} if idle is None else idle.gaps(waiting, windows)
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
@@ -127,11 +126,11 @@ def gather(
     gpus = _gpus(report)
     source = _Source(report, work, communicates, launch, first_calls, waiting, ranges, gpus, steady)
     devices = _devices(source, gaps, rows)
-    part = RankPart(tuple(clocks_in(report)), NO_LOG)
-    if not alone:
-        part = replace(part, mpi=mpi_log(report))
     if communicates.any() and not (alone and _hidden(rows)):
         part = rank_part(report, scope=scope, communication=communication)
+    else:
+        part = RankPart(tuple(clocks_in(report)), NO_LOG)
+        part = part if alone else replace(part, mpi=mpi_log(report))
     return Gathered(
         RankEvidence(part, devices),
         rows,
