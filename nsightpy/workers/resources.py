@@ -36,7 +36,7 @@ def set_up_process() -> None:
 def return_free_memory() -> None:
     """Give the system what was let go of; it stays with the process where something lies behind.
 
-    Costs 0.02 s for 200 MB. Does nothing where the C library is not glibc.
+    Costs some ms. Does nothing where the C library is not glibc.
     """
     if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "malloc_trim"):
         ctypes.CDLL(None).malloc_trim(0)
