@@ -126,7 +126,8 @@ def kernel_use(
     `communicates` marks those that are communication; they are left out.
     """
     start, end = kernels.ints("start_ns"), kernels.ints("end_ns")
-    work = measure_before(window, end) - measure_before(window, start)
+    work = measure_before(window, end)
+    work -= measure_before(window, start)
     mine = (work > 0) & ~communicates
     launches = int(np.count_nonzero(mine))
     if not launches:
@@ -141,8 +142,7 @@ def kernel_use(
     tiny = mine & (threads > 0) & (threads <= WARP)
     gemm = _matching(names, _FP32_GEMM if gpu.has_tensor_cores else None, _TENSOR)
     directives = work[_matching(names, _DIRECTIVES)].sum()
-    done = np.cumsum(work)
-    tenth = int(np.searchsorted(done, done[-1] / 10))
+    tenth = _place_of_tenth(np.cumsum(work))
 
     def part(mask: NDArray[np.bool_], detail: Ints | None = None) -> Part:
         return _part(kernels, names, work, mask, window, detail)
@@ -183,6 +183,11 @@ def short_cost_ns(
     waited = sum(gaps.causes[before, cause].sum() for cause in (LAUNCH_BOUND, SYNC_DRAIN))
     started = gaps.causes[before & (gaps.length < HOST_GAP_NS), QUEUED].sum()
     return run.total + int(waited + started)
+
+
+def _place_of_tenth(done: Ints) -> int:
+    """Where a tenth of what is done in all was done."""
+    return int(np.searchsorted(done, done[-1] / 10))
 
 
 def _family(
@@ -227,14 +232,17 @@ def _part(
     rows = np.flatnonzero(mask)
     if not len(rows):
         return Part()
-    start, end = kernels.ints("start_ns")[rows], kernels.ints("end_ns")[rows]
     codes, done = names.codes[rows], work[rows]
     weights = np.bincount(codes, weights=done, minlength=len(names.values))
     best = int(np.argmax(weights))
-    at = int(np.argmax(np.where(codes == best, done, -1)))
+    named = np.flatnonzero(codes == best)
+    at = int(named[np.argmax(done[named])])
+    work_ns = int(done.sum())
+    del codes, done, named  # as large as the kernels, as are the times
+    start, end = kernels.ints("start_ns")[rows], kernels.ints("end_ns")[rows]
     return Part(
         busy_ns=(union(start, end) & window).total,
-        work_ns=int(done.sum()),
+        work_ns=work_ns,
         launches=len(rows),
         name=names.values[best],
         named_ns=int(weights[best]),

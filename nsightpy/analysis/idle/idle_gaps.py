@@ -263,8 +263,11 @@ def idle_gaps(idle: IdleTime, window: Spans, launches: Launches, calls: Frame) -
 
 def idle_time(work: GpuWork, place: int) -> IdleTime:
     """All the time in which a place did nothing."""
-    rows = np.flatnonzero(work.place == place)
-    order = rows[np.argsort(work.start[rows], kind="stable")].astype(np.int32)
+    if len(work.places) == 1:
+        order = np.argsort(work.start, kind="stable").astype(np.int32)
+    else:
+        rows = np.flatnonzero(work.place == place)
+        order = rows[np.argsort(work.start[rows], kind="stable")].astype(np.int32)
     start, end = work.start[order], work.end[order]
     # what takes no time ends no interval
     solid = bool((end > start).all())

@@ -45,6 +45,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
 from nsightpy.side_by_side import both
+from nsightpy.workers.resources import return_free_memory
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 SHARED = (
@@ -114,27 +115,28 @@ def gather(
     if followed is not None and waits is not None:
         calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
     steady = steady_places(report, scope, work, calls) or {}
+    return_free_memory()
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
     (rows, notes), idle = both(
         partial(_budgets, report, scope, work, followed, communication, counted, causes),
         partial(launched_idle_time, work, followed),
     )
-    waiting = Frame.empty(API_CALLS, CALL_COLUMNS)
-    if waits is not None:
-        waiting = Frame.concatenate(waits).ordered()
+    nothing = Frame.empty(API_CALLS, CALL_COLUMNS)
+    waiting = nothing if waits is None else Frame.concatenate(waits).ordered()
     windows = {(row.pid, row.device): row.budget.window for row in rows}
     gaps = {} if idle is None else idle.gaps(waiting, windows)
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
     first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
     del followed, calls, idle  # what is needed of them is known; they are as large as the kernels
+    return_free_memory()
     gpus = _gpus(report)
     source = _Source(report, work, communicates, launch, first_calls, waiting, ranges, gpus, steady)
     devices = _devices(source, gaps, rows)
-    part = RankPart(tuple(clocks_in(report)), NO_LOG)
-    if not alone:
-        part = replace(part, mpi=mpi_log(report))
     if communicates.any() and not (alone and _hidden(rows)):
         part = rank_part(report, scope=scope, communication=communication)
+    else:
+        part = RankPart(tuple(clocks_in(report)), NO_LOG)
+        part = part if alone else replace(part, mpi=mpi_log(report))
     return Gathered(
         RankEvidence(part, devices),
         rows,

@@ -48,11 +48,11 @@ def launch_calls(
     conditions = _conditions(export, table, alone, kinds, others=others)
 
     def query(*, careful: bool) -> Query:
-        # SQLite itself leaves out what ends nowhere or before it starts, where all are integers
+        # SQLite itself leaves out what ends nowhere or before it starts, where ends are not read
         names = SPAN if ends or careful else ("start_ns",)
         spans = [stored(table, n, SPAN[n], NO_END, careful=careful) for n in names]
         more = [stored(table, name, made, 0, careful=careful) for name, made in ids.items()]
-        possible = [] if careful or "end" not in table.c else [
+        possible = [] if len(names) > 1 or "end" not in table.c else [
             table.c.end >= table.c.start, table.c.end <= GREATEST_TIME
         ]  # fmt: skip
         return sa.select(*spans, *more).where(*conditions, *possible)
