@@ -278,6 +278,33 @@ def test_names_of_kernels_tell_of_tensor_cores(name: str, said: bool, tmp_path: 
     assert any(row["id"] == "fp32-gemm" for row in findings(export.write()).records()) == said
 
 
+@pytest.mark.parametrize(("apart", "said"), [(210 * US, True), (100 * US, False)])
+def test_streams_that_take_turns_are_said_to(apart: int, said: bool, tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    export.gpu()
+    export.cuda_device(process=export.process())
+    for place in range(40):
+        begin = MS + place * apart
+        call = (begin - 50 * US, begin - 45 * US)
+        export.kernel(
+            begin, begin + 200 * US, "small", launch=call, grid=(8, 1, 1), stream=7 + place % 4
+        )
+    rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
+    assert ("on 4 streams, never two at a time" in rows.get("serialised-streams", "")) == said
+
+
+@pytest.mark.parametrize(("threads", "said"), [(64, True), (256, False)])
+def test_too_few_threads_are_a_small_grid(threads: int, said: bool, tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    export.gpu()
+    export.cuda_device(process=export.process())
+    for begin in range(MS, 30 * MS, MS):
+        call = (begin - 50 * US, begin - 45 * US)
+        block = {"grid": (140, 1, 1), "block": (threads, 1, 1)}
+        export.kernel(begin, begin + 900 * US, "few", launch=call, **block)
+    assert any(row["id"] == "small-grid" for row in findings(export.write()).records()) == said
+
+
 def test_what_repeats_inside_a_graph_launch_is_no_iteration(tmp_path: Path) -> None:
     program = Program(tmp_path / "report.sqlite")
     for _ in range(30):

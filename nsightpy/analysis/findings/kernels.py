@@ -52,9 +52,9 @@ def small_grid(facts: Facts) -> list[Finding]:
     def text(device: DeviceFacts) -> str:
         part = device.kernels.small_grid
         return (
-            f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks for the "
-            f"{device.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; most "
-            f"of it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller blocks, "
+            f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks or threads for "
+            f"the {device.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; "
+            f"most of it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller blocks, "
             "or independent kernels side by side, would use the rest of the GPU"
         )
 
@@ -176,12 +176,12 @@ def serialised_streams(facts: Facts) -> list[Finding]:
     """Kernels on several streams that could have run side by side and never did."""
 
     def lost(device: DeviceFacts) -> int:
-        return device.kernels.small_grid.busy_ns if device.kernels.serial_streams else 0
+        return device.kernels.serial.busy_ns
 
     def text(device: DeviceFacts) -> str:
         return (
-            "kernels that leave most of the GPU free ran on "
-            f"{device.kernels.serial_streams} streams and never two at a time: "
+            "kernels that leave most of the GPU free followed one another on "
+            f"{device.kernels.serial_streams} streams, never two at a time: "
             "{time}, {share} of {place}"
         )
 
@@ -193,7 +193,7 @@ def serialised_streams(facts: Facts) -> list[Finding]:
         text,
         "timeline",
         more="-o timeline.html",
-        place=_where("small_grid"),
+        place=_where("serial"),
         recoverable=False,
         most=lambda _: "info",
     )
