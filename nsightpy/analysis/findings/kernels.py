@@ -54,8 +54,8 @@ def small_grid(facts: Facts) -> list[Finding]:
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks or threads for "
             f"the {device.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; "
-            f"most of it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller blocks, "
-            "or independent kernels side by side, would use the rest of the GPU"
+            f"most of it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller "
+            "blocks, or independent kernels side by side, would use the rest of the GPU"
         )
 
     def most(device: DeviceFacts) -> str:
