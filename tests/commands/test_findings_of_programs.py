@@ -293,6 +293,21 @@ def test_streams_that_take_turns_are_said_to(apart: int, said: bool, tmp_path: P
     assert ("on 4 streams, never two at a time" in rows.get("serialised-streams", "")) == said
 
 
+@pytest.mark.parametrize(("apart", "said"), [(5 * MS, True), (2 * MS, False)])
+def test_chunks_on_streams_that_never_overlap(apart: int, said: bool, tmp_path: Path) -> None:
+    program = Program(tmp_path / "report.sqlite")
+    for place in range(12):
+        at, stream = 2 * MS + place * apart, 7 + place % 3
+        calls = [(at - 30 * US + k * 10 * US, at - 25 * US + k * 10 * US) for k in range(3)]
+        copied = {"source": "Pinned", "target": "Device", "stream": stream}
+        export = program.export
+        export.memcpy(at, at + 2 * MS, 20_000_000, "HtoD", launch=calls[0], **copied)  # type: ignore[arg-type]
+        export.kernel(at + 2 * MS, at + 3 * MS, "f", launch=calls[1], grid=WIDE, stream=stream)
+        export.memcpy(at + 3 * MS, at + 5 * MS, 20_000_000, "DtoH", launch=calls[2], stream=stream)
+    rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
+    assert ("on 3 streams and never two at a time" in rows.get("serialised-streams", "")) == said
+
+
 @pytest.mark.parametrize(("threads", "said"), [(64, True), (256, False)])
 def test_too_few_threads_are_a_small_grid(threads: int, said: bool, tmp_path: Path) -> None:
     export = Export(tmp_path / "report.sqlite")

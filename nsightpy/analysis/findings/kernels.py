@@ -17,6 +17,8 @@ from nsightpy.results import Finding
 from nsightpy.units import counted, format_count, format_time
 
 MANY = 100
+# So many streams are meant to work side by side.
+SEVERAL = 3
 DOMINANT_SHARE = 0.25
 ELEMENTWISE_SHARE = 0.20
 # Below this part of a window nothing is said of how kernels fill the GPU.
@@ -176,9 +178,17 @@ def serialised_streams(facts: Facts) -> list[Finding]:
     """Kernels on several streams that could have run side by side and never did."""
 
     def lost(device: DeviceFacts) -> int:
-        return device.kernels.serial.busy_ns
+        if device.kernels.serial.busy_ns or device.in_turn < SEVERAL:
+            return device.kernels.serial.busy_ns
+        return min(device.budget.copy_only_ns, device.budget.compute_ns)
 
     def text(device: DeviceFacts) -> str:
+        if not device.kernels.serial.busy_ns:
+            return (
+                f"copies and kernels ran on {device.in_turn} streams and never two at a time; side "
+                "by side they would hide up to {time}, {share} of {place}: pinned memory, and no "
+                "calls that wait between them"
+            )
         return (
             "kernels that leave most of the GPU free followed one another on "
             f"{device.kernels.serial_streams} streams, never two at a time: "
@@ -193,7 +203,7 @@ def serialised_streams(facts: Facts) -> list[Finding]:
         text,
         "timeline",
         more="-o timeline.html",
-        place=_where("serial"),
+        place=lambda device: _where("serial")(device) or _where("top")(device),
         recoverable=False,
         most=lambda _: "info",
     )
