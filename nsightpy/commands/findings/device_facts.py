@@ -141,7 +141,7 @@ def gather(
         steady,
         work.kernels.rows,
         0 if launch is None else int(np.count_nonzero(launch == NO_TIME)),
-        ranges is not None and ranges.rows > 0,
+        ranges is not None and scope.narrow(report, ranges).rows > 0,
         launches is not None,
         "" if rows else _sampled(report),
         notes,
