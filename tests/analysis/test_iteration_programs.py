@@ -48,6 +48,22 @@ def test_forward_passes_without_ranges_are_iterations(steps: int) -> None:
     assert found.source == "repeated kernel sequence"
 
 
+def test_three_passes_that_the_host_waits_for_are_iterations() -> None:
+    """Layers all alike mark no pass: only the waits do."""
+    program = Program()
+    for _ in range(3):
+        for _ in range(12):
+            for name in (
+                "elementwise",
+                "ampere_sgemm_tn",
+                "softmax_warp_forward",
+                "ampere_sgemm_nn",
+            ):
+                program.launch(name)
+        program.wait()
+    assert len(program.found()) == 3
+
+
 def test_measured_steps_count_and_warm_up_ranges_do_not() -> None:
     program = Program()
     with program.range("warmup"):

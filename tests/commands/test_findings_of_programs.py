@@ -278,6 +278,48 @@ def test_names_of_kernels_tell_of_tensor_cores(name: str, said: bool, tmp_path: 
     assert any(row["id"] == "fp32-gemm" for row in findings(export.write()).records()) == said
 
 
+@pytest.mark.parametrize(("apart", "said"), [(210 * US, True), (100 * US, False)])
+def test_streams_that_take_turns_are_said_to(apart: int, said: bool, tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    export.gpu()
+    export.cuda_device(process=export.process())
+    for place in range(40):
+        begin = MS + place * apart
+        call = (begin - 50 * US, begin - 45 * US)
+        export.kernel(
+            begin, begin + 200 * US, "small", launch=call, grid=(8, 1, 1), stream=7 + place % 4
+        )
+    rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
+    assert ("on 4 streams, never two at a time" in rows.get("serialised-streams", "")) == said
+
+
+@pytest.mark.parametrize(("apart", "said"), [(5 * MS, True), (2 * MS, False)])
+def test_chunks_on_streams_that_never_overlap(apart: int, said: bool, tmp_path: Path) -> None:
+    program = Program(tmp_path / "report.sqlite")
+    for place in range(12):
+        at, stream = 2 * MS + place * apart, 7 + place % 3
+        calls = [(at - 30 * US + k * 10 * US, at - 25 * US + k * 10 * US) for k in range(3)]
+        copied = {"source": "Pinned", "target": "Device", "stream": stream}
+        export = program.export
+        export.memcpy(at, at + 2 * MS, 20_000_000, "HtoD", launch=calls[0], **copied)  # type: ignore[arg-type]
+        export.kernel(at + 2 * MS, at + 3 * MS, "f", launch=calls[1], grid=WIDE, stream=stream)
+        export.memcpy(at + 3 * MS, at + 5 * MS, 20_000_000, "DtoH", launch=calls[2], stream=stream)
+    rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
+    assert ("on 3 streams and never two at a time" in rows.get("serialised-streams", "")) == said
+
+
+@pytest.mark.parametrize(("threads", "said"), [(64, True), (256, False)])
+def test_too_few_threads_are_a_small_grid(threads: int, said: bool, tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    export.gpu()
+    export.cuda_device(process=export.process())
+    for begin in range(MS, 30 * MS, MS):
+        call = (begin - 50 * US, begin - 45 * US)
+        block = {"grid": (140, 1, 1), "block": (threads, 1, 1)}
+        export.kernel(begin, begin + 900 * US, "few", launch=call, **block)
+    assert any(row["id"] == "small-grid" for row in findings(export.write()).records()) == said
+
+
 def test_what_repeats_inside_a_graph_launch_is_no_iteration(tmp_path: Path) -> None:
     program = Program(tmp_path / "report.sqlite")
     for _ in range(30):

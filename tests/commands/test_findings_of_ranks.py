@@ -187,14 +187,21 @@ def test_commands_are_whole_lines_on_every_terminal(tmp_path: Path) -> None:
     assert commands & {line.strip() for line in shown}
 
 
-def run_all(reports: Path, *options: str) -> None:
-    """Type every next command again: it runs, and what it prints has rows."""
-    commands = {row["next_command"] for row in ask_rows(reports, *options)}
+# What is said of a capture as a whole has no place.
+OF_CAPTURES = {"healthy", "no-steady-state", "no-gpu-work", "host-gap", "capture-incomplete"}
+
+
+def run_all(reports: Path, *options: str) -> set[str]:
+    """Type every next command again: it runs, and what it prints has rows; the commands."""
+    rows = ask_rows(reports, *options)
+    assert {row["id"] for row in rows if row["start_ns"] is None} <= OF_CAPTURES
+    commands = {row["next_command"] for row in rows}
     for command in sorted(commands):
         program, *arguments = shlex.split(command)
         assert program == "nsightpy"
         answer = ask(*arguments)
         assert len(answer.text.splitlines()) > 2, command
+    return commands
 
 
 def ask_rows(reports: Path, *options: str) -> list[dict[str, Any]]:
@@ -217,14 +224,35 @@ def test_next_commands_run_on_real_reports(path: Path) -> None:
     run_all(path)
 
 
+@pytest.mark.parametrize(
+    "options", [("--iteration", "2-3"), ("--from", "20ms", "--to", "45ms"), ("--from", "30ms")]
+)
+def test_next_commands_of_a_part_show_something(
+    options: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
+    run_all(Path("sample_reports/single_process.sqlite"), *options)
+
+
+def test_next_commands_of_copies_or_graphs_alone_show_something(tmp_path: Path) -> None:
+    """No kernel was recorded one by one: no command about kernels is worth typing."""
+    for name in ("copies", "graphs"):
+        export = Export(tmp_path / f"{name}.sqlite")
+        for number in range(2):
+            start = 1_000_000 + number * 2_100_000
+            call = export.api(start - 50_000, start - 40_000, "cudaGraphLaunch_v10000")
+            if name == "copies":
+                export.memcpy(start, start + 2_000_000, 9_000_000, correlation=call)
+            else:
+                export.graph_trace(start, start + 2_000_000, correlation=call)
+        run_all(export.write())
+
+
 def test_next_commands_keep_the_part_that_was_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     options = ("--nvtx", "iteration", "--rank", "0-2")
-    run_all(Path("sample_reports/training_4rank"), *options)
-    commands = [
-        row["next_command"] for row in ask_rows(Path("sample_reports/training_4rank"), *options)
-    ]
+    commands = run_all(Path("sample_reports/training_4rank"), *options)
     assert commands
     assert all("--nvtx=iteration" in command for command in commands)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
-from nsightpy.analysis.findings.worst import percent_text
+from nsightpy.analysis.findings.worst import percent_text, placed
 from nsightpy.results import Finding, Value
 from nsightpy.units import format_count, format_time
 
@@ -75,7 +74,7 @@ def opaque_graphs(facts: Facts) -> list[Finding]:
     evidence: dict[str, Value] = {"opaque_ns": opaque, "window_ns": facts.window_ns}
     device = max(facts.devices, key=lambda device: device.budget.opaque_graph_ns)
     finding = _plain("opaque-graphs", "opaque CUDA graphs", severity, text, command, evidence)
-    return [_placed(finding, device, device.opaque)]
+    return [placed(finding, device, device.opaque)]
 
 
 def several_jobs(facts: Facts) -> list[Finding]:
@@ -112,7 +111,7 @@ def capture_incomplete(facts: Facts) -> list[Finding]:
     finding = _plain("capture-incomplete", "incomplete capture", "warning", text, command)
     if not unexplained:
         return [finding]
-    return [_placed(finding, device, device.idle.worst.get("unknown"))]
+    return [placed(finding, device, device.idle.worst.get("unknown"))]
 
 
 def _unexplained_ns(device: DeviceFacts) -> int:
@@ -134,7 +133,7 @@ def startup_dominates(facts: Facts) -> list[Finding]:
     # figures of steady iterations that most of a GPU's window holds do not mislead
     severity = "info" if all(device.mostly_steady for device in facts.used) else "warning"
     finding = _plain("startup-dominates", "start-up dominates", severity, text, command)
-    return [_placed(finding, facts.used[0], _start_up_of(facts.used[0]))]
+    return [placed(finding, facts.used[0], _start_up_of(facts.used[0]))]
 
 
 def _startup(device: DeviceFacts) -> str:
@@ -217,19 +216,6 @@ def healthy(facts: Facts, findings: list[Finding]) -> list[Finding]:
 def _of_kernels(facts: Facts, command: str = "kernels") -> str:
     """A command about kernels where any were recorded one by one, else that about time."""
     return command if any(device.kernels.launches for device in facts.used) else "breakdown"
-
-
-def _placed(finding: Finding, device: DeviceFacts, place: Place | None) -> Finding:
-    """A finding with the device that it is worst on, and where."""
-    if place is None:
-        return finding
-    return replace(
-        finding,
-        rank=device.rank,
-        device=device.device,
-        start_ns=place.start_ns + device.ahead_ns,
-        duration_ns=place.duration_ns,
-    )
 
 
 def _plain(

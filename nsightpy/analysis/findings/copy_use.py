@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import NOTHING, Spans, measure_before, overlap_total, union
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, distinct
 
 # Below this, latency is the larger part of a copy on any link.
 SMALL_BYTES = 16_384
 # What is done before this part of the kernels' time was done once, as this part of the copies.
 BEFORE, ONE_OFF = 0.1, 0.9
+# Streams that share work have at least this part of what each would have if all had the same.
+EVEN = 0.25
 SETS = "[CUDA memset]"
 DIRECTIONS = {
     "h2d": ("[CUDA memcpy Host-to-Device]", "[CUDA memcpy Host-to-Array]"),
@@ -92,6 +94,22 @@ def copy_uses(operations: Frame, kernels: Spans, window: Spans) -> CopyUses:
 
     h2d, d2h, d2d = (use(large & names.equals(wanted)) for wanted in DIRECTIONS.values())
     return CopyUses(h2d, d2h, d2d, use(small), use(inside & unified), use(large & pageable))
+
+
+def streams_in_turn(operations: Frame, kernels: Frame, window: Spans) -> int:
+    """On how many streams copies and kernels ran inside a window, never two of them at a time.
+
+    0 where some overlapped. Streams with less than their share of the work are not counted.
+    """
+    start, end, stream = (
+        np.concatenate([frame.ints(name) for frame in (operations, kernels)])
+        for name in ("start_ns", "end_ns", "stream")
+    )
+    inside = measure_before(window, end) - measure_before(window, start)
+    work = np.bincount(distinct(stream)[1], weights=inside)
+    if int(inside.sum()) > (union(start, end) & window).total:
+        return 0
+    return int(np.count_nonzero(work >= EVEN * work.sum() / max(len(work), 1)))
 
 
 def _before_work(kernels: Spans) -> Spans:

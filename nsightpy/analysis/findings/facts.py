@@ -125,7 +125,8 @@ class DeviceFacts:
     Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks. `label`
     is what it is called where its rank says nothing. `in_graphs`: most kernels share their
     launching call with another one, as those of graphs do. `exposed`: the longest time of
-    communication alone; `opaque`: the longest graph traced as a whole.
+    communication alone; `opaque`: the longest graph traced as a whole. `in_turn`: on how many
+    streams copies and kernels ran and never two at a time.
     """
 
     rank: int | None
@@ -139,6 +140,7 @@ class DeviceFacts:
     copies: CopyUses = field(default_factory=CopyUses)
     exposed: Place | None = None
     opaque: Place | None = None
+    in_turn: int = 0
     repetition: Repetition = field(default_factory=Repetition)
     slow_collectives: SlowCollectives | None = None
     straggler: StragglerFact | None = None

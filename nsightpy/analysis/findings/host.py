@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
-from nsightpy.analysis.findings.worst import worst
+from nsightpy.analysis.findings.worst import placed, worst
 from nsightpy.results import Finding
 from nsightpy.units import format_count, format_time
 
@@ -129,7 +129,11 @@ def _loaded_first(facts: Facts) -> list[Finding]:
     )
     command = facts.command("api", device, whole=True)
     name = "start-up: first launches"
-    return [Finding(name, "info", text, next_command=command, id="first-launch")]
+    finding = Finding(name, "info", text, next_command=command, id="first-launch")
+    steady = device.iterations is not None
+    begin = device.budget.start_ns if steady else device.repetition.first_ns
+    lasted = device.repetition.loading_ns
+    return [placed(finding, device, Place(begin - lasted, lasted))]
 
 
 def allocation(facts: Facts) -> list[Finding]:

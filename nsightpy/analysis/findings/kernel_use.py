@@ -32,11 +32,13 @@ _FP32_GEMM = re.compile(
     r"|gemmSN_\w+<float|xmma_\w+_f32f32_f32f32_f32|(?:dgrad|wgrad)\w*_engine<float"
 )
 _TENSOR = re.compile(r"_tf32|tensorop|_tensor\d+x\d+")
-# Kernels that read and write every element for one small step: those of PyTorch, TensorFlow, CuPy.
+# Kernels that read and write every element for one small step: those of PyTorch, TensorFlow, CuPy,
+# Paddle, MXNet, and the broadcasts and reductions of Julia.
 _ELEMENTWISE = re.compile(
-    r"elementwise|at::native::reduce_kernel|CatArrayBatchedCopy|multi_tensor_apply|softmax_warp"
+    r"[Ee]lementwise|at::native::reduce_kernel|CatArrayBatchedCopy|multi_tensor_apply|softmax_warp"
     r"|cunn_SoftMax|layer_norm|kernelPointwiseApply|^cupy_\w+__|Eigen::internal::EigenMetaKernel"
-    r"|Eigen::internal::\w*ReductionKernel|_GPU_DT_\w+_kernel"
+    r"|Eigen::internal::\w*ReductionKernel|_GPU_DT_\w+_kernel|broadcast_kernel|mapreduce_grid"
+    r"|VectorizedBroadcastKernel|mxnet_generic_kernel"
 )
 # What compilers and authors have fused already (Triton, nvFuser, XLA, fused optimisers), and
 # memory sets.
@@ -49,6 +51,10 @@ AMPERE = 8
 # Fewer blocks than this part of the multiprocessors leave a material part of the GPU without work:
 # persistent kernels and those in clusters begin nearly as many blocks as there are.
 SMALL_GRID = 0.8
+# A multiprocessor has four schedulers; fewer warps in all leave some of them without work.
+FEWEST_THREADS = 4 * WARP
+# Kernels that follow one another this closely could have run side by side.
+CLOSE_NS = 100_000
 # Of compute capability 7.5, and without tensor cores.
 _NO_TENSOR_CORES = re.compile(r"GTX 16|\bMX[45]50\b|\bT(?:400|500|550|600|1000|1200|2000)\b")
 
@@ -103,6 +109,7 @@ class KernelUse:
     tiny_block: Part = Part()
     fp32_gemm: Part = Part()
     elementwise: Part = Part()
+    serial: Part = Part()
     serial_streams: int = 0
     first_tenth_ns: int = 0
     directives: bool = False
@@ -138,7 +145,9 @@ def kernel_use(
     top = int(np.argmax(by_name))
     blocks, threads = kernels.ints("blocks"), kernels.ints("threads")
     short = mine & (end - start < SHORT_NS)
-    small = mine & (blocks > 0) & (blocks < SMALL_GRID * gpu.sm_count)
+    filled = SMALL_GRID * gpu.sm_count
+    few_threads = (threads > 0) & (blocks * threads < filled * FEWEST_THREADS)
+    small = mine & (blocks > 0) & ((blocks < filled) | few_threads)
     tiny = mine & (threads > 0) & (threads <= WARP)
     gemm = _matching(names, _FP32_GEMM if gpu.has_tensor_cores else None, _TENSOR)
     directives = work[_matching(names, _DIRECTIVES)].sum()
@@ -150,6 +159,7 @@ def kernel_use(
     # what larger kernels run beside is not left unused
     others = mine & ~small
     alone = window - union(start[others], end[others]) if small.any() else window
+    serial, streams = _serial_streams(kernels, small)
 
     return KernelUse(
         work_ns=int(work.sum()),
@@ -162,7 +172,8 @@ def kernel_use(
         tiny_block=part(tiny, threads),
         fp32_gemm=part(mine & gemm),
         elementwise=part(mine & _matching(names, _ELEMENTWISE, _FUSED)),
-        serial_streams=_serial_streams(kernels, small, window),
+        serial=part(serial),
+        serial_streams=streams,
         first_tenth_ns=int(kernels.ints("start_ns")[tenth] - window.starts[0]),
         directives=bool(2 * directives > work.sum()),
     )
@@ -252,15 +263,25 @@ def _part(
     )
 
 
-def _serial_streams(kernels: Frame, small: NDArray[np.bool_], window: Spans) -> int:
-    """On how many streams kernels that leave most of the GPU free ran, never two at a time.
+def _serial_streams(kernels: Frame, small: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], int]:
+    """Kernels that leave most of the GPU free and follow closely one of another stream, alone.
 
-    0 where fewer than three streams have any, or where some overlapped.
+    A mask, and on how many streams they ran; none where those are fewer than three.
     """
     rows = np.flatnonzero(small)
-    streams = np.unique(kernels.ints("stream")[rows]) if len(rows) else rows
-    if len(streams) < 3:
-        return 0
+    mask = np.zeros(kernels.rows, dtype=np.bool_)
+    stream = kernels.ints("stream")[rows]
+    if not len(rows) or (stream == stream[0]).all():
+        return mask, 0
     start, end = kernels.ints("start_ns")[rows], kernels.ints("end_ns")[rows]
-    together = union(start, end).total
-    return len(streams) if int((end - start).sum()) <= together else 0
+    gap = start[1:] - np.maximum.accumulate(end)[:-1]
+    follows = np.zeros(len(rows), dtype=np.bool_)
+    follows[1:] = (gap >= 0) & (gap < CLOSE_NS) & (stream[1:] != stream[:-1])
+    # and nothing begins before it ends
+    follows[:-1] &= gap >= 0
+    serial = rows[follows]
+    streams = len(np.unique(stream[follows]))
+    if streams < 3:
+        return mask, 0
+    mask[serial] = True
+    return mask, streams

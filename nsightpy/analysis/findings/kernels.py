@@ -17,6 +17,8 @@ from nsightpy.results import Finding
 from nsightpy.units import counted, format_count, format_time
 
 MANY = 100
+# So many streams are meant to work side by side.
+SEVERAL = 3
 DOMINANT_SHARE = 0.25
 ELEMENTWISE_SHARE = 0.20
 # Below this part of a window nothing is said of how kernels fill the GPU.
@@ -52,10 +54,10 @@ def small_grid(facts: Facts) -> list[Finding]:
     def text(device: DeviceFacts) -> str:
         part = device.kernels.small_grid
         return (
-            f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks for the "
-            f"{device.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; most "
-            f"of it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller blocks, "
-            "or independent kernels side by side, would use the rest of the GPU"
+            f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks or threads for "
+            f"the {device.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; "
+            f"most of it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller "
+            "blocks, or independent kernels side by side, would use the rest of the GPU"
         )
 
     def most(device: DeviceFacts) -> str:
@@ -176,12 +178,20 @@ def serialised_streams(facts: Facts) -> list[Finding]:
     """Kernels on several streams that could have run side by side and never did."""
 
     def lost(device: DeviceFacts) -> int:
-        return device.kernels.small_grid.busy_ns if device.kernels.serial_streams else 0
+        if device.kernels.serial.busy_ns or device.in_turn < SEVERAL:
+            return device.kernels.serial.busy_ns
+        return min(device.budget.copy_only_ns, device.budget.compute_ns)
 
     def text(device: DeviceFacts) -> str:
+        if not device.kernels.serial.busy_ns:
+            return (
+                f"copies and kernels ran on {device.in_turn} streams and never two at a time; side "
+                "by side they would hide up to {time}, {share} of {place}: pinned memory, and no "
+                "calls that wait between them"
+            )
         return (
-            "kernels that leave most of the GPU free ran on "
-            f"{device.kernels.serial_streams} streams and never two at a time: "
+            "kernels that leave most of the GPU free followed one another on "
+            f"{device.kernels.serial_streams} streams, never two at a time: "
             "{time}, {share} of {place}"
         )
 
@@ -191,9 +201,9 @@ def serialised_streams(facts: Facts) -> list[Finding]:
         "streams without overlap",
         lost,
         text,
-        "timeline",
-        more="-o timeline.html",
-        place=_where("small_grid"),
+        "launch-queues" if facts.has_calls else "kernels",
+        more="" if facts.has_calls else "--by stream",
+        place=lambda device: _where("serial")(device) or _where("top")(device),
         recoverable=False,
         most=lambda _: "info",
     )

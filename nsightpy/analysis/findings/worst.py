@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.results import Finding, Value
@@ -96,6 +97,19 @@ def finding_of(
         share=share,
         evidence=evidence,
         about=(KERNEL, kernel) if kernel else None,
+    )
+
+
+def placed(finding: Finding, device: DeviceFacts, place: Place | None) -> Finding:
+    """A finding with the device that it is worst on, and where."""
+    if place is None:
+        return finding
+    return replace(
+        finding,
+        rank=device.rank,
+        device=device.device,
+        start_ns=place.start_ns + device.ahead_ns,
+        duration_ns=place.duration_ns,
     )
 
 

@@ -115,7 +115,7 @@ def _levels(work: LaunchedWork, ranges: ProgramRanges) -> list[Level]:
     ]
     levels += _collective_levels(work)
     for kind, between in ((WAITS, after_waits(work)), (GRAPHS, graph_launches(work))):
-        period = int(np.median(np.diff(between))) if len(between) > REPEATS else 0
+        period = int(np.median(np.diff(between))) if len(between) >= REPEATS else 0
         if period > 1:
             cycle = Cycle(period, len(between), (), False)
             levels.append(Level(kind, cycle, units_of(work, between)))

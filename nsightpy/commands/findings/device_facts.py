@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.findings.copy_use import copy_uses
+from nsightpy.analysis.findings.copy_use import copy_uses, streams_in_turn
 from nsightpy.analysis.findings.facts import DeviceFacts, IdleFacts, Place
 from nsightpy.analysis.findings.kernel_use import (
     Gpu,
@@ -143,7 +143,7 @@ def gather(
         steady,
         work.kernels.rows,
         0 if launch is None else int(np.count_nonzero(launch == NO_TIME)),
-        ranges is not None and ranges.rows > 0,
+        ranges is not None and scope.narrow(report, ranges).rows > 0,
         launches is not None,
         "" if rows else _sampled(report),
         notes,
@@ -285,6 +285,7 @@ def _device(
         copies=copy_uses(operations, spans_of(mine) | spans_of(graphs), window),
         exposed=_exposed(row, mine, mask, union_of([spans_of(operations), spans_of(graphs)])),
         opaque=_longest(graphs, window),
+        in_turn=streams_in_turn(operations, mine, window) if _copies(row) else 0,
         repetition=repetition_of(
             (mine, operations, graphs),
             source.first_calls.get(place[0]),
@@ -293,6 +294,12 @@ def _device(
             window,
         ),
     )
+
+
+def _copies(row: RankedBudget) -> bool:
+    """Whether copies alone, and kernels, are each a material part of the window."""
+    budget = row.budget
+    return min(budget.copy_only_ns, budget.compute_ns) >= LEAST_SHARE * budget.window_ns
 
 
 def _longest(graphs: Frame, window: Spans) -> Place | None:
