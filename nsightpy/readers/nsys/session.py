@@ -34,7 +34,7 @@ _EXPORT_KEYS = (
     "EXPORT_SCHEMA_VERSION",
     "EXPORT_CONFIG_TIME_SHIFT",
 )
-_CAPTURE_KEYS = ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "PROFILING_SESSION_UUID")
+_CAPTURE_KEYS = ("PROFILING_SESSION_UUID",)
 _GPU_TEXTS = ("name", "uuid", "busLocation")
 _GPU_NUMBERS = (
     *("id", "deviceId", "gpuId", "cudaId", "cuDevice", "pid"),
