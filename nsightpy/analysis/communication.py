@@ -42,7 +42,14 @@ def is_communication(names: Labels, extra: Iterable[str] = ()) -> NDArray[np.boo
             re.compile(pattern)
     except re.error as error:
         raise UsageError(f"a communication pattern is no regular expression: {error}") from None
-    return names.where(lambda name: _communicates(name, patterns))
+    return _communicating(names.values, patterns)[names.codes]
+
+
+@lru_cache(16)
+def _communicating(names: tuple[str, ...], extra: tuple[str, ...]) -> NDArray[np.bool_]:
+    """Which of the names of a report are communication: many questions about it ask."""
+    # one more, for reports without names and without rows
+    return np.asarray([*(_communicates(name, extra) for name in names), False], dtype=np.bool_)
 
 
 @lru_cache(1 << 14)

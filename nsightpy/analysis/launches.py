@@ -67,10 +67,14 @@ def call_rows(work: Frame, calls: Frame) -> NDArray[np.int32]:
 
 def of_calls(values: Ints, rows: NDArray[np.int32], missing: int) -> Ints:
     """A column of calls for each operation, from `call_rows`; `missing` where there is no call."""
-    if is_constant(values) and not (rows == NO_LAUNCH).any():
+    unknown = rows == NO_LAUNCH
+    lost = bool(unknown.any())
+    if is_constant(values) and not lost:
         return np.broadcast_to(values[0], len(rows))
-    # NO_LAUNCH is the last place
-    return np.append(values, missing)[rows]
+    found = values[rows] if len(values) else np.full(len(rows), missing)
+    if lost:
+        found[unknown] = missing
+    return found
 
 
 def launch_starts(work: Frame, calls: Frame) -> Ints:

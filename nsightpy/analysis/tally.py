@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from nsightpy.frames import Ints
 
 _VALUE_BITS = 44
+_COUNTS = (np.uint8, np.uint16, np.uint32)
 AT_ONCE = 4
 
 Key: TypeAlias = tuple[int | str | None, ...]
@@ -23,23 +24,27 @@ Key: TypeAlias = tuple[int | str | None, ...]
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Distinct values (ns or bytes) and their counts; group g owns rows bounds[g]:bounds[g+1]."""
+    """Distinct values (ns or bytes) and their counts; group g owns rows bounds[g]:bounds[g+1].
+
+    The counts are of the smallest type that holds them: most values are rare.
+    """
 
     keys: tuple[Key, ...]
     bounds: Ints
     values: Ints
-    counts: Ints
+    counts: NDArray[np.integer]
 
     def statistics(self) -> Statistics:
         """Count, total, mean, median, extremes and sample deviation of each group."""
         if not self.keys:
             return Statistics.none()
         first, last = self.bounds[:-1], self.bounds[1:] - 1
-        instances = np.add.reduceat(self.counts, first)
+        instances = np.add.reduceat(self.counts, first, dtype=np.int64)
         total = np.add.reduceat(self.counts * self.values, first)
         mean = total / instances
-        group = np.repeat(np.arange(len(self.keys)), np.diff(self.bounds))
-        squares = np.add.reduceat(self.counts * (self.values - mean[group]) ** 2, first)
+        squares = (self.values - np.repeat(mean, np.diff(self.bounds))) ** 2
+        squares *= self.counts
+        squares = np.add.reduceat(squares, first)
         spread = np.sqrt(squares / np.maximum(instances - 1, 1))
         return Statistics(
             self.keys,
@@ -53,7 +58,7 @@ class Tally:
         )
 
     def _medians(self, instances: Ints) -> NDArray[np.float64]:
-        seen = np.cumsum(self.counts)
+        seen = np.cumsum(self.counts, dtype=np.int64)
         before = seen[self.bounds[:-1]] - self.counts[self.bounds[:-1]]
         lower = self.values[np.searchsorted(seen, before + (instances - 1) // 2, side="right")]
         upper = self.values[np.searchsorted(seen, before + instances // 2, side="right")]
@@ -91,21 +96,12 @@ def tally(codes: NDArray[np.int32], values: Ints, keys: Sequence[Key]) -> Tally:
 
     Groups without rows are left out.
     """
-    if len(values) == 0:
-        return _from_sorted(codes, values, np.empty(0, dtype=np.int64), keys)
-    fits = int(values.min()) >= 0 and int(values.max()) < 1 << _VALUE_BITS
-    if fits and len(keys) < 1 << (63 - _VALUE_BITS):
-        packed = codes.astype(np.int64)
-        packed <<= _VALUE_BITS
-        packed |= values
-        packed.sort()
-        starts = np.flatnonzero(np.concatenate([[True], packed[1:] != packed[:-1]]))
-        counts = np.diff(np.append(starts, len(packed)))
-        distinct = packed[starts]
-        return _from_sorted(
-            distinct >> _VALUE_BITS, distinct & ((1 << _VALUE_BITS) - 1), counts, keys
-        )
-    return _counted(codes.astype(np.int64), values, np.ones(len(values), dtype=np.int64), keys)
+    packed = _packed(codes, values, keys)
+    if packed is None:
+        return _counted(codes, values, np.ones(len(values), dtype=np.uint8), keys)
+    packed.sort()
+    starts = _starts(packed[1:] != packed[:-1], len(packed))
+    return _from_sorted(*_unpacked(packed[starts]), np.diff(np.append(starts, len(packed))), keys)
 
 
 def summed(parts: Iterable[Mapping[Key, Sequence[int]]]) -> dict[Key, list[int]]:
@@ -129,7 +125,7 @@ def merge(tallies: Sequence[Tally]) -> Tally:
     places: dict[Key, int] = {}
     codes = [
         np.repeat(
-            np.asarray([places.setdefault(key, len(places)) for key in part.keys], dtype=np.int64),
+            np.asarray([places.setdefault(key, len(places)) for key in part.keys], dtype=np.int32),
             np.diff(part.bounds),
         )
         for part in tallies
@@ -144,21 +140,55 @@ def merge(tallies: Sequence[Tally]) -> Tally:
     )
 
 
-def _counted(codes: Ints, values: Ints, counts: Ints, keys: Sequence[Key]) -> Tally:
-    order = np.lexsort((values, codes))
-    codes, values, counts = codes[order], values[order], counts[order]
-    changes = (codes[1:] != codes[:-1]) | (values[1:] != values[:-1])
-    starts = np.flatnonzero(np.concatenate([[True], changes]))
-    return _from_sorted(codes[starts], values[starts], np.add.reduceat(counts, starts), keys)
+def _counted(
+    codes: NDArray[np.int32], values: Ints, counts: NDArray[np.integer], keys: Sequence[Key]
+) -> Tally:
+    packed = _packed(codes, values, keys)
+    if packed is None:
+        order = np.lexsort((values, codes))
+        codes, values = codes[order], values[order]
+        changes = (codes[1:] != codes[:-1]) | (values[1:] != values[:-1])
+        starts = _starts(changes, len(codes))
+        codes, values = codes[starts], values[starts]
+    else:
+        del codes, values  # of many reports they are large
+        order = np.argsort(packed)
+        packed = packed[order]
+        starts = _starts(packed[1:] != packed[:-1], len(packed))
+        codes, values = _unpacked(packed[starts])
+    sums = np.add.reduceat(counts[order], starts, dtype=np.int64) if len(starts) else starts
+    return _from_sorted(codes, values, sums, keys)
+
+
+def _packed(codes: NDArray[np.int32], values: Ints, keys: Sequence[Key]) -> Ints | None:
+    """The place of each row's group above its value, as one number; None where that is too much."""
+    least, most = (int(values.min()), int(values.max())) if len(values) else (0, 0)
+    if least < 0 or most >= 1 << _VALUE_BITS or len(keys) >= 1 << (63 - _VALUE_BITS):
+        return None
+    packed = codes.astype(np.int64)
+    packed <<= _VALUE_BITS
+    packed |= values
+    return packed
+
+
+def _unpacked(packed: Ints) -> tuple[NDArray[np.int32], Ints]:
+    return (packed >> _VALUE_BITS).astype(np.int32), packed & ((1 << _VALUE_BITS) - 1)
+
+
+def _starts(changes: NDArray[np.bool_], rows: int) -> Ints:
+    """Where sorted rows begin to differ from those before, the first one among them."""
+    return np.flatnonzero(np.concatenate([[True], changes])) if rows else np.empty(0, np.int64)
 
 
 def _from_sorted(
-    codes: NDArray[np.integer], values: Ints, counts: Ints, keys: Sequence[Key]
+    codes: NDArray[np.int32], values: Ints, counts: Ints, keys: Sequence[Key]
 ) -> Tally:
     present, bounds = np.unique(codes, return_index=True)
+    most = int(counts.max()) if len(counts) else 0
+    small = next((t for t in _COUNTS if most <= np.iinfo(t).max), np.int64)
     return Tally(
         tuple(keys[code] for code in present.tolist()),
         np.append(bounds, len(codes)).astype(np.int64),
         values,
-        counts,
+        counts.astype(small),
     )

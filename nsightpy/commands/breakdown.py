@@ -22,6 +22,7 @@ from nsightpy.query.idle_time import (
     launches_of,
     residual_note,
     stream_waits_note,
+    waits_of,
 )
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -29,6 +30,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
+from nsightpy.side_by_side import both
 
 BUDGET = (
     "window_ns",
@@ -114,10 +116,13 @@ class _Part:
 def _budgets(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
     with launches_of(report) as launches:
         work = read_work(report, scope)
-        doubtful = doubtful_names(scope.within(report, work.kernels), communication)
         communicates = is_communication(work.kernels.labels("name"), communication)
         followed = followed_work(work, communicates, launches)
-    rows = rank_budgets(report, scope, *work, communication=communication)
+    doubtful = doubtful_names(scope.within(report, work.kernels), communication)
+    rows, waits = both(
+        partial(rank_budgets, report, scope, *work, communication=communication),
+        partial(waits_of, report, followed),
+    )
     del work  # most of what was read, and needed no more
-    rows, idle = attributed(report, rows, followed)
+    rows, idle = attributed(rows, followed, waits)
     return _Part(rows, doubtful, idle.notes)

@@ -17,7 +17,7 @@ from nsightpy.analysis.intervals import Spans
 from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name
 from nsightpy.query.common_clock import common_clock
-from nsightpy.query.device_gaps import gaps_of, host_events
+from nsightpy.query.device_gaps import MEMORY_COLUMNS, gaps_of, host_events
 from nsightpy.query.device_time import rank_budgets, read_work
 from nsightpy.query.idle_time import NO_CALLS, Work, followed_work, launches_of
 from nsightpy.query.request import Common, Request
@@ -101,7 +101,7 @@ def _longest(
     with launches_of(report, ends=True, waiting=True) as launches:
         if launches is None or launches.waiting is None:
             return _Part([], 0, 0, (NO_CALLS,) if report.pids else ())
-        work = read_work(report, scope)
+        work = read_work(report, scope, MEMORY_COLUMNS)
         communicates = is_communication(work.kernels.labels("name"), communication)
         followed = followed_work(work, communicates, launches)
         waiting = Frame.concatenate(launches.waiting()).ordered()

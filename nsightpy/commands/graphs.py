@@ -20,7 +20,7 @@ from nsightpy.analysis.graphs.rows import by_graph, by_node, by_replay, launch_n
 from nsightpy.analysis.launches import graph_calls, launch_lengths
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.modules import range_calls
-from nsightpy.errors import MissingDataError, require_choice
+from nsightpy.errors import require_choice
 from nsightpy.frames import Frame
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.request import Common, Request
@@ -70,7 +70,6 @@ FIELDS = {
 }
 LAYOUTS = tuple(FIELDS.values())
 _WORK = {"kernels": "name", "memory_operations": "operation"}
-NO_GRAPHS = "the program launched none while it was captured, or CUDA was not traced."
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,6 @@ class _Part:
     """What one report contributes: rows by process; call time per operation, in graphs and not."""
 
     rows: list[tuple[int, Row]]
-    replays: int
     in_graphs: tuple[int, int] = (0, 0)  # ns of calls, operations
     eager_ns: float | None = None
     whole: int = 0
@@ -94,17 +92,12 @@ def graphs(
     ran, gap: the rest. chain: the work on the critical chain, back from the last operation, of
     those that had ended when it began the one that ended last. launch: the call. launched_in and
     created_in are the code ranges open at launch and at the node's creation. Where graphs were
-    traced as a whole, operations, busy, gap and chain are not known. Raises MissingDataError where
-    no graph was launched.
+    traced as a whole, operations, busy, gap and chain are not known.
     """
     require_choice("split", by, FIELDS)
     request = Request.of(reports, **common)
     results = request.map(partial(_graphs, by=by, scope=request.scope), ranked=True).results
     parts = [part for _, part in results]
-    if not any(part.replays for part in parts):
-        raise MissingDataError(
-            request.ranks.inputs[0], "holds no launches of CUDA graphs", NO_GRAPHS
-        )
     rows = [row for part in parts for _, row in part.rows]
     if by == "replay":
         clock = common_clock(request.ranks)
@@ -139,7 +132,6 @@ def _graphs(report: SystemReport, *, by: str, scope: Scope) -> _Part:
     lengths = launch_lengths(work.take(eager), calls)
     return _Part(
         [(pid, (report.rank_of(pid)[0], *row)) for pid, row in rows],
-        len(nodes) + len(whole),
         (int(launch_ns(nodes, launching).sum()), len(operations.rows)),
         float(np.median(lengths[lengths > 0])) if (lengths > 0).any() else None,
         len(whole),

@@ -94,7 +94,7 @@ def histogram(
     modes = []
     for group in order:
         bounds = slice(int(every.bounds[group]), int(every.bounds[group + 1]))
-        values, counts = every.values[bounds], every.counts[bounds]
+        values, counts = every.values[bounds], every.counts[bounds].astype(np.int64)
         modes_of_name = find_modes(values, counts)
         text = str(every.keys[group][0])
         modes.append(_named(text, modes_of_name))

@@ -8,7 +8,6 @@ from typing import Unpack
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.operators import inference
 from nsightpy.analysis.operators.inference import Step, step_lines
-from nsightpy.errors import MissingDataError
 from nsightpy.frames import GPU_FRAMES, Frame
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.request import Common, Request
@@ -29,10 +28,6 @@ FIELDS = (
     Field("operations"),
     Field("tokens_per_s", "per s", 1),
 )
-NO_STEPS = (
-    "they are known by the annotations of vLLM (execute_..._context_..._generation_...) and "
-    "SGLang (step[DECODE bs=...])."
-)
 
 
 @command_function
@@ -41,12 +36,10 @@ def inference_steps(reports: Paths, *, top: int | None = None, **common: Unpack[
 
     busy: for how long any operation ran that the step launched. launching: the length of the calls
     that launched them. tokens_per_s: over the host's time of the step. Notes give the medians of
-    prefill, decode and mixed steps. Raises MissingDataError where no step is annotated.
+    prefill, decode and mixed steps.
     """
     request = Request.of(reports, **common)
     results = request.map(partial(_steps, scope=request.scope), ranked=True).results
-    if not any(steps for _, (steps, _) in results):
-        raise MissingDataError(request.ranks.inputs[0], "holds no steps of inference", NO_STEPS)
     clock = common_clock(request.ranks)
     rows = [
         _row(step, rank, place, clock.moment(str(report.path), step.pid, step.start_ns))

@@ -26,7 +26,6 @@ from nsightpy.analysis.operators.module_tree import SUMS, backward_times, module
 from nsightpy.analysis.operators.modules import module_calls, range_calls
 from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.nvtx import NO_CALLS, launching_calls
-from nsightpy.errors import MissingDataError
 from nsightpy.frames import GPU_FRAMES, Frame, Ints
 from nsightpy.frames.frame import constant
 from nsightpy.query.request import Common, Request, without_launch_call
@@ -48,10 +47,6 @@ FIELDS = (
 )
 _FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
 _BACKWARD = ("sequence", "direction")
-NO_MODULES = {
-    "torch": "record them with_stack (or with_modules).",
-    "nsys": "they are NVTX ranges: `nsys profile -t cuda,nvtx --pytorch=autograd-nvtx`.",
-}
 
 
 @dataclass(frozen=True)
@@ -74,14 +69,10 @@ def modules(
     Device totals add what ran on several streams: of kernels, copies and sets launched under the
     module on its own thread (device_self: and under no module in it). attributed: what autograd's
     thread launched for it; by sequence number in traces, by time in Nsight Systems reports (as
-    `nvtx`). `depth`: only so many levels. Raises MissingDataError where no report has modules.
+    `nvtx`). `depth`: only so many levels.
     """
     request = Request.of(reports, **common)
     parts = request.map(partial(_sums, scope=request.scope)).values
-    if not any(part.rows for part in parts):
-        raise MissingDataError(
-            request.ranks.inputs[0], "holds no modules", NO_MODULES[request.kind]
-        )
     whole = sum(part.device_ns for part in parts)
     rows = _rows(summed(part.rows for part in parts), whole, depth)
     return request.finish(Table("modules", FIELDS, tuple(rows)).first(top), *_notes(parts))
@@ -178,8 +169,10 @@ def _rows(sums: dict[Key, list[int]], whole_ns: int, depth: int | None) -> list[
 
 
 def _notes(parts: Sequence[_Part]) -> list[str]:
-    notes = []
+    notes: list[str] = []
     silent = sum(not part.rows for part in parts)
+    if silent == len(parts):
+        return notes
     if silent:
         notes.append(f"{silent} of {len(parts)} reports hold no modules.")
     outside, device = sum(p.outside_ns for p in parts), sum(p.device_ns for p in parts)

@@ -30,7 +30,6 @@ from nsightpy.analysis.operators.inference import (
 from nsightpy.analysis.operators.modules import module_paths
 from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
 from nsightpy.analysis.tally import Key, summed
-from nsightpy.errors import MissingDataError
 from nsightpy.frames import Floats, Frame, Labels
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
@@ -64,10 +63,6 @@ NO_SHAPES = Abstention(
     "The trace holds no shapes of inputs: rows are not split.",
     "torch.profiler.profile(record_shapes=True) records them.",
 )
-NO_OPERATORS = (
-    "they are in traces of PyTorch's profiler; of Nsight Systems reports `nsightpy nvtx` lists the "
-    "ranges."
-)
 
 
 @dataclass(frozen=True)
@@ -98,18 +93,16 @@ def operators(
     device totals add what ran on several streams. model_flop_by_shapes is what the shapes of matrix
     products, convolutions and attention in and under the operator ask for, whatever the kernels
     did. Notes name the steps of inference engines and of CUDA-graph launches. Raises UsageError
-    for an unknown split, MissingDataError where no report has operators.
+    for an unknown split.
     """
     splits = parse_splits(by, _SPLITS)
     request = Request.of(reports, **common)
     work = partial(_sums, splits=splits, scope=request.scope)
     parts = request.map(work, ranked="rank" in splits).values
-    if not any(part.recorded for part in parts):
-        raise MissingDataError(request.ranks.inputs[0], "holds no operators", NO_OPERATORS)
     rows = _rows(parts)
     fields = (*(Field(split, _SPLITS[split][1]) for split in splits), *FIELDS)
     notes = _notes(parts)
-    if "shape" in splits and not any(row[splits.index("shape")] for row in rows):
+    if rows and "shape" in splits and not any(row[splits.index("shape")] for row in rows):
         notes.insert(0, NO_SHAPES)
     return request.finish(Table("operators", fields, tuple(rows)).first(top), *notes)
 
@@ -237,6 +230,8 @@ def _notes(parts: Sequence[_Part]) -> list[str]:
     notes += step_lines([step for part in parts for step in part.serving])
     notes += graph_lines([part.graphs for part in parts if part.graphs is not None])
     silent = sum(not part.recorded for part in parts)
+    if silent == len(parts):
+        return []
     if silent:
         notes.append(f"{silent} of {len(parts)} reports hold no operators.")
     outside = sum(part.outside_ns for part in parts)

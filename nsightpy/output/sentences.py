@@ -15,6 +15,7 @@ from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
     GONE,
+    LEAST_SHARE,
     NEW,
     SAME,
     SLOWER,
@@ -215,7 +216,10 @@ def confidence(result: Comparison) -> str:
     if step.p_value is not None:
         parts.append(f"p = {significant(step.p_value, 2)}")
     limits = result.limits
-    parts.append(f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}")
+    parts.append(
+        f"limits {100 * limits.relative:g} % and {plain_time(limits.absolute_ns)}, for its "
+        f"parts also {100 * LEAST_SHARE:g} % of it"
+    )
     if result.unit == "window" and any(
         circumstance.name == OTHER_WORK for circumstance in result.circumstances
     ):

@@ -95,6 +95,18 @@ ROWS_OF: Mapping[str, Recording] = {
     "memory": Recording("copies or memory sets", "", ""),
     "sync-waits": Recording("call in which the host waits for the GPU", "", ""),
     "gaps": Recording("stretch in which a device was idle", "", ""),
+    "graphs": Recording("launches of CUDA graphs", "", ""),
+    "inference-steps": Recording("steps that vLLM or SGLang annotated", "", ""),
+    "modules": Recording(
+        "modules",
+        "They are NVTX ranges: `nsys profile -t cuda,nvtx --pytorch=autograd-nvtx`.",
+        "Record them with_stack (or with_modules).",
+    ),
+    "operators": Recording(
+        "operators",
+        "They are in traces of PyTorch's profiler; `nsightpy nvtx` lists the ranges of reports.",
+        "ProfilerActivity.CPU records them.",
+    ),
     "collectives": Recording(
         "collectives of NCCL",
         "`nsys profile -t cuda,nvtx` of every rank records its kernels, where there are any.",

@@ -3,31 +3,70 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.findings.copy_use import DIRECTIONS
+from nsightpy.analysis.findings.copy_use import DIRECTIONS, SMALL_BYTES
 from nsightpy.analysis.grouping import group_by
+from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
 from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
 from nsightpy.analysis.idle.idle_gaps import (
     TO_DEVICE,
     TO_HOST,
     IdleGaps,
+    IdleTime,
     Launches,
     idle_gaps,
+    idle_time,
 )
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
-from nsightpy.frames import Frame, Labels
+from nsightpy.analysis.memory.copies import PAGEABLE, host_memory
+from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
 
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
+# What the copies of a device's work need to be known by, beside their times.
+MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
+
+
+@dataclass(frozen=True)
+class LaunchedIdleTime:
+    """All idle time of the places of some work, and the launches of that."""
+
+    work: GpuWork
+    launches: Launches
+    places: Mapping[tuple[int, int], IdleTime]
+
+    def gaps(
+        self, waiting: Frame, windows: Mapping[tuple[int, int], Spans]
+    ) -> dict[tuple[int, int], IdleGaps]:
+        """The idle intervals of each place inside its window; `waiting`: blocking, long calls."""
+        gaps = {
+            place: idle_gaps(idle, windows[place], self.launches, waiting.at(pid=place[0]))
+            for place, idle in self.places.items()
+            if place in windows
+        }
+        return {place: _with_others(place, gaps[place], self.work) for place in gaps}
+
+
+def launched_idle_time(work: Work, followed: FollowedWork | None) -> LaunchedIdleTime | None:
+    """The idle time of each place, at all times; None where launches are not known.
+
+    The memory operations need MEMORY_COLUMNS, the calls of `followed` start_ns, end_ns, pid, tid
+    and correlation_id.
+    """
+    if followed is None:
+        return None
+    gpu_work = followed.work
+    places = {place: idle_time(gpu_work, number) for number, place in enumerate(gpu_work.places)}
+    return LaunchedIdleTime(gpu_work, launches_of_work(work, gpu_work, followed.calls), places)
 
 
 def gaps_of(
@@ -38,19 +77,10 @@ def gaps_of(
 ) -> dict[tuple[int, int], IdleGaps]:
     """The idle intervals of each place inside its window; none where launches are not known.
 
-    The calls of `followed` need start_ns, end_ns, pid, tid and correlation_id; `waiting` are the
-    blocking and long calls.
+    Needs what `launched_idle_time` needs; `waiting` are the blocking and long calls.
     """
-    if followed is None:
-        return {}
-    gpu_work = followed.work
-    launches = launches_of_work(work, gpu_work, followed.calls)
-    gaps = {}
-    for number, place in enumerate(gpu_work.places):
-        if place in windows:
-            mine = waiting.at(pid=place[0])
-            gaps[place] = idle_gaps(gpu_work, number, windows[place], launches, mine)
-    return {place: _with_others(place, gaps[place], gpu_work) for place in gaps}
+    idle = launched_idle_time(work, followed)
+    return {} if idle is None else idle.gaps(waiting, windows)
 
 
 def _with_others(place: tuple[int, int], gaps: IdleGaps, work: GpuWork) -> IdleGaps:
@@ -68,17 +98,20 @@ def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
     end = of_calls(calls.ints("end_ns"), gpu_work.call, NO_TIME)
     thread = of_calls(calls.ints("tid"), gpu_work.call, -1)
     first = _first_launches(work.kernels, gpu_work)
-    return Launches(gpu_work.launch, end, thread, first, _stages(work))
+    return Launches(gpu_work.launch, end, thread, first, *_stages(work))
 
 
-def _stages(work: Work) -> NDArray[np.int8]:
-    """What long calls count for that copy between host and device; see Launches."""
+def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
+    """What calls count for that copy between host and device, and from or to pageable memory."""
     stages = np.full(sum(frame.rows for frame in work), -1, dtype=np.int8)
+    staged = np.zeros(len(stages), dtype=np.bool_)
     names = work.operations.labels("operation")
-    copies = stages[work.kernels.rows : work.kernels.rows + work.operations.rows]
+    copies = slice(work.kernels.rows, work.kernels.rows + work.operations.rows)
     for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
-        copies[names.equals(DIRECTIONS[direction])] = cause
-    return stages
+        stages[copies][names.equals(DIRECTIONS[direction])] = cause
+    large = work.operations.ints("bytes") >= SMALL_BYTES
+    staged[copies] = large & host_memory(work.operations).equals([PAGEABLE])
+    return stages, staged
 
 
 def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:
@@ -114,6 +147,19 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
         )
         for pid in {*report.pids, 0}  # 0: of work that names no process
     }
+
+
+def with_host_calls(
+    report: SystemReport, gaps: Mapping[tuple[int, int], IdleGaps], ranges: Frame
+) -> dict[tuple[int, int], IdleGaps]:
+    """The intervals of each place with what its threads did in MPI, and in ranges that compile."""
+    mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
+    nothing = Frame.empty(API_CALLS, HOST_COLUMNS)
+    found = {}
+    for place, idle in gaps.items():
+        mine = [frame.take(frame.ints("pid") == place[0]) for frame in (ranges, mpi_calls)]
+        found[place] = with_host(idle, HostEvents(mine[0], nothing, mine[1], nothing))
+    return found
 
 
 def short_modules(samples: Frame) -> Frame:

@@ -15,6 +15,7 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.query.idle_time import (
     NOT_ATTRIBUTED,
     DeviceIdle,
+    FollowedWaits,
     FollowedWork,
     ReportIdle,
     Work,
@@ -74,13 +75,14 @@ def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
 
 
 def attributed(
-    report: SystemReport, rows: Sequence[RankedBudget], followed: FollowedWork | None
+    rows: Sequence[RankedBudget], followed: FollowedWork | None, waits: FollowedWaits
 ) -> tuple[list[RankedBudget], ReportIdle]:
     """The budgets of one report's devices with their idle time attributed, and how it was.
 
-    `followed` is the work with its launches; None where the capture holds no API calls.
+    `followed` is the work with its launches, None where the capture holds no API calls; `waits`
+    are its event waits.
     """
-    idle = report_idle(report, followed, {(row.pid, row.device): row.budget.window for row in rows})
+    idle = report_idle(followed, waits, {(row.pid, row.device): row.budget.window for row in rows})
     known = idle.places
     return [
         replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,10 @@ class ReportIdle:
     notes: tuple[str, ...] = ()
 
 
+# Event waits: None where there were some that cannot be followed; and notes.
+FollowedWaits: TypeAlias = tuple[EventWaits | None, list[str]]
+
+
 class Work(NamedTuple):
     """All GPU work of some places, with WORK_COLUMNS, names and operations."""
 
@@ -195,15 +199,15 @@ def followed_work(
 
 
 def report_idle(
-    report: SystemReport,
     followed: FollowedWork | None,
+    followed_waits: FollowedWaits,
     windows: Mapping[tuple[int, int], Spans],
 ) -> ReportIdle:
     """Attribute the idle time of each place inside its window, in ns; None without API calls."""
     if followed is None:
         return ReportIdle(notes=(NO_CALLS,) if windows else ())
     work = followed.work
-    waits, notes = _event_waits(report, work, followed.calls)
+    waits, notes = followed_waits
     clear = {
         number: windows[place]
         for number, place in enumerate(work.places)
@@ -229,10 +233,11 @@ def _without_compute(work: GpuWork, place: int, starved: Spans) -> int:
     return starved.total - overlap_total(union(work.start[rows], work.end[rows]), starved)
 
 
-def _event_waits(
-    report: SystemReport, work: GpuWork, calls: Frame
-) -> tuple[EventWaits | None, list[str]]:
-    """The followed event waits; None where there were waits that cannot be followed."""
+def waits_of(report: SystemReport, followed: FollowedWork | None) -> FollowedWaits:
+    """The followed event waits of all work, and what must be said about them."""
+    if followed is None:
+        return None, []
+    work, calls = followed.work, followed.calls
     synchronizations = report.frame("synchronizations", SYNCHRONIZATION_COLUMNS)
     events = report.frame("cuda_events", EVENT_COLUMNS)
     waits = event_waits(work, synchronizations, events, calls)

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
 from functools import cached_property
@@ -22,7 +22,7 @@ from urllib.parse import quote
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
-from nsightpy.readers.arrow import BATCH_ROWS, Columns, NotIntegersError, batches
+from nsightpy.readers.arrow import BATCH_ROWS, Columns, NotIntegersError, batches, columns_of_rows
 from nsightpy.readers.limits import ROWS, STEPS_BETWEEN, QueryWatch, most, query_seconds, too_long
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite_errors import damaged, explained, too_much
@@ -34,6 +34,8 @@ Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 SmallQuery: TypeAlias = "Query | sa.CompoundSelect[*tuple[Any, ...]]"
 
 PARALLEL_ROWS = 200_000
+# The driver, with pyarrow, takes longer to import (0.1 s) than so few rows to read.
+FEW_ROWS = 4_096
 # Threads that read one table at most, where nobody wants fewer.
 READING_THREADS = 4
 PROBES = 16
@@ -73,21 +75,21 @@ class SqliteFile:
 
     def rows(self, query: SmallQuery) -> list[tuple[Any, ...]]:
         """All rows of a small query; text that is no UTF-8 has its bytes replaced."""
-        with self._errors(), self._alone, self._engine.connect() as connection:
-            self._watch.begin()
-            return self._fetched(connection.execute(query))
+        return self._fetched(lambda connection: connection.execute(query), self._most_rows)
 
     def _plain(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a question about the schema."""
+        return self._fetched(lambda connection: connection.exec_driver_sql(sql), self._most_rows)
+
+    def _fetched(
+        self, ask: Callable[[sa.Connection], sa.CursorResult[Any]], most_rows: int
+    ) -> list[tuple[Any, ...]]:
+        """All rows of a result; a damaged tree, whose pages lead back to each other, has no end."""
         with self._errors(), self._alone, self._engine.connect() as connection:
             self._watch.begin()
-            return self._fetched(connection.exec_driver_sql(sql))
-
-    def _fetched(self, result: sa.CursorResult[Any]) -> list[tuple[Any, ...]]:
-        """All rows of a result; a damaged tree, whose pages lead back to each other, has no end."""
-        rows = result.fetchmany(self._most_rows + 1)
-        if len(rows) > self._most_rows:
-            raise self._too_many_rows(self._most_rows)
+            rows = ask(connection).fetchmany(most_rows + 1)
+        if len(rows) > most_rows:
+            raise self._too_many_rows(most_rows)
         return [tuple(row) for row in rows]
 
     def _too_many_rows(self, most_rows: int) -> ReportError:
@@ -144,8 +146,13 @@ class SqliteFile:
                 query = query.where(part)
         queries, sizes = self._split(query, split)
         selected = list(query.selected_columns)
+        names = [column.name for column in selected]
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
-        columns = Columns([column.name for column in selected], texts, sizes)
+        if split is not None and sum(sizes) <= FEW_ROWS:
+            sql = compile_sql(query)
+            rows = self._fetched(lambda connection: connection.exec_driver_sql(sql), sum(sizes))
+            return columns_of_rows(names, texts, rows)
+        columns = Columns(names, texts, sizes)
 
         stop = threading.Event()
 
@@ -218,14 +225,15 @@ class SqliteFile:
 
     @cached_property
     def _engine(self) -> sa.Engine:
-        uri = self._uri("immutable=1")
+        # the engine outlives nothing of this file: what opens connections must not hold `self`
+        uri, watch = self._uri("immutable=1"), self._watch
 
         def connect() -> sqlite3.Connection:
             connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
             connection.text_factory = _text
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
             connection.execute("PRAGMA trusted_schema = OFF")
-            connection.set_progress_handler(self._watch, STEPS_BETWEEN)
+            connection.set_progress_handler(watch, STEPS_BETWEEN)
             return connection
 
         engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.StaticPool)
@@ -260,11 +268,9 @@ class SqliteFile:
     @contextmanager
     def _errors(self) -> Iterator[None]:
         """Re-raise every database error with the file's name and what to do."""
-        import adbc_driver_manager as adbc
-
         try:
             yield
-        except (sqlite3.Error, sa.exc.DBAPIError, adbc.Error) as error:
+        except (sqlite3.Error, sa.exc.DBAPIError) as error:
             if "interrupted" in str(error):
                 if not self._watch.exceeded:
                     raise self._watch.was_interrupted from None

@@ -30,6 +30,10 @@ COMPARE_FIELDS = (
 )
 
 
+# What is less than this part of the unit is no change of a part of it.
+LEAST_SHARE = 0.001
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """What a change must pass to be one: `relative` of the time before (0.03 is 3 %), and ns."""

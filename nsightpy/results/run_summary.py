@@ -23,6 +23,8 @@ PARTS = (
     "idle: exposed-h2d",
     "idle: exposed-d2h",
     "idle: queued",
+    "idle: exposed-communication",
+    "idle: imbalance",
     "idle: unknown",
 )
 UNITS = ("step", "repetition", "window", "launch")

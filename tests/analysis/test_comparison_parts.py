@@ -110,6 +110,7 @@ def gaps_in(idle: Spans) -> IdleGaps:
         outside=nothing,
         held=nothing,
         stages=np.full(count, -1, dtype=np.int8),
+        staged=no,
         first=no,
     )
 

@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
-from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, IdleGaps, Launches, idle_gaps
+from nsightpy.analysis.idle.idle_gaps import (
+    ALL_CAUSES,
+    TO_DEVICE,
+    TO_HOST,
+    IdleGaps,
+    Launches,
+    idle_gaps,
+    idle_time,
+)
 from nsightpy.analysis.intervals import Spans, complement, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame, Labels
@@ -79,8 +87,11 @@ def gaps_of(
             "name": Labels.of([one.name for one in made]),
         }
     )
-    stages = np.full(len(order), -1, dtype=np.int8)
-    return idle_gaps(work, 0, window, Launches(start, end, thread, first, stages), frame)
+    stages = np.resize(np.asarray([-1, TO_DEVICE, -1, TO_HOST], np.int8), len(order))
+    stages[first] = -1  # copies are no first launches
+    staged = np.arange(len(order)) % 3 == 0
+    launches = Launches(start, end, thread, first, stages, staged)
+    return idle_gaps(idle_time(work, 0), window, launches, frame)
 
 
 @settings(max_examples=200, deadline=None)

@@ -274,6 +274,15 @@ def test_a_loop_of_one_kernel_counts_its_launches() -> None:
     assert len(program.found()) == 40
 
 
+def test_launches_of_one_kernel_of_very_different_length_are_no_steps() -> None:
+    program = Program()
+    chosen = random.Random(5)
+    for _ in range(40):
+        program.launch("traverse", chosen.choice((20_000, 400_000, 9_000_000)))
+        program.wait()
+    assert len(program.found()) == 0
+
+
 def test_a_few_different_kernels_are_no_iterations() -> None:
     program = Program()
     for name in ("init", "add", "add", "mul", "dot", "dot"):

@@ -193,3 +193,11 @@ def test_different_ids_with_one_text_are_one_group() -> None:
         ("gemm", 5),
     ]
     assert len(found.keys) == 2
+
+
+@pytest.mark.parametrize("times", [255, 256, 70_000])
+def test_frequent_values_are_counted_whole(times: int) -> None:
+    one = tally(np.zeros(times, dtype=np.int32), np.full(times, 7), KEYS)
+    both = merge([one, one, tallied([(1, 3)])]).statistics()
+    assert dict(zip(both.keys, both.instances.tolist(), strict=True))[KEYS[0]] == 2 * times
+    assert int(both.total[both.keys.index(KEYS[0])]) == 14 * times

@@ -63,10 +63,26 @@ def test_a_file_that_is_damaged(tmp_path: Path, content: bytes, what: str) -> No
 
 
 def test_what_a_capture_does_not_hold(export: Path) -> None:
-    error = failed("modules", export)
+    error = failed("kernels", export, "--nvtx", "step")
     assert error["file"] == str(export)
-    assert error["what"] == "holds no modules"
-    assert "nsys profile" in error["what_to_do"]
+    assert "range" in error["what"]
+    assert "nsys profile" in error["what_to_do"] or "-t cuda,nvtx" in error["what_to_do"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        *("collectives", "gaps", "graphs", "imbalance", "inference-steps", "memory"),
+        *("memory-usage", "modules", "mpi-waits", "nvtx", "nvtx-metrics", "operators"),
+        *("pipeline", "sync-waits"),
+    ],
+)
+def test_nothing_to_list_is_an_answer(command: str, export: Path) -> None:
+    document = json.loads(ask(command, export, "--format", "json").stdout)
+    assert document["rows"] == []
+    said = json.dumps(document["notes"])
+    wanted = ("holds no ", "recorded no ", "No pipeline: ", "needs at least two ranks")
+    assert any(text in said for text in wanted)
 
 
 def test_a_tool_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

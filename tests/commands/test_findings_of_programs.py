@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from simulator import Export
 
+from nsightpy.commands.compare.command import compare
 from nsightpy.commands.findings.command import findings
 from nsightpy.commands.gaps import gaps
 from nsightpy.commands.iterations import iterations
@@ -49,12 +50,12 @@ class Program:
         self.call(name, max(self.free - self.now, 0) + 3 * US)
 
 
-def mpi_solver(program: Program) -> None:
+def mpi_solver(program: Program, waits: int = 350 * US) -> None:
     for _ in range(100):
         program.kernel("flux_141_gpu", 300 * US)
         program.copy(80_000, 9 * US, "DtoH")
         program.wait("cuStreamSynchronize")
-        begin, program.now = program.now, program.now + 350 * US
+        begin, program.now = program.now, program.now + waits
         program.export.mpi_collective(begin, program.now, "MPI_Waitall", 8)
 
 
@@ -80,6 +81,17 @@ def mapped_regions(program: Program) -> None:
         program.kernel("__omp_offloading_fd02_1a_main_l42", 300 * US)
         program.copy(4_000_000, 700 * US, "DtoH", target="Pageable")
         program.wait()
+
+
+def staged_copies(program: Program) -> None:
+    """As pageable memory is copied: short calls in which the driver stages, the GPU idle."""
+    for _ in range(50):
+        program.kernel("stencil", 300 * US)
+        program.wait()
+        for _ in range(4):
+            begin, end, call = program._placed(20 * US, 40 * US)
+            program.export.memcpy(begin, end, 400_000, "HtoD", source="Pageable", launch=call)
+            program.wait("cudaMemcpy_v3020")
 
 
 def memory_sets(program: Program) -> None:
@@ -136,6 +148,7 @@ def busy(program: Program) -> None:
         (async_allocations, 0.5, "allocation", {"host-gap", "sync-drain"}),
         (migrating_pages, 0.32, "unified-memory", {"exposed-h2d", "pageable-copies"}),
         (mapped_regions, 0.41, "exposed-h2d", {"host-gap", "launch-bound"}),
+        (staged_copies, 0.39, "exposed-h2d", {"launch-bound", "host-gap"}),
         (memory_sets, 0.61, "exposed-d2d", {"healthy"}),
         (one_kernel, None, "dominating-kernel", {"exposed-h2d", "launch-bound"}),
         (tiny_kernels_in_graphs, 1.0, "small-kernels", {"sync-drain", "healthy"}),
@@ -171,6 +184,18 @@ def test_gaps_in_mpi_calls_are_said_to_be(tmp_path: Path) -> None:
     assert row["start_ns"] == worst["start_ns"]
 
 
+def test_a_comparison_tells_longer_waits_in_mpi(tmp_path: Path) -> None:
+    sides = []
+    for name, waits in (("before", 350 * US), ("after", 450 * US)):
+        program = Program(tmp_path / f"{name}.sqlite")
+        mpi_solver(program, waits)
+        sides.append(program.export.write())
+    found = compare(*sides)
+    (part,) = (one for one in found.parts if one.name == "idle: exposed-communication")
+    assert (part.before_ns, part.delta_ns) == (350 * US, 100 * US)
+    assert part.delta_ns == found.step.delta_ns
+
+
 def test_waiting_for_another_device_is_imbalance(tmp_path: Path) -> None:
     """One process, two devices; the second has 2 ms to do where the first has 0.5 ms."""
     export = Export(tmp_path / "report.sqlite")
@@ -193,6 +218,8 @@ def test_waiting_for_another_device_is_imbalance(tmp_path: Path) -> None:
     assert rows["imbalance"]["device"] == 1
     assert float(str(rows["sync-drain"]["recoverable_share"])) < 0.03
     assert gaps(path).records()[0]["cause"] == "imbalance"
+    parts = {one.name: one.before_ns or 0 for one in compare(path, path).parts}
+    assert max(parts, key=lambda name: parts[name] * name.startswith("idle: ")) == "idle: imbalance"
 
 
 def test_a_start_up_before_steady_iterations_is_a_note(tmp_path: Path) -> None:
@@ -216,6 +243,39 @@ def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:
     rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
     assert "No CUDA API calls were recorded" in rows["capture-incomplete"]
     assert not {"launch-bound", "host-gap", "sync-drain"} & set(rows)
+
+
+@pytest.mark.parametrize(("lasts", "severity"), [(2 * US, "info"), (20 * MS, "warning")])
+def test_a_moment_without_api_calls_is_no_warning(
+    lasts: int, severity: str, tmp_path: Path
+) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    export.gpu()
+    export.cuda_device(process=export.process())
+    export.kernel(590 * MS, 590 * MS + lasts, "add_arrays", grid=(8, 1, 1))
+    rows = {str(row["id"]): str(row["severity"]) for row in findings(export.write()).records()}
+    assert rows["small-grid"] == severity
+    assert ("dominating-kernel" in rows) == (severity == "warning")
+    assert "healthy" not in rows
+
+
+@pytest.mark.parametrize(("lasts", "said"), [(180 * MS, True), (100 * US, False)])
+def test_the_first_call_makes_the_context(lasts: int, said: bool, tmp_path: Path) -> None:
+    program = Program(tmp_path / "report.sqlite")
+    program.call("cudaMallocManaged_v6000", lasts)
+    program.kernel("add", 50 * US)
+    rows = {
+        str(row["id"]): str(row["evidence"]) for row in findings(program.export.write()).records()
+    }
+    assert ("cudaMallocManaged first made the context" in rows.get("first-launch", "")) == said
+
+
+@pytest.mark.parametrize(("name", "said"), [("ampere_sgemm_64x32_nn", True), ("sgemm_nn", False)])
+def test_names_of_kernels_tell_of_tensor_cores(name: str, said: bool, tmp_path: Path) -> None:
+    export = Export(tmp_path / "report.sqlite")
+    for start in range(MS, 50 * MS, MS):
+        export.kernel(start, start + 900 * US, name, launch=(start - 50 * US, start - 40 * US))
+    assert any(row["id"] == "fp32-gemm" for row in findings(export.write()).records()) == said
 
 
 def test_what_repeats_inside_a_graph_launch_is_no_iteration(tmp_path: Path) -> None:

@@ -85,7 +85,9 @@ def test_copies_that_nothing_hides(job: Callable[[str], Simulated]) -> None:
         for name in ("exposed-h2d", "exposed-d2h", "exposed-d2d", "many-small-copies")
         if name in rows
     )
-    assert lost <= rank["budget"]["copy_only_ns"] <= lost + 0.01 * rank["budget"]["window_ns"]
+    # and the time in which the driver stages pageable memory, before they begin
+    slack = 0.01 * rank["budget"]["window_ns"]
+    assert abs(lost - rank["budget"]["copy_only_ns"]) <= slack
 
 
 @pytest.mark.parametrize(("gap_ns", "idles"), [(1_200_000, True), (0, False)])

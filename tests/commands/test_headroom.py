@@ -77,9 +77,10 @@ def test_ceilings_are_share_times_distance(tmp_path: Path) -> None:
     assert rows["odd()"]["ncu_ns"] is None
     assert any("at most 26.6 % of it are to be gained" in note for note in made.notes)
     assert made.notes[0] == (
-        "void gemm<(int)4>(float *) is 40.0 % of the step and runs at 41 % of its roof "
+        "void gemm<(int)4>(float *) is 40.0 % of the window and runs at 41 % of its roof "
         "(compute speed of light): at most 23.6 % to gain."
     )
+    assert "% of the step and runs at" in nsightpy.headroom(report, ncu=page).notes[0]
 
 
 def test_both_sides_say_what_matched_nothing(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_the_own_tools() -> None:
         ("kernels", {"reports": [1]}, "reports must be"),
         ("kernels", {"reports": "training_4rank", "by": "colour"}, "cannot split by colour"),
         ("select", {"reports": "training_4rank", "output": "x"}, "takes no output"),
-        ("operators", {"reports": "single_process.sqlite"}, "holds no operators"),
+        ("kernels", {"reports": "single_process.sqlite", "nvtx": "nothing"}, "nothing"),
         ("roofline", {"reports": "*.ncu.csv", "ceilings": "/etc/hosts"}, "not in the allowed"),
         ("cache", {"clear": True}, "there is no tool 'cache'"),
         ("export", {"reports": "training_4rank"}, "there is no tool 'export'"),

@@ -10,7 +10,7 @@ import pytest
 import nsightpy
 from nsightpy.analysis.operators.flop import operator_flop, peak_flop_per_s
 from nsightpy.analysis.operators.inference import Batch, batch_of
-from nsightpy.errors import MissingDataError, UsageError
+from nsightpy.errors import UsageError
 from nsightpy.frames import Frame, Labels
 from tests.support.plain_trace import KINETO, load, of
 from tests.support.reports import needs_reports
@@ -147,8 +147,6 @@ def test_modules_hold_all_device_time() -> None:
     ]
 
 
-def test_reports_without_operators_say_so() -> None:
-    with pytest.raises(MissingDataError, match="operators"):
-        nsightpy.operators("sample_reports/training_4rank", use_cache=False)
+def test_unknown_splits_are_refused() -> None:
     with pytest.raises(UsageError, match="shape"):
         nsightpy.operators("sample_reports/torch_2rank", by="colour", use_cache=False)

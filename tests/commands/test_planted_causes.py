@@ -56,6 +56,27 @@ def exposed_h2d(export: Export, at: int) -> tuple[int, int]:
     return at + 4 * MS, 4 * MS
 
 
+def exposed_d2h(export: Export, at: int) -> tuple[int, int]:
+    launch = (at - 300 * US, at - 295 * US)
+    export.memcpy(at, at + 3 * MS, 60_000_000, "DtoH", target="Pinned", launch=launch)
+    return at + 3 * MS, 3 * MS
+
+
+def exposed_communication(export: Export, at: int) -> tuple[int, int]:
+    launch = (at - 300 * US, at - 295 * US)
+    name = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
+    export.kernel(at, at + 4 * MS, name, launch=launch, stream=9)
+    return at + 4 * MS, 4 * MS
+
+
+def unified_memory(export: Export, at: int) -> tuple[int, int]:
+    for number in range(20):
+        begin = at + number * 100 * US
+        managed = {"source": "Managed", "target": "Managed"}
+        export.memcpy(begin, begin + 100 * US, 1_000_000, 11, **managed)  # type: ignore[arg-type]
+    return at + 2 * MS, 2 * MS
+
+
 PLANTS: dict[str, Plant] = {
     "host-gap": host_gap,
     "sync-drain": sync_drain,
@@ -63,6 +84,9 @@ PLANTS: dict[str, Plant] = {
     "first-launch": first_launch,
     "allocation": allocation,
     "exposed-h2d": exposed_h2d,
+    "exposed-d2h": exposed_d2h,
+    "exposed-communication": exposed_communication,
+    "unified-memory": unified_memory,
 }
 # What the planted kernels are, too.
 BESIDE = {"small-kernels", "no-steady-state", "dominating-kernel", "healthy"}

@@ -11,13 +11,14 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent / "nsightpy"
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
-DATA = {"errors", "units", "names", "frames", "results"}
+DATA = {"errors", "units", "names", "frames", "results", "side_by_side"}
 READING = DATA | {"readers", "reports", "workers", "report_sets"}
 # Which packages of nsightpy each package may import, beside itself.
 MAY_IMPORT = {
     "errors": set(),
     "units": {"errors"},
     "names": set(),
+    "side_by_side": set(),
     "frames": set(),
     "results": {"frames", "names", "units"},
     "readers": DATA,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from nsightpy.frames import Frame, Labels, constant, distinct, elementwise, is_constant
 from nsightpy.readers import arrow
-from nsightpy.readers.arrow import Columns
+from nsightpy.readers.arrow import Columns, NotIntegersError, columns_of_rows
 from nsightpy.readers.nsys.events import kernels
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite import SqliteFile
@@ -62,6 +62,20 @@ def test_the_last_part_outgrows_its_room() -> None:
     texts = found["text"]
     assert isinstance(texts, Labels)
     assert [texts[row] for row in range(4)] == ["a", "b", "�", "a"]
+
+
+def test_columns_of_rows_are_those_of_batches() -> None:
+    rows = [(7, n, text) for n, text in enumerate((b"a", b"b", b"\xff", b"a"))]
+    found = columns_of_rows(["same", "n", "text"], {"text"}, rows)
+    assert is_constant(found["same"])
+    assert list(found["n"]) == [0, 1, 2, 3]
+    texts = found["text"]
+    assert isinstance(texts, Labels)
+    assert [texts[row] for row in range(4)] == ["a", "b", "�", "a"]
+    for wrong in (1.5, None, "1", b"1"):
+        with pytest.raises(NotIntegersError):
+            columns_of_rows(["n"], set(), [(1,), (wrong,)])
+    assert isinstance(columns_of_rows(["n", "text"], {"text"}, [])["text"], Labels)
 
 
 def test_no_rows_have_columns_of_their_kind() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import pickle
 import sqlite3
 import weakref
@@ -73,6 +74,15 @@ def test_a_column_lives_while_somebody_uses_it(monkeypatch: pytest.MonkeyPatch) 
     assert ended() is None
     report.close()
     assert report.frame("kernels", ("start_ns",))["start_ns"] is not held["start_ns"]
+
+
+def test_a_report_that_nobody_holds_is_let_go_of() -> None:
+    report = NsysReport(SINGLE)
+    assert report.frame("kernels").rows
+    file = weakref.ref(report.export.file)
+    del report
+    gc.collect()
+    assert file() is None
 
 
 def test_a_report_travels_without_what_was_read() -> None:

@@ -22,6 +22,7 @@ from nsightpy.analysis.comparison.verdicts import runs_needed, verdict_of
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     COMPARE_FIELDS,
+    LEAST_SHARE,
     CircumstanceDifference,
     ComparedQuantity,
     ComparedSide,
@@ -36,8 +37,6 @@ UNKNOWN = "not known"
 SAME_LAUNCHES = 0.02
 # And steps in a capture by so much.
 SAME_STEPS = 0.1
-# What is less than this part of the unit is no change of a part of it.
-LEAST_SHARE = 0.001
 
 
 def unit_of(runs: Sequence[RunSummary]) -> str:

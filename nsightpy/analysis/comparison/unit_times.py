@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.idle.idle_gaps import CAUSES, IdleGaps
+from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.frames import Ints
 from nsightpy.results.run_summary import PARTS
 
-IDLE_FROM = len(PARTS) - len(CAUSES)
+IDLE_FROM = len(PARTS) - len(ALL_CAUSES)
+_COLUMNS = [PARTS.index(f"idle: {cause}") for cause in ALL_CAUSES]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +39,10 @@ def unit_times(start: Ints, end: Ints, done: DeviceSets, gaps: IdleGaps | None) 
         times[:, column] = inside - below
         below = inside
     idle = end - start - below
-    for place, part in enumerate(_by_cause(gaps)) if gaps is not None else ():
-        times[:, IDLE_FROM + place] = _within(start, end, part)
-    # the last cause is `unknown`, and takes what nothing is known of
+    if gaps is not None:
+        for column, part in zip(_COLUMNS, _by_cause(gaps), strict=True):
+            times[:, column] = _within(start, end, part)
+    # the last part is `unknown`, and takes what nothing is known of
     times[:, -1] += idle - times[:, IDLE_FROM:].sum(axis=1)
     return times
 
@@ -52,9 +54,8 @@ def _within(start: Ints, end: Ints, time: Spans) -> Ints:
 def _by_cause(gaps: IdleGaps) -> list[Spans]:
     """The idle intervals cut by cause: the causes of one lie in it one after the other.
 
-    Their order matters only to an interval that a unit's edge divides. Waits for other devices are
-    those of any blocking call here.
+    Their order matters only to an interval that a unit's edge divides.
     """
-    edges = np.cumsum(replace(gaps, elsewhere=0).causes, axis=1) + gaps.opened[:, None]
+    edges = np.cumsum(gaps.causes, axis=1) + gaps.opened[:, None]
     starts = np.concatenate([gaps.opened[:, None], edges[:, :-1]], axis=1)
-    return [union(starts[:, place], edges[:, place]) for place in range(len(CAUSES))]
+    return [union(starts[:, place], edges[:, place]) for place in range(len(ALL_CAUSES))]

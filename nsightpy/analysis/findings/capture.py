@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.worst import percent_text
 from nsightpy.results import Finding, Value
 from nsightpy.units import format_count, format_time
@@ -72,7 +73,9 @@ def opaque_graphs(facts: Facts) -> list[Finding]:
     severity = "error" if share >= BLIND_SHARE else "info"
     command = facts.command("breakdown")
     evidence: dict[str, Value] = {"opaque_ns": opaque, "window_ns": facts.window_ns}
-    return [_plain("opaque-graphs", "opaque CUDA graphs", severity, text, command, evidence)]
+    device = max(facts.devices, key=lambda device: device.budget.opaque_graph_ns)
+    finding = _plain("opaque-graphs", "opaque CUDA graphs", severity, text, command, evidence)
+    return [_placed(finding, device, device.opaque)]
 
 
 def several_jobs(facts: Facts) -> list[Finding]:
@@ -106,7 +109,10 @@ def capture_incomplete(facts: Facts) -> list[Finding]:
     more = len(problems) - MOST_PROBLEMS
     text = "; ".join(problems[:MOST_PROBLEMS]) + (f"; and {more} more" if more > 0 else "")
     command = facts.command("info")
-    return [_plain("capture-incomplete", "incomplete capture", "warning", text, command)]
+    finding = _plain("capture-incomplete", "incomplete capture", "warning", text, command)
+    if not unexplained:
+        return [finding]
+    return [_placed(finding, device, device.idle.worst.get("unknown"))]
 
 
 def _unexplained_ns(device: DeviceFacts) -> int:
@@ -117,16 +123,18 @@ def _unexplained_ns(device: DeviceFacts) -> int:
 
 def startup_dominates(facts: Facts) -> list[Finding]:
     """Most of what was captured is start-up, warm-up or one-off upload."""
-    reasons = [reason for device in facts.used if (reason := _startup(device))]
+    reasons = [_startup(device) for device in facts.used]
     # one rank that starts late does not make the capture one of a start-up
-    if not reasons or len(reasons) < len(facts.used):
+    if not reasons or not all(reasons):
         return []
     text = f"{reasons[0]}: totals over the capture mislead"
     repeats = any(device.iterations is not None for device in facts.used)
-    command = facts.command("iterations" if repeats else "api" if facts.has_calls else "kernels")
+    shown = "iterations" if repeats else "api" if facts.has_calls else _of_kernels(facts)
+    command = facts.command(shown)
     # figures of steady iterations that most of a GPU's window holds do not mislead
     severity = "info" if all(device.mostly_steady for device in facts.used) else "warning"
-    return [_plain("startup-dominates", "start-up dominates", severity, text, command)]
+    finding = _plain("startup-dominates", "start-up dominates", severity, text, command)
+    return [_placed(finding, facts.used[0], _start_up_of(facts.used[0]))]
 
 
 def _startup(device: DeviceFacts) -> str:
@@ -139,7 +147,7 @@ def _startup(device: DeviceFacts) -> str:
             f"{format_time(device.whole_ns)} between {device.name}'s first and last "
             f"operation{outside}"
         )
-    if device.short:
+    if device.short and repetition.lead_ns:
         return (
             f"{device.name} worked within {format_time(device.whole_ns)}, after "
             f"{format_time(repetition.lead_ns)} of start-up"
@@ -155,6 +163,19 @@ def _startup(device: DeviceFacts) -> str:
     return ""
 
 
+def _start_up_of(device: DeviceFacts) -> Place:
+    """From when to when a device's start-up lasts: it is one as `_startup` says."""
+    repetition, first, begin = device.repetition, device.repetition.first_ns, device.budget.start_ns
+    if device.iterations is not None and not device.mostly_steady:
+        end = int(device.budget.window.ends[-1])
+        after = Place(end, first + repetition.whole_ns - end)
+        return max(Place(first, begin - first), after, key=lambda place: place.duration_ns)
+    if device.short:
+        lead = repetition.lead_ns or 0
+        return Place(first - lead, lead)
+    return Place(begin, device.kernels.first_tenth_ns)
+
+
 def no_steady_state(facts: Facts) -> list[Finding]:
     """Nothing repeats."""
     if not facts.used or any(device.iterations is not None for device in facts.used):
@@ -165,7 +186,7 @@ def no_steady_state(facts: Facts) -> list[Finding]:
     text = "fewer than three steps that repeat were found, so no step time may be quoted" + (
         f" ({why})" if why else ""
     )
-    command = facts.command("nvtx" if facts.has_ranges else "kernels")
+    command = facts.command("nvtx" if facts.has_ranges else _of_kernels(facts))
     return [_plain("no-steady-state", "no steady state", "info", text, command)]
 
 
@@ -176,7 +197,7 @@ def healthy(facts: Facts, findings: list[Finding]) -> list[Finding]:
         return []
     least = min(facts.used, key=lambda device: device.budget.busy_ns / device.budget.window_ns)
     share = least.budget.busy_ns / least.budget.window_ns
-    if share < HEALTHY_SHARE or any(_startup(device) for device in facts.used):
+    if share < HEALTHY_SHARE or any(device.short or _startup(device) for device in facts.used):
         return []
     if any(
         device.budget.copy_only_ns > COPIES_SHARE * device.budget.window_ns for device in facts.used
@@ -189,7 +210,26 @@ def healthy(facts: Facts, findings: list[Finding]) -> list[Finding]:
     )
     if any(finding.id == "opaque-graphs" for finding in findings):
         text += "; what runs inside the CUDA graphs is not known"
-    return [_plain("healthy", "GPU busy", "info", text, facts.command("select"))]
+    command = facts.command(_of_kernels(facts, "select"))
+    return [_plain("healthy", "GPU busy", "info", text, command)]
+
+
+def _of_kernels(facts: Facts, command: str = "kernels") -> str:
+    """A command about kernels where any were recorded one by one, else that about time."""
+    return command if any(device.kernels.launches for device in facts.used) else "breakdown"
+
+
+def _placed(finding: Finding, device: DeviceFacts, place: Place | None) -> Finding:
+    """A finding with the device that it is worst on, and where."""
+    if place is None:
+        return finding
+    return replace(
+        finding,
+        rank=device.rank,
+        device=device.device,
+        start_ns=place.start_ns + device.ahead_ns,
+        duration_ns=place.duration_ns,
+    )
 
 
 def _plain(

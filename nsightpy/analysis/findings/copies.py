@@ -8,7 +8,7 @@ from nsightpy.analysis.findings.copy_use import SMALL_BYTES, CopyUse
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.worst import worst
 from nsightpy.results import Finding
-from nsightpy.units import counted, format_bytes, format_count, significant
+from nsightpy.units import counted, format_bytes, format_count, format_time, significant
 
 MANY = 100
 _TOWARDS = {
@@ -42,6 +42,8 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
                 f"{counted(copies.count, 'copy', 'copies')} {way} ({format_bytes(copies.bytes)}"
                 f"{_pageable_text(copies)}) ran with no kernel beside them"
             )
+            if (inside := device.caused_ns(f"exposed-{direction}")) > copies.exposed_ns / 10:
+                what += f", {format_time(inside)} of it inside the calls before they began"
         return f"{what}: {{time}}, {{share}} of {{place}}; {advice}"
 
     return _of_copies(

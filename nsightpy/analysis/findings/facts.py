@@ -11,8 +11,10 @@ from nsightpy.analysis.time_budget import TimeBudget
 
 # A device that was busy for less than this part of the busiest one is not used.
 UNUSED = 0.01
-# A GPU window this short after the first API call is one of a start-up.
+# A GPU window this short after the first API call is one of a start-up; where no calls tell when
+# that was, one of less time than any start-up takes.
 SHORT_SHARE = 0.2
+MOMENT_NS = 1_000_000
 # A steady state that is less than this part of the GPU's window is not what totals are about.
 LEAST_STEADY = 0.25
 
@@ -101,17 +103,18 @@ class Repetition:
     """What is known of a device's iterations: how many steady ones, of what, and what is outside.
 
     `lead_ns` is the time from the process's first API call to the first operation on the device,
-    `loading_ns` the time since code was first loaded, by `loading_call`, to the begin of the steady
-    iterations, or to that operation without any; `whole_ns` is the time from the first to the last
-    operation.
+    None without calls, `loading_ns` the time since code was first loaded or the context made, by
+    `loading_call`, to the begin of the steady iterations, or to that operation without any;
+    `first_ns` is when that operation began, `whole_ns` the time from it to the end of the last one.
     """
 
     iterations: int | None = None
     source: str = ""
     outside: str = ""
-    lead_ns: int = 0
+    lead_ns: int | None = None
     loading_ns: int = 0
     loading_call: str = ""
+    first_ns: int = 0
     whole_ns: int = 0
 
 
@@ -122,7 +125,7 @@ class DeviceFacts:
     Times are the report's own; `ahead_ns` more, they are moments on the clock of all ranks. `label`
     is what it is called where its rank says nothing. `in_graphs`: most kernels share their
     launching call with another one, as those of graphs do. `exposed`: the longest time of
-    communication alone.
+    communication alone; `opaque`: the longest graph traced as a whole.
     """
 
     rank: int | None
@@ -135,6 +138,7 @@ class DeviceFacts:
     in_graphs: bool = False
     copies: CopyUses = field(default_factory=CopyUses)
     exposed: Place | None = None
+    opaque: Place | None = None
     repetition: Repetition = field(default_factory=Repetition)
     slow_collectives: SlowCollectives | None = None
     straggler: StragglerFact | None = None
@@ -158,7 +162,10 @@ class DeviceFacts:
     @property
     def short(self) -> bool:
         """Whether the device worked for a moment only, after a long start-up."""
-        return self.whole_ns < SHORT_SHARE * (self.whole_ns + self.repetition.lead_ns)
+        lead = self.repetition.lead_ns
+        if lead is None:
+            return self.whole_ns < MOMENT_NS
+        return self.whole_ns < SHORT_SHARE * (self.whole_ns + lead)
 
     @property
     def mostly_steady(self) -> bool:

@@ -124,8 +124,8 @@ def _loaded_first(facts: Facts) -> list[Finding]:
     took = format_time(device.repetition.loading_ns)
     began = "to work" if device.iterations is None else "its steady iterations"
     text = (
-        f"{device.name} began {began} {took} after code was first loaded "
-        f"({device.repetition.loading_call}): loading, compilation and first use come before"
+        f"{device.name} began {began} {took} after {device.repetition.loading_call} first made the "
+        "context or loaded code: that, compilation and first use come before"
     )
     command = facts.command("api", device, whole=True)
     name = "start-up: first launches"

@@ -43,6 +43,9 @@ _ELEMENTWISE = re.compile(
 _FUSED = re.compile(r"triton_|nvfuser|fused|fusion|FillFunctor", re.IGNORECASE)
 # Regions of OpenMP and OpenACC that compilers made kernels of.
 _DIRECTIVES = re.compile(r"^__omp_offloading_|^nvkernel_|_\d+_gpu(?:__red)?$")
+# Libraries name their kernels after the architecture that they are made for: one with TF32.
+_SINCE_AMPERE = re.compile(r"(?<![a-z])(?:ampere|ada|hopper|blackwell|sm(?:8|9|1[0-9])\d)_")
+AMPERE = 8
 # Fewer blocks than this part of the multiprocessors leave a material part of the GPU without work:
 # persistent kernels and those in clusters begin nearly as many blocks as there are.
 SMALL_GRID = 0.8
@@ -106,6 +109,13 @@ class KernelUse:
 
 
 COLUMNS = ("blocks", "threads")
+
+
+def gpu_of_kernels(gpu: Gpu, kernels: Frame) -> Gpu:
+    """A GPU whose architecture is not recorded with the oldest that the kernels' names allow."""
+    if gpu.compute_major or not any(map(_SINCE_AMPERE.search, kernels.labels("name").values)):
+        return gpu
+    return replace(gpu, compute_major=AMPERE)
 
 
 def kernel_use(

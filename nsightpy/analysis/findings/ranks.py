@@ -144,9 +144,9 @@ def unbalanced(facts: Facts) -> list[Finding]:
     count = (device.iterations or 1) if counted else 1
     # devices that are busy with something else wait for nobody
     longest = max(other.budget.window_ns for other in devices)
-    free = max(
-        longest - other.budget.busy_ns + other.budget.exposed_communication_ns
-        for other in devices
+    free, freest = max(
+        (longest - other.budget.busy_ns + other.budget.exposed_communication_ns, number)
+        for number, other in enumerate(devices)
         if other is not device
     )
     lost = min(int((work[place] - mean) * count), free)
@@ -156,7 +156,23 @@ def unbalanced(facts: Facts) -> list[Finding]:
     )
     most = "warning" if lost >= LEAST_IMBALANCE * device.budget.window_ns else "info"
     command = facts.command("breakdown")
-    return [finding_of("imbalance", "unbalanced devices", device, lost, text, command, most=most)]
+    return [
+        finding_of(
+            *("imbalance", "unbalanced devices", device, lost, text, command),
+            place=_longest_wait(devices[freest], device),
+            most=most,
+        )
+    ]
+
+
+def _longest_wait(waiting: DeviceFacts, device: DeviceFacts) -> Place | None:
+    """The longest time in which a device had nothing to do or waited for another, in its time."""
+    gap = waiting.idle.longest
+    places = [waiting.exposed, None if gap is None else gap.place]
+    longest = max(filter(None, places), key=lambda place: place.duration_ns, default=None)
+    if longest is None:
+        return None
+    return Place(longest.start_ns + waiting.ahead_ns - device.ahead_ns, longest.duration_ns)
 
 
 RANK_CHECKS = (straggler, exposed_communication, slow_communication, unbalanced)

@@ -9,6 +9,7 @@ import numpy as np
 from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_inside, union
+from nsightpy.frames import distinct
 from nsightpy.units import format_time
 
 _PARTS = (
@@ -24,8 +25,10 @@ LEAST_PART = 0.05
 
 def with_host(gaps: IdleGaps, events: HostEvents) -> IdleGaps:
     """The intervals with what the launching threads did outside of CUDA: MPI, compilation."""
+    if not events.mpi_calls.rows and not len(compiling(events.ranges)):
+        return gaps
     mpi, compiled = np.zeros_like(gaps.outside), np.zeros_like(gaps.outside)
-    for tid in np.unique(gaps.thread[gaps.thread >= 0]).tolist():
+    for tid in distinct(gaps.thread[gaps.thread >= 0])[0].tolist():
         mine, thread = np.flatnonzero(gaps.thread == tid), events.of_thread(tid)
         low, high, left = gaps.opened[mine], gaps.closed[mine], gaps.outside[mine]
         calls = union(thread.mpi_calls.ints("start_ns"), thread.mpi_calls.ints("end_ns"))

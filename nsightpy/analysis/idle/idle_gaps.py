@@ -8,7 +8,8 @@ operation; the thread that launched it is looked at (../../docs/numbers.md, "Idl
 
 What that means is the cause. Inside allocations and loading it is those. Long launching calls are
 `first-launch` where the kernel was launched for the first time, `exposed-h2d` or `exposed-d2h`
-where they copy to or from the device (the driver stages pageable memory in them), else `host-gap`.
+where they copy to or from the device, else `host-gap`; so are all calls, long or not, in which the
+driver stages pageable memory.
 Stretches outside of CUDA of 1 ms or more are `host-gap`, but for the time in ranges that compile
 (`first-launch`); time in MPI calls is `exposed-communication` in any; that of waiting while another
 device of the process works is `imbalance`. What had been launched for 1 ms or more and not begun is
@@ -29,7 +30,7 @@ from nsightpy.analysis.idle.gpu_work import GpuWork, Rows
 from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, MODULE, WAIT, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, consecutive, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, distinct
 
 NO_ROW = -1
 # Before every time there is; its negative is after it.
@@ -74,7 +75,8 @@ class Launches:
     """The launching call of each row of a GpuWork: times in ns (NO_TIME: not recorded), thread.
 
     `first` marks the first launch of each kernel in its process; `stages` is the cause that long
-    calls count for which copy between host and device (TO_DEVICE, TO_HOST), -1 for others.
+    calls count for which copy between host and device (TO_DEVICE, TO_HOST), -1 for others;
+    `staged` marks those that copy pageable memory, whose calls count however short they are.
     """
 
     start: Ints
@@ -82,6 +84,30 @@ class Launches:
     thread: Ints
     first: NDArray[np.bool_]
     stages: NDArray[np.int8]
+    staged: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class IdleTime:
+    """When a place was idle, from before its first operation until after its last one.
+
+    `before` and `after` are the rows of the GpuWork around each interval, -1 for none.
+    """
+
+    spans: Spans
+    before: Rows
+    after: Rows
+
+    def inside(self, window: Spans) -> tuple[Ints, Ints, Rows, Rows]:
+        """The part in a window: [opened, closed), and the rows before and after."""
+        inside = self.spans & window
+        if len(window) == 1:
+            low = int(np.searchsorted(self.spans.ends, window.starts[0], side="right"))
+            before, after = (rows[low : low + len(inside)] for rows in (self.before, self.after))
+        else:
+            at = np.searchsorted(self.spans.starts, inside.starts, side="right") - 1
+            before, after = self.before[at], self.after[at]
+        return inside.starts, inside.ends, before, after
 
 
 @dataclass(frozen=True)
@@ -110,6 +136,7 @@ class IdleGaps:
     outside: Ints
     held: Ints
     stages: NDArray[np.int8]
+    staged: NDArray[np.bool_]
     first: NDArray[np.bool_]
     mpi: Ints | int = 0
     compiling: Ints | int = 0
@@ -153,7 +180,7 @@ class IdleGaps:
         count(FIRST_LAUNCH, long & self.first, self.in_call)
         # the driver copies from pageable memory inside the call, however long it takes
         for cause in (TO_DEVICE, TO_HOST):
-            count(cause, long & (self.stages == cause), self.in_call)
+            count(cause, (long | self.staged) & (self.stages == cause), self.in_call)
         count(HOST_GAP, long & ~self.first & (self.stages < 0), self.in_call)
         # what was launched this long ago does not wait for the host
         early = self.queued == self.length
@@ -185,15 +212,13 @@ class IdleGaps:
         return int(np.minimum(bound, lead).sum())
 
 
-def idle_gaps(
-    work: GpuWork, place: int, window: Spans, launches: Launches, calls: Frame
-) -> IdleGaps:
+def idle_gaps(idle: IdleTime, window: Spans, launches: Launches, calls: Frame) -> IdleGaps:
     """The idle intervals of one place inside a window.
 
     `calls` are the process's blocking and long API calls: start_ns, end_ns, tid, name, by start.
     """
     calls = _counted(calls, window)
-    opened, closed, before, after = _intervals(work, place, window)
+    opened, closed, before, after = idle.inside(window)
     start = _at(launches.start, after, NO_TIME)
     known = start != NO_TIME
     thread = _at(launches.thread, after, -1)
@@ -231,12 +256,13 @@ def idle_gaps(
         outside,
         held,
         stages=stages,
+        staged=launches.staged[after],
         first=known & launches.first[after],
     )
 
 
-def _intervals(work: GpuWork, place: int, window: Spans) -> tuple[Ints, Ints, Rows, Rows]:
-    """When a place was idle in a window, [opened, closed), and the rows before and after."""
+def idle_time(work: GpuWork, place: int) -> IdleTime:
+    """All the time in which a place did nothing."""
     rows = np.flatnonzero(work.place == place)
     order = rows[np.argsort(work.start[rows], kind="stable")].astype(np.int32)
     start, end = work.start[order], work.end[order]
@@ -255,14 +281,7 @@ def _intervals(work: GpuWork, place: int, window: Spans) -> tuple[Ints, Ints, Ro
     after = order[first if solid else np.searchsorted(start, start[first])]
     after = np.append(after, np.int32(NO_ROW))
     before = np.append(np.int32(NO_ROW), last)[np.append(heads, len(last))]
-    inside = idle & window
-    if len(window) == 1:
-        low = int(np.searchsorted(idle.ends, window.starts[0], side="right"))
-        before, after = (rows[low : low + len(inside)] for rows in (before, after))
-    else:
-        at = np.searchsorted(idle.starts, inside.starts, side="right") - 1
-        before, after = before[at], after[at]
-    return inside.starts, inside.ends, before, after
+    return IdleTime(idle, before, after)
 
 
 def _at(values: Ints, rows: Rows, missing: int) -> Ints:
@@ -295,7 +314,8 @@ def _by_thread(thread: Ints, calls: Frame) -> list[tuple[Ints, Frame]]:
     made = calls.ints("tid")
     return [
         (np.flatnonzero(thread == tid), calls.take(made == tid))
-        for tid in np.unique(thread[thread >= 0]).tolist()
+        for tid in distinct(thread)[0].tolist()
+        if tid >= 0
     ]
 
 

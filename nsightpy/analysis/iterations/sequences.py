@@ -51,6 +51,8 @@ NEARLY_ALIKE = 0.2
 FEW = 8
 LEARNING = 0.2
 MOST_OTHERS = 6
+# Launches of one kernel that take this many times as long as others are no steps.
+MOST_UNLIKE = 4.0
 # Fewer identical units are parts of a larger one, of so many at most.
 IDENTICAL, MOST_PARTS, PARTS_APART = 0.6, 4, 0.2
 SOURCES = {
@@ -235,8 +237,14 @@ def _identical(level: Level, work: LaunchedWork) -> float:
 
 
 def _launches_are_steps(level: Level, work: LaunchedWork) -> bool:
-    """Whether single launches are what repeats: they are nearly all, or the host waits for each."""
+    """Whether single launches are what repeats: they are nearly all, and about as long.
+
+    They are many, or the host waits for each.
+    """
     if level.units.work_share < DOMINATES:
+        return False
+    short, long = np.quantile(work.lengths[level.units.edges[:-1]], (0.1, 0.9))
+    if long > MOST_UNLIKE * short:
         return False
     return len(level.units) >= 5 or waits_once(level.units, work)
 

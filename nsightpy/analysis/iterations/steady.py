@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -20,6 +21,7 @@ from nsightpy.analysis.iterations.vocabulary import Role, is_wait
 from nsightpy.analysis.iterations.work import work_of
 from nsightpy.frames import Frame, Ints
 from nsightpy.results import Abstention
+from nsightpy.side_by_side import both
 
 SLACK = 0.02
 SLACK_OF_FEW = 0.1
@@ -115,12 +117,13 @@ def find_iterations(
         names = host.labels("name")
         waits = host.ints("start_ns")[is_wait(names)]
         profiler = host.ints("start_ns")[names.equals(PROFILER_CALLS)]
-    work = work_of(kernels, graphs, calls, waits)
+    work, groups = both(
+        partial(work_of, kernels, graphs, calls, waits), partial(named_groups, ranges)
+    )
     if len(work) == 0:
         return _none("no kernels and no graph launches")
     if named is not None and (chosen := from_named_ranges(named, work, text)) is not None:
         return _phased(chosen, profiler, None, (), ())
-    groups = named_groups(ranges)
     some = _on_busiest_device(kernels, graphs)
     alone = work if some is None else work_of(*some, calls, waits)
     choice = choose_iterations(work, alone, groups, first_ns)

@@ -95,8 +95,8 @@ class Units:
 def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints | None = None) -> LaunchedWork:
     """The work of one process, from frames of that process (pid, correlation_id, names, times).
 
-    calls: start_ns, pid and correlation_id of the calls that launch, by start; `waits`: when calls
-    began that wait for the GPU.
+    calls: start_ns, pid and correlation_id of the calls that launch, by start; kernels may have
+    their launch_ns already. `waits`: when calls began that wait for the GPU.
     """
     both = kernels
     if graphs.rows:
@@ -105,8 +105,9 @@ def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints | None = No
         )
     name = both.labels("name").merged()
     start, end = both.ints("start_ns"), both.ints("end_ns")
-    issued = launch_starts(both, calls)
-    issued = np.where(issued == NO_TIME, start, issued)
+    issued = both.ints("launch_ns") if "launch_ns" in both else launch_starts(both, calls)
+    if (unknown := issued == NO_TIME).any():
+        issued = np.where(unknown, start, issued)
     waits = np.empty(0, dtype=np.int64) if waits is None else np.sort(waits)
     if (issued[1:] <= issued[:-1]).any():
         order = np.lexsort((start, issued))

@@ -22,7 +22,7 @@ from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.compare.circumstances import circumstances_of
 from nsightpy.commands.compare.launched_in import Around, ranges_in, typical_unit
 from nsightpy.frames import API_CALLS, COLLECTIVES, Frame, Ints, Labels
-from nsightpy.query.device_gaps import gaps_of
+from nsightpy.query.device_gaps import MEMORY_COLUMNS, gaps_of, with_host_calls
 from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, launches_of
 from nsightpy.query.iteration_filter import places_in
@@ -131,7 +131,7 @@ class _Read:
 def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
     """Everything that a comparison needs of one report."""
     with launches_of(report, ends=True, waiting=True) as launches:
-        work = read_work(report, scope)
+        work = read_work(report, scope, MEMORY_COLUMNS)
         ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
         communicates = is_communication(work.kernels.labels("name"))
         read = _with_calls(report, scope, work, communicates, launches, ranges)
@@ -215,7 +215,8 @@ def _gaps(read: _Read, steps: Mapping[int, tuple[Ints, Ints]]) -> dict[Place, Id
         if times is not None:
             low, high = min(low, int(times[0][0])), max(high, int(times[1][-1]))
         hulls[place] = Spans.of(low, high)
-    return gaps_of(read.work, read.followed, read.waiting, hulls)
+    gaps = gaps_of(read.work, read.followed, read.waiting, hulls)
+    return with_host_calls(read.report, gaps, read.ranges)
 
 
 def _sets(read: _Read, place: Place) -> DeviceSets:

@@ -16,6 +16,7 @@ from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.commands.findings.device_facts import Gathered, gather
 from nsightpy.commands.findings.rank_facts import with_waits
 from nsightpy.errors import ReportError
+from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
@@ -28,7 +29,6 @@ from nsightpy.results import FINDING_FIELDS, Table, findings_table
 from nsightpy.units import listed
 
 FIELDS = FINDING_FIELDS
-MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 NOTHING = "Nothing stands out: no check finds 1 % of a device's window."
 _PROBLEMS = (
     *("holds no GPU work", "nsys warning", "nsys error", "No CUDA API calls", "left out: "),
@@ -117,6 +117,6 @@ def _gathered(
     report: SystemReport, *, communication: tuple[str, ...], scope: Scope, alone: bool
 ) -> Gathered:
     with launches_of(report, ends=True, waiting=True) as launches:
-        work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-        ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-        return gather(report, scope, work, launches, ranges, communication, alone)
+        ranges = partial(report.frame, "nvtx_ranges", RANGE_COLUMNS)
+        work = partial(read_work, report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
+        return gather(report, scope, work(), launches, ranges, communication, alone)

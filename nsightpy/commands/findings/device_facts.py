@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,17 @@ from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.copy_use import copy_uses
 from nsightpy.analysis.findings.facts import DeviceFacts, IdleFacts, Place
-from nsightpy.analysis.findings.kernel_use import Gpu, KernelUse, kernel_use, short_cost_ns
+from nsightpy.analysis.findings.kernel_use import (
+    Gpu,
+    KernelUse,
+    gpu_of_kernels,
+    kernel_use,
+    short_cost_ns,
+)
 from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.host_activity import HostEvents, most_sampled
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
-from nsightpy.analysis.intervals import Spans, spans_of, union_of
+from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.host_facts import idle_facts
@@ -26,17 +33,18 @@ from nsightpy.frames import API_CALLS, Frame, Ints, distinct
 from nsightpy.query.device_gaps import (
     HOST_COLUMNS,
     SAMPLE_COLUMNS,
-    gaps_of,
     host_events,
+    launched_idle_time,
     short_modules,
 )
 from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
-from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work
+from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, waits_of
 from nsightpy.query.iteration_search import calls_of
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
+from nsightpy.side_by_side import both
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 SHARED = (
@@ -85,7 +93,7 @@ def gather(
     scope: Scope,
     work: Work,
     launches: LaunchReader | None,
-    ranges: Frame | None = None,
+    read_ranges: Callable[[], Frame | None] = lambda: None,
     communication: tuple[str, ...] = (),
     alone: bool = False,
     causes: bool = False,
@@ -93,26 +101,32 @@ def gather(
     """The facts about each device: over its steady iterations, or else over its whole window.
 
     `work` has names, kinds of memory and shapes, `launches` the ends and threads of calls;
-    `ranges` are the NVTX ranges. The collectives of a report that is `alone` are looked at where
-    nothing hides a material part. The budgets tell the `causes` of idle time where that is wanted.
+    `read_ranges` gives the NVTX ranges. The collectives of a report that is `alone` are looked at
+    where nothing hides a material part. The budgets tell the `causes` of idle time where that is
+    wanted.
     """
     communicates = is_communication(work.kernels.labels("name"), communication)
     followed = followed_work(work, communicates, launches)
+    work = _with_launches(work, followed)
+    ranges = read_ranges()  # other calls are still read, too: now nothing else is left to do
     waits = None if launches is None or launches.waiting is None else launches.waiting()
     calls = None
     if followed is not None and waits is not None:
         calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
     steady = steady_places(report, scope, work, calls) or {}
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
-    rows, notes = _budgets(report, scope, work, followed, communication, counted, causes)
+    (rows, notes), idle = both(
+        partial(_budgets, report, scope, work, followed, communication, counted, causes),
+        partial(launched_idle_time, work, followed),
+    )
     waiting = Frame.empty(API_CALLS, CALL_COLUMNS)
     if waits is not None:
         waiting = Frame.concatenate(waits).ordered()
     windows = {(row.pid, row.device): row.budget.window for row in rows}
-    gaps = gaps_of(work, followed, waiting, windows)
+    gaps = {} if idle is None else idle.gaps(waiting, windows)
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
     first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
-    del followed, calls  # what is needed of them is known; they are as large as the kernels
+    del followed, calls, idle  # what is needed of them is known; they are as large as the kernels
     gpus = _gpus(report)
     source = _Source(report, work, communicates, launch, first_calls, waiting, ranges, gpus, steady)
     devices = _devices(source, gaps, rows)
@@ -135,6 +149,17 @@ def gather(
     )
 
 
+def _with_launches(work: Work, followed: FollowedWork | None) -> Work:
+    """The same with when kernels were launched, and with nothing that is held twice then."""
+    if followed is None or work.graphs.rows:
+        return work
+    made, rows = followed.work, work.kernels.rows
+    times = {"start_ns": made.start, "end_ns": made.end, "launch_ns": made.launch}
+    ids = {name: work.kernels[name] for name in work.kernels if name != "correlation_id"}
+    kernels = Frame({**ids, **{name: values[:rows] for name, values in times.items()}})
+    return work._replace(kernels=kernels)
+
+
 def _budgets(
     report: SystemReport,
     scope: Scope,
@@ -145,10 +170,13 @@ def _budgets(
     causes: bool,
 ) -> tuple[Sequence[RankedBudget], tuple[str, ...]]:
     """The budgets of the devices, with the causes of idle time if wanted; what is said of those."""
-    rows = rank_budgets(report, scope, *work, communication=communication, windows=windows)
+    budgets = partial(
+        rank_budgets, report, scope, *work, communication=communication, windows=windows
+    )
     if not causes:
-        return rows, ()
-    rows, idle = attributed(report, rows, followed)
+        return budgets(), ()
+    rows, waits = both(budgets, partial(waits_of, report, followed))
+    rows, idle = attributed(rows, followed, waits)
     return rows, idle.notes
 
 
@@ -201,31 +229,43 @@ def _devices(
     facts = {}
     for row in rows:
         place = (row.pid, row.device)
-        facts[place] = _device(source, row, gaps.pop(place, None), events.get(row.pid))
+        facts[place] = _device(source, row, gaps, events.get(row.pid))
     return facts
 
 
 def _device(
-    source: _Source, row: RankedBudget, gaps: IdleGaps | None, events: HostEvents | None
+    source: _Source,
+    row: RankedBudget,
+    gaps: dict[tuple[int, int], IdleGaps],
+    events: HostEvents | None,
 ) -> DeviceFacts:
     place, window = (row.pid, row.device), row.budget.window
     gpu = source.gpus.get(place) or source.gpus.get((0, row.device)) or Gpu()
     rows = _rows_of_place(source.work.kernels, place)
     kernels, communicates = source.work.kernels, source.communicates
     mine = kernels if rows is None else kernels.take(rows)
+    gpu = gpu_of_kernels(gpu, mine)
     mask = communicates if rows is None else communicates[rows]
     calls = source.waiting.at(pid=place[0])
-    short, idle = 0, IdleFacts()
-    if gaps is not None:
+
+    def idle_part() -> tuple[int, IdleFacts]:
+        """What short kernels cost, and why the device was idle."""
+        idle = gaps.pop(place, None)
+        if idle is None:
+            return 0, IdleFacts()
         if events is not None:
-            gaps = with_host(gaps, events)
+            idle = with_host(idle, events)
         # rows of the gaps are those of all kernels
         elsewhere = np.ones(kernels.rows, dtype=np.bool_) if rows is not None else communicates
         if rows is not None:
             elsewhere[rows] = communicates[rows]
-        short = short_cost_ns(kernels, elsewhere, window, gaps)
-        idle = idle_facts(gaps, calls, window, events)
-        del gaps  # as large as the kernels: gone before more of that size is made
+        short = short_cost_ns(kernels, elsewhere, window, idle)
+        return short, idle_facts(idle, calls, window, events)
+
+    def use() -> KernelUse:
+        return kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else KernelUse()
+
+    (short, idle), used = both(idle_part, use)
     operations, graphs = (
         frame.at(pid=place[0], device=place[1])
         for frame in (source.work.operations, source.work.graphs)
@@ -236,12 +276,13 @@ def _device(
         row.budget,
         gpu=gpu,
         idle=idle,
-        kernels=kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else KernelUse(),
+        kernels=used,
         short_cost_ns=short,
         in_graphs=_in_graphs(source, rows),
         # nothing can be copied beside the union of kernels
         copies=copy_uses(operations, spans_of(mine) | spans_of(graphs), window),
         exposed=_exposed(row, mine, mask, union_of([spans_of(operations), spans_of(graphs)])),
+        opaque=_longest(graphs, window),
         repetition=repetition_of(
             (mine, operations, graphs),
             source.first_calls.get(place[0]),
@@ -250,6 +291,16 @@ def _device(
             window,
         ),
     )
+
+
+def _longest(graphs: Frame, window: Spans) -> Place | None:
+    """The graph launch with the most time inside a window; None where none has any."""
+    start, end = graphs.ints("start_ns"), graphs.ints("end_ns")
+    inside = measure_before(window, end) - measure_before(window, start)
+    if not inside.any():
+        return None
+    row = int(np.argmax(inside))
+    return Place(int(start[row]), int(end[row] - start[row]))
 
 
 def _exposed(

@@ -12,6 +12,8 @@ from nsightpy.query.steady_state import Steady
 from nsightpy.readers.extent import bounds_of
 from nsightpy.units import format_time
 
+# A first call that takes this long makes a context.
+CONTEXT_NS = 10_000_000
 # Smaller parts of a window are not told.
 LEAST_SHARE = 0.01
 
@@ -32,22 +34,28 @@ def repetition_of(
     if bounds is None:
         return Repetition()
     first, last = bounds
-    lead = 0 if called is None else max(first - called, 0)
+    lead = None if called is None else max(first - called, 0)
     begin = first if steady is None else int(steady.window.starts[0])
-    loading, call = _loading(calls, begin)
+    loading, call = _loading(calls, called, begin)
     return Repetition(
         None if steady is None else steady.count,
         outside="" if steady is None else _outside(frames, window),
         lead_ns=lead,
         loading_ns=loading,
         loading_call=call,
+        first_ns=first,
         whole_ns=last - first,
     )
 
 
-def _loading(calls: Frame, before: int) -> tuple[int, str]:
-    """How long before a moment code was first loaded or the context made, and by which call."""
-    loads = calls.take(kinds_of_calls(calls.labels("name")) == MODULE).ordered()
+def _loading(calls: Frame, called: int | None, before: int) -> tuple[int, str]:
+    """How long before a moment code was first loaded or the context made, and by which call.
+
+    The first call of a process makes the context, whatever it is.
+    """
+    start, lasted = calls.ints("start_ns"), calls.ints("end_ns") - calls.ints("start_ns")
+    makes_context = (start == called) & (lasted >= CONTEXT_NS)
+    loads = calls.take(makes_context | (kinds_of_calls(calls.labels("name")) == MODULE)).ordered()
     if not loads.rows or loads.ints("start_ns")[0] >= before:
         return 0, ""
     return before - int(loads.ints("start_ns")[0]), loads.labels("name")[0]

@@ -78,6 +78,7 @@ def headroom(
         tuple(row_of(kernel, step) for kernel in worth),
         kernels=tuple(kernels),
         step_ns=step,
+        unit="step" if all(part.steady for part in of_reports) else "window",
         unmatched=unmatched,
     )
     devices = sum(part.devices for part in of_reports)

@@ -70,11 +70,13 @@ class Kernel:
 class Headroom(Table):
     """The table of `nsightpy headroom`, and behind it kernels, step and what matched nothing.
 
-    `step_ns` sums the windows of all devices; `unmatched` are measurements of no kernel seen.
+    `step_ns` sums the windows of all devices: `unit` is step, or window where not all reports have
+    a steady state. `unmatched` are measurements of no kernel seen.
     """
 
     kernels: tuple[Kernel, ...] = ()
     step_ns: int = 0
+    unit: str = "step"
     unmatched: tuple[MeasuredKernel, ...] = field(default_factory=tuple)
 
     @property

@@ -39,7 +39,7 @@ def _largest(made: Headroom) -> Iterator[str]:
         return
     name = brief(top.variant.name or top.variant.base or top.variant.mangled, _NAME_WIDTH)
     yield (
-        f"{name} is {100 * top.covered_ns / made.step_ns:.1f} % of the step and runs at "
+        f"{name} is {100 * top.covered_ns / made.step_ns:.1f} % of the {made.unit} and runs at "
         f"{100 * top.roof.fraction:.0f} % of its roof ({top.roof.name}): at most "
         f"{100 * top.gain_ns / made.step_ns:.1f} % to gain."
     )
@@ -54,17 +54,17 @@ def _meaning(made: Headroom, devices: int) -> Iterator[str]:
         "the window of its device" if devices == 1 else f"the windows of {devices} devices added up"
     )
     yield (
-        f"share is of the step: {format_time(step)}, {windows} (steady state where there is one, "
-        "else first start to last end). A ceiling is what reaching the nearest roof would save at "
-        "most, with the same work; never a forecast."
+        f"share is of the {made.unit}: {format_time(step)}, {windows} (steady state where there "
+        "is one, else first start to last end). A ceiling is what reaching the nearest roof would "
+        "save at most, with the same work; never a forecast."
     )
     together = made.ceiling_share
     if together is not None and len(made.measured) > 1:
         covered = sum(kernel.disjoint_ns for kernel in made.measured) / step
         yield (
             f"Together {len(made.measured)} measured kernels take {100 * covered:.1f} % of the "
-            f"step, and at most {100 * together:.1f} % of it are to be gained (time in which "
-            "several ran counts once)."
+            f"{made.unit}, and at most {100 * together:.1f} % of it are to be gained (time in "
+            "which several ran counts once)."
         )
 
 
@@ -103,8 +103,8 @@ def _alone(made: Headroom) -> Iterator[str]:
         lost = 100 * sum(kernel.covered_ns for kernel in alone) / max(made.step_ns, 1)
         named = list(dict.fromkeys(_brief(k.variant.base or k.variant.name) for k in alone))
         yield (
-            f"Not measured: {counted(len(alone), 'kernel')} of nsys with {lost:.1f} % of the step "
-            f"({_first(named, 3)}); `nsightpy select` prints the commands for them."
+            f"Not measured: {counted(len(alone), 'kernel')} of nsys with {lost:.1f} % of the "
+            f"{made.unit} ({_first(named, 3)}); `nsightpy select` prints the commands for them."
         )
     if made.unmatched:
         seen = [f"{_brief(k.base or k.name)} {k.grid} {k.block}" for k in made.unmatched]

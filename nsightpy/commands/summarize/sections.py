@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
@@ -15,11 +16,11 @@ from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Tally, merge, tally
-from nsightpy.commands.findings.command import MEMORY_COLUMNS
 from nsightpy.commands.findings.device_facts import Gathered, gather
 from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame, Labels
+from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import (
     RankedBudget,
     budget_order,
@@ -115,8 +116,7 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
         extent = extent_of_frames(work.kernels.rows, work)
         kernels = scope.narrow(report, work.kernels)
         operations = scope.narrow(report, work.operations)
-        columns = RANGE_COLUMNS
-        ranges = scope.narrow(report, report.frame("nvtx_ranges", columns))
+        ranges = cache(lambda: scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS)))
         gathered = gather(report, scope, work, launches, ranges, alone=alone, causes=True)
         # one window for one answer: that of the findings
         kernels = in_steady(kernels.select(TALLIED), gathered.steady)
@@ -132,7 +132,7 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
         ),
         fastest_memory=fastest_memory(report),
         collectives=_collective_tally(report, kernels),
-        ranges=tally_ranges(ranges),
+        ranges=tally_ranges(ranges()),
         gathered=gathered,
         doubtful=doubtful_names(kernels, ()),
         idle_notes=gathered.notes,

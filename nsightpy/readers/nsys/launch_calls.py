@@ -10,7 +10,7 @@ from nsightpy.readers.host_calls import LAUNCHING
 from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import NO_END, SPAN, column, process_of, stored
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
-from nsightpy.readers.nsys.table_frames import countable_columns
+from nsightpy.readers.nsys.table_frames import countable_columns, note_unlinked
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
@@ -58,6 +58,7 @@ def launch_calls(
         return sa.select(*spans, *more).where(*conditions, *possible)
 
     raw = dict(countable_columns(export, table, query))
+    note_unlinked(export, RUNTIME, raw)
     if not ends:
         raw.pop("end_ns", None)
     if threads:

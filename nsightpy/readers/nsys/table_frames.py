@@ -97,6 +97,8 @@ def with_labels(
     made = dict(raw)
     if source.table in GPU_TABLES:
         made |= _unplaced(export, source, made)
+    else:
+        note_unlinked(export, source.table, made)
     frame = Frame(made)
     made |= {name: Labels.constant(label, frame.rows) for name, label in source.same.items()}
     if source.table in GPU_TABLES:
@@ -155,6 +157,13 @@ def _unplaced(
         note = f"{lost:,} sizes of grids and blocks are missing in {source.table}: they are 0."
         export.notes[note] = None
     return made
+
+
+def note_unlinked(export: NsysExport, table: str, raw: Mapping[str, ColumnData]) -> None:
+    """Say in a note where calls do not name the work that they launched."""
+    ids = raw.get("correlation_id")
+    if isinstance(ids, np.ndarray) and not np.all(ids):
+        export.notes[f"Calls in {table} name no correlation id: their work is not found."] = None
 
 
 def _fixed(

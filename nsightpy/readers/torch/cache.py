@@ -71,7 +71,7 @@ def cached(path: Path) -> CachedTrace | None:
     """The cache's entry for a trace file; None where there is none that can be used."""
     with suppress(OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
         entry = _entry(path)
-        if entry.exists():
+        if entry.is_file():
             return CachedTrace(mark_used(entry))
     return None
 

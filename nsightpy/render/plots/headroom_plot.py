@@ -75,14 +75,17 @@ def headroom_figure(
 ) -> Figure:
     """Draw a result of `nsightpy.headroom`; `together` is its ceiling of all, of 1."""
     spots = spots_of(made)
+    unit = getattr(made, "unit", "step")
     with drawing():
-        head = title or "Headroom: share of the step against the nearest roof"
+        head = title or f"Headroom: share of the {unit} against the nearest roof"
         figure = headed_figure(WIDTH, HEIGHT, LEFT, head, 0.35)
         figure.text(
-            LEFT / WIDTH, 1 - 0.6 / HEIGHT, _subtitle(spots, together), size=SMALL, color=QUIET
+            *(LEFT / WIDTH, 1 - 0.6 / HEIGHT, _subtitle(spots, together, unit)),
+            size=SMALL,
+            color=QUIET,
         )
         axes = inch_axes(figure, LEFT, BOTTOM, PLOT_WIDTH, PLOT_HEIGHT)
-        _plane(axes, spots)
+        _plane(axes, spots, unit)
         _lines(axes)
         _spots(axes, spots)
         _key(blank_axes(figure, KEY_LEFT, BOTTOM, WIDTH - KEY_LEFT - 0.2, PLOT_HEIGHT + 0.2), spots)
@@ -120,16 +123,16 @@ def _kind(classification: str) -> str:
     return "latency" if text else ""
 
 
-def _subtitle(spots: Sequence[Spot], together: float | None) -> str:
+def _subtitle(spots: Sequence[Spot], together: float | None, unit: str) -> str:
     if not spots:
         return "no kernel of the capture has a measurement with a roof"
     ceiling = "a ceiling is what reaching the roof would save at most"
-    whole = "" if together is None else f"all of them: {100 * together:.1f} % of the step"
+    whole = "" if together is None else f"all of them: {100 * together:.1f} % of the {unit}"
     loose = "open markers: matched loosely" if any(spot.doubtful for spot in spots) else ""
     return "; ".join(filter(None, (ceiling, whole, loose)))
 
 
-def _plane(axes: Axes, spots: Sequence[Spot]) -> None:
+def _plane(axes: Axes, spots: Sequence[Spot], unit: str) -> None:
     shares = [spot.share for spot in spots] or [0.01, 1.0]
     low, high = min(shares), max(shares)
     axes.set_yscale("log")
@@ -139,7 +142,7 @@ def _plane(axes: Axes, spots: Sequence[Spot]) -> None:
     axes.yaxis.set_minor_formatter(lambda value, _: "")
     axes.xaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
     axes.set_xlabel("achieved, of the nearest roof")
-    axes.set_ylabel("share of the step")
+    axes.set_ylabel(f"share of the {unit}")
     axes.axvline(1.0, color=INK, linewidth=1.0)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
