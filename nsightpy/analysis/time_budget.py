@@ -12,17 +12,8 @@ from dataclasses import dataclass, fields
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis import intervals
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.intervals import (
-    NOTHING,
-    Spans,
-    clip,
-    intersection,
-    overlap_total,
-    spans_of,
-    union,
-    union_of,
-)
 from nsightpy.frames import Frame, distinct_pairs, is_constant
 from nsightpy.units import percent
 
@@ -31,26 +22,26 @@ from nsightpy.units import percent
 class Activity:
     """What one device did, as sets of time; `graphs` are CUDA graphs traced as a whole."""
 
-    compute: Spans
-    communication: Spans
-    memory: Spans
-    graphs: Spans
+    compute: intervals.Spans
+    communication: intervals.Spans
+    memory: intervals.Spans
+    graphs: intervals.Spans
 
     @property
-    def sets(self) -> tuple[Spans, Spans, Spans, Spans]:
+    def sets(self) -> tuple[intervals.Spans, intervals.Spans, intervals.Spans, intervals.Spans]:
         return self.compute, self.communication, self.memory, self.graphs
 
     @property
-    def busy(self) -> Spans:
-        return union_of(self.sets)
+    def busy(self) -> intervals.Spans:
+        return intervals.union_of(self.sets)
 
-    def inside(self, window: Spans) -> Activity:
+    def inside(self, window: intervals.Spans) -> Activity:
         """What it did in a window of one or several parts."""
         return Activity(
             *(
-                clip(s, int(window.starts[0]), int(window.ends[0]))
+                intervals.clip(s, int(window.starts[0]), int(window.ends[0]))
                 if len(window) == 1
-                else intersection(s, window)
+                else intervals.intersection(s, window)
                 for s in self.sets
             )
         )
@@ -75,9 +66,9 @@ class TimeBudget:
     opaque_graph_ns: int
 
     @property
-    def window(self) -> Spans:
+    def window(self) -> intervals.Spans:
         """The time that is divided."""
-        return Spans.of(self.start_ns, self.end_ns)
+        return intervals.Spans.of(self.start_ns, self.end_ns)
 
     @property
     def window_ns(self) -> int:
@@ -109,10 +100,10 @@ class TimeBudget:
 class PartedBudget(TimeBudget):
     """The division of a window with holes: the projected instances of an NVTX range."""
 
-    parts: Spans
+    parts: intervals.Spans
 
     @property
-    def window(self) -> Spans:
+    def window(self) -> intervals.Spans:
         return self.parts
 
     @property
@@ -128,12 +119,12 @@ def activity(
 ) -> Activity:
     """The activity of one device from its kernels (and which are communication), copies, graphs."""
     starts, ends = kernels.ints("start_ns"), kernels.ints("end_ns")
-    opaque = spans_of(graphs)
-    compute = union(starts[~communication], ends[~communication])
+    opaque = intervals.spans_of(graphs)
+    compute = intervals.union(starts[~communication], ends[~communication])
     return Activity(
         compute | opaque if len(opaque) else compute,
-        union(starts[communication], ends[communication]),
-        spans_of(operations),
+        intervals.union(starts[communication], ends[communication]),
+        intervals.spans_of(operations),
         opaque,
     )
 
@@ -142,7 +133,7 @@ def time_budget(
     done: Activity,
     start_ns: int | None = None,
     end_ns: int | None = None,
-    parts: Spans | None = None,
+    parts: intervals.Spans | None = None,
 ) -> TimeBudget:
     """The budget of a window; by default from the first start to the last end of anything done.
 
@@ -159,16 +150,18 @@ def time_budget(
     end_ns = max(start_ns, end_ns)
     window = parts
     if window is None:
-        window = Spans.of(start_ns, end_ns)
+        window = intervals.Spans.of(start_ns, end_ns)
     inside = done.inside(window)
     # by inclusion and exclusion: compute has millions of intervals, the others few
-    overlap_ns = overlap_total(inside.communication, inside.compute)
-    both = intersection(inside.communication, inside.memory)
-    hidden_ns = both.total - overlap_total(both, inside.compute)
+    overlap_ns = intervals.overlap_total(inside.communication, inside.compute)
+    both = intervals.intersection(inside.communication, inside.memory)
+    hidden_ns = both.total - intervals.overlap_total(both, inside.compute)
     alone_ns = inside.communication.total - overlap_ns - hidden_ns
-    copy_only_ns = inside.memory.total - overlap_total(inside.memory, inside.compute) - hidden_ns
+    copy_only_ns = (
+        inside.memory.total - intervals.overlap_total(inside.memory, inside.compute) - hidden_ns
+    )
     busy_ns = inside.compute.total + alone_ns + copy_only_ns + hidden_ns
-    if overlap_total(inside.graphs, inside.compute) != inside.graphs.total:
+    if intervals.overlap_total(inside.graphs, inside.compute) != inside.graphs.total:
         busy_ns = inside.busy.total
     budget = TimeBudget(
         start_ns=start_ns,
@@ -204,7 +197,7 @@ def device_budgets(
     communication: Iterable[str] = (),
     start_ns: int | None = None,
     end_ns: int | None = None,
-    windows: Mapping[tuple[int, int], Spans] | None = None,
+    windows: Mapping[tuple[int, int], intervals.Spans] | None = None,
 ) -> list[DeviceBudget]:
     """One budget per process and device, from frames with pid, device and times.
 
@@ -215,7 +208,7 @@ def device_budgets(
     places = places_of(kernels, operations, graphs)
     budgets: list[DeviceBudget] = []
     for pid, device in places:
-        parts = None if windows is None else windows.get((pid, device), NOTHING)
+        parts = None if windows is None else windows.get((pid, device), intervals.NOTHING)
         if parts is not None and not len(parts):
             continue
         own, own_comm, copies, traces = kernels, is_comm, operations, graphs

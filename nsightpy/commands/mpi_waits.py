@@ -134,12 +134,12 @@ def _idle_in(report: SystemReport, calls: Frame) -> dict[int, Spans]:
 def _rows(
     alignment: Alignment, aligned: AlignedCalls, idle: dict[tuple[str, int], Spans]
 ) -> list[WaitRow]:
-    calls = aligned.found.calls
-    waits = waits_of(aligned.found.matched, aligned.starts, aligned.ends, calls.labels("name"))
+    calls = aligned.matching.calls
+    waits = waits_of(aligned.matching.matched, aligned.starts, aligned.ends, calls.labels("name"))
     kept = calls.ints("shown")[waits.row] == 1
     waits = Waits(*(getattr(waits, name)[kept] for name in ("state", "row", "cause", "lasted")))
     spans = [idle.get((clock.report, clock.pid)) for clock in alignment.clocks]
-    return wait_rows(waits, aligned.found.clock, calls, calls.ints("start_ns"), spans)
+    return wait_rows(waits, aligned.matching.clock, calls, calls.ints("start_ns"), spans)
 
 
 def _values(row: WaitRow, alignment: Alignment) -> tuple[Value, ...]:
@@ -149,11 +149,11 @@ def _values(row: WaitRow, alignment: Alignment) -> tuple[Value, ...]:
 
 
 def _notes(alignment: Alignment, aligned: AlignedCalls) -> Sequence[str]:
-    calls = aligned.found.calls
+    calls = aligned.matching.calls
     if not calls.rows:
         return [NO_CALLS]
     notes = list(alignment.notes)
-    if not aligned.found.matched.count:
+    if not aligned.matching.matched.count:
         return [NO_PAIRS, *notes]
     directed = functions.SENDS | functions.RECEIVES | functions.FROM_ROOT | functions.TO_ROOT
     named = is_one_of(calls.labels("name"), directed)

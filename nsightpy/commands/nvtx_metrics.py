@@ -48,7 +48,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _RangeMetrics:
     """The projected time of a range in one report, and its metrics there."""
 
     key: Key
@@ -101,7 +101,7 @@ def _row(pair: tuple[Key, str], parts: list[MetricSummary]) -> tuple[str | int |
     )
 
 
-def _metrics(report: SystemReport, *, top: int, scope: Scope) -> tuple[list[_Found], bool]:
+def _metrics(report: SystemReport, *, top: int, scope: Scope) -> tuple[list[_RangeMetrics], bool]:
     """The whole capture and the ranges with most projected time, and whether there are more."""
     samples = report.frame("gpu_metrics")
     if not samples.rows:
@@ -116,11 +116,11 @@ def _metrics(report: SystemReport, *, top: int, scope: Scope) -> tuple[list[_Fou
     high = int(time.max()) + 1 if end is None else end
     everything = Spans.of(low, high)
     seen = dict.fromkeys(np.unique(samples.ints("gpu_id")).tolist(), everything)
-    measured = [_Found(WHOLE, 0, tuple(summaries(samples, seen)))]
+    measured = [_RangeMetrics(WHOLE, 0, tuple(summaries(samples, seen)))]
     every = _windows(report, ranges, operations, gpus)
     for key, windows in islice(every.items(), top):
         spent = sum(window.total for window in windows.values())
-        measured.append(_Found(key, spent, tuple(summaries(samples, windows))))
+        measured.append(_RangeMetrics(key, spent, tuple(summaries(samples, windows))))
     return measured, len(every) > top
 
 

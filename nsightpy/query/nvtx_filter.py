@@ -10,16 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, union, union_of
+from nsightpy.analysis.nvtx import membership
 from nsightpy.analysis.nvtx.attribution import as_launched_by, waiting_threads
-from nsightpy.analysis.nvtx.membership import (
-    Place,
-    belongs,
-    call_keys,
-    inside,
-    launch_key,
-    named,
-    windows,
-)
+from nsightpy.analysis.nvtx.membership import windows
 from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.errors import MissingDataError
@@ -49,7 +42,7 @@ class NamedRanges:
     @cached_property
     def keys(self) -> Ints:
         """The API calls inside the ranges, by process and correlation id."""
-        return call_keys(self.calls, self.ranges)
+        return membership.call_keys(self.calls, self.ranges)
 
     @cached_property
     def attributed(self) -> Frame:
@@ -60,12 +53,12 @@ class NamedRanges:
         made = self.report.calls.launching(None, ends=True, threads=True)
         ranges = self.report.frame("nvtx_ranges", RANGE_COLUMNS)
         waited = as_launched_by(made, waiting_threads(made, ranges))
-        return waited.take(inside(waited, self.ranges))
+        return waited.take(membership.inside(waited, self.ranges))
 
     @cached_property
     def launches(self) -> Ints:
         """The calls whose operations belong to the ranges: made inside them, or attributed."""
-        attributed = np.unique(launch_key(self.attributed))
+        attributed = np.unique(membership.launch_key(self.attributed))
         if len(attributed):
             self._say(
                 f"{len(self.keys):,} API calls on their own threads, and {len(attributed):,} "
@@ -74,7 +67,7 @@ class NamedRanges:
         return np.union1d(self.keys, attributed)
 
     @cached_property
-    def windows(self) -> dict[Place, Spans]:
+    def windows(self) -> dict[membership.Place, Spans]:
         """Per process and device the union of the ranges' projected intervals, in ns."""
         operations = Frame.concatenate(
             [self.report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES]
@@ -92,9 +85,9 @@ class NamedRanges:
         Rows with neither launch nor thread belong when they overlap the ranges' time.
         """
         if "correlation_id" in frame and "pid" in frame:
-            return belongs(frame, self.keys if "tid" in frame else self.launches)
+            return membership.belongs(frame, self.keys if "tid" in frame else self.launches)
         if {"pid", "tid"} <= set(frame):
-            return inside(frame, self.ranges)
+            return membership.inside(frame, self.ranges)
         if "device" in frame:
             return _overlapping(frame, union_of(self.windows.values()))
         spans = union(self.ranges.ints("start_ns"), self.ranges.ints("end_ns"))
@@ -114,7 +107,7 @@ def named_ranges(report: SystemReport, text: str) -> NamedRanges:
 
 def _find(report: SystemReport, text: str) -> NamedRanges:
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-    meant = named(text, ranges)
+    meant = membership.named(text, ranges)
     if meant is None:
         advice = for_kind(_advice(text, ranges), report.kind)
         raise MissingDataError(report.path, f"has no range {text!r}", advice)

@@ -125,7 +125,7 @@ class AlignedCalls:
     """The MPI calls of all clocks of an alignment in their own time, and when they were on the
     common clock (ns)."""
 
-    found: MpiCalls
+    matching: MpiCalls
     starts: Ints
     ends: Ints
 

@@ -8,16 +8,8 @@ from typing import TypeAlias
 
 import numpy as np
 
+from nsightpy.analysis.clock_alignment import clocks
 from nsightpy.analysis.clock_alignment.alignment import Alignment
-from nsightpy.analysis.clock_alignment.clocks import (
-    COLLECTIVES,
-    MPI,
-    ONE_SESSION,
-    SYSTEM_CLOCK,
-    UNKNOWN,
-    WALL_CLOCK,
-    ClockFit,
-)
 from nsightpy.frames import Ints
 from nsightpy.query.common_clock import CommonClock
 from nsightpy.query.rank_alignment import alignment_of
@@ -28,12 +20,12 @@ from nsightpy.units import format_count, format_time
 Stream: TypeAlias = tuple[str, int, int, int]
 
 _UNCORRECTED = {
-    ONE_SESSION: "one session, one clock",
-    SYSTEM_CLOCK: "ranks placed by their host's system clock",
-    WALL_CLOCK: "ranks placed by UTC, as good as their hosts keep time",
-    UNKNOWN: "not aligned: no common clock",
+    clocks.ONE_SESSION: "one session, one clock",
+    clocks.SYSTEM_CLOCK: "ranks placed by their host's system clock",
+    clocks.WALL_CLOCK: "ranks placed by UTC, as good as their hosts keep time",
+    clocks.UNKNOWN: "not aligned: no common clock",
 }
-_WORST_FIRST = (UNKNOWN, WALL_CLOCK, SYSTEM_CLOCK, ONE_SESSION)
+_WORST_FIRST = (clocks.UNKNOWN, clocks.WALL_CLOCK, clocks.SYSTEM_CLOCK, clocks.ONE_SESSION)
 
 
 @dataclass(frozen=True)
@@ -77,12 +69,12 @@ def clocks_of(ranks: RankSet, places: Sequence[Place]) -> Clocks:
     by_unit = {(fit.report, fit.pid): fit for fit in alignment.fits}
     fits = {unit: by_unit[unit] for unit in units if unit in by_unit}
     if not fits:
-        return Clocks(_UNCORRECTED[UNKNOWN])
+        return Clocks(_UNCORRECTED[clocks.UNKNOWN])
     missing = [f"pid {pid} of {report}" for report, pid in units if (report, pid) not in fits]
     notes = list(alignment.notes)
     if missing:
         notes.append(f"not aligned, on their own clocks: {', '.join(missing)}")
-    if len(units) > 1 and any(fit.method == UNKNOWN for fit in fits.values()):
+    if len(units) > 1 and any(fit.method == clocks.UNKNOWN for fit in fits.values()):
         notes.append("Some reports have no time of day: they begin at their own zero.")
     caption = _caption(list(fits.values())) if len(units) > 1 else "the report's own clock"
     common = CommonClock.of(alignment)
@@ -104,29 +96,29 @@ def _instances(alignment: Alignment) -> dict[Stream, tuple[Ints, Ints]]:
     return instances
 
 
-def _caption(fits: Sequence[ClockFit]) -> str:
+def _caption(fits: Sequence[clocks.ClockFit]) -> str:
     """How the ranks came together, in one sentence with its error bar."""
-    corrected = [fit for fit in fits if fit.method == COLLECTIVES]
-    by_mpi = [fit for fit in fits if fit.method == MPI]
-    rest = [fit for fit in fits if fit.method not in (COLLECTIVES, MPI)]
+    corrected = [fit for fit in fits if fit.method == clocks.COLLECTIVES]
+    by_mpi = [fit for fit in fits if fit.method == clocks.MPI]
+    rest = [fit for fit in fits if fit.method not in (clocks.COLLECTIVES, clocks.MPI)]
     method = next(
-        (method for method in _WORST_FIRST if any(f.method == method for f in rest)), UNKNOWN
+        (method for method in _WORST_FIRST if any(f.method == method for f in rest)), clocks.UNKNOWN
     )
     if not corrected and not by_mpi:
         return _UNCORRECTED[method]
     what = ("by the ends of {} collectives", corrected), ("by {} MPI operations", by_mpi)
     parts = [f"{words.format(_most(some))}, within {_within(some)}" for words, some in what if some]
     text = f"aligned {' and '.join(parts)}"
-    exact = (ONE_SESSION, SYSTEM_CLOCK) if by_mpi else (ONE_SESSION,)
+    exact = (clocks.ONE_SESSION, clocks.SYSTEM_CLOCK) if by_mpi else (clocks.ONE_SESSION,)
     left = [fit for fit in rest if fit.method not in exact]
     return f"{text}; {len(left)} of {len(fits)} {_UNCORRECTED[method]}" if left else text
 
 
-def _most(fits: Sequence[ClockFit]) -> str:
+def _most(fits: Sequence[clocks.ClockFit]) -> str:
     return format_count(max(fit.instances for fit in fits))
 
 
-def _within(fits: Sequence[ClockFit]) -> str:
+def _within(fits: Sequence[clocks.ClockFit]) -> str:
     """The largest residual."""
     residuals = (
         residual for fit in fits for residual in (fit.residual_p05_ns, fit.residual_p95_ns)

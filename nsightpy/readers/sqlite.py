@@ -105,13 +105,13 @@ class SqliteFile:
         if unknown:
             ends = [end for name in unknown for end in extremes(self.tables[name])]
             try:
-                found = self.rows(sa.select(*ends))[0]
+                stored = self.rows(sa.select(*ends))[0]
             except ReportError:
                 # a view has no row numbers: each table answers for itself
-                found = (None, None)
+                stored = (None, None)
                 for name in unknown if len(unknown) > 1 else ():
                     self.row_bounds(name)
-            for name, low, high in zip(unknown, found[::2], found[1::2], strict=False):
+            for name, low, high in zip(unknown, stored[::2], stored[1::2], strict=False):
                 self._bounds.setdefault(name, None if low is None else (int(low), int(high)))
         bounds = self._bounds[names[0]]
         if bounds is not None and bounds[0] > bounds[1]:  # a tree whose pages are not in order

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +31,8 @@ class DataFrameOf(property):
 
 def facts_table(facts: Mapping[str, str]) -> str:
     """Names and values as an HTML table, without those that are empty; all text is escaped."""
+    import html
+
     cells = "".join(
         f"<tr><th>{html.escape(key)}</th><td>{html.escape(value)}</td></tr>"
         for key, value in facts.items()

@@ -87,7 +87,6 @@ class TorchTrace(SystemReport):
             shift_ns=0,
             system_clock_ns=None,
             duration_ns=facts.duration_ns,
-            graph_mode="",
             uuid="",
         )
 

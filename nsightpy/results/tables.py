@@ -108,8 +108,8 @@ class Table:
         keys = iter(self.keys or ())
         for row in self.rows:
             record = dict(zip(self.columns, row, strict=True))
-            found = {key.name: made for key in wanted if (made := key.of(record)) is not None}
-            record = {**record, **names, **found}
+            keys_of_row = {key.name: made for key in wanted if (made := key.of(record)) is not None}
+            record = {**record, **names, **keys_of_row}
             if self.keys is not None:
                 record["key"] = next(keys)
             yield record

@@ -9,7 +9,6 @@ from nsightpy.results.listing import Value
 from nsightpy.results.summary import Summary
 from nsightpy.units import format_time, share_text
 
-HEALTHY = "healthy"
 # Smaller parts of a window are not named.
 LEAST_SHARE = 0.001
 # The parts that a window divides into, as the verdict names them.

@@ -137,9 +137,9 @@ class _Finder:
             communicators[group] = len(self.ledger.communicators) + len(self.communicators)
             members = tuple(sorted(units[lane] for lane in group))
             self.communicators.append(Communicator("", members, doubtful=not sure))
-        own = communicators[lanes]
-        done = _has_partner(self.ends[rows], own, lanes, tolerance)
-        self.communicator[rows[done]] = own[done]
+        communicator_of_rows = communicators[lanes]
+        done = _has_partner(self.ends[rows], communicator_of_rows, lanes, tolerance)
+        self.communicator[rows[done]] = communicator_of_rows[done]
         return done, communicators
 
     def _apart(
@@ -160,10 +160,10 @@ class _Finder:
         world = int(self.positions.max()) + 1
         parted = []
         for number, several in enumerate(loose):
-            own = order[edges[number] : edges[number + 1]]
+            members = order[edges[number] : edges[number + 1]]
             positions = {lane: int(self.positions[units[lane]]) for lane in several}
-            times = self.starts[rows[own]], self.ends[rows[own]]
-            view = Lanes(*times, lanes[own], positions, world)
+            times = self.starts[rows[members]], self.ends[rows[members]]
+            view = Lanes(*times, lanes[members], positions, world)
             groups, sure = apart(view, several, tolerance, likely[number])
             parted += [(group, sure) for group in groups]
         return parted

@@ -149,24 +149,24 @@ class Neighbours:
     def _near(self, wanted: Ints, counts: Ints) -> Ints:
         """Each end near a sample: place of the lane, sample, lane of the end, distance in ns."""
         rows = np.concatenate([self._samples[lane] for lane in wanted.tolist()])
-        own = np.repeat(np.arange(len(wanted)), counts)
+        lane_place = np.repeat(np.arange(len(wanted)), counts)
         sample = consecutive(np.zeros_like(counts), counts)
         low = np.searchsorted(self._ends, self._ends[rows] - self._tolerance)
         size = np.searchsorted(self._ends, self._ends[rows] + self._tolerance, side="right") - low
         row = consecutive(low, size)
-        own, sample, middle = (
-            np.repeat(values, size) for values in (own, sample, self._ends[rows])
+        lane_place, sample, middle = (
+            np.repeat(values, size) for values in (lane_place, sample, self._ends[rows])
         )
         other = self._lanes[row]
-        apart = self._unit[other] != self._unit[wanted][own]
+        apart = self._unit[other] != self._unit[wanted][lane_place]
         distance = np.abs(self._ends[row] - middle)
-        return np.stack([values[apart] for values in (own, sample, other, distance)])
+        return np.stack([values[apart] for values in (lane_place, sample, other, distance)])
 
     def _pairs(self, near: Ints) -> tuple[Ints, Ints, Floats]:
         """Pairs (place x lanes + other lane), how many samples see each, median distance in ns."""
-        own, sample, other, distance = near
+        lane_place, sample, other, distance = near
         # the nearest end of every other lane to each sample, then all of a pair of lanes together
-        pair = own * len(self._unit) + other
+        pair = lane_place * len(self._unit) + other
         order = np.lexsort((distance, sample, pair))
         pair, sample, distance = pair[order], sample[order], distance[order]
         first = (np.diff(pair, prepend=-1) != 0) | (np.diff(sample, prepend=-1) != 0)

@@ -56,7 +56,7 @@ class _Search:
     after: dict[str, Item]
     items: tuple[Mapping[str, Item], Mapping[str, Item]]
     known: dict[str, str] = field(default_factory=dict)
-    found: list[Match] = field(default_factory=list)
+    pairs: list[Match] = field(default_factory=list)
 
     def take(self, match: Match) -> None:
         for name in match.before:
@@ -65,7 +65,7 @@ class _Search:
             self.after.pop(name, None)
         if match.before and match.after:
             self.known |= dict.fromkeys(match.before, match.after[0])
-        self.found.append(match)
+        self.pairs.append(match)
 
     def pair(self, first: Item, second: Item, by: str) -> None:
         """One for one; what became of it follows from the names."""
@@ -92,7 +92,7 @@ def match(
         search.take(Match((name,), (), "", GONE))
     for name in list(search.after):
         search.take(Match((), (name,), "", NEW))
-    return search.found
+    return search.pairs
 
 
 def _change(first: Item, second: Item) -> str:
@@ -220,7 +220,7 @@ def _moved(search: _Search) -> None:
     for group in sorted(
         {_group(item) for item in (*search.before.values(), *search.after.values())}
     ):
-        changed = [pair for pair in search.found if _is_changed(search, pair, group)]
+        changed = [pair for pair in search.pairs if _is_changed(search, pair, group)]
         names = [
             tuple(name for pair in changed for name in (pair.before, pair.after)[side])
             + tuple(name for name, item in left.items() if _group(item) == group)
@@ -231,7 +231,7 @@ def _moved(search: _Search) -> None:
             for side, side_names in zip(search.items, names, strict=True)
         )
         if group[0] in TUNED and changed and _near(first, second, MOVED):
-            search.found = [pair for pair in search.found if pair not in changed]
+            search.pairs = [pair for pair in search.pairs if pair not in changed]
             search.take(Match(names[0], names[1], CATEGORY, VARIANT))
 
 

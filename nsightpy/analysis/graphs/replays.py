@@ -124,8 +124,8 @@ def _graph_numbers(operations: Frame, replay: Ints, first: Ints) -> Ints:
     if len(named) and (named > 0).all():
         return named
     names: Labels = operations.labels("name").merged()
-    told_apart = np.where(node > 0, node, names.codes.astype(np.int64) + 1)
-    mixed = told_apart.astype(np.uint64) * _MIX
+    distinct_nodes = np.where(node > 0, node, names.codes.astype(np.int64) + 1)
+    mixed = distinct_nodes.astype(np.uint64) * _MIX
     mixed ^= mixed >> np.uint64(29)
     sums = np.add.reduceat(mixed * _MIX, first) if len(first) else mixed
     _, code = distinct(sums.view(np.int64) ^ operations.ints("pid")[first])

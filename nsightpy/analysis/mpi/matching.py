@@ -52,13 +52,15 @@ class Matched:
 def matched_calls(calls: Frame, clock: Ints, ranks: Sequence[int | None]) -> Matched:
     """The operations among the calls (CALL_COLUMNS) of some clocks, whose world ranks are given."""
     world = np.asarray([NONE if rank is None else rank for rank in ranks], dtype=np.int64)
-    own = calls.ints("communicator_rank")
+    communicator_rank = calls.ints("communicator_rank")
     unnamed = calls.labels("communicator_id").equals([""])
     divided = _divided(calls, clock, unnamed)
     if len(world) and not divided:
-        own = np.where(unnamed & (own == NONE), world[clock], own)
+        communicator_rank = np.where(
+            unnamed & (communicator_rank == NONE), world[clock], communicator_rank
+        )
     order = np.lexsort((calls.ints("start_ns"), clock))
-    parts = _Parts(calls, clock, own, order, divided)
+    parts = _Parts(calls, clock, communicator_rank, order, divided)
     collectives, unmatched = _collectives(parts)
     return _joined([*collectives, _messages(parts)], unmatched)
 
@@ -80,7 +82,7 @@ class _Parts:
 
     calls: Frame
     clock: Ints
-    own: Ints
+    communicator_rank: Ints
     order: Ints
     divided: bool
 
@@ -159,8 +161,8 @@ def _collectives_of(parts: _Parts, rows: Ints, instance: Ints, *, known: bool) -
     )
     barrier, uneven = (is_one_of(names, group) for group in (functions.BARRIERS, functions.UNEVEN))
     peer = parts.calls.ints("peer")[rows]
-    rooted = (peer != NONE) & (parts.own[rows] != NONE)
-    root = rooted & (peer == parts.own[rows])
+    rooted = (peer != NONE) & (parts.communicator_rank[rows] != NONE)
+    root = rooted & (peer == parts.communicator_rank[rows])
     other = rooted & ~root
     enters = to_all | (from_root & root) | (to_root & rooted)
     exits = to_all | (from_root & other) | (to_root & root)
@@ -181,12 +183,12 @@ def _messages(parts: _Parts) -> Matched:
     sends, receives = parts.among(functions.SENDS), parts.among(functions.RECEIVES)
     both = np.concatenate([sends, receives])
     sent = np.arange(len(both)) < len(sends)
-    peer, own = parts.calls.ints("peer")[both], parts.own[both]
+    peer, rank = parts.calls.ints("peer")[both], parts.communicator_rank[both]
     communicator = parts.calls.labels("communicator_id").merged().codes[both]
     columns = (
         communicator.astype(np.int64),
-        np.where(sent, own, peer),
-        np.where(sent, peer, own),
+        np.where(sent, rank, peer),
+        np.where(sent, peer, rank),
         parts.calls.ints("tag")[both],
     )
     code = np.zeros(len(both), dtype=np.int64)
@@ -197,7 +199,7 @@ def _messages(parts: _Parts) -> Matched:
     balanced = np.bincount(code[sent], minlength=groups) == np.bincount(
         code[~sent], minlength=groups
     )
-    usable = balanced[code] & (peer >= 0) & (own >= 0) & (peer != own)
+    usable = balanced[code] & (peer >= 0) & (rank >= 0) & (peer != rank)
     chosen = np.flatnonzero(usable)
     # by key, sends and receives apart, each in its order: the k-th of both is one message
     order = chosen[np.lexsort((np.arange(len(chosen)), sent[chosen], code[chosen]))]
@@ -234,9 +236,9 @@ def _completions(parts: _Parts, receives: Ints) -> Ints:
     places = np.where(is_wait, np.arange(len(order)), len(order))
     following = np.minimum.accumulate(places[::-1])[::-1]
     after = both[order[np.minimum(following, len(order) - 1)]]
-    own = both[order]
-    same = (parts.clock[after] == parts.clock[own]) & (request[after] == request[own])
-    same &= (following < len(order)) & (request[own] != 0)
+    earlier = both[order]
+    same = (parts.clock[after] == parts.clock[earlier]) & (request[after] == request[earlier])
+    same &= (following < len(order)) & (request[earlier] != 0)
     completed = np.full(len(both), NONE, dtype=np.int64)
     completed[order] = np.where(same, after, NONE)
     completions[pending] = completed[len(waits) :]

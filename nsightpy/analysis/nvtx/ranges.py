@@ -85,12 +85,12 @@ def range_tallies(
     With `fold`, ranges that differ in their numbers only are one. `done` says which calls launched
     the operations (OPERATION_COLUMNS), `projection` where the ranges are on the GPU.
     """
-    own = names = folded(ranges.labels("name"))
+    unfolded = names = folded(ranges.labels("name"))
     if fold:
-        names = Labels(own.codes, tuple(map(numberless, own.values))).merged()
+        names = Labels(unfolded.codes, tuple(map(numberless, unfolded.values))).merged()
     if tree:
         nesting = nest(ranges)
-        names, own = paths(names, nesting), paths(own, nesting) if fold else own
+        names, unfolded = paths(names, nesting), paths(unfolded, nesting) if fold else unfolded
     groups = group_by(Frame({**ranges, "name": names}), BY)
     some = projection.found
     lengths = ranges.ints("end_ns") - ranges.ints("start_ns")
@@ -104,17 +104,17 @@ def range_tallies(
         whole,
         operations.rows - len(done.rows),
         int(np.count_nonzero(ranges.ints("tid") != ranges.ints("end_tid"))),
-        _members(names, own) if fold else {},
+        _members(names, unfolded) if fold else {},
     )
 
 
-def _members(names: Labels, own: Labels) -> dict[str, frozenset[str]]:
+def _members(names: Labels, unfolded: Labels) -> dict[str, frozenset[str]]:
     """The names of ranges behind each folded one."""
-    wide = max(len(own.values), 1)
-    pairs, _ = distinct(names.codes.astype(np.int64) * wide + own.codes)
+    wide = max(len(unfolded.values), 1)
+    pairs, _ = distinct(names.codes.astype(np.int64) * wide + unfolded.codes)
     members: dict[str, set[str]] = {}
     for pair in pairs.tolist():
-        members.setdefault(names.values[pair // wide], set()).add(own.values[pair % wide])
+        members.setdefault(names.values[pair // wide], set()).add(unfolded.values[pair % wide])
     return {name: frozenset(those) for name, those in members.items()}
 
 

@@ -59,7 +59,7 @@ def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints
     The same: as many collectives that look the same after one that the peers had together.
     """
     ledger = alignment.ledger
-    found, sinces, signatures, places = [NO_INTS], [NO_INTS], [NO_INTS], [NO_INTS]
+    ledger_rows, sinces, signatures, places = [NO_INTS], [NO_INTS], [NO_INTS], [NO_INTS]
     for group in _by_members(ledger, arrivals, peers):
         rows, instance = arrivals.rows[group], arrivals.instance[group]
         for member in np.unique(arrivals.unit[group]).tolist():
@@ -68,14 +68,14 @@ def _pieces(alignment: Alignment, arrivals: Arrivals, peers: Mask) -> tuple[Ints
             after = np.arange(int(rows[mine][0]) + 1, end)
             since = instance[mine][np.searchsorted(rows[mine], after) - 1]
             signature = ledger.signature[after].astype(np.int64)
-            found.append(after)
+            ledger_rows.append(after)
             sinces.append(since)
             signatures.append(signature)
             places.append(_places(since, signature))
     place = np.concatenate(places)
     key = np.concatenate(sinces) * len(ledger.signatures) + np.concatenate(signatures)
     _, piece = distinct(key * (int(place.max(initial=0)) + 1) + place)
-    return np.concatenate(found), piece.astype(np.int64)
+    return np.concatenate(ledger_rows), piece.astype(np.int64)
 
 
 def _by_members(ledger: Ledger, arrivals: Arrivals, peers: Mask) -> list[Ints]:

@@ -14,7 +14,7 @@ from nsightpy.analysis.selection.coverage import (
     Selection,
     choose_kernels,
 )
-from nsightpy.commands.select.offers import Found, of_ranks, offered
+from nsightpy.commands.select.offers import ReportOffers, of_ranks, offered
 from nsightpy.commands.select.one_run import one_run_each
 from nsightpy.commands.select.plan import FIELDS, Plan, planned_runs, rows, starts_a_job
 from nsightpy.commands.select.plan_notes import plan_notes
@@ -125,7 +125,9 @@ def _words(given: str | Iterable[str]) -> tuple[str, ...]:
     return tuple(shlex.split(given) if isinstance(given, str) else given)
 
 
-def _options(selection: Selection, reports: Sequence[Found], settings: NcuSettings) -> Options:
+def _options(
+    selection: Selection, reports: Sequence[ReportOffers], settings: NcuSettings
+) -> Options:
     """What every run of ncu is asked. Graphs' kernels and NVTX ranges come from the reports."""
     return Options(
         metric_set=settings.sets,
@@ -144,7 +146,7 @@ def _options(selection: Selection, reports: Sequence[Found], settings: NcuSettin
 
 
 def _chosen(
-    request: Request, reports: Sequence[Found], criteria: Criteria, settings: NcuSettings
+    request: Request, reports: Sequence[ReportOffers], criteria: Criteria, settings: NcuSettings
 ) -> Selection:
     """The selection over all reports. Raises ReportError and UsageError where nothing is left."""
     offers = of_ranks([offer for part in reports for offer in part.offers], criteria.profile_rank)
@@ -169,7 +171,7 @@ def _chosen(
     return selection
 
 
-def _way_out(reports: Sequence[Found]) -> str:
+def _way_out(reports: Sequence[ReportOffers]) -> str:
     """What to do where there is nothing to choose from."""
     if any(part.communication_ns for part in reports):
         return "All of them are communication kernels: --with-communication chooses them, too."
@@ -181,7 +183,7 @@ def _way_out(reports: Sequence[Found]) -> str:
     return "Widen --from, --to, --rank, --device or --nvtx, or see `nsightpy kernels`."
 
 
-def _job(reports: Sequence[Found]) -> Job:
+def _job(reports: Sequence[ReportOffers]) -> Job:
     """How large the job is: every captured process, and every rank up to the highest known."""
     known = [unit.rank for part in reports for unit, _ in part.offers if unit.rank is not None]
     processes = sum(part.processes for part in reports)
@@ -191,7 +193,9 @@ def _job(reports: Sequence[Found]) -> Job:
     return Job(ranks, len(hosts) if whole else 1)
 
 
-def _rank_variable(selection: Selection, reports: Sequence[Found], settings: NcuSettings) -> str:
+def _rank_variable(
+    selection: Selection, reports: Sequence[ReportOffers], settings: NcuSettings
+) -> str:
     """The variable that distinguishes ranks in the names of reports.
 
     Empty for a single process, and where ncu runs outside of the ranks, around their launcher.
@@ -207,7 +211,7 @@ def _rank_variable(selection: Selection, reports: Sequence[Found], settings: Ncu
     return "RANK" if sum(part.processes for part in reports) > 1 else ""
 
 
-def _from_start(selection: Selection, reports: Sequence[Found], capture_range: str) -> bool:
+def _from_start(selection: Selection, reports: Sequence[ReportOffers], capture_range: str) -> bool:
     """Whether ncu counts from the start of the program, or from its call of cudaProfilerStart."""
     if capture_range != AUTO:
         return capture_range != CUDA_PROFILER_API

@@ -33,7 +33,7 @@ Offer = tuple[ProfiledProcess, Portion]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReportOffers:
     """What one report has to offer; times in ns."""
 
     report: str
@@ -49,7 +49,7 @@ class Found:
     start: CaptureStart
 
 
-def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Found:
+def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> ReportOffers:
     """The variants of one report with their representatives; what other processes send back."""
     states = {}
     kernels = report.frame("kernels", _columns(scope))  # held, so that it is read once
@@ -64,7 +64,7 @@ def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Found:
     )
     counted = weighed if criteria.with_communication else weighed & ~talking
     chosen = portions(done, counted, warm_up=criteria.warm_up, outlier=criteria.outlier)
-    return Found(
+    return ReportOffers(
         str(report.path),
         [(unit_of(report, portion.pid), portion) for portion in chosen],
         int(length[talking].sum()),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from nsightpy.analysis.selection.coverage import KernelChoice, ProfiledProcess, Selection
 from nsightpy.analysis.selection.launch_places import Launches, Mask, standing
 from nsightpy.analysis.selection.launch_window import shortest_window
-from nsightpy.commands.select.offers import Found, launches_in
+from nsightpy.commands.select.offers import ReportOffers, launches_in
 from nsightpy.commands.select.plan import NAME_COLUMNS, PlannedRun, names_of, window_run
 from nsightpy.commands.select.settings import Criteria, NcuSettings
 from nsightpy.errors import UsageError
@@ -19,7 +19,7 @@ def one_run_each(
     request: Request,
     criteria: Criteria,
     settings: NcuSettings,
-    reports: Sequence[Found],
+    reports: Sequence[ReportOffers],
     selection: Selection,
 ) -> tuple[Selection, list[PlannedRun]]:
     """One run per process for all its choices, and the choices whose stretches the budget allows.

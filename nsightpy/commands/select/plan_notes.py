@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from nsightpy.analysis.selection.coverage import Selection
 from nsightpy.analysis.selection.launch_places import MOST_SHAPES
-from nsightpy.commands.select.offers import Found
+from nsightpy.commands.select.offers import ReportOffers
 from nsightpy.commands.select.plan import Plan, starts_a_job
 from nsightpy.names import brief
 from nsightpy.ncu_command import APPLICATION
@@ -22,7 +22,7 @@ MOST_SAID = 12
 
 
 def plan_notes(
-    plan: Plan, reports: Sequence[Found], metric_set: str, passes: int | None
+    plan: Plan, reports: Sequence[ReportOffers], metric_set: str, passes: int | None
 ) -> list[str]:
     """The notes of a plan, most important first."""
     return [
@@ -69,7 +69,7 @@ def _cut_short(selection: Selection) -> Iterator[str]:
         )
 
 
-def _start(plan: Plan, reports: Sequence[Found]) -> Iterator[str]:
+def _start(plan: Plan, reports: Sequence[ReportOffers]) -> Iterator[str]:
     """Where the count of launches begins, when the capture began later than the program."""
     chosen = {planned.unit.report for planned in plan.runs}
     starts = [part.start for part in reports if part.report in chosen]
@@ -161,7 +161,7 @@ def row_text(rows: Sequence[int]) -> str:
     return ", ".join([*texts[:MOST_SAID], *([f"and {more:,} more"] if more > 0 else [])])
 
 
-def _left_out(plan: Plan, reports: Sequence[Found]) -> Iterator[str]:
+def _left_out(plan: Plan, reports: Sequence[ReportOffers]) -> Iterator[str]:
     talking = sum(part.communication_ns for part in reports)
     kernels = sum(part.kernels_ns for part in reports)
     chosen = plan.selection
@@ -187,7 +187,9 @@ def _left_out(plan: Plan, reports: Sequence[Found]) -> Iterator[str]:
         )
 
 
-def _opaque(reports: Sequence[Found], at_least: float = 0.0, below: float = 2.0) -> Iterator[str]:
+def _opaque(
+    reports: Sequence[ReportOffers], at_least: float = 0.0, below: float = 2.0
+) -> Iterator[str]:
     """Graphs traced as a whole, when they have that share of the GPU time."""
     kernels = sum(part.kernels_ns for part in reports)
     graphs = sum(part.opaque_ns for part in reports)
@@ -198,7 +200,7 @@ def _opaque(reports: Sequence[Found], at_least: float = 0.0, below: float = 2.0)
         )
 
 
-def _doubts(plan: Plan, reports: Sequence[Found]) -> Iterator[str]:
+def _doubts(plan: Plan, reports: Sequence[ReportOffers]) -> Iterator[str]:
     warm_up = sum(portion.warm_up for part in reports for _, portion in part.offers)
     if warm_up:
         yield (

@@ -10,7 +10,7 @@ import numpy as np
 from nsightpy.analysis import ranking
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.intervals import consecutive
-from nsightpy.analysis.nvtx.nesting import PUSH_POP, ROOT, nest
+from nsightpy.analysis.nvtx.nesting import PUSH_POP
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
@@ -29,6 +29,7 @@ from nsightpy.commands.stats.summary import (
     spread_fields,
     times,
 )
+from nsightpy.commands.trace.projections import projected_ranges
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
@@ -114,25 +115,15 @@ def _kernels_shown(parts: Sequence[Statistics]) -> Shown:
 
 def _projected(report: SystemReport, scope: Scope, _: str) -> Tallies:
     """Of ranges that launched something: projected and host time, operations, level, children."""
-    whole = named(report.frame("nvtx_ranges", RANGE_COLUMNS))
-    whole = whole.take(whole.ints("tid") == whole.ints("end_tid"))
-    frames = ("kernels", "memory_operations")
-    operations = Frame.concatenate(
-        [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in frames]
-    )
-    projected = project(whole, launched(operations, report.frame("api_calls", CALL_COLUMNS)))
-    same = Labels.constant("", whole.rows), Labels.constant(PUSH_POP, whole.rows)
-    nesting = nest(Frame({**whole, "domain": same[0], "style": same[1]}))
+    whole, projected, nesting, children = projected_ranges(report, scope)
     some = np.flatnonzero(projected.found)
-    above = nesting.parent[some]
-    children = np.bincount(above[above != ROOT], minlength=whole.rows)
     figures = {
         "projected": projected.length[some],
         "operations": projected.operations[some],
         "level": nesting.level[some],
         "children": children[some],
     }
-    mine = scope.narrow(report, Frame({**whole.take(some), **figures}))
+    mine = scope.narrow(report, Frame({**named(whole.take(some)), **figures}))
     groups = group_by(mine, ("range", "style"))
     lasted = ranking.durations(mine)
     return tuple(

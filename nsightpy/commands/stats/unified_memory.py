@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -24,10 +25,9 @@ _MIGRATIONS = {
 }
 _SIDES = ("CPU", "GPU")
 RECORDS = "--cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"
-_ALL: tuple[str, ...] = ()
 
 
-def _by_place(report: SystemReport, scope: Scope, by: tuple[str, ...]) -> Tallies:
+def _by_place(report: SystemReport, scope: Scope, _: str, *, by: tuple[str, ...] = ()) -> Tallies:
     """Bytes moved in each direction, faults of each side, durations of what was moved."""
     copies = scope.narrow(report, report.frame("memory_operations", _COPIES))
     moved = [
@@ -53,10 +53,6 @@ def _tally(frame: Frame, by: tuple[str, ...], values: Ints) -> Tally:
     return tally(groups.codes, values, groups.keys)
 
 
-def _pages(report: SystemReport, scope: Scope, _: str) -> Tallies:
-    return _by_place(report, scope, ("address", "pid"))
-
-
 def _pages_shown(parts: Sequence[Statistics]) -> Shown:
     """Pages by what was moved of them, then by faults, then by address."""
     totals = [_totals(part) for part in parts[:5]]
@@ -76,10 +72,6 @@ def _pages_shown(parts: Sequence[Statistics]) -> Shown:
         Field("PID", "id"),
     )
     return fields, rows
-
-
-def _total(report: SystemReport, scope: Scope, _: str) -> Tallies:
-    return _by_place(report, scope, _ALL)
 
 
 def _total_shown(parts: Sequence[Statistics]) -> Shown:
@@ -125,10 +117,11 @@ def _instructions_shown(parts: Sequence[Statistics]) -> Shown:
     return (Field("CPU Page Faults"), Field("CPU Instruction Address", "text")), rows
 
 
+_PAGES = partial(_by_place, by=("address", "pid"))
 SUMMARIES = {
-    "um_sum": Summary("Unified memory by page.", _pages, _pages_shown, RECORDS, tallies=7),
+    "um_sum": Summary("Unified memory by page.", _PAGES, _pages_shown, RECORDS, tallies=7),
     "um_total_sum": Summary(
-        "Migrations of unified memory and page faults.", _total, _total_shown, RECORDS, tallies=7
+        "Migrations of unified memory and page faults.", _by_place, _total_shown, RECORDS, tallies=7
     ),
     "um_cpu_page_faults_sum": Summary(
         "Page faults of processors by instruction.",

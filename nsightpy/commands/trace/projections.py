@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nsightpy.analysis.nvtx.nesting import MOST_LISTED, PUSH_POP, ROOT, nest
+from nsightpy.analysis.nvtx.nesting import MOST_LISTED, PUSH_POP, ROOT, Nesting, nest
 from nsightpy.analysis.nvtx.projection import (
     CALL_COLUMNS,
     OPERATION_COLUMNS,
     RANGE_COLUMNS,
+    Projection,
     launched,
     project,
 )
@@ -44,19 +46,9 @@ _BATCH = 1 << 16
 def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
     """The rows of a report: ranges that end on their thread and launched something."""
     report = place.report
-    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-    ranges = ranges.take(ranges.ints("tid") == ranges.ints("end_tid"))
-    parts = [report.frame(f, OPERATION_COLUMNS) for f in ("kernels", "memory_operations")]
-    operations = Frame.concatenate([scope.narrow(report, part) for part in parts])
-    done = launched(operations, report.frame("api_calls", CALL_COLUMNS))
-    projected = project(ranges, done)
-    # for nsys the innermost range around another is its parent, whatever their domains and styles
-    whole = Labels.constant("", ranges.rows), Labels.constant(PUSH_POP, ranges.rows)
-    nesting = nest(Frame({**ranges, "domain": whole[0], "style": whole[1]}))
+    ranges, projected, nesting, children = projected_ranges(report, scope)
     rows = numbered(report, ranges, scope)
     rows = rows[projected.found[rows]]
-    above = nesting.parent[np.flatnonzero(projected.found)]
-    children = np.bincount(above[above != ROOT], minlength=ranges.rows)
     order = rows[np.lexsort((-projected.length[rows], projected.start[rows]))]
     for low in range(0, len(order), _BATCH):
         mine = order[low : low + _BATCH]
@@ -79,6 +71,25 @@ def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
                 stacks(mine, nesting.parent),
             ]
         )
+
+
+def projected_ranges(
+    report: SystemReport, scope: Scope
+) -> tuple[Frame, Projection, Nesting, NDArray[np.intp]]:
+    """The ranges that end on their thread, what they launched in scope, their nesting, children.
+
+    For nsys the innermost range around another is its parent, whatever their domains and styles;
+    children are those that launched something.
+    """
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    ranges = ranges.take(ranges.ints("tid") == ranges.ints("end_tid"))
+    parts = [report.frame(f, OPERATION_COLUMNS) for f in ("kernels", "memory_operations")]
+    operations = Frame.concatenate([scope.narrow(report, part) for part in parts])
+    projected = project(ranges, launched(operations, report.frame("api_calls", CALL_COLUMNS)))
+    whole = Labels.constant("", ranges.rows), Labels.constant(PUSH_POP, ranges.rows)
+    nesting = nest(Frame({**ranges, "domain": whole[0], "style": whole[1]}))
+    above = nesting.parent[np.flatnonzero(projected.found)]
+    return ranges, projected, nesting, np.bincount(above[above != ROOT], minlength=ranges.rows)
 
 
 def numbered(report: SystemReport, ranges: Frame, scope: Scope) -> Ints:

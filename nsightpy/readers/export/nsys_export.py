@@ -14,17 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import ReportError, ToolNotFoundError
+from nsightpy.readers.export import export_cache
 from nsightpy.readers.export.environment import remove_environment
-from nsightpy.readers.export.export_cache import (
-    building,
-    cache_folder,
-    cache_limit,
-    entry_name,
-    mark_used,
-    publish,
-    trim_cache,
-    unwritable,
-)
 from nsightpy.readers.export.nsys_run import OPTIONS, run_export
 from nsightpy.readers.tools.file_check import size_of_regular
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
@@ -62,14 +53,14 @@ def sqlite_of(
         return ExportedReport(beside, (f"read from the export beside the report, {beside.name}",))
     notes = (f"{beside.name} beside the report was not used: {fault}",) if fault else ()
     name = _entry_name(report)
-    entry = (cache_folder() if use_cache else _session_folder(os.getpid())) / name
+    entry = (export_cache.cache_folder() if use_cache else _session_folder(os.getpid())) / name
     if export_fault(entry) is not None:
         if use_cache:
-            cache_limit()
+            export_cache.cache_limit()
         _export(report, entry, _nsys(report, beside if fault else None), progress)
         if use_cache:
-            trim_cache(keep=entry)
-    return ExportedReport(mark_used(entry), notes)
+            export_cache.trim_cache(keep=entry)
+    return ExportedReport(export_cache.mark_used(entry), notes)
 
 
 def export_fault(path: Path) -> str | None:
@@ -131,7 +122,7 @@ def _fault_beside(report: Path, beside: Path) -> str | None:
 
 def _entry_name(report: Path) -> str:
     try:
-        return entry_name(report, " ".join(OPTIONS))
+        return export_cache.entry_name(report, " ".join(OPTIONS))
     except OSError as error:
         raise ReportError(report, f"cannot be read: {error.strerror}") from error
 
@@ -158,7 +149,7 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
     def waiting() -> None:
         tell(None, f"waiting for another process that is exporting {report.name}")
 
-    with signals_raise(), building(entry, waiting) as part:
+    with signals_raise(), export_cache.building(entry, waiting) as part:
         if export_fault(entry) is None:
             return
         tell(None, doing)
@@ -168,7 +159,7 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
             advice = "Wait until the profiler has finished writing it, then try again."
             raise ReportError(report, "changed while it was being exported", advice)
         remove_environment(made)
-        publish(made, entry)
+        export_cache.publish(made, entry)
     tell(1.0, doing)
 
 
@@ -178,7 +169,7 @@ def _session_folder(_process: int) -> Path:
     try:
         folder = Path(tempfile.mkdtemp(prefix="nsightpy-"))
     except OSError as error:
-        raise unwritable(Path(tempfile.gettempdir()), error) from error
+        raise export_cache.unwritable(Path(tempfile.gettempdir()), error) from error
     # Also runs in forked workers, which atexit does not; never in a child for its parent's folder.
     multiprocessing.util.Finalize(
         None, shutil.rmtree, args=(folder,), kwargs={"ignore_errors": True}, exitpriority=0

@@ -185,11 +185,11 @@ def _operations(
         key[served], return_index=True, return_inverse=True, return_counts=True
     )
     simple = (count == 1) & (calls.counts[serving[served[first]]] == 1)
-    own = served[first[simple]]
-    call = calls.members[calls.first[serving[own]]]
+    single = served[first[simple]]
+    call = calls.members[calls.first[serving[single]]]
     names = calls.ranges.labels("name")
     plain = Labels(names.codes, tuple(map(plain_name, names.values))).merged()
-    by_group = names.equals([GROUP_END])[serving[own]]
+    by_group = names.equals([GROUP_END])[serving[single]]
     passed = calls.ranges.ints("payload")[call]
     sends = names.equals(["Send"])[call]
     sent = (*(sent_text([payload]) for payload in calls.payloads), "")
@@ -203,8 +203,8 @@ def _operations(
             *(Labels.constant(BY_NAME, len(alone)), Labels.constant("", len(alone))),
         ),
         _part(
-            *(own, own + kernels.rows, start[own], end[own], plain.take(call)),
-            *(passed, constant(1, len(own))),
+            *(single, single + kernels.rows, start[single], end[single], plain.take(call)),
+            *(passed, constant(1, len(single))),
             Labels(by_group.astype(np.int32), (BY_RANGE, BY_GROUP)),
             Labels(np.where(sends, passed, len(sent) - 1).astype(np.int32), sent).merged(),
         ),

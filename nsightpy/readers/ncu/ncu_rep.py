@@ -19,19 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from nsightpy.errors import ReportError, ToolNotFoundError
+from nsightpy.readers.ncu import tables
 from nsightpy.readers.ncu.file import FileFacts, Process, file_facts
-from nsightpy.readers.ncu.tables import (
-    GPU,
-    Launch,
-    MetricColumns,
-    NcuTables,
-    Rule,
-    launches_frame,
-    nvtx_text,
-    plain_message,
-    rules_frame,
-    stable_unit,
-)
 
 MODULE = "ncu_report"
 INSTALLED = (
@@ -46,7 +35,7 @@ _RULE_TYPES = {1: "ok", 2: "optimization", 3: "warning", 4: "error"}
 _SPEEDUPS = {1: "local", 2: "global"}
 
 
-def read(path: Path) -> NcuTables:
+def read(path: Path) -> tables.NcuTables:
     """All frames of a report; missing values have no row.
 
     Raises ReportError when it is no whole report, ToolNotFoundError when nothing here reads it.
@@ -119,15 +108,15 @@ def _loaded(module: Any, path: str, _time: int, _size: int) -> list[Any]:
     return [part[place] for part in context for place in range(len(part))]
 
 
-def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> NcuTables:
+def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> tables.NcuTables:
     if not actions:
         raise ReportError(
             path,
             "holds no results: nothing was profiled, or it is no Nsight Compute report",
             "profile again; `ncu` names the kernels that it profiles.",
         )
-    metrics = MetricColumns()
-    rules: list[Rule] = []
+    metrics = tables.MetricColumns()
+    rules: list[tables.Rule] = []
     launches, empty = [], 0
     reader = _MetricReader(metrics)
     for number, action in enumerate(actions):
@@ -141,10 +130,10 @@ def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> NcuTables:
     notes = []
     if empty:
         notes.append(f"{empty} of {len(actions)} results hold no metrics")
-    return NcuTables(
-        launches_frame(launches),
+    return tables.NcuTables(
+        tables.launches_frame(launches),
         metrics.frame(),
-        rules_frame(rules),
+        tables.rules_frame(rules),
         facts.tool_version,
         tuple(notes),
     )
@@ -153,7 +142,7 @@ def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> NcuTables:
 class _MetricReader:
     """Reads the metrics of one result after the other; kinds and units are asked for once."""
 
-    def __init__(self, columns: MetricColumns) -> None:
+    def __init__(self, columns: tables.MetricColumns) -> None:
         self._columns = columns
         self._known: dict[str, tuple[int, str]] = {}
 
@@ -167,7 +156,7 @@ class _MetricReader:
             if metric is None or not metric.has_value():
                 continue
             kind, unit = known.get(name) or known.setdefault(
-                name, (metric.kind(), stable_unit(name, metric.unit()))
+                name, (metric.kind(), tables.stable_unit(name, metric.unit()))
             )
             if kind in _NUMBERS:
                 value = metric.as_double()
@@ -176,13 +165,13 @@ class _MetricReader:
                     add(number, name, value, unit)
             elif kind == _STRING:
                 text = metric.as_string()
-                if name == GPU:
+                if name == tables.GPU:
                     gpu = text
                 add(number, name, float("nan"), "", text)
         return values, gpu
 
 
-def _launch(number: int, action: Any, process: Process) -> Launch:
+def _launch(number: int, action: Any, process: Process) -> tables.Launch:
     demangled, function, mangled = (
         action.name(base) or ""
         for base in (
@@ -191,7 +180,7 @@ def _launch(number: int, action: Any, process: Process) -> Launch:
             action.NameBase_MANGLED,
         )
     )
-    return Launch(
+    return tables.Launch(
         number,
         demangled or function or mangled or "(unnamed)",
         base_name=function,
@@ -207,10 +196,10 @@ def _nvtx(action: Any) -> str:
     if state is None:
         return ""
     domains = (state.domain_by_id(each) for each in state.domains())
-    return nvtx_text({d.name(): list(d.push_pop_ranges()) for d in domains})
+    return tables.nvtx_text({d.name(): list(d.push_pop_ranges()) for d in domains})
 
 
-def _rules(number: int, action: Any) -> Iterator[Rule]:
+def _rules(number: int, action: Any) -> Iterator[tables.Rule]:
     try:
         results = action.rule_results_as_dicts()
     except AttributeError:  # ncu_report before 2024
@@ -218,13 +207,13 @@ def _rules(number: int, action: Any) -> Iterator[Rule]:
     for result in results:
         message = result["rule_message"] or {}
         speedup = result.get("speedup_estimation") or {}
-        yield Rule(
+        yield tables.Rule(
             number,
             result["rule_identifier"],
             result["section_identifier"],
             _RULE_TYPES.get(int(message.get("type", 0)), ""),
             message.get("title", ""),
-            plain_message(message.get("message", "")),
+            tables.plain_message(message.get("message", "")),
             float(speedup.get("speedup", "nan")),
             _SPEEDUPS.get(int(speedup.get("type", 0)), ""),
         )

@@ -128,13 +128,13 @@ def _by_first(
     export: NsysExport, blocks: Sequence[_Block], reader: Reader, order: str
 ) -> tuple[list[_Block], list[int]]:
     """The blocks that have rows, by the first time in them, and those times."""
-    found = []
+    firsts = []
     for place, block in enumerate(blocks):
         times = reader(block.of(export), (order,)).ints(order)
         if len(times):
-            found.append((int(times.min()), place))
-    found.sort()
-    return [blocks[place] for _, place in found], [first for first, _ in found]
+            firsts.append((int(times.min()), place))
+    firsts.sort()
+    return [blocks[place] for _, place in firsts], [first for first, _ in firsts]
 
 
 def _used(frame: Frame) -> Frame:

@@ -34,7 +34,7 @@ _EXPORT_KEYS = (
     "EXPORT_SCHEMA_VERSION",
     "EXPORT_CONFIG_TIME_SHIFT",
 )
-_CAPTURE_KEYS = ("CUDA_GRAPH_TRACE_OPTIONS:MODE", "PROFILING_SESSION_UUID")
+_CAPTURE_KEYS = ("PROFILING_SESSION_UUID",)
 _GPU_TEXTS = ("name", "uuid", "busLocation")
 _GPU_NUMBERS = (
     *("id", "deviceId", "gpuId", "cudaId", "cuDevice", "pid"),
@@ -60,7 +60,6 @@ class Session:
     shift_ns: int
     system_clock_ns: int | None
     duration_ns: int | None
-    graph_mode: str
     uuid: str
     programs: frozenset[str] = frozenset()
     driver: str = ""
@@ -97,7 +96,6 @@ def session(export: NsysExport) -> Session:
         shift_ns=whole_number(made.get("EXPORT_CONFIG_TIME_SHIFT")) or 0,
         system_clock_ns=clock.get("systemClockNs"),
         duration_ns=details.get("duration"),
-        graph_mode=capture.get("CUDA_GRAPH_TRACE_OPTIONS:MODE", ""),
         uuid=capture.get("PROFILING_SESSION_UUID", ""),
         driver=system.get("NvDriverVersion", ""),
     )

@@ -78,7 +78,7 @@ def _blocks(export: NsysExport, frame: str, source: Source) -> list[Block]:
         return [Block(frame, source, None, 0, -_END, _END)]
     pieces, lost = [], 0
     for low in range(bounds[0], bounds[1] + 1, BLOCK_ROWS):
-        rows, counted, first, last, strange = _told(export, table, low)
+        rows, counted, first, last, strange = _counted_rows(export, table, low)
         if strange and table.name not in export.careful:
             export.careful.add(table.name)
             return _blocks(export, frame, source)
@@ -90,7 +90,7 @@ def _blocks(export: NsysExport, frame: str, source: Source) -> list[Block]:
     return pieces
 
 
-def _told(
+def _counted_rows(
     export: NsysExport, table: sa.TableClause, low: int
 ) -> tuple[int, int, int | None, int | None, int]:
     """Rows of a block, how many of them can be counted, the first and last start of those, and

@@ -33,7 +33,6 @@ class Damage:
     """How many events were mended or left out, and where the first one stands (bytes)."""
 
     mended: int = 0
-    first_mended: int = -1
     lost: int = 0
     first_lost: int = -1
     reason: str = ""

@@ -144,8 +144,8 @@ class Stacks:
             self.files[frame.get("filename", "")],
             int(frame.get("line", 0)),
         )
-        found = self.by_frame[id(frame)] = self.frames.setdefault(key, len(self.frames) + 1)
-        return found
+        number = self.by_frame[id(frame)] = self.frames.setdefault(key, len(self.frames) + 1)
+        return number
 
 
 class Columns:

@@ -14,15 +14,7 @@ from typing import IO, TYPE_CHECKING
 from nsightpy.output.cells import cell, cells, is_text
 from nsightpy.output.escape import display_width, printable
 from nsightpy.output.headings import heading
-from nsightpy.render.text.layout import (
-    GAP,
-    UNLIMITED,
-    WIDEST_NOTE,
-    Shown,
-    fitted,
-    hidden_line,
-    lines,
-)
+from nsightpy.render.text import layout
 from nsightpy.render.text.views import by_importance, first_rows, in_order, view_of
 from nsightpy.results import Field, Table, Value
 
@@ -38,7 +30,7 @@ def console(stream: IO[str] | None = None, width: int | None = None) -> Console:
 
     stream = stream or sys.stdout
     if width is None and not stream.isatty():
-        width = UNLIMITED
+        width = layout.UNLIMITED
     return Console(
         file=stream,
         width=width,
@@ -62,16 +54,16 @@ def print_table(table: Table, out: Console, rows: int | None = None) -> None:
     shown_rows, more = first_rows(table, view, rows)
     shown = people_columns(replace(table, rows=shown_rows))
     keys = by_importance(view, [column.key for column in shown])
-    kept, hidden = fitted(shown, out.width, keys)
-    for line in lines(kept, out.width):
+    kept, hidden = layout.fitted(shown, out.width, keys)
+    for line in layout.lines(kept, out.width):
         out.print(line)
     if more:
         out.print(more, style="dim")
     if hidden:
-        out.print(hidden_line(hidden, min(out.width, WIDEST_NOTE)), style="dim")
+        out.print(layout.hidden_line(hidden, min(out.width, layout.WIDEST_NOTE)), style="dim")
 
 
-def people_columns(table: Table) -> list[Shown]:
+def people_columns(table: Table) -> list[layout.Shown]:
     """The known columns of a table as people read them, in the order of its view."""
     known = [f for f in table.fields if set(table.column(f.name)) - {None, ""}]
     view = view_of(table.command)
@@ -86,17 +78,17 @@ def people_columns(table: Table) -> list[Shown]:
     return [_once(column, again) if column.key in view.once else column for column in shown]
 
 
-def _once(column: Shown, again: Sequence[bool]) -> Shown:
+def _once(column: layout.Shown, again: Sequence[bool]) -> layout.Shown:
     """A column of what is said of a group of rows: in the first row of each."""
     cells = ("" if same else text for text, same in zip(column.cells, again, strict=True))
     return replace(column, cells=tuple(cells))
 
 
-def shown_column(command: str, field: Field, values: Sequence[Value]) -> Shown:
+def shown_column(command: str, field: Field, values: Sequence[Value]) -> layout.Shown:
     """A column's cells under its heading, which names the unit where all cells share it."""
     texts, unit = cells(field, values)
     title = (field.heading or heading(command, field.name)) + (f" ({unit})" if unit else "")
-    return Shown(title, texts, is_text(field), field.name, field.own)
+    return layout.Shown(title, texts, is_text(field), field.name, field.own)
 
 
 def print_cards(table: Table, out: Console) -> None:
@@ -104,7 +96,7 @@ def print_cards(table: Table, out: Console) -> None:
     from rich.text import Text
 
     labels = [field.heading or heading(table.command, field.name) for field in table.fields]
-    label_width = max(map(display_width, labels)) + GAP
+    label_width = max(map(display_width, labels)) + layout.GAP
     limit = min(out.width, WIDEST_CARD) - label_width
     # options of a command inside a text are not divided at their hyphens
     wrap = partial(textwrap.wrap, width=limit, break_on_hyphens=False)

@@ -10,21 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.frames import Labels
-from nsightpy.results.tracks import (
-    CALLS,
-    ITERATION,
-    MARK,
-    RANGES,
-    STREAM,
-    Lane,
-    Mark,
-    Place,
-    Timeline,
-    Track,
-)
+from nsightpy.results import tracks
 
 _FIRST_TID = 10_001
-_SORT = {CALLS: 0, RANGES: 1, STREAM: 2}
+_SORT = {tracks.CALLS: 0, tracks.RANGES: 1, tracks.STREAM: 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +27,7 @@ class TraceThread:
     tid: int
     name: str
     sort: int
-    lane: Lane
+    lane: tracks.Lane
     flows: NDArray[np.bool_] | None
     callers: NDArray[np.int64] | None
 
@@ -56,7 +45,7 @@ class TraceProcess:
 class Directory:
     """Numbers for processes and threads, unique in the trace, as its tracks come by."""
 
-    timeline: Timeline
+    timeline: tracks.Timeline
     _tids: Iterator[int] = field(default_factory=lambda: count(_FIRST_TID))
     _callers: dict[tuple[str, int], dict[int, tuple[int, NDArray[np.int64]]]] = field(
         default_factory=dict
@@ -65,7 +54,7 @@ class Directory:
     @property
     def processes(self) -> dict[tuple[str, int], TraceProcess]:
         """By report and pid, in the order of the timeline."""
-        firsts: dict[tuple[str, int], Place] = {}
+        firsts: dict[tuple[str, int], tracks.Place] = {}
         for place in self.timeline.places:
             firsts.setdefault((place.report, place.pid), place)
         return {
@@ -73,7 +62,7 @@ class Directory:
             for number, (key, place) in enumerate(firsts.items(), start=1)
         }
 
-    def threads(self, track: Track) -> list[TraceThread]:
+    def threads(self, track: tracks.Track) -> list[TraceThread]:
         """The threads of a track, host threads first; events that cross get their own threads."""
         place = track.place
         key = (place.report, place.pid)
@@ -82,12 +71,12 @@ class Directory:
         made = []
         for lane in lanes:
             name = lane.label
-            if lane.kind == STREAM and place.device is not None:
+            if lane.kind == tracks.STREAM and place.device is not None:
                 name = f"GPU {place.device} {name}"
             for part, rows in enumerate(_split(lane)):
                 tid = next(self._tids)
                 piece = lane if rows is None else lane.take(rows)
-                if lane.kind == CALLS and piece.flows is not None:
+                if lane.kind == tracks.CALLS and piece.flows is not None:
                     threads = self._callers.setdefault(key, {})
                     threads[lane.number] = (tid, piece.flows)
                 flows, callers = self._launches(key, piece)
@@ -102,8 +91,10 @@ class Directory:
         """
         every = (*self.timeline.iterations(), *self.timeline.findings)
         ends: dict[str, int] = {}
-        threads: dict[str, list[Mark]] = {}
-        for mark in sorted(every, key=lambda mark: (mark.kind != ITERATION, mark.start_ns or 0)):
+        threads: dict[str, list[tracks.Mark]] = {}
+        for mark in sorted(
+            every, key=lambda mark: (mark.kind != tracks.ITERATION, mark.start_ns or 0)
+        ):
             if mark.start_ns is None or mark.end_ns is None:
                 continue
             names = (mark.kind if n == 1 else f"{mark.kind}, beside ({n})" for n in count(1))
@@ -122,7 +113,7 @@ class Directory:
             made.append(TraceThread(number, tid, name, tid, lane, None, None))
         return TraceProcess(number, "iterations and findings", 0), made
 
-    def counter(self, track: Track, label: str) -> tuple[int, int, str]:
+    def counter(self, track: tracks.Track, label: str) -> tuple[int, int, str]:
         """The process of a counter of a track, a number for it, and its name there."""
         place = track.place
         process = self.processes[place.report, place.pid].number
@@ -130,7 +121,7 @@ class Directory:
         return process, next(self._tids), f"{device}{label}"
 
     def _launches(
-        self, key: tuple[str, int], lane: Lane
+        self, key: tuple[str, int], lane: tracks.Lane
     ) -> tuple[NDArray[np.bool_] | None, NDArray[np.int64] | None]:
         """Which operations have their launch call in the trace, and the thread it is on."""
         if lane.launch_tid is None or lane.flows is None:
@@ -142,33 +133,33 @@ class Directory:
         return callers > 0, callers
 
 
-def _lane_of(label: str, marks: Sequence[Mark], origin: int) -> Lane:
+def _lane_of(label: str, marks: Sequence[tracks.Mark], origin: int) -> tracks.Lane:
     """Marks that do not overlap as the events of a lane."""
     starts = np.asarray([max(mark.start_ns or 0, origin) for mark in marks], dtype=np.int64)
     ends = np.asarray([mark.end_ns or 0 for mark in marks], dtype=np.int64)
     owners = ["" if mark.place is None else f"{mark.place.label}: " for mark in marks]
     texts = (f"{owner}{mark.text}".strip() for owner, mark in zip(owners, marks, strict=True))
-    return Lane(
-        RANGES,
+    return tracks.Lane(
+        tracks.RANGES,
         label,
         0,
         starts,
         np.maximum(starts, ends),
         Labels.of([mark.label for mark in marks]),
         np.zeros(len(marks), dtype=np.int16),
-        np.full(len(marks), MARK, dtype=np.uint8),
+        np.full(len(marks), tracks.MARK, dtype=np.uint8),
         details=Labels.of(texts),
     )
 
 
-def _split(lane: Lane) -> list[NDArray[np.bool_] | None]:
+def _split(lane: tracks.Lane) -> list[NDArray[np.bool_] | None]:
     """The events of each thread; None for all of them on one."""
     if lane.nested or lane.depth <= 1:
         return [None]
     return [lane.levels == level for level in range(lane.depth)]
 
 
-def _name(place: Place) -> str:
+def _name(place: tracks.Place) -> str:
     rank = f"rank {place.rank}" if place.rank is not None else "process"
     where = f" on {place.host}" if place.host else ""
     return f"{rank}{where}, pid {place.pid}"
