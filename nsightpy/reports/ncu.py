@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsightpy import frames
 from nsightpy.frames import Frame
@@ -12,6 +13,7 @@ from nsightpy.readers.tools.file_check import file_errors, is_regular, size_of_r
 from nsightpy.reports.one_file import OneFile
 from nsightpy.reports.presentation import DataFrameOf, facts_table
 
+if TYPE_CHECKING:
     from nsightpy.readers.ncu.tables import NcuTables
 
 # The last is that of the first releases, before 2020.
