@@ -13,7 +13,7 @@ _SPAN = (
 _PLACE = (
     _int("pid", "", "process that owns the operation; 0 where the export does not say"),
     _int("device", "", "CUDA device ordinal inside the process"),
-    _int("context", "", "CUDA context"),
+    _int("context", "", "CUDA context; -1 = not known", -1),
     _int("stream", "", "CUDA stream"),
     _int("correlation_id", "", "the launching API call, unique inside one process; 0 = none"),
 )

@@ -29,7 +29,7 @@ from fuzzer.surroundings import PLAIN, Place, some
 
 # An ending that names what nobody foresaw is a message all the same; --strict counts it.
 TOLERATED = "unforeseen"
-REQUESTS = 3
+REQUESTS = 2
 # What goes with a damaged file where a command wants two kinds.
 SYSTEM_REPORT = ROOT / "sample_reports/training_4rank/train_rank0.sqlite"
 NCU = ROOT / "sample_reports/kernels_h100.ncu.csv"

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import importlib
+import io
 import os
+import pkgutil
 import resource
 import signal
 import sys
@@ -15,14 +18,24 @@ from pathlib import Path
 
 from fuzzer.surroundings import PLAIN, Around, Place, prepare_text
 
+# Of processor time; and until something that only waits is ended.
 SECONDS = 30.0
+LONGEST = 120.0
 MOST_BYTES = 1_500_000_000
 ADDRESSES = 6_000_000_000
+# Modules that commands import when they need them.
+_USED = (
+    *("pandas", "pyarrow.parquet", "pyarrow.csv", "pyarrow.pandas_compat", "rich.console"),
+    *("sqlalchemy.dialects.sqlite", "adbc_driver_sqlite", "adbc_driver_manager", "ncu_report"),
+    *("matplotlib.backends.backend_agg", "matplotlib.backends.backend_svg", "jinja2"),
+    *("encodings.unicode_escape", "encodings.utf_8_sig", "xml.etree.ElementTree"),
+)
 
 
 @dataclass(frozen=True)
 class Ran:
-    """How a command ended: exit code (negative: a signal), seconds, peak bytes, what it said."""
+    """How a command ended: exit code (negative: a signal), seconds of processor time, peak bytes,
+    what it said."""
 
     code: int
     seconds: float
@@ -33,31 +46,23 @@ class Ran:
 
 
 def warm_up() -> None:
-    """Import what commands import, so that copies need not."""
+    """Import what commands import, and draw once, so that copies need not."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "ARROW_NUM_THREADS"):
         os.environ[name] = "1"
-    modules = (
-        *("pandas", "pyarrow", "pyarrow.parquet", "pyarrow.csv", "sqlalchemy", "rich.console"),
-        *(
-            "matplotlib.figure",
-            "matplotlib.backends.backend_agg",
-            "matplotlib.backends.backend_svg",
-        ),
-        *(
-            "adbc_driver_sqlite",
-            "adbc_driver_manager",
-            "nsightpy.__main__",
-            "nsightpy.cli.main",
-            "nsightpy.figures",
-        ),
-    )
-    for module in modules:
-        importlib.import_module(module)
-    from nsightpy.command_table import COMMANDS
+    import nsightpy
 
-    for command in COMMANDS.values():
-        importlib.import_module(command.module)
-        importlib.import_module(command.cli_module)
+    own = (module.name for module in pkgutil.walk_packages(nsightpy.__path__, "nsightpy."))
+    for module in (*own, *_USED):
+        # what is not installed is not used either
+        with contextlib.suppress(ImportError):
+            importlib.import_module(module)
+    figure = importlib.import_module("matplotlib.figure").Figure()
+    figure.add_subplot().set_title("text")
+    for form in ("svg", "png"):
+        figure.savefig(io.BytesIO(), format=form)
+    # copies then share the pages of what is there: a collection would write on each object
+    gc.collect()
+    gc.freeze()
 
 
 def run(words: list[str], place: Place, around: Around = PLAIN, *, new: bool = False) -> Ran:
@@ -78,7 +83,7 @@ def run(words: list[str], place: Place, around: Around = PLAIN, *, new: bool = F
         passed = time.monotonic() - began
         if done:
             status, usage = state, used
-        elif passed > SECONDS + 1:
+        elif passed > LONGEST + 1:
             timed_out = True
             _end_group(pid)
             _, status, usage = os.wait4(pid, 0)
@@ -87,9 +92,10 @@ def run(words: list[str], place: Place, around: Around = PLAIN, *, new: bool = F
                 during(place, pid)
                 during = None
             time.sleep(0.005)
-    seconds = time.monotonic() - began
+    seconds = usage.ru_utime + usage.ru_stime
     _end_group(pid)
     code = os.waitstatus_to_exitcode(status)
+    timed_out = timed_out or code == -signal.SIGXCPU
     # a signal may have come before there were files
     said = [
         path.read_bytes().decode(around.encoding, "replace") if path.exists() else ""
@@ -108,10 +114,15 @@ def _end_group(pid: int) -> None:
         return
 
 
-def _stay_nice() -> None:
-    """A session of its own is as nice as its process (Linux: autogroups would forget that)."""
+def _lead_a_session() -> None:
+    """Begin one, as nice as the one before (Linux: an autogroup of its own would forget that)."""
+    group = Path("/proc/self/autogroup")
+    nice = 0
+    with contextlib.suppress(OSError, ValueError):
+        nice = int(group.read_text().split()[-1])
+    os.setsid()
     with contextlib.suppress(OSError):
-        Path("/proc/self/autogroup").write_text(str(os.nice(0)))
+        group.write_text(str(max(nice, os.nice(0))))
 
 
 def _become(
@@ -121,20 +132,21 @@ def _become(
     code = 70
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     try:
-        os.setsid()
-        _stay_nice()
+        _lead_a_session()
         os.chdir(place.folder)
         for number, path in zip((1, 2), said, strict=True):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
         os.environ.update(NSIGHTPY_CACHE_DIR=str(place.cache / "cache"), COLUMNS="120")
         resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_CPU, (int(4 * SECONDS), int(4 * SECONDS)))
+        resource.setrlimit(resource.RLIMIT_CPU, (int(SECONDS), int(SECONDS) + 2))
         if new:
             os.environ["PYTHONIOENCODING"] = around.encoding
             around.inside(place)
             os.execv(sys.executable, [sys.executable, "-m", "nsightpy", *words])
-        faulthandler.dump_traceback_later(SECONDS, file=os.fdopen(os.dup(2), "w"))
+        where = os.fdopen(os.dup(2), "w")
+        faulthandler.register(signal.SIGXCPU, file=where, chain=True)
+        faulthandler.dump_traceback_later(LONGEST, file=where)
         around.inside(place)
         prepare_text(around)
         from nsightpy.__main__ import main

@@ -81,7 +81,7 @@ def _place(err: str) -> str:
     found: list[str] = re.findall(r'File "[^"]*/nsightpy/([^"]+)", line (\d+)', err)
     if not found:
         return "?"
-    place = found[0] if "Timeout (" in err else found[-1]
+    place = found[0] if "(most recent call first)" in err else found[-1]
     return ":".join(place)
 
 

@@ -248,6 +248,31 @@ def test_ranges_without_their_kind_are_said_to_be_unknown(tmp_path: Path) -> Non
     assert any("has no column eventType" in note for note in report.notes)
 
 
+@pytest.mark.parametrize("rows", ["1", FIRST])
+def test_calls_that_name_no_work_are_said(tmp_path: Path, rows: str) -> None:
+    table = "CUPTI_ACTIVITY_KIND_RUNTIME"
+    whole = full(tmp_path / "full.sqlite").write()
+    where = rows.replace(KERNEL, table)
+    update = f"UPDATE {table} SET correlationId = 'c' || correlationId WHERE {where}"
+    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), update])
+    note = f"Calls in {table} name no correlation id: their work is not found."
+    for command in ("launches", "sync-waits"):
+        assert note in ask(command, path, "--format", "json").json["notes"]
+        assert note not in ask(command, whole, "--format", "json").json["notes"]
+
+
+def test_work_without_a_context_is_said(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    update = f"UPDATE {KERNEL} SET contextId = NULL WHERE {FIRST}"
+    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(KERNEL), update])
+    assert (
+        f"1 rows of {KERNEL} name no context."
+        in ask("gaps", path, "--format", "json").json["notes"]
+    )
+    rows = ask("trace", path, "--format", "json").json["rows"]
+    assert [row["Ctx"] for row in rows if row["GrdX"]].count(None) == 1
+
+
 def test_pages_that_are_not_in_order_are_damage(tmp_path: Path) -> None:
     export = Export(tmp_path / "a.sqlite")
     for at in range(3_000):

@@ -67,6 +67,12 @@ def opened(path: Path) -> TorchTrace:
     return report
 
 
+def test_a_context_that_is_not_written_is_not_known(tmp_path: Path) -> None:
+    text = trace_of(call("100", "5"), kernel("110", "9"), kernel("120", "9", context=3))
+    rows = ask("trace", written(tmp_path, text), "--format", "json").json["rows"]
+    assert [row["Ctx"] for row in rows] == [None, 3]
+
+
 @pytest.mark.parametrize(
     ("start", "header", "utc_ns"),
     [
@@ -352,5 +358,8 @@ def test_columns_are_kept_only_where_wanted(
     assert again.session == first.session
     entry.write_bytes(entry.read_bytes()[:-1000])
     assert TorchTrace(path).frame("kernels").to_pandas().equals(whole["kernels"])
+    entry.unlink()
+    entry.symlink_to("/dev/zero")
+    assert cached(path) is None
     path.write_text(trace_of(*steps(1999)), encoding="utf-8")
     assert TorchTrace(path).frame("kernels").rows == 1999

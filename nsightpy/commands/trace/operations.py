@@ -120,6 +120,8 @@ def _where(frame: Frame, devices: dict[tuple[int, int], str]) -> list[list[Value
         if device >= 0
     }
     names: list[Value] = [shown.get(pair) for pair in pairs]
-    context, green = listed(frame.ints("context")), positive(frame.ints("green_context"))
-    streams = [None if stream < 0 else stream for stream in frame.ints("stream").tolist()]
-    return [names, context, green, streams]
+    context, stream = (
+        [None if value < 0 else value for value in frame.ints(name).tolist()]
+        for name in ("context", "stream")
+    )
+    return [names, context, positive(frame.ints("green_context")), stream]

@@ -25,6 +25,7 @@ from nsightpy.readers.sqlite import Query
 _PLACES = {
     "pid": "process: they count as process 0",
     "device": "device",
+    "context": "context",
     "stream": "stream",
     "correlation_id": "call that launched them",
 }

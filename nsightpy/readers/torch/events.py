@@ -64,7 +64,7 @@ class ExactEvent(Event, gc=False):
 # texts, and for lists.
 Arguments: TypeAlias = dict[str, tuple[str, int | None]]
 _LAUNCHED: Arguments = {
-    "context": ("context", 0),
+    "context": ("context", -1),
     "correlation": ("correlation", 0),
     "device": ("device", -1),
     "stream": ("stream", -1),
