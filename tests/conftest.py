@@ -1,6 +1,18 @@
-"""Property tests have no deadline: a busy machine is no failure."""
+"""Settings of all tests: property tests have no deadline, what is there at the start stays."""
+
+from __future__ import annotations
+
+import gc
 
 from hypothesis import settings
 
+# A busy machine is no failure.
 settings.register_profile("nsightpy", deadline=None)
 settings.load_profile("nsightpy")
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests live as long as the session: the collector need not look at them."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000)

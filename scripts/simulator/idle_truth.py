@@ -39,52 +39,56 @@ def idle_truth(
         for call, start in zip(rank.calls, starts, strict=True)
         if call.correlation not in hidden
     }
-    found = _causes(placed, launch, _queues(rank, placed))
+    found = _causes(placed, launch, Queues(rank, placed))
     return found | _stream_waits(placed, launch)
 
 
-def _queues(rank: Rank, placed: list[Operation]) -> dict[int, list[Entry]]:
-    """What each stream was given, in the order of the calls."""
-    queues: dict[int, list[Entry]] = {}
-    for index, op in enumerate(placed):
-        queues.setdefault(op.stream, []).append(Entry(op.correlation, operation=index))
-    for wait in rank.waits:
-        if wait.kind == "stream_wait":
-            entry = Entry(wait.correlation, waits_for=wait.event_sync)
-            queues.setdefault(wait.stream, []).append(entry)
-    for record in rank.records:
-        entry = Entry(record.correlation, records=record.event_sync)
-        queues.setdefault(record.stream, []).append(entry)
-    for queue in queues.values():
-        queue.sort(key=lambda entry: entry.correlation)
-    return queues
+class Queues:
+    """What each stream was given, in the order of the calls, and where what is asked for lies.
+
+    `place_of` gives an operation's place in its stream, `record_at` the stream and place of an
+    event's record.
+    """
+
+    def __init__(self, rank: Rank, placed: list[Operation]) -> None:
+        self.entries: dict[int, list[Entry]] = {}
+        for index, op in enumerate(placed):
+            self._add(op.stream, Entry(op.correlation, operation=index))
+        for wait in rank.waits:
+            if wait.kind == "stream_wait":
+                self._add(wait.stream, Entry(wait.correlation, waits_for=wait.event_sync))
+        for record in rank.records:
+            self._add(record.stream, Entry(record.correlation, records=record.event_sync))
+        self.place_of: dict[int, int] = {}
+        self.record_at: dict[int, tuple[int, int]] = {}
+        for stream, queue in self.entries.items():
+            queue.sort(key=lambda entry: entry.correlation)
+            for place, entry in enumerate(queue):
+                if entry.operation is not None:
+                    self.place_of[entry.operation] = place
+                if entry.records is not None:
+                    self.record_at.setdefault(entry.records, (stream, place))
+
+    def _add(self, stream: int, entry: Entry) -> None:
+        self.entries.setdefault(stream, []).append(entry)
+
+    def done_before(self, stream: int, place: int, ends: list[int]) -> int | None:
+        """When everything is done that a stream has to do before an entry; None for nothing."""
+        latest: int | None = None
+        queue = self.entries[stream]
+        for at in range(place - 1, -1, -1):
+            entry = queue[at]
+            if entry.operation is not None:
+                end = ends[entry.operation]
+                return end if latest is None else max(latest, end)
+            if entry.waits_for is not None:
+                awaited = self.done_before(*self.record_at[entry.waits_for], ends)
+                if awaited is not None:
+                    latest = awaited if latest is None else max(latest, awaited)
+        return latest
 
 
-def _done_after(
-    queues: dict[int, list[Entry]], stream: int, place: int, ends: list[int]
-) -> int | None:
-    """When everything is done that a stream has to do before an entry; None for nothing."""
-    latest: int | None = None
-    for entry in reversed(queues[stream][:place]):
-        if entry.operation is not None:
-            end = ends[entry.operation]
-            return end if latest is None else max(latest, end)
-        if entry.waits_for is not None:
-            other, at = next(
-                (name, index)
-                for name, queue in queues.items()
-                for index, each in enumerate(queue)
-                if each.records == entry.waits_for
-            )
-            awaited = _done_after(queues, other, at, ends)
-            if awaited is not None:
-                latest = awaited if latest is None else max(latest, awaited)
-    return latest
-
-
-def _causes(
-    placed: list[Operation], launch: dict[int, int], queues: dict[int, list[Entry]]
-) -> dict[str, int]:
+def _causes(placed: list[Operation], launch: dict[int, int], queues: Queues) -> dict[str, int]:
     ends = [op.end for op in placed]
     begin, finish = min(op.start for op in placed), max(ends)
     compute = sorted((op.start, index) for index, op in enumerate(placed) if op.role == "compute")
@@ -98,8 +102,7 @@ def _causes(
                 unattributed += start - opened
             else:
                 called = min(max(called, opened), start)
-                place = [e.operation for e in queues[op.stream]].index(index)
-                done = _done_after(queues, op.stream, place, ends)
+                done = queues.done_before(op.stream, queues.place_of[index], ends)
                 starved += called - opened
                 if done is not None and done > called:
                     blocking += start - called
