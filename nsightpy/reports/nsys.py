@@ -131,7 +131,7 @@ class NsysReport(SystemReport):
     @property
     def extent(self) -> Extent:
         """Where and when the GPU work was, without reading it."""
-        return self.derived("extent", lambda: extent_of(self.export))
+        return self.export.once(extent_of)
 
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
         """First start and last end of the host's events, and of the GPU's; None without any."""

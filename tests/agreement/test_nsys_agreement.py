@@ -7,13 +7,10 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from nsightpy.analysis import ranking
-from nsightpy.frames import ColumnData, Frame, Labels
-from nsightpy.output.formats import to_csv
 from nsightpy.reports.nsys import NsysReport
+from tests.support.nsys_stats import Rows, printed, tables_of
 from tests.support.reports import NSYS, ask, needs_reports, select
 
 ELLIPSIS = "…"
@@ -23,30 +20,6 @@ COLUMNS = {
     "kernels": ("Time (%)", "Total Time (ns)", "Instances", *TIMES),
     "api": ("Time (%)", "Total Time (ns)", "Num Calls", *TIMES),
 }
-_HEADING = re.compile(r"^ \*\* .* \((\w+)\):$")
-
-Rows = list[list[str]]
-
-
-def tables_of(stats: Path) -> dict[str, Rows]:
-    """The tables of `nsys stats` text, heading first; names may end in an ellipsis."""
-    found: dict[str, Rows] = {}
-    lines = iter(stats.read_text(encoding="utf-8").splitlines())
-    for line in lines:
-        if not (heading := _HEADING.match(line)):
-            continue
-        next(lines)
-        titles, rule = next(lines), next(lines)
-        places = [(m.start(), m.end()) for m in re.finditer("-+", rule)]
-        table = [[titles[low:high].strip() for low, high in places]]
-        for row in lines:
-            if not row.strip():
-                break
-            # the last column may be wider than its rule where letters are
-            ends = [*places[:-1], (places[-1][0], len(row))]
-            table.append([row[low:high].strip() for low, high in ends])
-        found[heading[1]] = table
-    return found
 
 
 def ours(report: Path, command: str) -> Rows:
@@ -62,17 +35,6 @@ def agree(mine: Rows, theirs: Rows, command: str) -> None:
             assert own[-1].startswith(other[-1].removesuffix(ELLIPSIS))
         else:
             assert own[-1] == other[-1]
-
-
-def printed() -> Sequence[object]:
-    """(export, stats file) for every text that NVIDIA printed."""
-    pairs = [
-        (stats.with_name(stats.name.replace(".nsys-stats.txt", ".sqlite")), stats)
-        for stats in sorted(NSYS.glob("*.nsys-stats.txt"))
-    ]
-    return [pytest.param(*pair, id=pair[0].stem) for pair in pairs] or [
-        pytest.param(None, None, marks=needs_reports, id="none")
-    ]
 
 
 def written() -> Sequence[object]:
@@ -113,26 +75,6 @@ def test_every_row_that_nvidia_printed_was_compared() -> None:
     found = [tables_of(stats) for stats in sorted(NSYS.glob("*.nsys-stats.txt"))]
     counts = {name: [len(tables[name]) - 1 for tables in found] for name in (*COMMANDS, "osrt_sum")}
     assert counts == {"cuda_gpu_kern_sum": [2, 23], "cuda_api_sum": [5, 3], "osrt_sum": [13, 13]}
-
-
-@pytest.mark.parametrize("export, stats", printed())
-def test_the_formulas_agree_on_operating_system_calls_too(export: Path, stats: Path) -> None:
-    """No command ranks these calls; their long and few durations try the rounding hardest."""
-    found = select(
-        export,
-        'SELECT o.start, o."end", s.value FROM OSRT_API o JOIN StringIds s ON s.id = o.nameId '
-        "WHERE o.eventClass = 27",
-    )
-    starts, ends, names = zip(*found, strict=True)
-    calls: dict[str, ColumnData] = {
-        "start_ns": np.asarray(starts, dtype=np.int64),
-        "end_ns": np.asarray(ends, dtype=np.int64),
-        "name": Labels.of(names),
-    }
-    statistics = ranking.tally_durations(Frame(calls), ["name"]).statistics()
-    table = ranking.rank_by_time("api", statistics, (), count="Num Calls")
-    mine = list(csv.reader(to_csv(table).decode().splitlines()))
-    agree(mine, tables_of(stats)["osrt_sum"], "api")
 
 
 @needs_reports

@@ -15,8 +15,8 @@ from simulator import Export
 import nsightpy
 from nsightpy.commands.stats.command import COMMANDS, SUMMARIES
 from nsightpy.errors import UsageError
-from tests.agreement.test_nsys_agreement import printed, tables_of
 from tests.support.full_export import full
+from tests.support.nsys_stats import printed, tables_of
 from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports, select
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"

@@ -200,7 +200,15 @@ def test_what_is_held_stays_until_the_last_question_and_does_not_travel() -> Non
 COMMANDS = (
     *("summarize", "findings", "kernels", "api", "memory", "launches", "breakdown", "iterations"),
     *("nvtx", "ranks", "collectives", "imbalance", "select", "info", "launch_queues"),
-    *("sync_waits", "memory_usage"),
+    *(
+        "sync_waits",
+        "memory_usage",
+        "gaps",
+        "utilization",
+        "mpi_waits",
+        "nvtx_metrics",
+        "histogram",
+    ),
 )
 FILES = (
     SINGLE,

@@ -1,0 +1,47 @@
+"""What `nsys stats` printed about the real reports, as tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.support.reports import NSYS, needs_reports
+
+_HEADING = re.compile(r"^ \*\* .* \((\w+)\):$")
+
+Rows = list[list[str]]
+
+
+def tables_of(stats: Path) -> dict[str, Rows]:
+    """The tables of `nsys stats` text, heading first; names may end in an ellipsis."""
+    found: dict[str, Rows] = {}
+    lines = iter(stats.read_text(encoding="utf-8").splitlines())
+    for line in lines:
+        if not (heading := _HEADING.match(line)):
+            continue
+        next(lines)
+        titles, rule = next(lines), next(lines)
+        places = [(m.start(), m.end()) for m in re.finditer("-+", rule)]
+        table = [[titles[low:high].strip() for low, high in places]]
+        for row in lines:
+            if not row.strip():
+                break
+            # the last column may be wider than its rule where letters are
+            ends = [*places[:-1], (places[-1][0], len(row))]
+            table.append([row[low:high].strip() for low, high in ends])
+        found[heading[1]] = table
+    return found
+
+
+def printed() -> Sequence[object]:
+    """(export, stats file) for every text that NVIDIA printed."""
+    pairs = [
+        (stats.with_name(stats.name.replace(".nsys-stats.txt", ".sqlite")), stats)
+        for stats in sorted(NSYS.glob("*.nsys-stats.txt"))
+    ]
+    return [pytest.param(*pair, id=pair[0].stem) for pair in pairs] or [
+        pytest.param(None, None, marks=needs_reports, id="none")
+    ]
