@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from nsightpy.errors import ReportError, ToolFailedError, UsageError
+from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError, UsageError
 from nsightpy.readers.export.nsys_export import export_fault, sqlite_of
 from nsightpy.readers.tools import file_lock, signals
 from tests.support.nsys_stand_in import Bench, set_up
@@ -95,7 +95,7 @@ def test_nsys_that_went_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
     sqlite_of(bench.report)
     copy.unlink()
     bench.write_report("2020.1.1.1", "new")
-    with pytest.raises(ToolFailedError, match="cannot be run"):
+    with pytest.raises(ToolNotFoundError, match="which does not exist"):
         sqlite_of(bench.report)
 
 
