@@ -58,9 +58,9 @@ def test_after_an_error_nothing_more_is_begun() -> None:
         other.start(slow)
         other.start(partial(done.append, "next"))
         threading.Timer(0.05, goes_on.set).start()
-        raise ValueError
+        raise ValueError("stop")
 
-    with pytest.raises(ValueError), OtherThread() as other:
+    with pytest.raises(ValueError, match="stop"), OtherThread() as other:
         fail(other)
     assert done == ["slow"]
 
