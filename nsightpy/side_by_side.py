@@ -65,18 +65,18 @@ class _Job(Generic[A]):
     def __init__(self, function: Callable[[], A]) -> None:
         self._function = function
         self._given: list[A] = []
-        self._raised: BaseException | None = None
+        self._raised: list[BaseException] = []
         self._is_done = threading.Event()
 
     def do(self) -> None:
         try:
             self._given.append(self._function())
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            self._raised = error
+            self._raised.append(error)
         self._is_done.set()
 
     def result(self) -> A:
         self._is_done.wait()
-        if self._raised is not None:
-            raise self._raised
+        if self._raised:
+            raise self._raised.pop()
         return self._given.pop()
