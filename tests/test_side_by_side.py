@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from functools import partial
 
 import pytest
 
 from nsightpy.readers.tools.time_limit import in_threads
-from nsightpy.side_by_side import OtherThread, both
+from nsightpy.side_by_side import OtherThread, both, shared_property
 
 
 @pytest.fixture
@@ -88,3 +89,18 @@ def test_without_threads_a_table_is_read_in_turn() -> None:
     done: list[int] = []
     in_threads(done.append, 3, 1.0)
     assert done == [0, 1, 2]
+
+
+def test_a_shared_property_is_made_once() -> None:
+    made: list[int] = []
+
+    class Report:
+        @shared_property
+        def export(self) -> int:
+            made.append(threading.get_ident())
+            time.sleep(0.05)
+            return len(made)
+
+    report = Report()
+    assert both(lambda: report.export, lambda: report.export) == (1, 1)
+    assert Report().export == 2
