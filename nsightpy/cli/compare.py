@@ -13,6 +13,7 @@ from nsightpy.cli.delivery import deliver, deliver_text, say, show, tell
 from nsightpy.cli.options import asked, junit_options, top_option
 from nsightpy.cli.sides import SIDES, WithSides
 from nsightpy.results.comparison import Comparison
+from nsightpy.units import counted
 
 GATE_FAILED = 3
 
@@ -50,7 +51,8 @@ def command(context: click.Context, /, **options: Any) -> int:
     sides = {"before": first or None, "after": second or None}
     comparison = asked(compare, options, **sides, overwrite=options["force"])
     if options["save_baseline"]:
-        say(f"{len(comparison.after.runs)} runs are kept in {options['save_baseline']}", options)
+        kept = counted(len(comparison.after.runs), "run is kept", "runs are kept")
+        say(f"{kept} in {options['save_baseline']}", options)
     if comparison.rows:
         deliver_comparison(comparison, options)
     else:
