@@ -361,3 +361,20 @@ def test_a_steady_state_without_length_is_none(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(steady_state, "steady_state", found)
     path = ROOT / "sample_reports/training_4rank/train_rank0.sqlite"
     assert ask("summarize", path, "--format", "json").code == 0
+
+
+@pytest.mark.parametrize("reading", [-(2**63), 2**62])
+def test_a_clock_that_no_clock_shows_is_not_known(tmp_path: Path, reading: int) -> None:
+    """Else the UTC of two ranks would be further apart than int64 counts."""
+    for name in ("r0", "r1"):
+        full(tmp_path / f"{name}.sqlite").write()
+    clock = f"UPDATE TARGET_INFO_SESSION_START_TIME SET utcEpochNs = {reading}"
+    shift = f"UPDATE META_DATA_EXPORT SET value = {reading} WHERE name = 'EXPORT_CONFIG_TIME_SHIFT'"
+    folder = tmp_path / "set"
+    folder.mkdir()
+    changed(tmp_path / "r0.sqlite", folder / "r0.sqlite", [clock, shift])
+    (tmp_path / "r1.sqlite").rename(folder / "r1.sqlite")
+    assert (
+        ask("info", folder / "r0.sqlite", "--format", "json").json["rows"][0]["start_utc"] is None
+    )
+    ask("export", folder, "-o", tmp_path / "frames")
