@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -12,6 +12,71 @@ B = TypeVar("B")
 
 def both(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
     """What two functions give, the second on a thread of its own."""
-    with ThreadPoolExecutor(1) as pool:
-        meanwhile = pool.submit(second)
-        return first(), meanwhile.result()
+    with OtherThread() as other:
+        meanwhile = other.start(second)
+        return first(), meanwhile()
+
+
+class OtherThread:
+    """A thread that does what it is given, one after the other. Use as a context manager.
+
+    The block ends when all is done; after an exception nothing more is begun. Who interrupts the
+    program waits for nothing: the thread ends with the process at the latest. Where the system
+    allows no thread more, each function is called when its result is asked for.
+    """
+
+    def __init__(self) -> None:
+        self._last: threading.Thread | None = None
+        self._ended = threading.Event()
+
+    def __enter__(self) -> OtherThread:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not None:
+            self._ended.set()
+        if self._last is not None and (kind is None or issubclass(kind, Exception)):
+            self._last.join()
+
+    def start(self, function: Callable[[], A]) -> Callable[[], A]:
+        """Begin a function once those before it are done; returns what waits for its result.
+
+        That is asked for once, and not kept.
+        """
+        job = _Job(function)
+        thread = threading.Thread(target=self._do, args=(job, self._last), daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # no more threads, or no memory for one
+            return function
+        self._last = thread
+        return job.result
+
+    def _do(self, job: _Job[A], before: threading.Thread | None) -> None:
+        if before is not None:
+            before.join()
+        if not self._ended.is_set():
+            job.do()
+
+
+class _Job(Generic[A]):
+    """A function, and what it gave or raised."""
+
+    def __init__(self, function: Callable[[], A]) -> None:
+        self._function = function
+        self._given: list[A] = []
+        self._raised: BaseException | None = None
+        self._is_done = threading.Event()
+
+    def do(self) -> None:
+        try:
+            self._given.append(self._function())
+        except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
+            self._raised = error
+        self._is_done.set()
+
+    def result(self) -> A:
+        self._is_done.wait()
+        if self._raised is not None:
+            raise self._raised
+        return self._given.pop()

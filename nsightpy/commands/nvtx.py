@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from typing import TypeAlias, Unpack
@@ -32,6 +31,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, Field, Table, Value
+from nsightpy.side_by_side import OtherThread
 from nsightpy.units import counted, format_time
 
 FIELDS = (
@@ -136,12 +136,12 @@ class _Part:
 
 def _tallies(report: SystemReport, *, tree: bool, fold: bool, scope: Scope) -> _Part:
     # what reads the ranges waits for SQLite while what joins the launches computes
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(report.frame, "nvtx_ranges", RANGE_COLUMNS)
+    with OtherThread() as other:
+        reading = other.start(partial(report.frame, "nvtx_ranges", RANGE_COLUMNS))
         frames = (report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES)
         operations = _together([scope.narrow(report, frame) for frame in frames])
         recorded = _launching(report, operations)
-        whole = reading.result()
+        whole = reading()
         ranges = scope.narrow(report, whole)
     known = recorded is not None or not operations.rows
     calls, done = recorded or (NO_CALLS, launched(operations, NO_CALLS))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -33,6 +33,7 @@ from nsightpy.frames import Frame
 from nsightpy.readers.host_calls import ORDERING
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention
+from nsightpy.side_by_side import OtherThread
 from nsightpy.units import format_count, format_time
 
 # Less of the time without compute than this is not worth a line.
@@ -182,10 +183,11 @@ def launches_of(
         yield None
         return
     alone = calls.only_process(likely=True)
-    with ThreadPoolExecutor(1) as pool:
-        reading = [pool.submit(calls.launching, alone, ORDERING, ends=ends, threads=ends)]
-        waits = pool.submit(calls.holding, LONG_CALL_NS).result if waiting else None
-        yield LaunchReader(report, lambda: reading.pop().result(), alone, ends, waits)
+    launching = partial(calls.launching, alone, ORDERING, ends=ends, threads=ends)
+    with OtherThread() as other:
+        usual = other.start(launching)
+        waits = other.start(partial(calls.holding, LONG_CALL_NS)) if waiting else None
+        yield LaunchReader(report, usual, alone, ends, waits)
 
 
 def followed_work(

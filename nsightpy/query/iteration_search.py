@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from nsightpy.frames import Frame, Labels, distinct
 from nsightpy.query.idle_time import Work
 from nsightpy.query.nvtx_filter import named_ranges
 from nsightpy.reports.system import SystemReport
+from nsightpy.side_by_side import OtherThread
 
 PLACED = ("start_ns", "end_ns", "pid", "device", "correlation_id")
 LAUNCHES = ("Launch", "GraphLaunch")
@@ -98,11 +99,11 @@ def _read_both(report: SystemReport) -> tuple[Work, CallsRead]:
     """The work, and meanwhile, on another thread, the calls."""
     source = report.calls
     likely = source.only_process(likely=True)
-    with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(source.launching, likely, LAUNCHES)
-        waiting = pool.submit(source.synchronising)
+    with OtherThread() as other:
+        reading = other.start(partial(source.launching, likely, LAUNCHES))
+        waiting = other.start(source.synchronising)
         work = _work_of(report)
-        launches, waits = reading.result(), waiting.result()
+        launches, waits = reading(), waiting()
     sure = likely is None or source.only_process() == likely
     return work, calls_of(report, launches if sure else None, waits)
 

@@ -85,7 +85,7 @@ class SqliteFile:
         self, ask: Callable[[sa.Connection], sa.CursorResult[Any]], most_rows: int
     ) -> list[tuple[Any, ...]]:
         """All rows of a result; a damaged tree, whose pages lead back to each other, has no end."""
-        with self._errors(), self._alone, self._engine.connect() as connection:
+        with self._alone, self._errors(), self._engine.connect() as connection:
             self._watch.begin()
             rows = ask(connection).fetchmany(most_rows + 1)
         if len(rows) > most_rows:

@@ -120,7 +120,8 @@ class NsysReport(SystemReport):
         return evidence(self.export, self.path.name, self.pids, self.rank_regex)
 
     def _read_notes(self) -> list[str]:
-        return [*self._export_notes, *self._capture_notes, *self.export.notes]
+        # tables are read side by side: which of them says something first is chance
+        return [*self._export_notes, *self._capture_notes, *sorted(self.export.notes)]
 
     @cached_property
     def calls(self) -> HostCalls:

@@ -53,9 +53,14 @@ def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
             done.put(error)
 
     end = time.process_time() + seconds * parts
-    threads = [threading.Thread(target=do_part, args=(part,), daemon=True) for part in range(parts)]
-    for thread in threads:
-        thread.start()
+    threads = []
+    for part in range(parts):
+        thread = threading.Thread(target=do_part, args=(part,), daemon=True)
+        try:
+            thread.start()
+            threads.append(thread)
+        except RuntimeError:  # no more threads, or no memory for one: this one does it
+            do_part(part)
     waited_for = parts
     while waited_for:
         try:
