@@ -176,3 +176,9 @@ def test_devices_of_the_same_name_stay_apart(tmp_path: Path) -> None:
     assert shown.column("busy_share") == [1.0, 0.25]
     (image,) = utilization_figure(table).axes[0].get_images()
     assert image.get_array().shape == (2, 8)  # type: ignore[union-attr]
+
+
+def test_stretches_of_very_long_times_are_equal() -> None:
+    edges = edges_of(-(2**61), 2**61, 1_000)
+    assert (edges[0], edges[500], edges[-1]) == (-(2**61), 0, 2**61)
+    assert np.ptp(np.diff(edges)) <= 1

@@ -378,3 +378,13 @@ def test_a_clock_that_no_clock_shows_is_not_known(tmp_path: Path, reading: int) 
         ask("info", folder / "r0.sqlite", "--format", "json").json["rows"][0]["start_utc"] is None
     )
     ask("export", folder, "-o", tmp_path / "frames")
+
+
+def test_a_device_that_names_no_gpu_is_said(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    table = "TARGET_INFO_CUDA_DEVICE"
+    update = f"UPDATE {table} SET gpuId = 'abc' WHERE rowid = 1"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(table, update))
+    note = f"1 devices in {table} name no GPU."
+    for command in ("trace", "info"):
+        assert note in ask(command, path, "--format", "json").everything.decode(), command

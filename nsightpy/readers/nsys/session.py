@@ -143,6 +143,8 @@ def devices(export: NsysExport) -> Frame:
     mapped = _rows(export, "TARGET_INFO_CUDA_DEVICE")
     if mapped:
         rows = [(m.get("pid"), m.get("cudaId"), by_id.get(m.get("gpuId"), {}), m) for m in mapped]
+        if gpus and (lost := sum(not gpu for _, _, gpu, _ in rows)):
+            export.notes[f"{lost} devices in TARGET_INFO_CUDA_DEVICE name no GPU."] = None
     elif cuda := _rows(export, "TARGET_INFO_CUDA_GPU"):
         rows = [
             (c.get("pid"), c.get("deviceId"), by_id.get(c.get("deviceId"), {}), c) for c in cuda
