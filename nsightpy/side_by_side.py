@@ -1,10 +1,14 @@
-"""Two parts of an analysis at a time: arrays are sorted and added up without Python's lock."""
+"""Two parts of an analysis at a time: arrays are sorted and added up without Python's lock.
+
+And what both of them may ask for first.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Generic, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
@@ -42,6 +46,18 @@ def both(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
     with OtherThread() as other:
         meanwhile = other.start(second)
         return first(), meanwhile()
+
+
+class shared_property(cached_property[A]):  # noqa: N801 - named as what it stands for
+    """A cached_property that is made once, whichever threads ask: from Python 3.12 on none is."""
+
+    if not TYPE_CHECKING:  # its types are those of cached_property
+
+        def __get__(self, instance, owner=None):
+            if instance is None:
+                return self
+            with vars(instance).setdefault(f"making {self.attrname}", threading.RLock()):
+                return super().__get__(instance, owner)
 
 
 class OtherThread:
@@ -92,18 +108,18 @@ class _Job(Generic[A]):
     def __init__(self, function: Callable[[], A]) -> None:
         self._function = function
         self._given: list[A] = []
-        self._raised: BaseException | None = None
+        self._raised: list[BaseException] = []
         self._is_done = threading.Event()
 
     def do(self) -> None:
         try:
             self._given.append(self._function())
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            self._raised = error
+            self._raised.append(error)
         self._is_done.set()
 
     def result(self) -> A:
         self._is_done.wait()
-        if self._raised is not None:
-            raise self._raised
+        if self._raised:
+            raise self._raised.pop()
         return self._given.pop()

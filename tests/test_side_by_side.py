@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 from functools import partial
 
 import pytest
 
 from nsightpy import side_by_side
 from nsightpy.readers.tools.time_limit import in_threads
-from nsightpy.side_by_side import OtherThread, both
+from nsightpy.side_by_side import OtherThread, both, shared_property
 
 
 @pytest.fixture
@@ -110,3 +111,18 @@ def test_a_thread_that_dies_without_a_word_is_not_waited_for(
     monkeypatch.setattr(threading.Thread, "run", lambda _thread: None)
     with pytest.raises(MemoryError, match="without a word"):
         in_threads(print, 2, 10.0)
+
+
+def test_a_shared_property_is_made_once() -> None:
+    made: list[int] = []
+
+    class Report:
+        @shared_property
+        def export(self) -> int:
+            made.append(threading.get_ident())
+            time.sleep(0.05)
+            return len(made)
+
+    report = Report()
+    assert both(lambda: report.export, lambda: report.export) == (1, 1)
+    assert Report().export == 2

@@ -115,8 +115,6 @@ def _times(
     """The time of the devices of a report that are part of a pipeline."""
     work = read_work(report, scope)
     communicates = is_communication(work.kernels.labels("name"), communication)
-    columns = ("start_ns", "end_ns", "pid", "device", "stream")
-    collectives = report.frame("collectives", columns)
     times = {}
     for row in rank_budgets(report, scope, *work, communication=communication):
         key = (str(report.path), row.pid, row.device)
@@ -124,24 +122,21 @@ def _times(
             continue
         window = row.budget.window
         at = {"pid": row.pid, "device": row.device}
-        mine = collectives.at(**at)
-        order = np.lexsort((mine.ints("end_ns"), mine.ints("start_ns")))
-        exchange = mine.take(order[places[key].rows])
-        starts = exchange.ints("start_ns")
-        waits = union(starts, starts + places[key].waits)
-        exchanged = spans_of(exchange)
+        exchanges = places[key]
+        waits = union(exchanges.starts, exchanges.starts + exchanges.waits)
+        exchanged = union(exchanges.starts, exchanges.ends)
         others = union_of(
             [
                 *(spans_of(frame.at(**at)) for frame in (work.operations, work.graphs)),
                 spans_of(work.kernels.take(~communicates).at(**at)),
-                _others(work.kernels.take(communicates).at(**at), exchange),
+                _others(work.kernels.take(communicates).at(**at), exchanges),
             ]
         )
         times[key] = _Rank(
             row.budget,
             intersection(exchanged - others, window).total,
             intersection((waits & exchanged) - others, window).total,
-            _begun_in(window, starts),
+            _begun_in(window, exchanges.starts),
         )
     return times
 
@@ -152,12 +147,12 @@ def _begun_in(window: Spans, starts: Ints) -> int:
     return int(counts.sum())
 
 
-def _others(kernels: Frame, exchange: Frame) -> Spans:
+def _others(kernels: Frame, exchanges: Exchanges) -> Spans:
     """When communication kernels ran that are no exchange: those of one are inside its stream."""
     keep = np.ones(kernels.rows, dtype=np.bool_)
-    for stream in np.unique(exchange.ints("stream")).tolist():
-        mine = exchange.at(stream=stream)
-        starts, ends = mine.ints("start_ns"), mine.ints("end_ns")
+    for stream in np.unique(exchanges.streams).tolist():
+        mine = exchanges.streams == stream
+        starts, ends = exchanges.starts[mine], exchanges.ends[mine]
         place = np.searchsorted(starts, kernels.ints("start_ns"), side="right") - 1
         inside = (place >= 0) & (kernels.ints("end_ns") <= ends[np.maximum(place, 0)])
         keep &= ~(inside & (kernels.ints("stream") == stream))

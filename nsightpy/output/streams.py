@@ -1,6 +1,6 @@
 """The formats for machines, written some ten thousand rows at a time: csv, json and parquet.
 
-What is written is what `render.formats` makes of the same rows.
+What is written is what `output.formats` makes of the same rows.
 """
 
 from __future__ import annotations

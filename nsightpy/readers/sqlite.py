@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -29,6 +28,7 @@ from nsightpy.readers.sqlite_errors import damaged, explained, too_much
 from nsightpy.readers.sqlite_tables import Tables, extremes, row_number
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 from nsightpy.readers.tools.time_limit import in_threads
+from nsightpy.side_by_side import shared_property
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 SmallQuery: TypeAlias = "Query | sa.CompoundSelect[*tuple[Any, ...]]"
@@ -68,7 +68,7 @@ class SqliteFile:
         with self._errors():
             self._probe_lock()
 
-    @cached_property
+    @shared_property
     def tables(self) -> Tables:
         """Every table by name, with the columns it really has."""
         return Tables(self.path, self._plain)
@@ -223,7 +223,7 @@ class SqliteFile:
         if "_engine" in self.__dict__:
             self._engine.dispose()
 
-    @cached_property
+    @shared_property
     def _engine(self) -> sa.Engine:
         # the engine outlives nothing of this file: what opens connections must not hold `self`
         uri, watch = self._uri("immutable=1"), self._watch

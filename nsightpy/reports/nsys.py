@@ -44,6 +44,7 @@ from nsightpy.readers.nsys.threads import ThreadNames, thread_names
 from nsightpy.readers.tools.file_check import file_size
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport, Wanted
+from nsightpy.side_by_side import shared_property
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
@@ -97,7 +98,7 @@ class NsysReport(SystemReport):
         if "export" in self.__dict__:
             self.export.file.close()
 
-    @cached_property
+    @shared_property
     def export(self) -> NsysExport:
         """The SQLite export behind the report; made with nsys when the report is binary."""
         if self.path.suffix not in NSYS_SUFFIXES:

@@ -24,6 +24,7 @@ from nsightpy.readers.torch.host_calls import TraceCalls
 from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
+from nsightpy.side_by_side import shared_property
 from nsightpy.units import counted
 
 DISTRIBUTED_INFO = "distributedInfo"
@@ -55,7 +56,7 @@ class TorchTrace(SystemReport):
         self.__dict__.pop("_source", None)
         self.__dict__.pop("calls", None)
 
-    @cached_property
+    @shared_property
     def _source(self) -> Trace | CachedTrace:
         if self.use_cache and (trace := cached(self.path)) is not None:
             return trace

@@ -32,12 +32,14 @@ class Pipelines:
 
 @dataclass(frozen=True)
 class Exchanges:
-    """What a unit exchanged with its neighbours: rows of its collectives by start, and its waits.
+    """What a unit exchanged with its neighbours, by start: in ns of its report, and the streams.
 
-    `waits` are ns from the own start until the other side had come, one for each row.
+    `waits` are ns from the own start until the other side had come.
     """
 
-    rows: Ints
+    starts: Ints
+    ends: Ints
+    streams: Ints
     waits: Ints
 
 
@@ -107,5 +109,9 @@ def by_unit(alignment: Alignment, arrivals: Arrivals) -> dict[int, Exchanges]:
         mine = (rows >= first) & (rows < last)
         if mine.any():
             order = np.argsort(rows[mine], kind="stable")
-            exchanges[unit] = Exchanges(rows[mine][order] - first, waits[mine][order])
+            its = rows[mine][order]
+            zero = alignment.base_ns - alignment.fits[ledger.units[unit].clock].epoch_ns
+            starts, ends = ledger.starts[its] + zero, ledger.ends[its] + zero
+            streams = ledger.stream[its].astype(np.int64)
+            exchanges[unit] = Exchanges(starts, ends, streams, waits[mine][order])
     return exchanges

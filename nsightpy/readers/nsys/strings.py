@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from functools import cached_property
 
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.names import NO_NAME
@@ -11,6 +10,7 @@ from nsightpy.readers.limits import NAMES, check_count
 from nsightpy.readers.nsys.columns import numbered
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
+from nsightpy.side_by_side import shared_property
 
 _CHUNK = 500
 _FEW = 10_000
@@ -61,7 +61,7 @@ class Strings:
         """The ids of the strings that begin with one of these prefixes, ascending."""
         return sorted(self.starting(*prefixes))
 
-    @cached_property
+    @shared_property
     def _few(self) -> dict[int, str] | None:
         """All strings, where they are few enough to be read at once."""
         table = self._table
@@ -71,7 +71,7 @@ class Strings:
         rows = self._file.rows(sa.select(table.c.id, table.c.value))
         return {i: str(value) for i, value in numbered(rows, 1)}
 
-    @cached_property
+    @shared_property
     def _table(self) -> sa.TableClause | None:
         table = self._file.tables.get("StringIds")
         return table if table is not None and {"id", "value"} <= set(table.c.keys()) else None

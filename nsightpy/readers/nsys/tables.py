@@ -6,6 +6,7 @@ the capture did not produce gives the empty frame.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Collection, Mapping
 from copy import copy
 from pathlib import Path
@@ -48,6 +49,7 @@ class NsysExport:
         self._steady: dict[str, dict[str, int]] = {}
         self._counts: dict[str, int] = {}
         self._found: dict[Callable[[NsysExport], Any], Any] = {}
+        self._finding = threading.RLock()
         self._countable: dict[str, NDArray[np.bool_] | None] = {}
         self.careful: set[str] = set()  # tables that hold more than integers in their columns
         if not any(name.startswith(EXPORT_TABLES) for name in self.file.tables):
@@ -74,8 +76,9 @@ class NsysExport:
 
     def once(self, make: Callable[[NsysExport], T]) -> T:
         """What a function finds in this export; it is asked once."""
-        if make not in self._found:
-            self._found[make] = make(self._whole)
+        with self._finding:
+            if make not in self._found:
+                self._found[make] = make(self._whole)
         value: T = self._found[make]
         return value
 
