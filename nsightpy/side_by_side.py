@@ -12,6 +12,33 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 A = TypeVar("A")
 B = TypeVar("B")
+_TICK_S = 0.1
+_TICKS = 100
+
+
+class SideThread(threading.Thread):
+    """A daemon thread; starting it raises MemoryError where there is no memory for it to begin.
+
+    A Thread waits for that without end: https://docs.python.org/3/library/threading.html says
+    RuntimeError, and the thread has died before it ran anything.
+    """
+
+    def __init__(self, target: Callable[..., object], *arguments: object) -> None:
+        super().__init__(target=target, args=arguments, daemon=True)
+        self._started = _Begun()
+
+
+class _Begun(threading.Event):
+    """What the thread sets that starts another."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        # ticks, not a moment: while this process is stopped, no time passes
+        for _ in range(_TICKS) if timeout is None else ():
+            if super().wait(_TICK_S):
+                return True
+        if timeout is None:
+            raise MemoryError("no thread could begin")
+        return super().wait(timeout)
 
 
 def both(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
@@ -60,7 +87,7 @@ class OtherThread:
         That is asked for once, and not kept.
         """
         job = _Job(function)
-        thread = threading.Thread(target=self._do, args=(job, self._last), daemon=True)
+        thread = SideThread(self._do, job, self._last)
         try:
             thread.start()
         except RuntimeError:  # no more threads, or no memory for one

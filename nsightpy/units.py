@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, Overflow
@@ -10,7 +11,10 @@ from nsightpy.errors import UsageError
 
 TIME_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 _TIME = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(ns|us|µs|ms|s|min)?\s*")
-_LATEST_NS = 2**63 - 1
+# Two such are less than 2^63 ns apart.
+_LATEST_NS = 2**62 - 1
+# A product below the first is right to far less than the second.
+_FEW_BITS, _NEAR_TIE = 2.0**36, 1e-4
 _ALL_WHOLE = 2.0**52  # floats from here on have no fraction
 _ROUNDS_UP = 0.9995
 _BYTE_STEPS = (("B", 1), ("KB", 10**3), ("MB", 10**6), ("GB", 10**9), ("TB", 10**12))
@@ -33,8 +37,21 @@ def parse_time_ns(text: str) -> int:
             f"{text!r} is not a time: give nanoseconds, or a number with a unit ({units})"
         ) from None
     if abs(value) > _LATEST_NS:
-        raise UsageError(f"{text!r} is beyond every report: at most 2^63 ns, 292 years")
+        raise _too_late(text)
     return int(value)
+
+
+def checked_time_ns(time: str | int) -> int:
+    """The same of a text or of nanoseconds."""
+    if isinstance(time, str):
+        return parse_time_ns(time)
+    if abs(time) > _LATEST_NS:
+        raise _too_late(f"{Decimal(time):.3g}")
+    return time
+
+
+def _too_late(text: str) -> UsageError:
+    return UsageError(f"{text!r} is beyond every report: at most 2^62 ns, 146 years")
 
 
 def time_unit_for(values_ns: Iterable[float | None]) -> tuple[str, int]:
@@ -116,7 +133,14 @@ def percent(part: float | None, whole: float | None) -> float | None:
 
 def round_half_up(value: float, digits: int) -> float:
     """Round the exact binary value, ties away from zero, as SQLite's `round` and so nsys does."""
-    if abs(value) >= _ALL_WHOLE:
+    if not abs(value) < _ALL_WHOLE:
         return value
+    scale = 10.0**digits
+    scaled = abs(value) * scale
+    whole = math.floor(scaled)
+    above = scaled - whole
+    # as exact as decimals where the product's own error is no matter
+    if scaled < _FEW_BITS and abs(above - 0.5) > _NEAR_TIE:
+        return math.copysign((whole + (above > 0.5)) / scale, value)
     step = Decimal(1).scaleb(-digits)
     return float(Decimal(value).quantize(step, ROUND_HALF_UP))

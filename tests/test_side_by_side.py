@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+from nsightpy import side_by_side
 from nsightpy.readers.tools.time_limit import in_threads
 from nsightpy.side_by_side import OtherThread, both, shared_property
 
@@ -89,6 +90,27 @@ def test_without_threads_a_table_is_read_in_turn() -> None:
     done: list[int] = []
     in_threads(done.append, 3, 1.0)
     assert done == [0, 1, 2]
+
+
+def test_a_thread_that_dies_before_it_begins_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As one does that has no memory to run its first function."""
+    monkeypatch.setattr(side_by_side, "_TICKS", 1)
+    monkeypatch.setattr(threading, "_limbo", {})
+    monkeypatch.setattr(threading.Thread, "_bootstrap", lambda _thread: None)
+    with pytest.raises(MemoryError, match="could begin"):
+        both(int, int)
+    with pytest.raises(MemoryError, match="could begin"):
+        in_threads(print, 2, 10.0)
+
+
+def test_a_thread_that_dies_without_a_word_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(threading.Thread, "run", lambda _thread: None)
+    with pytest.raises(MemoryError, match="without a word"):
+        in_threads(print, 2, 10.0)
 
 
 def test_a_shared_property_is_made_once() -> None:

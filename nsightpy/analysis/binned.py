@@ -17,7 +17,8 @@ MOST_INTERVALS = 2.0
 def edges_of(low: int, high: int, bins: int) -> Ints:
     """The edges of that many equal stretches, of fewer where one would be shorter than 1 ns."""
     bins = max(1, min(bins, high - low))
-    return low + np.arange(bins + 1, dtype=np.int64) * (high - low) // bins
+    # whole numbers without bounds: their products may be beyond int64
+    return np.asarray([low + (high - low) * k // bins for k in range(bins + 1)], dtype=np.int64)
 
 
 def covered(spans: Spans, edges: Ints) -> Ints:

@@ -28,6 +28,7 @@ from nsightpy.readers.extent import bounds_of
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, Field, Table, Value, rank_order
+from nsightpy.results.series import stretches_of
 
 BUSY = ("busy_share", "compute_share", "communication_share", "memory_share")
 FIELDS = (
@@ -212,14 +213,13 @@ def _missing(samples: Sequence[Sampled]) -> list[str]:
 
 def by_device(table: Table) -> Table:
     """The table for people: one row a device, the means of its stretches, and busy over time."""
-    places: dict[tuple[Value, Value], list[tuple[Value, ...]]] = {}
-    for row in table.rows:
-        places.setdefault((row[0], row[1]), []).append(row)
     shown = (*table.fields[:2], *table.fields[4:], Field("busy_over_time", "text"))
     rows = []
-    for place, of_it in places.items():
+    count = stretches_of(table)
+    for first in range(0, len(table.rows), count):
+        of_it = table.rows[first : first + count]
         means = (_mean([row[at] for row in of_it]) for at in range(4, len(table.fields)))
-        rows.append((*place, *means, _curve([row[4] for row in of_it])))
+        rows.append((*of_it[0][:2], *means, _curve([row[4] for row in of_it])))
     if not rows:
         shown = (*shown[: 2 + len(BUSY)], shown[-1])
     return replace(table, fields=shown, rows=tuple(rows))

@@ -13,7 +13,7 @@ from nsightpy.analysis.intervals import Spans, clip
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
 from nsightpy.reports.system import SystemReport
-from nsightpy.units import parse_time_ns
+from nsightpy.units import checked_time_ns
 
 if TYPE_CHECKING:
     from nsightpy.analysis.iterations.steady import Chosen
@@ -234,4 +234,4 @@ def _chosen(iteration: str | int | None) -> Chosen | None:
 
 
 def _time(value: str | int | None) -> int | None:
-    return value if value is None or isinstance(value, int) else parse_time_ns(value)
+    return None if value is None else checked_time_ns(value)

@@ -98,6 +98,11 @@ def summable(values: Ints) -> NDArray[np.bool_] | None:
     return fine
 
 
+def clock_reading(value: int | None) -> int | None:
+    """What a clock says in ns; None where it says none, or what no clock does."""
+    return None if value is None or abs(value) > GREATEST_TIME else value
+
+
 def check_places(path: object, frame: Frame) -> None:
     """Raise ReportError where GPU work is of more devices or streams than there may be."""
     if not {"pid", "device"} <= set(frame):

@@ -58,7 +58,8 @@ def clock_aligned(
 ) -> Frame:
     """A report's frame with its times since the zero of the first clock.
 
-    Processes share the clock of their capture: what has none of its own takes the report's first.
+    Processes share the clock of their capture: what has none of its own, and what is of no process
+    (samples of a GPU, of a network), takes the report's first.
     Where the report has none, no rows are left. `unknown` stands for times that are not known.
     """
     zero = zero_of(clocks)
@@ -70,7 +71,7 @@ def clock_aligned(
         if name in frame:
             times = frame.ints(name)
             moved = report_clocks[0].to_aligned(times) - zero
-            for clock in report_clocks[1:]:
+            for clock in report_clocks[1:] if "pid" in frame else ():
                 rows = np.flatnonzero(frame.ints("pid") == clock.pid)
                 moved[rows] = clock.to_aligned(times[rows]) - zero
             columns[name] = moved if unknown is None else np.where(times == unknown, times, moved)

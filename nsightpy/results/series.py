@@ -74,6 +74,15 @@ class QueueLengths(Table):
     series: tuple[QueueSeries, ...] = ()
 
 
+def stretches_of(table: Table) -> int:
+    """How many rows each device has in the table of `nsightpy utilization`; at least 1."""
+    ends = [
+        int(start or 0) + int(length or 0)
+        for start, length in zip(table.column("start_ns"), table.column("duration_ns"), strict=True)
+    ]
+    return ends.index(max(ends)) + 1 if ends else 1
+
+
 @dataclass(frozen=True)
 class DurationModes:
     """What the durations of one name gather around: medians in ns, ascending, and how many each."""

@@ -82,7 +82,8 @@ class Table:
 
     def records(self) -> list[dict[str, Value]]:
         """The rows as dictionaries by column name."""
-        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+        columns = self.columns
+        return [dict(zip(columns, row, strict=True)) for row in self.rows]
 
     @property
     def abstentions(self) -> tuple[Abstention, ...]:

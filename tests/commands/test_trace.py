@@ -21,7 +21,7 @@ import nsightpy
 from nsightpy.commands.trace.cells import throughputs
 from nsightpy.output import formats, streams
 from nsightpy.readers.nsys import windows
-from tests.support.full_export import full
+from tests.support.full_export import changed, full
 from tests.support.reports import ROOT, ask, refused
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
@@ -199,3 +199,33 @@ def _multiply(path: Path, rows: int) -> None:
             f"WHERE n < {rows - 1}) SELECT {picked} FROM t, (SELECT * FROM {table} LIMIT 1)"
         )
         connection.commit()
+
+
+def test_rows_without_a_place_are_counted_once_for_all_blocks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(windows, "BLOCK_ROWS", 3)
+    whole = full(tmp_path / "full.sqlite").write()
+    statements = [
+        "CREATE TABLE k AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL",
+        "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL",
+        "ALTER TABLE k RENAME TO CUPTI_ACTIVITY_KIND_KERNEL",
+        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET streamId = NULL WHERE rowid % 2",
+        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = 'x' WHERE rowid = 11",
+        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET registersPerThread = 0",
+    ]
+    table = nsightpy.trace(changed(whole, tmp_path / "a.sqlite", statements))
+    about = "rows of CUPTI_ACTIVITY_KIND_KERNEL name no"
+    notes = [note for note in table.notes if about in note]
+    assert notes == [f"1 {about} process: they count as process 0.", f"6 {about} stream."]
+    assert set(table.column("Reg/Trd")) == {None}
+
+
+def test_kernels_without_a_known_launch_are_no_empty_capture(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    lost = ["UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET correlationId = 0"]
+    path = changed(whole, tmp_path / "a.sqlite", lost)
+    for request in (["trace", "--launches"], ["stats", "-r", "cuda_kern_exec_sum"]):
+        notes = ask(*request, path, "--format", "json").json["notes"]
+        assert "12 kernels have no recorded launch call: they are left out." in notes
+        assert not any("capture holds" in note for note in notes)

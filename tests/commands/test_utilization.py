@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from simulator import PRESETS, Export
 import nsightpy
 from nsightpy.analysis.binned import covered, edges_of, mean_rates, sample_means
 from nsightpy.analysis.intervals import union
+from nsightpy.commands.utilization import by_device
+from nsightpy.render.plots.utilization_plot import utilization_figure
 from tests.support.reports import NSYS, ask, needs_reports
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
@@ -157,3 +160,25 @@ def test_a_terminal_shows_one_row_a_device(tmp_path: Path) -> None:
     text = picture.read_text()
     assert text.count("<image") >= 3
     assert text.count("<path") < 200
+
+
+def test_devices_of_the_same_name_stay_apart(tmp_path: Path) -> None:
+    """Both are device 0 of one rank, or of none: a row of the picture and a line for each."""
+    for name, starts in (("a", [1_000]), ("b", [1_000, 8_000])):
+        export = Export(tmp_path / f"{name}.sqlite")
+        for start in starts:
+            export.kernel(start, start + 1_000, "k")
+        export.write()
+    table = nsightpy.utilization(tmp_path, bins=8)
+    table = replace(table, rows=tuple((None, *row[1:]) for row in table.rows))
+    shown = by_device(table)
+    assert len(shown.rows) == 2
+    assert shown.column("busy_share") == [1.0, 0.25]
+    (image,) = utilization_figure(table).axes[0].get_images()
+    assert image.get_array().shape == (2, 8)  # type: ignore[union-attr]
+
+
+def test_stretches_of_very_long_times_are_equal() -> None:
+    edges = edges_of(-(2**61), 2**61, 1_000)
+    assert (edges[0], edges[500], edges[-1]) == (-(2**61), 0, 2**61)
+    assert np.ptp(np.diff(edges)) <= 1

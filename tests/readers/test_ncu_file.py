@@ -90,3 +90,18 @@ def test_reports_are_recognised_by_suffix_and_by_content(tmp_path: Path) -> None
     assert is_ncu_file(REPORTS / "csv_rtx5070_2026.2" / "saxpy.csv")
     assert not is_ncu_file(REPORTS / "csv_rtx5070_2026.2" / "ncu_version.txt")
     assert not is_ncu_file(tmp_path / "absent.csv")
+
+
+@needs_reports
+def test_a_result_that_claims_another_size_is_damage(tmp_path: Path) -> None:
+    """NVIDIA's library does not refuse it: it ends the process."""
+    data = bytearray(GENE[0].read_bytes())
+    place = 4 + struct.unpack_from("<I", data, 4)[0] + 4  # magic, file header
+    place += 4 + struct.unpack_from("<I", data, place)[0]  # the session's block has no payload
+    place += 4 + struct.unpack_from("<I", data, place)[0]
+    for size in (2**32 - 7049, len(data)):
+        struct.pack_into("<I", data, place, size)
+        path = tmp_path / "damaged.ncu-rep"
+        path.write_bytes(data)
+        with pytest.raises(ReportError, match="cut short or damaged"):
+            file_facts(path)

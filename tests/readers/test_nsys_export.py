@@ -123,6 +123,21 @@ def test_a_damaged_cache_entry_is_made_again(bench: Bench) -> None:
     assert export_fault(entry) is None
 
 
+@pytest.mark.parametrize("suffix", ["", "-journal", "-wal"])
+def test_what_lies_in_the_place_of_a_cache_entry_is_replaced(bench: Bench, suffix: str) -> None:
+    entry = sqlite_of(bench.report).path
+    left = entry.with_name(entry.name + suffix)
+    if suffix:
+        left.write_bytes(b"x" * 600)
+        entry.write_bytes(b"")
+    else:
+        entry.unlink()
+        (entry / "folder").mkdir(parents=True)
+    assert sqlite_of(bench.report).path == entry
+    assert export_fault(entry) is None
+    assert left.is_file() != bool(suffix)
+
+
 def test_fresh_export_beside_the_report(bench: Bench) -> None:
     beside = make_sqlite(bench.report.with_suffix(".sqlite"))
     for use_cache in (True, False):

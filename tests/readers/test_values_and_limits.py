@@ -361,3 +361,30 @@ def test_a_steady_state_without_length_is_none(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(steady_state, "steady_state", found)
     path = ROOT / "sample_reports/training_4rank/train_rank0.sqlite"
     assert ask("summarize", path, "--format", "json").code == 0
+
+
+@pytest.mark.parametrize("reading", [-(2**63), 2**62])
+def test_a_clock_that_no_clock_shows_is_not_known(tmp_path: Path, reading: int) -> None:
+    """Else the UTC of two ranks would be further apart than int64 counts."""
+    for name in ("r0", "r1"):
+        full(tmp_path / f"{name}.sqlite").write()
+    clock = f"UPDATE TARGET_INFO_SESSION_START_TIME SET utcEpochNs = {reading}"
+    shift = f"UPDATE META_DATA_EXPORT SET value = {reading} WHERE name = 'EXPORT_CONFIG_TIME_SHIFT'"
+    folder = tmp_path / "set"
+    folder.mkdir()
+    changed(tmp_path / "r0.sqlite", folder / "r0.sqlite", [clock, shift])
+    (tmp_path / "r1.sqlite").rename(folder / "r1.sqlite")
+    assert (
+        ask("info", folder / "r0.sqlite", "--format", "json").json["rows"][0]["start_utc"] is None
+    )
+    ask("export", folder, "-o", tmp_path / "frames")
+
+
+def test_a_device_that_names_no_gpu_is_said(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    table = "TARGET_INFO_CUDA_DEVICE"
+    update = f"UPDATE {table} SET gpuId = 'abc' WHERE rowid = 1"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(table, update))
+    note = f"1 devices in {table} name no GPU."
+    for command in ("trace", "info"):
+        assert note in ask(command, path, "--format", "json").everything.decode(), command

@@ -26,7 +26,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.readers.baseline import read_baseline
 from nsightpy.results.comparison import COMPARE_FIELDS, ComparedSide, Comparison, Limits
 from nsightpy.results.run_summary import RunSummary
-from nsightpy.units import parse_time_ns
+from nsightpy.units import checked_time_ns
 
 FIELDS = COMPARE_FIELDS
 _OBJECT, _LIST = {"type": ["object", "null"]}, {"type": "array", "items": {"type": "object"}}
@@ -95,7 +95,7 @@ def compare(
 def _limits(gate: str | float | None, gate_ns: str | int | None) -> Limits:
     """The limits of a gate, else the usual ones. Raises UsageError."""
     usual = Limits()
-    absolute = parse_time_ns(gate_ns) if isinstance(gate_ns, str) else gate_ns
+    absolute = None if gate_ns is None else checked_time_ns(gate_ns)
     if absolute is not None and absolute < 0:
         raise UsageError(f"--gate-ns {gate_ns}: a limit is not below zero")
     return Limits(

@@ -113,7 +113,8 @@ def answered(
 
 def _failed(error: NsightpyError) -> tuple[str, Json, bool]:
     text = "\n".join(map(printable, str(error).splitlines()))
-    return text, error_document(error.path, error.problem, error.advice), True
+    told = (printable(part) for part in (error.path, error.problem, error.advice))
+    return text, error_document(*told), True
 
 
 def _own_schema(name: str) -> Json:

@@ -108,7 +108,7 @@ def _roofline_says(table: Table) -> str:
 
 def _headroom_says(table: Table) -> str:
     together = table.ceiling_share if isinstance(table, Headroom) else None
-    first = table.records()[0]
+    first = table.first(1).records()[0]
     gain = first["ceiling_share"]
     if gain is None:
         return "None of the measured kernels has a roof."

@@ -58,10 +58,10 @@ def _whole(ranks: RankSet, context: Context) -> Timeline:
 
 def pace_of_longest(ranks: RankSet, **common: Unpack[Common]) -> Table:
     """The pace of the kernel with the most time; no rows where it ran too often to draw."""
-    table = kernels(ranks, **common)
+    table = kernels(ranks, top=1, **common)
     if not table.rows:
-        return replace(table, rows=())
-    first = table.records()[0]
+        return table
+    (first,) = table.records()
     if int(first["Instances"] or 0) > MOST_INSTANCES:
         note = f"{first['Name']} ran too often to be drawn here; `nsightpy pace --of` draws it."
         return Table("pace", (), (), notes=(note,))

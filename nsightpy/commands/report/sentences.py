@@ -20,7 +20,7 @@ LEAST_WAIT = 0.01
 def kernels(table: Table) -> str:
     """Which kernel takes most, and how few make most of the time."""
     shares = [number(value) for value in table.column("Time (%)")]
-    first = called(table.records()[0]["Name"])
+    first = called(table.first(1).records()[0]["Name"])
     whole, few = 0.0, len(shares)
     for place, share in enumerate(shares, start=1):
         whole += share
@@ -32,7 +32,7 @@ def kernels(table: Table) -> str:
 
 
 def operators(table: Table) -> str:
-    first = table.records()[0]
+    first = table.first(1).records()[0]
     whole = sum(number(value) for value in table.column("device_self_ns"))
     launched = number(first["device_self_ns"])
     if not whole:
@@ -80,7 +80,7 @@ def steps(table: Table) -> str:
 
 
 def graphs(table: Table) -> str:
-    first = table.records()[0]
+    first = table.first(1).records()[0]
     return (
         f"Graph {first['graph']} of {place(first)} takes the most time: "
         f"{counted(int(number(first['replays'])), 'replay')} of "
@@ -90,7 +90,7 @@ def graphs(table: Table) -> str:
 
 
 def collectives(table: Table) -> str:
-    first = table.records()[0]
+    first = table.first(1).records()[0]
     size = f" of {format_bytes(number(first['bytes']))}" if first["bytes"] is not None else ""
     speed = first["busbw_gb_per_s"]
     rate = f" at a bus bandwidth of {significant(number(speed))} GB/s" if speed else ""
@@ -192,7 +192,7 @@ def ranges(table: Table) -> str:
 
 
 def gaps(table: Table) -> str:
-    first = table.records()[0]
+    first = table.first(1).records()[0]
     where = place(first)
     part = f"{share_text(number(first['share_of_window']), 1)} of its window"
     cause = f", {first['cause']}" if first["cause"] not in (None, "") else ""
@@ -201,7 +201,7 @@ def gaps(table: Table) -> str:
 
 
 def memory(table: Table) -> str:
-    first = table.records()[0]
+    first = table.first(1).records()[0]
     speed, size = first.get("throughput_gb_per_s"), number(first["Total (MB)"])
     rate = f" at {significant(number(speed))} GB/s" if speed and size else ""
     name = str(first["Operation"]).strip("[]")
@@ -247,7 +247,7 @@ def sync_waits(table: Table) -> str:
 
 
 def api(table: Table) -> str:
-    first = table.records()[0]
+    first = table.first(1).records()[0]
     return (
         f"{called(first['Name'])} takes {significant(number(first['Time (%)']))} % of the time in "
         f"API calls: {format_time(number(first['Total Time (ns)']))}."

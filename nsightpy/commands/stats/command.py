@@ -11,6 +11,7 @@ from nsightpy.commands.kernels import NAMES
 from nsightpy.commands.stats import host_and_device, launches, mpi, ranges, unified_memory
 from nsightpy.commands.stats.summary import Summary, Tallies
 from nsightpy.commands.trace.command import LISTINGS
+from nsightpy.commands.trace.executions import unlaunched
 from nsightpy.errors import UsageError, require_choice
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -62,7 +63,9 @@ def stats(
     merged = [merge(list(tallies)).statistics() for tallies in zip(*parts, strict=True)]
     fields, rows = summary.shown(merged)
     helps = f"`nsys profile {summary.records}` records it."
-    notes = [] if rows else [Abstention("The capture holds nothing of it.", helps)]
+    notes: list[str] = [] if rows else [Abstention("The capture holds nothing of it.", helps)]
+    if not rows and report in launches.SUMMARIES:
+        notes = unlaunched(request.ranks.readable, request.scope) or notes
     return request.finish(Table("stats", fields, tuple(rows)).first(top), *notes)
 
 

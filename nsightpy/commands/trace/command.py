@@ -109,7 +109,7 @@ def trace(
     rows = LazyRows(make, sum(count for _, count in kept))
     fields = (*kind.fields, *MORE_FIELDS) if several else kind.fields
     table = Table("trace", fields, rows, identity=kind.identity).first(top)
-    notes = _notes([report for report, _ in kept], kind, len(rows))
+    notes = _notes([report for report, _ in kept], kind, scope, len(rows))
     return request.finish(table, *notes, *(clock.notes if several else ()))
 
 
@@ -127,6 +127,7 @@ def _asked(report: str | None, flags: list[str]) -> str:
 def _count(report: SystemReport, *, kind: _Kind, scope: Scope, name: str) -> int:
     """The number of rows of a report."""
     if kind.frames:
+        report.frame("devices")  # what these lack is a note, and rows are made after the notes
         wanted: dict[str, tuple[str, ...]] = dict.fromkeys(kind.frames, ())
         stretches = in_time_order(report, wanted, scope)
         return sum(frame.rows for stretch in stretches for frame in stretch.values())
@@ -165,8 +166,10 @@ def _of_report(
         yield (*row, *about)
 
 
-def _notes(reports: list[SystemReport], kind: _Kind, rows: int) -> list[str]:
+def _notes(reports: list[SystemReport], kind: _Kind, scope: Scope, rows: int) -> list[str]:
     if not rows:
+        if kind.listing is executions.listing and (lost := executions.unlaunched(reports, scope)):
+            return lost
         what = f"`nsys profile {kind.recorded_by}` records what is listed here."
         return [Abstention("The capture holds none in scope.", what)]
     if "kernels" not in kind.frames:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
 from nsightpy.commands.trace.cells import Place, listed, rows_of, texts
 from nsightpy.frames import Frame
+from nsightpy.query.request import without_launch_call
 from nsightpy.query.scope import Scope
+from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, Value, fields_in
 
 FIELDS = (
@@ -24,6 +26,14 @@ FIELDS = (
 )
 _SPAN = ("start_ns", "end_ns", "pid", "correlation_id")
 _SHAPE = tuple(f"{what}_{axis}" for what in ("grid", "block") for axis in "xyz")
+
+
+def unlaunched(reports: Iterable[SystemReport], scope: Scope) -> list[str]:
+    """The note on kernels of which none has a recorded launch; none without kernels."""
+    columns = ("start_ns", "end_ns", *scope.columns)
+    work = (scope.narrow(report, report.frame("kernels", columns)) for report in reports)
+    lost = sum(kernels.rows for kernels in work)
+    return [without_launch_call(f"{lost:,} kernels", "left out")] if lost else []
 
 
 def listing(place: Place, scope: Scope, name: str) -> Iterator[Row]:

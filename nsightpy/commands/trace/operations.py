@@ -73,7 +73,7 @@ def _kernels(
         [
             *_when(place, frame),
             *(positive(frame.ints(column)) for column in _SHAPE),
-            listed(frame.ints("registers_per_thread")),
+            positive(frame.ints("registers_per_thread")),
             *(megabytes(frame.ints(column)) for column in _SHARED),
             *[absent(frame.rows)] * 4,
             *_where(frame, devices),

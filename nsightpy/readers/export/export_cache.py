@@ -45,7 +45,8 @@ def cache_folder() -> Path:
     """Where exports are kept: NSIGHTPY_CACHE_DIR or the user's cache directory."""
     chosen = os.environ.get("NSIGHTPY_CACHE_DIR", "")
     if chosen:
-        return Path(chosen).expanduser().absolute() / "exports"
+        # a ~name that is nobody's stays as it is
+        return Path(os.path.expanduser(chosen)).absolute() / "exports"  # noqa: PTH111
     import platformdirs
 
     return platformdirs.user_cache_path("nsightpy") / "exports"
@@ -121,8 +122,15 @@ def building(entry: Path, waiting: Callable[[], None]) -> Iterator[Path]:
 
 
 def publish(made: Path, entry: Path) -> None:
-    """Put a finished export in its place at once. Raises ReportError when that is impossible."""
+    """Put a finished export in its place at once. Raises ReportError when that is impossible.
+
+    What lies there is removed with what SQLite would take for the journal of the export.
+    """
     try:
+        if entry.is_dir() and not entry.is_symlink():
+            shutil.rmtree(entry)
+        for suffix in ("-journal", "-wal", "-shm"):
+            entry.with_name(entry.name + suffix).unlink(missing_ok=True)
         with suppress(PermissionError):
             made.chmod(0o600)
         made.replace(entry)

@@ -21,7 +21,7 @@ PACKED_SUFFIX = ".ncu-repz"
 LARGEST_HEADER = 1 << 28
 TARGET_VERSION = "Nsight Compute Target"
 # Fields of a BlockHeader.
-SESSION, PAYLOAD_SIZE, PROCESS = 3, 5, 6
+SOURCE_COUNT, SESSION, PAYLOAD_SIZE, PROCESS = 1, 3, 5, 6
 RESULT_COUNTS = (2, 7, 8, 9)
 VERSION_INFO = 8
 
@@ -70,11 +70,10 @@ def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
         _sized(file, size)
         while file.tell() < size:
             header = _sized(file, size)
-            payload = _number(header, PAYLOAD_SIZE)
-            _skip(file, payload, size)
+            end = file.tell() + _number(header, PAYLOAD_SIZE)
             results = sum(_number(header, count) for count in RESULT_COUNTS)
-            if results > payload:  # each result takes some bytes
-                raise ValueError("more results than bytes")
+            _skip_messages(file, _number(header, SOURCE_COUNT) + results, min(end, size))
+            _skip(file, end - file.tell(), size)
             processes += [_process(header)] * results
             version = _version(header) or version
     except (EOFError, ValueError):
@@ -94,8 +93,17 @@ def _sized(file: BinaryIO, size: int) -> _Message:
     return _fields(file.read(length))
 
 
+def _skip_messages(file: BinaryIO, count: int, end: int) -> None:
+    """Skip the messages of a payload: the library ends this process where one has another size."""
+    for _ in range(count):
+        announced = file.read(4)
+        if len(announced) < 4:
+            raise EOFError
+        _skip(file, struct.unpack("<I", announced)[0], end)
+
+
 def _skip(file: BinaryIO, length: int, size: int) -> None:
-    if length > size - file.tell():
+    if not 0 <= length <= size - file.tell():
         raise EOFError
     file.seek(length, 1)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Labels
+from nsightpy.readers.limits import clock_reading
 from nsightpy.readers.nsys.columns import column, number, process_of, whole_number
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX
@@ -92,9 +93,9 @@ def session(export: NsysExport) -> Session:
         host=system.get("Hostname", ""),
         export_version=made.get("EXPORT_PRODUCT_VERSION", ""),
         schema_version=made.get("EXPORT_SCHEMA_VERSION", ""),
-        utc_ns=clock.get("utcEpochNs"),
-        shift_ns=whole_number(made.get("EXPORT_CONFIG_TIME_SHIFT")) or 0,
-        system_clock_ns=clock.get("systemClockNs"),
+        utc_ns=clock_reading(clock.get("utcEpochNs")),
+        shift_ns=clock_reading(whole_number(made.get("EXPORT_CONFIG_TIME_SHIFT"))) or 0,
+        system_clock_ns=clock_reading(clock.get("systemClockNs")),
         duration_ns=details.get("duration"),
         uuid=capture.get("PROFILING_SESSION_UUID", ""),
         driver=system.get("NvDriverVersion", ""),
@@ -142,6 +143,8 @@ def devices(export: NsysExport) -> Frame:
     mapped = _rows(export, "TARGET_INFO_CUDA_DEVICE")
     if mapped:
         rows = [(m.get("pid"), m.get("cudaId"), by_id.get(m.get("gpuId"), {}), m) for m in mapped]
+        if gpus and (lost := sum(not gpu for _, _, gpu, _ in rows)):
+            export.notes[f"{lost} devices in TARGET_INFO_CUDA_DEVICE name no GPU."] = None
     elif cuda := _rows(export, "TARGET_INFO_CUDA_GPU"):
         rows = [
             (c.get("pid"), c.get("deviceId"), by_id.get(c.get("deviceId"), {}), c) for c in cuda

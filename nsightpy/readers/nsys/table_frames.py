@@ -22,7 +22,7 @@ from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
 # What GPU work names, as notes call it, and the value of what a row does not name.
-_PLACES = {
+PLACES = {
     "pid": "process: they count as process 0",
     "device": "device",
     "context": "context",
@@ -132,7 +132,7 @@ def selected_column(
     if name in source.numbers:
         if name in CHECKED and expression(table) is not None:
             null = NO_END
-        elif name in _PLACES and source.table in GPU_TABLES:
+        elif name in PLACES and source.table in GPU_TABLES:
             null = UNKNOWN
     elif name in _NAMES:
         null = NAMELESS
@@ -145,12 +145,12 @@ def _unplaced(
     """Notes on GPU work that names no process, device, stream or call, and the columns in which 0
     stands for none."""
     made: dict[str, ColumnData] = {}
-    for name, words in _PLACES.items():
+    for name in PLACES:
         values = raw.get(name)
         if values is None or isinstance(values, Labels) or name not in source.numbers:
             continue
         if count := int(np.count_nonzero(values == UNKNOWN)):
-            export.notes[f"{count:,} rows of {source.table} name no {words}."] = None
+            export.notes[unplaced_note(source.table, name, count)] = None
             if name in _ZERO_IF_UNKNOWN:
                 made[name] = np.maximum(values, 0)
     shapes = [raw[name] for name in _SHAPE if name in raw]
@@ -158,6 +158,11 @@ def _unplaced(
         note = f"{lost:,} sizes of grids and blocks are missing in {source.table}: they are 0."
         export.notes[note] = None
     return made
+
+
+def unplaced_note(table: str, name: str, count: int) -> str:
+    """What is said of rows of GPU work that have none of PLACES."""
+    return f"{count:,} rows of {table} name no {PLACES[name]}."
 
 
 def note_unlinked(export: NsysExport, table: str, raw: Mapping[str, ColumnData]) -> None:

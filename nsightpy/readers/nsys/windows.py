@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import add
+from typing import Any
 
 from nsightpy.frames import API_CALLS, KERNELS, MEMORY_OPERATIONS, Frame
 from nsightpy.frames.columns import Column
@@ -16,12 +18,16 @@ from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import column, stored, whole
 from nsightpy.readers.nsys.events import TABLES, plain_calls
 from nsightpy.readers.nsys.table_frames import (
+    PLACES,
+    UNKNOWN,
     Source,
     lacks_times,
     only_integers,
     selected_column,
+    unplaced_note,
     with_labels,
 )
+from nsightpy.readers.nsys.table_names import GPU_TABLES
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite_tables import row_number
@@ -31,6 +37,7 @@ BLOCK_ROWS = 1 << 16
 # Row numbers for each row, on average, of a table that is read in blocks.
 MOST_GAPS = 4
 _END = 2**63 - 1
+_NUMBERS = ("start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId")
 _GREEN = Column("green_context", "int", "", "green context; 0 = none")
 _GREEN_ID = "greenContextId"
 
@@ -77,38 +84,62 @@ def _blocks(export: NsysExport, frame: str, source: Source) -> list[Block]:
         # a view has no row numbers, and nobody goes through numbers that no rows have
         return [Block(frame, source, None, 0, -_END, _END)]
     pieces, lost = [], 0
+    places = _places(export, frame, source)
+    unplaced = [0] * len(places)
     for low in range(bounds[0], bounds[1] + 1, BLOCK_ROWS):
-        rows, counted, first, last, strange = _counted_rows(export, table, low)
+        counts, first, last, *missing = _counted_rows(export, table, low, list(places.values()))
+        rows, counted, strange = counts
         if strange and table.name not in export.careful:
             export.careful.add(table.name)
             return _blocks(export, frame, source)
         lost += rows - counted
+        unplaced = list(map(add, unplaced, missing))
         if first is not None and last is not None:
             pieces.append(Block(frame, source, low, low + BLOCK_ROWS, first, last))
     if lost:
         export.notes[f"{lost:,} rows of {table.name} have no time that can be: left out."] = None
+    for name, count in zip(places, unplaced, strict=True):
+        if count:
+            export.notes[unplaced_note(table.name, name, count)] = None
     return pieces
 
 
+def _places(export: NsysExport, frame: str, source: Source) -> dict[str, sa.ColumnElement[Any]]:
+    """The columns that say where GPU work was, as its frame has them."""
+    careful = source.table in export.careful
+    return {
+        name: selected_column(export, SCHEMAS[frame], source, name, careful=careful)
+        for name in (PLACES if source.table in GPU_TABLES else ())
+        if name in source.numbers
+    }
+
+
 def _counted_rows(
-    export: NsysExport, table: sa.TableClause, low: int
-) -> tuple[int, int, int | None, int | None, int]:
-    """Rows of a block, how many of them can be counted, the first and last start of those, and
-    how many have a time that is stored as something else than an integer."""
+    export: NsysExport, table: sa.TableClause, low: int, places: Sequence[sa.ColumnElement[Any]]
+) -> tuple[Any, ...]:
+    """Of a block (rows, how many of them can be counted, how many of those have a number that is
+    stored as something else); the first and last start; how many name none of each place."""
     start, _ = _times(export, table)
-    kinds = [sa.func.typeof(table.c[name]).not_in(("integer", "null")) for name in ("start", "end")]
+    numbers = [name for name in _NUMBERS if name in table.c]
+    kinds = [sa.func.typeof(table.c[name]).not_in(("integer", "null")) for name in numbers]
     fine = sa.and_(*_countable(export, table))
+
+    def of_fine(value: object) -> sa.ColumnElement[Any]:
+        return sa.case((fine, value), else_=None)
+
+    def number_of(condition: sa.ColumnElement[bool]) -> sa.ColumnElement[int]:
+        return sa.func.count(sa.case((sa.and_(fine, condition), 1), else_=None))
+
     query = sa.select(
         sa.func.count(),
-        sa.func.coalesce(sa.func.sum(sa.case((fine, 1), else_=0)), 0),
-        sa.func.min(sa.case((fine, start), else_=None)),
-        sa.func.max(sa.case((fine, start), else_=None)),
+        sa.func.count(of_fine(1)),
         sa.func.coalesce(sa.func.sum(sa.or_(*kinds)), 0),
+        sa.func.min(of_fine(start)),
+        sa.func.max(of_fine(start)),
+        *(number_of(place.element == UNKNOWN) for place in places),
     ).select_from(table)
-    ((rows, counted, first, last, strange),) = export.file.rows(
-        query.where(*_rows(table, low, low + BLOCK_ROWS))
-    )
-    return rows, counted, first, last, strange
+    (row,) = export.file.rows(query.where(*_rows(table, low, low + BLOCK_ROWS)))
+    return row[:3], *row[3:]
 
 
 def stretches(

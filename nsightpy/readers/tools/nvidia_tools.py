@@ -111,7 +111,7 @@ def find_tool(kind: str, install_globs: Sequence[str] | None = None) -> Tool:
 
 
 def _chosen_tool(spec: ToolKind, chosen: str) -> Tool:
-    path = Path(chosen).expanduser().absolute()
+    path = Path(os.path.expanduser(chosen)).absolute()  # noqa: PTH111
     if _runnable(path):
         version, trouble = _probe(spec, path)
         if version is not None:

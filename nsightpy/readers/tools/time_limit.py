@@ -9,6 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from nsightpy.side_by_side import SideThread
+
 _TICK_S = 0.1
 
 
@@ -55,7 +57,7 @@ def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
     end = time.process_time() + seconds * parts
     threads = []
     for part in range(parts):
-        thread = threading.Thread(target=do_part, args=(part,), daemon=True)
+        thread = SideThread(do_part, part)
         try:
             thread.start()
             threads.append(thread)
@@ -68,6 +70,8 @@ def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
         except queue.Empty:
             if time.process_time() > end:
                 raise TimeoutError(f"took more than {seconds} s of processor time") from None
+            if not any(thread.is_alive() for thread in threads) and done.empty():
+                raise MemoryError("a thread ended without a word") from None
             continue
         waited_for -= 1
         if failed is not None:

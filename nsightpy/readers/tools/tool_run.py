@@ -7,13 +7,14 @@ import queue
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
 from typing import IO
+
+from nsightpy.side_by_side import SideThread
 
 _KEPT_OUTPUT_BYTES = 64 * 1024
 _TICK_S = 0.2
@@ -64,7 +65,7 @@ def _listen(
 ) -> bytes:
     """The last part of what the process said; ends with it even if a child holds the pipe."""
     chunks: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    threading.Thread(target=_pump, args=(process.stdout, chunks), daemon=True).start()
+    SideThread(_pump, process.stdout, chunks).start()
     kept = bytearray()
     while True:
         if end is not None and monotonic() > end:

@@ -14,7 +14,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Ints, constant, distinct
-from nsightpy.readers.limits import check_places
+from nsightpy.readers.limits import check_places, clock_reading
 from nsightpy.readers.torch import gpu, host
 from nsightpy.readers.torch.decode import Damage, EventDecoder
 from nsightpy.readers.torch.events import (
@@ -196,7 +196,7 @@ def _wall_clock(zero: int, header: Header) -> int | None:
     """The UTC of the frames' zero: absolute times give it, others need the header's base."""
     if zero >= _FIRST_DAY_NS:
         return zero
-    return zero + header.base_ns if header.base_ns else None
+    return clock_reading(zero + header.base_ns) if header.base_ns else None
 
 
 def _shifted(table: Frame, zero: int) -> Frame:

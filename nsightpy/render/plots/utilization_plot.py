@@ -22,6 +22,7 @@ from nsightpy.render.plots.drawing import (
 from nsightpy.render.plots.heat_map import draw_heat_map, figure_text
 from nsightpy.render.plots.panels import device_names
 from nsightpy.results import Table
+from nsightpy.results.series import stretches_of
 from nsightpy.units import time_unit_for
 
 if TYPE_CHECKING:
@@ -84,8 +85,9 @@ def utilization_figure(table: Table) -> Figure:
 
 def _maps(table: Table) -> _Maps:
     """The table's columns as matrices of device by stretch."""
-    places = dict.fromkeys(zip(table.column("rank"), table.column("device"), strict=True))
-    count = len(table.rows) // len(places)
+    count = stretches_of(table)
+    every = zip(table.column("rank"), table.column("device"), strict=True)
+    places = list(every)[::count]
     panels = {}
     for name in TITLES:
         values = np.asarray(
@@ -97,7 +99,7 @@ def _maps(table: Table) -> _Maps:
             panels[name] = values
     starts, lengths = (table.column(name)[:count] for name in ("start_ns", "duration_ns"))
     edges = np.asarray([*starts, int(starts[-1] or 0) + int(lengths[-1] or 0)], dtype=np.float64)
-    return _Maps(device_names(list(places)), edges, panels)
+    return _Maps(device_names(places), edges, panels)
 
 
 def _heat_map(axes: Axes, column: str, values: Matrix, maps: _Maps, scale: int) -> None:
