@@ -33,6 +33,7 @@ from nsightpy.reports.system import SystemReport
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 # What the copies of a device's work need to be known by, beside their times.
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
+RUN_COLUMNS = ("start_ns", "end_ns", "pid", "tid")
 SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
 
 
@@ -138,11 +139,12 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
     os_calls = report.frame("os_calls", HOST_COLUMNS)
     mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
     samples = short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))
+    runs = report.frame("cpu_runs", RUN_COLUMNS)
     return {
         pid: HostEvents(
             *(
                 frame.take(frame.ints("pid") == pid)
-                for frame in (ranges, os_calls, mpi_calls, samples)
+                for frame in (ranges, os_calls, mpi_calls, samples, runs)
             )
         )
         for pid in {*report.pids, 0}  # 0: of work that names no process
@@ -158,7 +160,7 @@ def with_host_calls(
     found = {}
     for place, idle in gaps.items():
         mine = [frame.take(frame.ints("pid") == place[0]) for frame in (ranges, mpi_calls)]
-        found[place] = with_host(idle, HostEvents(mine[0], nothing, mine[1], nothing))
+        found[place] = with_host(idle, HostEvents(mine[0], nothing, mine[1], nothing, nothing))
     return found
 
 
