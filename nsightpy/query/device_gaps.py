@@ -102,8 +102,8 @@ def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
     return Launches(gpu_work.launch, end, thread, first, *_stages(work))
 
 
-def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
-    """What calls count for that copy between host and device, and from or to pageable memory."""
+def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
+    """What calls count for that copy between host and device; which stage, and which block."""
     stages = np.full(sum(frame.rows for frame in work), -1, dtype=np.int8)
     staged = np.zeros(len(stages), dtype=np.bool_)
     names = work.operations.labels("operation")
@@ -112,7 +112,9 @@ def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
         stages[copies][names.equals(DIRECTIONS[direction])] = cause
     large = work.operations.ints("bytes") >= SMALL_BYTES
     staged[copies] = large & host_memory(work.operations).equals([PAGEABLE])
-    return stages, staged
+    blocks = stages == TO_HOST
+    blocks[copies] &= work.operations.labels("target_memory").equals(["Pageable"])
+    return stages, staged, blocks
 
 
 def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:

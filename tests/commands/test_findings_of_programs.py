@@ -94,6 +94,28 @@ def staged_copies(program: Program) -> None:
             program.wait("cudaMemcpy_v3020")
 
 
+def short_blocking_copy(program: Program) -> None:
+    """As `.item()` after little work: a call under 100 us that returns when the copy is done."""
+    called, begin = program.now, max(program.now + 4 * US, program.free)
+    program.free, program.now = begin + 2 * US, begin + 6 * US
+    call = (called, program.now)
+    program.export.memcpy(begin, program.free, 8, "DtoH", target="Pageable", launch=call)
+
+
+def items(program: Program) -> None:
+    for _ in range(100):
+        program.kernel("step", 60 * US)
+        short_blocking_copy(program)
+        program.now += 30 * US
+
+
+def checkpoints(program: Program) -> None:
+    for _ in range(50):
+        program.kernel("step", 60 * US)
+        short_blocking_copy(program)
+        program.now += 5 * MS
+
+
 def memory_sets(program: Program) -> None:
     for _ in range(50):
         begin, end, call = program._placed(400 * US, 5 * US)
@@ -149,6 +171,8 @@ def busy(program: Program) -> None:
         (migrating_pages, 0.32, "unified-memory", {"exposed-h2d", "pageable-copies"}),
         (mapped_regions, 0.41, "exposed-h2d", {"host-gap", "launch-bound"}),
         (staged_copies, 0.39, "exposed-h2d", {"launch-bound", "host-gap"}),
+        (items, 0.4, "sync-drain", {"launch-bound", "host-gap"}),
+        (checkpoints, 0.98, "host-gap", {"launch-bound", "sync-drain"}),
         (memory_sets, 0.61, "exposed-d2d", {"healthy"}),
         (one_kernel, None, "dominating-kernel", {"exposed-h2d", "launch-bound"}),
         (tiny_kernels_in_graphs, 1.0, "small-kernels", {"sync-drain", "healthy"}),
@@ -168,6 +192,8 @@ def test_causes_of_programs(
     if share is not None:
         assert rows[there]["recoverable_share"] == pytest.approx(share, abs=0.05)
     assert not any("data loading" in str(row["evidence"]).lower() for row in rows.values())
+    if write is checkpoints:
+        assert "a blocking call (a copy to pageable memory)" in str(rows["host-gap"]["evidence"])
     if write is mapped_regions:
         assert "keep the data mapped across regions" in str(rows["exposed-h2d"]["evidence"])
 

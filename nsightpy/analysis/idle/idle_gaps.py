@@ -76,7 +76,8 @@ class Launches:
 
     `first` marks the first launch of each kernel in its process; `stages` is the cause that long
     calls count for which copy between host and device (TO_DEVICE, TO_HOST), -1 for others;
-    `staged` marks those that copy pageable memory, whose calls count however short they are.
+    `staged` marks those that copy pageable memory, whose calls count however short they are,
+    `blocks` those that copy to it from the device, whose calls return when that is done.
     """
 
     start: Ints
@@ -85,6 +86,7 @@ class Launches:
     first: NDArray[np.bool_]
     stages: NDArray[np.int8]
     staged: NDArray[np.bool_]
+    blocks: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +237,7 @@ def idle_gaps(idle: IdleTime, window: Spans, launches: Launches, calls: Frame) -
             some = np.flatnonzero(part)
             whole[gaps[some]] = part[some]
     waiting, allocating, loading, held = in_calls
+    _hold_by_copies(held, launches, before, thread, opened, start)
     in_call, queued, outside = done - begun, closed - done, begun - opened
     for part in in_calls[:3]:
         outside -= part
@@ -285,6 +288,18 @@ def idle_time(work: GpuWork, place: int) -> IdleTime:
     after = np.append(after, np.int32(NO_ROW))
     before = np.append(np.int32(NO_ROW), last)[np.append(heads, len(last))]
     return IdleTime(idle, before, after)
+
+
+def _hold_by_copies(
+    held: Ints, launches: Launches, before: Rows, thread: Ints, opened: Ints, launched: Ints
+) -> None:
+    """Enter the calls, however short, that wait for the copy after which an interval opens."""
+    rows = np.flatnonzero((held == 0) & launches.blocks[before] & (before != NO_ROW))
+    copy = before[rows]
+    begun, done = launches.start[copy], launches.end[copy]
+    holds = (launches.thread[copy] == thread[rows]) & (begun != NO_TIME)
+    holds &= (opened[rows] <= done) & (done <= launched[rows])
+    held[rows[holds]] = (done - begun)[holds]
 
 
 def _at(values: Ints, rows: Rows, missing: int) -> Ints:

@@ -12,6 +12,10 @@ from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, HOST_GAP, HOST_GAP_NS, 
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.frames import Frame
 
+# The name of calls that are not read one by one: those of less than 100 us.
+SHORT_COPY = "a copy to pageable memory"
+LEAST_NAMED = 0.5
+
 
 def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents | None) -> IdleFacts:
     """Why a device was idle; `calls` are the blocking and long calls of its process."""
@@ -62,7 +66,8 @@ def _blocked_by(gaps: IdleGaps, calls: Frame) -> str:
     if 2 * lost[drained].sum() <= lost.sum():
         return ""
     opened = gaps.opened[drained]
-    return most_in(union(opened - 1, opened), calls)[0]
+    name, share = most_in(union(opened - 1, opened), calls)
+    return name if share >= LEAST_NAMED else SHORT_COPY
 
 
 def _host(gaps: IdleGaps, window: Spans, events: HostEvents) -> str:
