@@ -266,8 +266,10 @@ def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:
     export = Export(tmp_path / "report.sqlite")
     for start in range(MS, 100 * MS, MS):
         export.kernel(start, start + 600 * US, "step", grid=WIDE)
-    rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
-    assert "No CUDA API calls were recorded" in rows["capture-incomplete"]
+    rows = {str(row["id"]): row for row in findings(export.write()).records()}
+    incomplete = rows["capture-incomplete"]
+    assert "No CUDA API calls were recorded" in str(incomplete["evidence"])
+    assert (incomplete["start_ns"], incomplete["duration_ns"]) == (1_600_000, 400 * US)
     assert not {"launch-bound", "host-gap", "sync-drain"} & set(rows)
 
 

@@ -39,6 +39,18 @@ def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents |
     )
 
 
+def without_causes(idle: Spans) -> IdleFacts:
+    """The same where no calls were recorded: when the device was idle longest."""
+    if not len(idle):
+        return IdleFacts()
+    row = int(np.argmax(idle.ends - idle.starts))
+    place = Place(int(idle.starts[row]), int(idle.ends[row] - idle.starts[row]))
+    return IdleFacts(
+        worst={"unknown": place},
+        longest=LongestGap(place, "unknown", "not known: no API calls were recorded"),
+    )
+
+
 def _beside(gaps: IdleGaps) -> bool:
     """Whether most of the host gaps' time lies in intervals that are mostly something else."""
     causes = gaps.causes[np.flatnonzero(gaps.causes[:, HOST_GAP])]
