@@ -25,7 +25,7 @@ from nsightpy.analysis.idle.idle_gaps import (
 )
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
-from nsightpy.analysis.memory.copies import PAGEABLE, host_memory
+from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
 from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
@@ -99,7 +99,34 @@ def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
     end = of_calls(calls.ints("end_ns"), gpu_work.call, NO_TIME)
     thread = of_calls(calls.ints("tid"), gpu_work.call, -1)
     first = _first_launches(work.kernels, gpu_work)
-    return Launches(gpu_work.launch, end, thread, first, *_stages(work))
+    migrates = _migrates(work) & (gpu_work.launch == NO_TIME)
+    launches = Launches(gpu_work.launch, end, thread, first, *_stages(work), migrates)
+    return _touched(launches, gpu_work) if migrates.any() else launches
+
+
+def _migrates(work: Work) -> NDArray[np.bool_]:
+    """Which operations move pages of unified memory."""
+    migrates = np.zeros(sum(frame.rows for frame in work), dtype=np.bool_)
+    names = work.operations.labels("operation")
+    unified = [name for name in names.values if name.startswith(UNIFIED)]
+    migrates[work.kernels.rows : work.kernels.rows + work.operations.rows] = names.equals(unified)
+    return migrates
+
+
+def _touched(launches: Launches, work: GpuWork) -> Launches:
+    """The same with pages that migrate as if the thread that launches next did it at that time."""
+    start, end, thread = (times.copy() for times in (launches.start, launches.end, launches.thread))
+    pids = np.asarray([pid for pid, _ in work.places])[work.place]
+    for pid in np.unique(pids[launches.migrates]).tolist():
+        known = np.flatnonzero((pids == pid) & (launches.start != NO_TIME))
+        if not len(known):
+            continue
+        known = known[np.argsort(work.start[known], kind="stable")]
+        rows = np.flatnonzero((pids == pid) & launches.migrates)
+        after = np.searchsorted(work.start[known], work.start[rows])
+        thread[rows] = launches.thread[known[np.minimum(after, len(known) - 1)]]
+        start[rows] = end[rows] = work.start[rows]
+    return replace(launches, start=start, end=end, thread=thread)
 
 
 def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:

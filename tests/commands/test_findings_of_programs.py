@@ -74,6 +74,23 @@ def migrating_pages(program: Program) -> None:
         program.wait()
 
 
+def pages_that_the_host_touches(program: Program, works: int = 40 * US) -> None:
+    """No call launches the migrations: the host touches pages after it worked for a while."""
+    for _ in range(50):
+        program.kernel("stencil", 2 * MS)
+        program.wait("cudaDeviceSynchronize_v3020")
+        begin = program.free + works
+        for _ in range(40):
+            memory = {"source": "Managed", "target": "Managed"}
+            program.export.memcpy(begin, begin + 8 * US, 65_536, 12, **memory)
+            begin += 30 * US
+        program.now = program.free = begin
+
+
+def results_that_the_host_works_on(program: Program) -> None:
+    pages_that_the_host_touches(program, 5 * MS)
+
+
 def mapped_regions(program: Program) -> None:
     for _ in range(50):
         program.copy(4_000_000, 700 * US, "HtoD", source="Pageable")
@@ -169,6 +186,8 @@ def busy(program: Program) -> None:
         (mpi_solver, 0.52, "exposed-communication", {"host-gap", "launch-bound"}),
         (async_allocations, 0.5, "allocation", {"host-gap", "sync-drain"}),
         (migrating_pages, 0.32, "unified-memory", {"exposed-h2d", "pageable-copies"}),
+        (pages_that_the_host_touches, 0.37, "unified-memory", {"capture-incomplete", "host-gap"}),
+        (results_that_the_host_works_on, 0.61, "host-gap", {"capture-incomplete"}),
         (mapped_regions, 0.41, "exposed-h2d", {"host-gap", "launch-bound"}),
         (staged_copies, 0.39, "exposed-h2d", {"launch-bound", "host-gap"}),
         (items, 0.4, "sync-drain", {"launch-bound", "host-gap"}),
