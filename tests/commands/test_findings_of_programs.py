@@ -133,6 +133,13 @@ def checkpoints(program: Program) -> None:
         program.now += 5 * MS
 
 
+def questions(program: Program) -> None:
+    for _ in range(50):
+        program.call("cudaGetDeviceProperties_v3020", 1500 * US)
+        program.kernel("step", 500 * US)
+        program.wait()
+
+
 def memory_sets(program: Program) -> None:
     for _ in range(50):
         begin, end, call = program._placed(400 * US, 5 * US)
@@ -192,6 +199,7 @@ def busy(program: Program) -> None:
         (staged_copies, 0.39, "exposed-h2d", {"launch-bound", "host-gap"}),
         (items, 0.4, "sync-drain", {"launch-bound", "host-gap"}),
         (checkpoints, 0.98, "host-gap", {"launch-bound", "sync-drain"}),
+        (questions, 0.74, "host-gap", {"launch-bound", "sync-drain"}),
         (memory_sets, 0.61, "exposed-d2d", {"healthy"}),
         (one_kernel, None, "dominating-kernel", {"exposed-h2d", "launch-bound"}),
         (tiny_kernels_in_graphs, 1.0, "small-kernels", {"sync-drain", "healthy"}),
@@ -211,6 +219,9 @@ def test_causes_of_programs(
     if share is not None:
         assert rows[there]["recoverable_share"] == pytest.approx(share, abs=0.05)
     assert not any("data loading" in str(row["evidence"]).lower() for row in rows.values())
+    if write is questions:
+        assert "thread was in calls of cudaGetDevice" in str(rows["host-gap"]["evidence"])
+        assert "in cudaGetDevicePropert" in str(gaps(program.export.path).records()[0])
     if write is checkpoints:
         assert "a blocking call (a copy to pageable memory)" in str(rows["host-gap"]["evidence"])
     if write is mapped_regions:
