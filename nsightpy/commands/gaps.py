@@ -10,7 +10,7 @@ from typing import Unpack
 import numpy as np
 
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.idle.gap_activity import activity, with_host
+from nsightpy.analysis.idle.gap_activity import activity, others, with_host
 from nsightpy.analysis.idle.host_activity import HostEvents
 from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, NO_ROW, IdleGaps
 from nsightpy.analysis.intervals import Spans
@@ -116,7 +116,8 @@ def _longest(
         if place in gaps_by_place:
             mine = with_host(gaps_by_place[place], events[row.pid])
             chosen = np.argsort(-mine.length, kind="stable")[:top]
-            about = (row.rank, row.device, windows[place], names, events[row.pid])
+            calls = others(waiting.at(pid=row.pid))
+            about = (row.rank, row.device, windows[place], names, events[row.pid], calls)
             rows += [(row.pid, cells) for cells in _rows(mine, chosen, *about)]
     count = sum(len(device_gaps) for device_gaps in gaps_by_place.values())
     return _Part(
@@ -147,6 +148,7 @@ def _rows(
     window: Spans,
     names: Labels,
     events: HostEvents,
+    calls: Frame,
 ) -> list[tuple[Value, ...]]:
     rows: list[tuple[Value, ...]] = []
     for row in np.asarray(chosen).tolist():
@@ -164,7 +166,7 @@ def _rows(
                 length,
                 length / window.total,
                 _SAID.get(cause, cause),
-                activity(gaps, row, window, events),
+                activity(gaps, row, window, events, calls),
                 before,
                 after,
             )

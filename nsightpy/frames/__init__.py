@@ -22,6 +22,7 @@ from nsightpy.frames.ncu_schema import LAUNCHES, METRICS, NCU_SCHEMAS, RULES
 from nsightpy.frames.schema import (
     API_CALLS,
     COLLECTIVES,
+    CPU_RUNS,
     CPU_SAMPLES,
     CUDA_EVENTS,
     DEVICES,
@@ -58,6 +59,7 @@ __all__ = [
     "ALLOCATOR_EVENTS",
     "API_CALLS",
     "COLLECTIVES",
+    "CPU_RUNS",
     "CPU_SAMPLES",
     "CUDA_EVENTS",
     "DEVICES",

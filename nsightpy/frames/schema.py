@@ -252,6 +252,16 @@ CPU_SAMPLES = Schema(
         _label("module", "file of that function"),
     ),
 )
+CPU_RUNS = Schema(
+    "cpu_runs",
+    "when threads ran on a CPU (context switches), one row per uninterrupted run",
+    (
+        *_SPAN,
+        _int("pid", "", "process"),
+        _int("tid", "", "thread"),
+        _int("cpu", "", "number of the CPU"),
+    ),
+)
 GPU_METRICS = Schema(
     "gpu_metrics",
     "hardware metrics of GPUs, sampled at a fixed rate",
@@ -333,6 +343,7 @@ SCHEMAS = {
         PAGE_FAULTS,
         OS_CALLS,
         CPU_SAMPLES,
+        CPU_RUNS,
         GPU_METRICS,
         NIC_METRICS,
         PROCESSES,

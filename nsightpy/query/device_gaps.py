@@ -25,7 +25,7 @@ from nsightpy.analysis.idle.idle_gaps import (
 )
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
-from nsightpy.analysis.memory.copies import PAGEABLE, host_memory
+from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
 from nsightpy.frames import API_CALLS, Frame, Labels
 from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
@@ -33,6 +33,7 @@ from nsightpy.reports.system import SystemReport
 HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 # What the copies of a device's work need to be known by, beside their times.
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
+RUN_COLUMNS = ("start_ns", "end_ns", "pid", "tid")
 SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
 
 
@@ -98,11 +99,38 @@ def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
     end = of_calls(calls.ints("end_ns"), gpu_work.call, NO_TIME)
     thread = of_calls(calls.ints("tid"), gpu_work.call, -1)
     first = _first_launches(work.kernels, gpu_work)
-    return Launches(gpu_work.launch, end, thread, first, *_stages(work))
+    migrates = _migrates(work) & (gpu_work.launch == NO_TIME)
+    launches = Launches(gpu_work.launch, end, thread, first, *_stages(work), migrates)
+    return _touched(launches, gpu_work) if migrates.any() else launches
 
 
-def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
-    """What calls count for that copy between host and device, and from or to pageable memory."""
+def _migrates(work: Work) -> NDArray[np.bool_]:
+    """Which operations move pages of unified memory."""
+    migrates = np.zeros(sum(frame.rows for frame in work), dtype=np.bool_)
+    names = work.operations.labels("operation")
+    unified = [name for name in names.values if name.startswith(UNIFIED)]
+    migrates[work.kernels.rows : work.kernels.rows + work.operations.rows] = names.equals(unified)
+    return migrates
+
+
+def _touched(launches: Launches, work: GpuWork) -> Launches:
+    """The same with pages that migrate as if the thread that launches next did it at that time."""
+    start, end, thread = (times.copy() for times in (launches.start, launches.end, launches.thread))
+    pids = np.asarray([pid for pid, _ in work.places])[work.place]
+    for pid in np.unique(pids[launches.migrates]).tolist():
+        known = np.flatnonzero((pids == pid) & (launches.start != NO_TIME))
+        if not len(known):
+            continue
+        known = known[np.argsort(work.start[known], kind="stable")]
+        rows = np.flatnonzero((pids == pid) & launches.migrates)
+        after = np.searchsorted(work.start[known], work.start[rows])
+        thread[rows] = launches.thread[known[np.minimum(after, len(known) - 1)]]
+        start[rows] = end[rows] = work.start[rows]
+    return replace(launches, start=start, end=end, thread=thread)
+
+
+def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np.bool_]]:
+    """What calls count for that copy between host and device; which stage, and which block."""
     stages = np.full(sum(frame.rows for frame in work), -1, dtype=np.int8)
     staged = np.zeros(len(stages), dtype=np.bool_)
     names = work.operations.labels("operation")
@@ -111,7 +139,9 @@ def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_]]:
         stages[copies][names.equals(DIRECTIONS[direction])] = cause
     large = work.operations.ints("bytes") >= SMALL_BYTES
     staged[copies] = large & host_memory(work.operations).equals([PAGEABLE])
-    return stages, staged
+    blocks = stages == TO_HOST
+    blocks[copies] &= work.operations.labels("target_memory").equals(["Pageable"])
+    return stages, staged, blocks
 
 
 def _first_launches(kernels: Frame, work: GpuWork) -> NDArray[np.bool_]:
@@ -138,11 +168,12 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
     os_calls = report.frame("os_calls", HOST_COLUMNS)
     mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
     samples = short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))
+    runs = report.frame("cpu_runs", RUN_COLUMNS)
     return {
         pid: HostEvents(
             *(
                 frame.take(frame.ints("pid") == pid)
-                for frame in (ranges, os_calls, mpi_calls, samples)
+                for frame in (ranges, os_calls, mpi_calls, samples, runs)
             )
         )
         for pid in {*report.pids, 0}  # 0: of work that names no process
@@ -158,7 +189,7 @@ def with_host_calls(
     found = {}
     for place, idle in gaps.items():
         mine = [frame.take(frame.ints("pid") == place[0]) for frame in (ranges, mpi_calls)]
-        found[place] = with_host(idle, HostEvents(mine[0], nothing, mine[1], nothing))
+        found[place] = with_host(idle, HostEvents(mine[0], nothing, mine[1], nothing, nothing))
     return found
 
 

@@ -71,14 +71,15 @@ def _work_of_processes(work: Work) -> dict[int, int]:
 
 
 def in_steady(frame: Frame, steady: Mapping[tuple[int, int], Steady]) -> Frame:
-    """The operations that began in the steady iterations of their process; all without any."""
+    """The rows that began in the steady iterations of their process; all without any."""
     if not steady:
         return frame
-    kept = np.zeros(frame.rows, dtype=np.bool_)
-    start, pid, device = (frame.ints(name) for name in ("start_ns", "pid", "device"))
-    for place, state in steady.items():
+    kept, start = np.zeros(frame.rows, dtype=np.bool_), frame.ints("start_ns")
+    for (pid, device), state in steady.items():
+        # code ranges are of no device
+        place = {"pid": pid, "device": device} if "device" in frame else {"pid": pid}
         low, high = int(state.window.starts[0]), int(state.window.ends[-1])
-        kept |= (pid == place[0]) & (device == place[1]) & (start >= low) & (start < high)
+        kept |= frame.rows_at(**place) & (start >= low) & (start < high)
     return frame.take(kept)
 
 

@@ -71,6 +71,7 @@ _READERS: Mapping[str, tuple[_Reader, str | None]] = {
     "gpu_metrics": (metrics.gpu_metrics, "time_ns"),
     "nic_metrics": (metrics.nic_metrics, "start_ns"),
     "cpu_samples": (host_tables.cpu_samples, "time_ns"),
+    "cpu_runs": (host_tables.cpu_runs, "start_ns"),
 }
 # Small frames about the capture itself, kept as long as the report.
 _FACTS: Mapping[str, Callable[[NsysExport], Frame]] = {

@@ -31,6 +31,7 @@ class SystemFrames(ABC):
     page_faults = DataFrameOf(frames.PAGE_FAULTS)
     os_calls = DataFrameOf(frames.OS_CALLS)
     cpu_samples = DataFrameOf(frames.CPU_SAMPLES)
+    cpu_runs = DataFrameOf(frames.CPU_RUNS)
     gpu_metrics = DataFrameOf(frames.GPU_METRICS)
     nic_metrics = DataFrameOf(frames.NIC_METRICS)
     operators = DataFrameOf(frames.OPERATORS)

@@ -25,6 +25,7 @@ PARTS = (
     "idle: queued",
     "idle: exposed-communication",
     "idle: imbalance",
+    "idle: unified-memory",
     "idle: unknown",
 )
 UNITS = ("step", "repetition", "window", "launch")

@@ -112,6 +112,7 @@ def gaps_in(idle: Spans) -> IdleGaps:
         stages=np.full(count, -1, dtype=np.int8),
         staged=no,
         first=no,
+        migrates=no,
     )
 
 

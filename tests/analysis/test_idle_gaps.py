@@ -90,7 +90,7 @@ def gaps_of(
     stages = np.resize(np.asarray([-1, TO_DEVICE, -1, TO_HOST], np.int8), len(order))
     stages[first] = -1  # copies are no first launches
     staged = np.arange(len(order)) % 3 == 0
-    launches = Launches(start, end, thread, first, stages, staged)
+    launches = Launches(start, end, thread, first, stages, staged, *(np.zeros_like(staged),) * 2)
     return idle_gaps(idle_time(work, 0), window, launches, frame)
 
 

@@ -299,6 +299,17 @@ def test_launches_of_one_kernel_of_very_different_length_are_no_steps() -> None:
     assert len(program.found()) == 0
 
 
+@pytest.mark.parametrize(("grows", "count"), [(2, 0), (1, 200)])
+def test_sizes_of_a_benchmark_are_no_steps(grows: int, count: int) -> None:
+    """Twenty launches of one kernel between waits; each time twice as long, or as long."""
+    program = Program()
+    for size in range(10):
+        for _ in range(20):
+            program.launch("all_to_all", 10_000 * grows**size)
+        program.wait()
+    assert len(program.found()) == count
+
+
 def test_a_few_different_kernels_are_no_iterations() -> None:
     program = Program()
     for name in ("init", "add", "add", "mul", "dot", "dot"):

@@ -74,6 +74,23 @@ def migrating_pages(program: Program) -> None:
         program.wait()
 
 
+def pages_that_the_host_touches(program: Program, works: int = 40 * US) -> None:
+    """No call launches the migrations: the host touches pages after it worked for a while."""
+    for _ in range(50):
+        program.kernel("stencil", 2 * MS)
+        program.wait("cudaDeviceSynchronize_v3020")
+        begin = program.free + works
+        for _ in range(40):
+            memory = {"source": "Managed", "target": "Managed"}
+            program.export.memcpy(begin, begin + 8 * US, 65_536, 12, **memory)
+            begin += 30 * US
+        program.now = program.free = begin
+
+
+def results_that_the_host_works_on(program: Program) -> None:
+    pages_that_the_host_touches(program, 5 * MS)
+
+
 def mapped_regions(program: Program) -> None:
     for _ in range(50):
         program.copy(4_000_000, 700 * US, "HtoD", source="Pageable")
@@ -92,6 +109,35 @@ def staged_copies(program: Program) -> None:
             begin, end, call = program._placed(20 * US, 40 * US)
             program.export.memcpy(begin, end, 400_000, "HtoD", source="Pageable", launch=call)
             program.wait("cudaMemcpy_v3020")
+
+
+def short_blocking_copy(program: Program) -> None:
+    """As `.item()` after little work: a call under 100 us that returns when the copy is done."""
+    called, begin = program.now, max(program.now + 4 * US, program.free)
+    program.free, program.now = begin + 2 * US, begin + 6 * US
+    call = (called, program.now)
+    program.export.memcpy(begin, program.free, 8, "DtoH", target="Pageable", launch=call)
+
+
+def items(program: Program) -> None:
+    for _ in range(100):
+        program.kernel("step", 60 * US)
+        short_blocking_copy(program)
+        program.now += 30 * US
+
+
+def checkpoints(program: Program) -> None:
+    for _ in range(50):
+        program.kernel("step", 60 * US)
+        short_blocking_copy(program)
+        program.now += 5 * MS
+
+
+def questions(program: Program) -> None:
+    for _ in range(50):
+        program.call("cudaGetDeviceProperties_v3020", 1500 * US)
+        program.kernel("step", 500 * US)
+        program.wait()
 
 
 def memory_sets(program: Program) -> None:
@@ -147,8 +193,13 @@ def busy(program: Program) -> None:
         (mpi_solver, 0.52, "exposed-communication", {"host-gap", "launch-bound"}),
         (async_allocations, 0.5, "allocation", {"host-gap", "sync-drain"}),
         (migrating_pages, 0.32, "unified-memory", {"exposed-h2d", "pageable-copies"}),
+        (pages_that_the_host_touches, 0.37, "unified-memory", {"capture-incomplete", "host-gap"}),
+        (results_that_the_host_works_on, 0.61, "host-gap", {"capture-incomplete"}),
         (mapped_regions, 0.41, "exposed-h2d", {"host-gap", "launch-bound"}),
         (staged_copies, 0.39, "exposed-h2d", {"launch-bound", "host-gap"}),
+        (items, 0.4, "sync-drain", {"launch-bound", "host-gap"}),
+        (checkpoints, 0.98, "host-gap", {"launch-bound", "sync-drain"}),
+        (questions, 0.74, "host-gap", {"launch-bound", "sync-drain"}),
         (memory_sets, 0.61, "exposed-d2d", {"healthy"}),
         (one_kernel, None, "dominating-kernel", {"exposed-h2d", "launch-bound"}),
         (tiny_kernels_in_graphs, 1.0, "small-kernels", {"sync-drain", "healthy"}),
@@ -168,6 +219,11 @@ def test_causes_of_programs(
     if share is not None:
         assert rows[there]["recoverable_share"] == pytest.approx(share, abs=0.05)
     assert not any("data loading" in str(row["evidence"]).lower() for row in rows.values())
+    if write is questions:
+        assert "thread was in calls of cudaGetDevice" in str(rows["host-gap"]["evidence"])
+        assert "in cudaGetDevicePropert" in str(gaps(program.export.path).records()[0])
+    if write is checkpoints:
+        assert "a blocking call (a copy to pageable memory)" in str(rows["host-gap"]["evidence"])
     if write is mapped_regions:
         assert "keep the data mapped across regions" in str(rows["exposed-h2d"]["evidence"])
 
@@ -240,8 +296,10 @@ def test_without_api_calls_no_cause_is_named(tmp_path: Path) -> None:
     export = Export(tmp_path / "report.sqlite")
     for start in range(MS, 100 * MS, MS):
         export.kernel(start, start + 600 * US, "step", grid=WIDE)
-    rows = {str(row["id"]): str(row["evidence"]) for row in findings(export.write()).records()}
-    assert "No CUDA API calls were recorded" in rows["capture-incomplete"]
+    rows = {str(row["id"]): row for row in findings(export.write()).records()}
+    incomplete = rows["capture-incomplete"]
+    assert "No CUDA API calls were recorded" in str(incomplete["evidence"])
+    assert (incomplete["start_ns"], incomplete["duration_ns"]) == (1_600_000, 400 * US)
     assert not {"launch-bound", "host-gap", "sync-drain"} & set(rows)
 
 

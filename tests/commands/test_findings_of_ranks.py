@@ -224,6 +224,14 @@ def test_next_commands_run_on_real_reports(path: Path) -> None:
     run_all(path)
 
 
+@needs_reports
+def test_collectives_are_shown_where_the_window_has_some() -> None:
+    """Its one collective of NCCL is outside; those of symmetric memory are kernels alone."""
+    trace = NSYS.parent / "kineto" / "rank0_of8_b200.json.gz"
+    commands = run_all(trace, "--from", "5277048", "--to", "40446673")
+    assert any("breakdown" in command for command in commands)
+
+
 @pytest.mark.parametrize(
     "options", [("--iteration", "2-3"), ("--from", "20ms", "--to", "45ms"), ("--from", "30ms")]
 )

@@ -40,6 +40,28 @@ def test_budgets_are_those_of_the_iterations() -> None:
             assert row[name] == sum(one[name] for one in mine)
 
 
+@pytest.mark.parametrize("part", [("--iteration", "3"), ("--from", "579ms", "--to", "592ms")])
+def test_every_command_has_the_same_kernels(part: tuple[str, ...], tmp_path: Path) -> None:
+    """Of two ranks, by rank: what ranks them, lists them, follows them and writes them."""
+    wanted = (JOB, "--rank", "0,2", *part, "--jobs", "1")
+
+    def counted(command: str, *more: str, column: str = "", if_any: str = "") -> dict[int, int]:
+        found: dict[int, int] = dict.fromkeys((0, 2), 0)
+        for row in rows(command, *wanted, *more):
+            if not if_any or row[if_any] is not None:
+                found[row["rank"]] += row[column] if column else 1
+        return found
+
+    kernels = counted("kernels", "--by", "rank", column="Instances")
+    assert min(kernels.values()) >= 168
+    assert counted("launches", column="count") == kernels
+    assert counted("trace", if_any="GrdX") == kernels
+    assert counted("pace", "--of", "*", "--kind", "kernel") == kernels
+    ask("export", *wanted, "-o", tmp_path / "out", "--format", "csv")
+    written = [len(f.read_text().splitlines()) - 1 for f in (tmp_path / "out/kernels").iterdir()]
+    assert sorted(written) == sorted(kernels.values())
+
+
 def test_steady_iterations_are_chosen_by_their_phase() -> None:
     every = rows("iterations", JOB)
     chosen = rows("iterations", JOB, "--iteration", "steady")

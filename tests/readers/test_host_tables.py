@@ -6,6 +6,8 @@ osrt figures are those of `nsys stats`; MPI tables, libraries and metrics are si
 from __future__ import annotations
 
 import re
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import numpy as np
 import pytest
 from simulator import Export
 
+from nsightpy.commands.findings.command import findings
 from nsightpy.frames import SCHEMAS
 from nsightpy.reports.opening import open_report
 from tests.support.documents import without_keys
@@ -124,6 +127,26 @@ def test_mpi_time_per_rank_and_call(simulated: Path) -> None:
 def test_library_calls(simulated: Path, library: str, name: str, total: int) -> None:
     (row,) = rows("api", simulated, "--library", library)
     assert (row["Name"], row["Num Calls"], row["Total Time (ns)"]) == (name, 6, total)
+
+
+def test_context_switches_say_when_a_thread_ran(tmp_path: Path) -> None:
+    """It runs for a quarter of each gap; what begins or ends outside of the capture is left out."""
+    export = Export(tmp_path / "job.sqlite")
+    process = export.process(100)
+    switches = [(0, 5, 0), (3_500_000 * 20, 5, 1)]
+    for start in range(0, 70_000_000, 3_500_000):
+        export.kernel(start + 20_000, start + 500_000, "k", launch=(start, start + 10_000))
+        switches += [(start, 5, 1), (start + 1_250_000, 5, 0)]
+    path = export.write()
+    with closing(sqlite3.connect(path)) as file, file:
+        file.execute("CREATE TABLE SCHED_EVENTS (start INT, cpu INT, isSchedIn INT, globalTid INT)")
+        rows = [(*switch, process.thread()) for switch in sorted(switches)]
+        file.executemany("INSERT INTO SCHED_EVENTS VALUES (?, ?, ?, ?)", rows)
+    runs = open_report(path).frame("cpu_runs")
+    assert set((runs.ints("end_ns") - runs.ints("start_ns")).tolist()) == {1_250_000}
+    assert (runs.rows, set(runs.ints("cpu").tolist())) == (20, {5})
+    (row,) = (row for row in findings(path).records() if row["id"] == "host-gap")
+    assert "thread on a CPU for 25 %; ranges in the code" in str(row["evidence"])
 
 
 def test_calls_are_narrowed_to_ranges_and_times(tmp_path: Path) -> None:

@@ -99,17 +99,19 @@ def many_small_copies(facts: Facts) -> list[Finding]:
 def unified_memory(facts: Facts) -> list[Finding]:
     """Pages of unified memory that migrate while kernels wait for them."""
 
-    def text(_: DeviceFacts, copies: CopyUse) -> str:
+    def text(device: DeviceFacts, copies: CopyUse) -> str:
+        idle = device.caused_ns("unified-memory")
+        between = f", {format_time(idle)} of it idle before pages that were touched" if idle else ""
         return (
             f"{format_bytes(copies.bytes)} of unified memory migrated in {{time}}, {{share}} of "
-            "{place}; cudaMemPrefetchAsync or explicit copies avoid page faults"
+            f"{{place}}{between}; cudaMemPrefetchAsync or explicit copies avoid page faults"
         )
 
     return _of_copies(
         facts,
         "unified",
         ("unified-memory", "unified memory migrates"),
-        lambda _, copies: copies.busy_ns,
+        lambda device, copies: copies.busy_ns + device.caused_ns("unified-memory"),
         text,
     )
 

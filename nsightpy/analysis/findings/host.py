@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.worst import placed, worst
+from nsightpy.analysis.idle.host_activity import ON_CPU
 from nsightpy.results import Finding
 from nsightpy.units import format_count, format_time
 
@@ -63,9 +64,12 @@ def host_gap(facts: Facts) -> list[Finding]:
         after = ""
         if idle.blocked_by:
             after = f", after a blocking call ({idle.blocked_by}) that let the queue run empty"
-        unknown = NO_RANGES if not host and not facts.has_ranges else ""
+        where = idle.calls.get("host-gap")
+        where = f"in calls of {where}" if where else "outside CUDA"
+        told = idle.host and not idle.host.startswith(ON_CPU)
+        unknown = NO_RANGES if where == "outside CUDA" and not told and not facts.has_ranges else ""
         return (
-            "nothing was launched while the launching thread was outside CUDA for 1 ms or more at "
+            f"nothing was launched while the launching thread was {where} for 1 ms or more at "
             f"a time{after}: {{time}}, {{share}} of {{place}}{host}{unknown}"
         )
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described
+from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described, most_in
+from nsightpy.analysis.idle.host_calls import OTHER, kinds_of_calls
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_inside, union
-from nsightpy.frames import distinct
+from nsightpy.frames import Frame, distinct
 from nsightpy.units import format_time
 
 _PARTS = (
@@ -38,17 +39,25 @@ def with_host(gaps: IdleGaps, events: HostEvents) -> IdleGaps:
     return replace(gaps, mpi=mpi, compiling=compiled)
 
 
-def activity(gaps: IdleGaps, row: int, window: Spans, events: HostEvents | None) -> str:
-    """What the launching thread did in one interval, for people."""
+def others(calls: Frame) -> Frame:
+    """The calls that launch, copy, allocate and wait for nothing: cudaGetDeviceProperties."""
+    return calls.take(kinds_of_calls(calls.labels("name")) == OTHER)
+
+
+def activity(
+    gaps: IdleGaps, row: int, window: Spans, events: HostEvents | None, calls: Frame
+) -> str:
+    """What the launching thread did in one interval, for people; `calls` are `others`."""
     tid, length = int(gaps.thread[row]), int(gaps.length[row])
     if tid < 0:
         return "not known: the next launch was not recorded"
-    parts = [
-        f"{format_time(lasted)} {what}"
-        for name, what in _PARTS
-        if (lasted := int(getattr(gaps, name)[row])) >= LEAST_PART * length
-    ]
     time = union(gaps.opened[row : row + 1], gaps.closed[row : row + 1])
+    name, share = most_in(time, calls.at(tid=tid))
+    parts = [
+        f"{format_time(lasted)} {f'in {name}' if part == 'outside' and share > 0.5 else what}"
+        for part, what in _PARTS
+        if (lasted := int(getattr(gaps, part)[row])) >= LEAST_PART * length
+    ]
     said = "" if events is None else described(time, events.of_thread(tid), window)
     if said:
         parts.append(said)

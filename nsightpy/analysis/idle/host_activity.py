@@ -15,6 +15,9 @@ _NUMBER = re.compile(r"\d+")
 LEAST_COVERED = 0.5
 LEAST_OS = 0.25
 LEAST_SAMPLES = 5
+# Whether a thread ran is said where context switches were recorded for this share of the time.
+LEAST_KNOWN = 0.95
+ON_CPU = "thread on a CPU"
 # Ranges that cover most of the whole window explain nothing.
 MOST_LASTED = 0.9
 COMPILING = re.compile(r"compil|nvrtc|\bjit\b|autotun|inductor|dynamo", re.IGNORECASE)
@@ -25,20 +28,24 @@ class HostEvents:
     """Events of one process that say what its threads did; a frame may have no rows.
 
     ranges, os_calls and mpi_calls have start_ns, end_ns, tid and name, ranges that of their kind
-    (`kinds_of`); samples time_ns, tid, name (the function on top of the stack) and module.
+    (`kinds_of`); samples time_ns, tid, name (the function on top of the stack) and module; cpu_runs
+    start_ns, end_ns and tid.
     """
 
     ranges: Frame
     os_calls: Frame
     mpi_calls: Frame
     samples: Frame
+    cpu_runs: Frame
 
     def of_thread(self, tid: int) -> HostEvents:
         """The events of one thread."""
         return HostEvents(
             *(
                 frame.take(frame.ints("tid") == tid)
-                for frame in (self.ranges, self.os_calls, self.mpi_calls, self.samples)
+                for frame in (
+                    *(self.ranges, self.os_calls, self.mpi_calls, self.samples, self.cpu_runs),
+                )
             )
         )
 
@@ -65,6 +72,8 @@ def described(time: Spans, events: HostEvents, window: Spans) -> str:
             parts.append(f"{_percent(share)} {where} {call}")
     if sampled := most_sampled(time, events.samples):
         parts.append(f"CPU samples: {sampled}")
+    if (running := _on_cpu(time, events.cpu_runs)) is not None:
+        parts.append(f"{ON_CPU} for {_percent(running)}")
     return ", ".join(parts)
 
 
@@ -112,6 +121,17 @@ def most_sampled(time: Spans, samples: Frame) -> str:
     counts = np.bincount(labels.codes)
     order = np.argsort(-counts, kind="stable")[:2]
     return ", ".join(f"{labels.values[i]} {_percent(counts[i] / len(rows))}" for i in order)
+
+
+def _on_cpu(time: Spans, runs: Frame) -> float | None:
+    """The share of a set of time in which a thread ran; None where switches do not cover it."""
+    if not time.total or not runs.rows:
+        return None
+    start, end = runs.ints("start_ns"), runs.ints("end_ns")
+    known = Spans.of(int(start.min()), int(end.max()))
+    if overlap_total(known, time) < LEAST_KNOWN * time.total:
+        return None
+    return overlap_total(union(start, end), time) / time.total
 
 
 def compiling(ranges: Frame) -> Spans:

@@ -12,7 +12,8 @@ where they copy to or from the device, else `host-gap`; so are all calls, long o
 driver stages pageable memory.
 Stretches outside of CUDA of 1 ms or more are `host-gap`, but for the time in ranges that compile
 (`first-launch`); time in MPI calls is `exposed-communication` in any; that of waiting while another
-device of the process works is `imbalance`. What had been launched for 1 ms or more and not begun is
+device of the process works is `imbalance`; shorter stretches before a page migrates are
+`unified-memory`. What had been launched for 1 ms or more and not begun is
 `queued`. The rest is `sync-drain` where the thread was held by a blocking call when the device ran
 dry, else `queued` where everything had been launched before, else `launch-bound`. The causes add up
 to the idle time.
@@ -54,7 +55,7 @@ CAUSES = (
     "unknown",
 )
 # Also where it is known what the host did outside of CUDA, and what other devices did.
-ALL_CAUSES = (*CAUSES, "exposed-communication", "imbalance")
+ALL_CAUSES = (*CAUSES, "exposed-communication", "imbalance", "unified-memory")
 (
     LAUNCH_BOUND,
     HOST_GAP,
@@ -67,6 +68,7 @@ ALL_CAUSES = (*CAUSES, "exposed-communication", "imbalance")
     UNKNOWN,
     IN_MPI,
     ELSEWHERE,
+    FAULTS,
 ) = range(len(ALL_CAUSES))
 
 
@@ -76,7 +78,9 @@ class Launches:
 
     `first` marks the first launch of each kernel in its process; `stages` is the cause that long
     calls count for which copy between host and device (TO_DEVICE, TO_HOST), -1 for others;
-    `staged` marks those that copy pageable memory, whose calls count however short they are.
+    `staged` marks those that copy pageable memory, whose calls count however short they are,
+    `blocks` those that copy to it from the device, whose calls return when that is done. What
+    `migrates` no call launched: it begins when a page is touched, by the thread that launches next.
     """
 
     start: Ints
@@ -85,6 +89,8 @@ class Launches:
     first: NDArray[np.bool_]
     stages: NDArray[np.int8]
     staged: NDArray[np.bool_]
+    blocks: NDArray[np.bool_]
+    migrates: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +144,7 @@ class IdleGaps:
     stages: NDArray[np.int8]
     staged: NDArray[np.bool_]
     first: NDArray[np.bool_]
+    migrates: NDArray[np.bool_]
     mpi: Ints | int = 0
     compiling: Ints | int = 0
     elsewhere: Ints | int = 0
@@ -185,6 +192,7 @@ class IdleGaps:
         # what was launched this long ago does not wait for the host
         early = self.queued == self.length
         count(QUEUED, known & (self.queued >= HOST_GAP_NS), self.queued)
+        count(FAULTS, self.migrates, rest)
         count(ELSEWHERE, known & self.drained & (elsewhere > 0), elsewhere)
         count(SYNC_DRAIN, known & self.drained, rest)
         count(QUEUED, known & early, rest)
@@ -235,6 +243,7 @@ def idle_gaps(idle: IdleTime, window: Spans, launches: Launches, calls: Frame) -
             some = np.flatnonzero(part)
             whole[gaps[some]] = part[some]
     waiting, allocating, loading, held = in_calls
+    _hold_by_copies(held, launches, before, thread, opened, start)
     in_call, queued, outside = done - begun, closed - done, begun - opened
     for part in in_calls[:3]:
         outside -= part
@@ -258,6 +267,7 @@ def idle_gaps(idle: IdleTime, window: Spans, launches: Launches, calls: Frame) -
         stages=stages,
         staged=launches.staged[after],
         first=known & launches.first[after],
+        migrates=launches.migrates[after] & (after != NO_ROW),
     )
 
 
@@ -285,6 +295,18 @@ def idle_time(work: GpuWork, place: int) -> IdleTime:
     after = np.append(after, np.int32(NO_ROW))
     before = np.append(np.int32(NO_ROW), last)[np.append(heads, len(last))]
     return IdleTime(idle, before, after)
+
+
+def _hold_by_copies(
+    held: Ints, launches: Launches, before: Rows, thread: Ints, opened: Ints, launched: Ints
+) -> None:
+    """Enter the calls, however short, that wait for the copy after which an interval opens."""
+    rows = np.flatnonzero((held == 0) & launches.blocks[before] & (before != NO_ROW))
+    copy = before[rows]
+    begun, done = launches.start[copy], launches.end[copy]
+    holds = (launches.thread[copy] == thread[rows]) & (begun != NO_TIME)
+    holds &= (opened[rows] <= done) & (done <= launched[rows])
+    held[rows[holds]] = (done - begun)[holds]
 
 
 def _at(values: Ints, rows: Rows, missing: int) -> Ints:

@@ -171,6 +171,10 @@ def _no_step(level: Level, work: LaunchedWork, learning: bool, shown: bool) -> s
         return f"layers: {level.layer}"
     if learning and not level.step and (shown or not level.many):
         return "nothing shows that it is more than a layer"
+    edges = level.units.edges
+    spent = np.add.reduceat(work.lengths[: edges[-1]], edges[:-1])
+    if level.kind == WAITS and _most_unlike(spent):
+        return "their kernels take very different times"
     if level.cycle.period == 1 and not _launches_are_steps(level, work):
         return "single launches"
     return ""
@@ -243,10 +247,15 @@ def _launches_are_steps(level: Level, work: LaunchedWork) -> bool:
     """
     if level.units.work_share < DOMINATES:
         return False
-    short, long = np.quantile(work.lengths[level.units.edges[:-1]], (0.1, 0.9))
-    if long > MOST_UNLIKE * short:
+    if _most_unlike(work.lengths[level.units.edges[:-1]]):
         return False
     return len(level.units) >= 5 or waits_once(level.units, work)
+
+
+def _most_unlike(lengths: Ints) -> bool:
+    """Whether the longest take far longer than the shortest, a tenth of each apart."""
+    short, long = np.quantile(lengths, (0.1, 0.9))
+    return bool(long > MOST_UNLIKE * short)
 
 
 def _other(level: Level, work: LaunchedWork, why: str) -> Other:

@@ -80,7 +80,7 @@ def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]
         has_ranges=any(part.has_ranges for _, part in gathered),
         host=listed((part.host for _, part in gathered if part.host), most=3, mark="; "),
         has_calls=any(part.has_calls for _, part in gathered),
-        has_collectives=any(len(part.ranks.part.log) for _, part in gathered),
+        has_collectives=any(part.ranks.part.log.shown.any() for _, part in gathered),
         notes=(*notes, *dict.fromkeys(note for _, part in gathered for note in part.shared)),
     )
 

@@ -26,7 +26,7 @@ from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of
-from nsightpy.commands.findings.host_facts import idle_facts
+from nsightpy.commands.findings.host_facts import idle_facts, without_causes
 from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.commands.findings.repetition_facts import repetition_of
 from nsightpy.frames import API_CALLS, Frame, Ints, distinct
@@ -250,11 +250,16 @@ def _device(
     mask = communicates if rows is None else communicates[rows]
     calls = source.waiting.at(pid=place[0])
 
+    operations, graphs = (
+        frame.at(pid=place[0], device=place[1])
+        for frame in (source.work.operations, source.work.graphs)
+    )
+
     def idle_part() -> tuple[int, IdleFacts]:
         """What short kernels cost, and why the device was idle."""
         idle = gaps.pop(place, None)
         if idle is None:
-            return 0, IdleFacts()
+            return 0, without_causes(window - union_of(map(spans_of, (mine, operations, graphs))))
         if events is not None:
             idle = with_host(idle, events)
         # rows of the gaps are those of all kernels
@@ -268,10 +273,6 @@ def _device(
         return kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else KernelUse()
 
     (short, idle), used = both(idle_part, use)
-    operations, graphs = (
-        frame.at(pid=place[0], device=place[1])
-        for frame in (source.work.operations, source.work.graphs)
-    )
     return DeviceFacts(
         row.rank,
         row.device,

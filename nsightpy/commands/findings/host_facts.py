@@ -5,17 +5,21 @@ from __future__ import annotations
 import numpy as np
 
 from nsightpy.analysis.findings.facts import IdleFacts, LongestGap, Place
-from nsightpy.analysis.idle.gap_activity import activity
+from nsightpy.analysis.idle.gap_activity import activity, others
 from nsightpy.analysis.idle.host_activity import HostEvents, described, most_in
 from nsightpy.analysis.idle.host_calls import ALLOCATION, kinds_of_calls
 from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, HOST_GAP, HOST_GAP_NS, QUEUED, IdleGaps
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.frames import Frame
 
+# The name of calls that are not read one by one: those of less than 100 us.
+SHORT_COPY = "a copy to pageable memory"
+LEAST_NAMED = 0.5
+
 
 def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents | None) -> IdleFacts:
     """Why a device was idle; `calls` are the blocking and long calls of its process."""
-    causes = gaps.totals
+    causes, rest = gaps.totals, others(calls)
     worst = {}
     for number, cause in enumerate(ALL_CAUSES):
         if len(gaps) and gaps.causes[:, number].any():
@@ -28,10 +32,22 @@ def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents |
         overdue_ns=int(gaps.causes[gaps.length >= HOST_GAP_NS, QUEUED].sum()),
         beside=_beside(gaps),
         drained=int(np.count_nonzero(gaps.drained)),
-        longest=_longest_gap(gaps, window, events),
+        longest=_longest_gap(gaps, rest, window, events),
         host="" if events is None else _host(gaps, window, events),
-        calls=_calls(gaps, calls),
+        calls=_calls(gaps, calls, rest),
         blocked_by=_blocked_by(gaps, calls),
+    )
+
+
+def without_causes(idle: Spans) -> IdleFacts:
+    """The same where no calls were recorded: when the device was idle longest."""
+    if not len(idle):
+        return IdleFacts()
+    row = int(np.argmax(idle.ends - idle.starts))
+    place = Place(int(idle.starts[row]), int(idle.ends[row] - idle.starts[row]))
+    return IdleFacts(
+        worst={"unknown": place},
+        longest=LongestGap(place, "unknown", "not known: no API calls were recorded"),
     )
 
 
@@ -42,15 +58,20 @@ def _beside(gaps: IdleGaps) -> bool:
     return bool(len(lost) and lost[causes.argmax(axis=1) != HOST_GAP].sum() > lost.sum() / 2)
 
 
-def _calls(gaps: IdleGaps, calls: Frame) -> dict[str, str]:
+def _calls(gaps: IdleGaps, calls: Frame, rest: Frame) -> dict[str, str]:
     """The function that most of the time of a cause was spent in, where one stands out."""
     names = {}
     allocates = kinds_of_calls(calls.labels("name")) == ALLOCATION
-    for cause in ("sync-drain", "allocation", "first-launch"):
+    for cause, some, least in (
+        ("sync-drain", calls.take(~allocates), 0.0),
+        ("first-launch", calls.take(~allocates), 0.0),
+        ("allocation", calls.take(allocates), 0.0),
+        ("host-gap", rest, LEAST_NAMED),
+    ):
         rows = gaps.causes[:, ALL_CAUSES.index(cause)] > 0
         time = union(gaps.opened[rows], gaps.closed[rows])
-        name, share = most_in(time, calls.take(allocates == (cause == "allocation")))
-        if share > 0:
+        name, share = most_in(time, some)
+        if share > least:
             names[cause] = name
     return names
 
@@ -62,7 +83,8 @@ def _blocked_by(gaps: IdleGaps, calls: Frame) -> str:
     if 2 * lost[drained].sum() <= lost.sum():
         return ""
     opened = gaps.opened[drained]
-    return most_in(union(opened - 1, opened), calls)[0]
+    name, share = most_in(union(opened - 1, opened), calls)
+    return name if share >= LEAST_NAMED else SHORT_COPY
 
 
 def _host(gaps: IdleGaps, window: Spans, events: HostEvents) -> str:
@@ -76,11 +98,13 @@ def _host(gaps: IdleGaps, window: Spans, events: HostEvents) -> str:
     return max(texts)[1] if texts else ""
 
 
-def _longest_gap(gaps: IdleGaps, window: Spans, events: HostEvents | None) -> LongestGap | None:
+def _longest_gap(
+    gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents | None
+) -> LongestGap | None:
     """The longest idle interval, and what the host did in it; None without any."""
     if not len(gaps):
         return None
     row = int(np.argmax(gaps.length))
     cause = ALL_CAUSES[int(np.argmax(gaps.causes[row]))]
     place = Place(int(gaps.opened[row]), int(gaps.length[row]))
-    return LongestGap(place, cause, activity(gaps, row, window, events))
+    return LongestGap(place, cause, activity(gaps, row, window, events, calls))

@@ -58,7 +58,7 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     """Everything that matters first, in sections; times in ns, sizes in bytes.
 
     Sections: header, ranks, breakdown, kernels, collectives, memory, nvtx, findings,
-    next_steps, idle, gaps. Where a steady state is known, all but header and nvtx are about it.
+    next_steps, idle, gaps. Where a steady state is known, all but header are about it.
     """
     request = Request.of(reports, **common)
     alone = len(request.ranks) == 1

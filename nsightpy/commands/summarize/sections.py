@@ -121,6 +121,7 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
         # one window for one answer: that of the findings
         kernels = in_steady(kernels.select(TALLIED), gathered.steady)
         operations = in_steady(operations, gathered.steady)
+        named = in_steady(ranges(), gathered.steady)
     return Part(
         info=report_info(report, extent),
         extent=extent,
@@ -132,7 +133,7 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
         ),
         fastest_memory=fastest_memory(report),
         collectives=_collective_tally(report, kernels),
-        ranges=tally_ranges(ranges()),
+        ranges=tally_ranges(named),
         gathered=gathered,
         doubtful=doubtful_names(kernels, ()),
         idle_notes=gathered.notes,

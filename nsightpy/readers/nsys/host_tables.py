@@ -1,4 +1,4 @@
-"""Calls of the host beside CUDA's and MPI's, and CPU samples, as frames.
+"""Calls of the host beside CUDA's and MPI's, CPU samples and context switches, as frames.
 
 Made from the Nsight Systems User Guide, "SQLite schema reference". No public capture with rows in
 CUBLAS_EVENTS or CUDNN_EVENTS was at hand: those are tested on simulated exports only; OSRT_API on
@@ -8,6 +8,8 @@ real ones.
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame
@@ -20,6 +22,7 @@ from nsightpy.readers.sql import sa
 OSRT = "OSRT_API"
 SAMPLES = "COMPOSITE_EVENTS"
 CALLCHAINS = "SAMPLING_CALLCHAINS"
+SWITCHES = "SCHED_EVENTS"
 _OPENMP = (
     *("THREAD", "PARALLEL", "SYNC_REGION_WAIT", "SYNC_REGION", "TASK", "MASTER", "REDUCTION"),
     *("TASK_CREATE", "TASK_SCHEDULE", "CANCEL", "MUTEX_WAIT", "CRITICAL_SECTION"),
@@ -95,4 +98,28 @@ def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
         "name": export.strings.labels(raw.ints("name")),
         "module": export.strings.labels(raw.ints("module")),
     }
+    return Frame({name: every[name] for name in wanted})
+
+
+def cpu_runs(export: NsysExport, columns: Sequence[str]) -> Frame:
+    """The frame of when threads ran on a CPU: from being put on it to leaving it."""
+    wanted = tuple(columns)
+    table = export.file.tables[SWITCHES] if export.holds_rows(SWITCHES) else None
+    if table is None or not {"start", "isSchedIn", "globalTid"} <= set(table.c.keys()):
+        return Frame.empty(frames.CPU_RUNS, wanted)
+    made = {
+        "start_ns": column("start"),
+        "pid": process_of("globalTid"),
+        "tid": thread_of("globalTid"),
+        "cpu": column("cpu"),
+        "begins": column("isSchedIn"),
+    }
+    query = sa.select(*(number(table, name, value, 0) for name, value in made.items()))
+    raw = Frame(export.file.arrays(query))
+    raw = raw.take(np.lexsort([raw.ints(name) for name in ("start_ns", "tid", "pid")]))
+    pid, tid, begins = raw.ints("pid"), raw.ints("tid"), raw.ints("begins") != 0
+    # what began before the capture, or was lost, has no other half
+    same = (pid[1:] == pid[:-1]) & (tid[1:] == tid[:-1])
+    rows = np.flatnonzero(same & begins[:-1] & ~begins[1:])
+    every = {**raw.take(rows), "end_ns": raw.ints("start_ns")[rows + 1]}
     return Frame({name: every[name] for name in wanted})

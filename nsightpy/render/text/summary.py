@@ -57,10 +57,7 @@ def _sections(summary: Summary, width: int) -> Iterator[tuple[str, list[object]]
         if table.rows:
             more = _around_bars(summary, width) if name == "breakdown" else []
             opaque = opaque_text(summary.sections["breakdown"]) if name == "kernels" else ""
-            title = _SECTION_TITLES[name] + opaque
-            if name == "nvtx" and summary.header.get("steady"):
-                title += ", whole capture"
-            yield title, [*build(table, width), *more]
+            yield _SECTION_TITLES[name] + opaque, [*build(table, width), *more]
     if summary.findings:
         yield "What stands out", _findings(summary, width)
     notes = unsaid(summary.notes, [finding.text for finding in summary.findings[:MOST_FINDINGS]])
