@@ -81,15 +81,19 @@ def server_of(roots: Roots, *, use_cache: bool = True) -> Server[Any]:
 
 
 def serve(roots: Roots, *, use_cache: bool = True) -> None:
-    """Serve on stdin and stdout until stdin ends; nothing else is written on stdout."""
+    """Serve on stdin and stdout until stdin has ended and all is answered; nothing else is written
+    on stdout."""
     import anyio
     from mcp.server.stdio import stdio_server
+
+    from nsightpy.commands.mcp.exchange import until_answered
 
     server = server_of(roots, use_cache=use_cache)
 
     async def run() -> None:
         async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+            streams = until_answered(reading, writing)
+            await server.run(*streams, server.create_initialization_options())
 
     anyio.run(run)
 
