@@ -14,7 +14,6 @@ import pytest
 import sqlalchemy as sa
 from simulator import Export
 
-import nsightpy
 from nsightpy.analysis.iterations import choice, sequences, steady
 from nsightpy.analysis.iterations.steady import Iterations, SteadyState
 from nsightpy.analysis.nvtx.nesting import Nesting, paths
@@ -389,21 +388,3 @@ def test_a_device_that_names_no_gpu_is_said(tmp_path: Path) -> None:
     note = f"1 devices in {table} name no GPU."
     for command in ("trace", "info"):
         assert note in ask(command, path, "--format", "json").everything.decode(), command
-
-
-def test_numbers_that_programs_give_are_checked_as_texts_are() -> None:
-    report = ROOT / "sample_reports" / "single_process.sqlite"
-    with pytest.raises(UsageError, match="count from 0"):
-        nsightpy.kernels(report, iteration=-1)
-    with pytest.raises(UsageError, match="below 100 %"):
-        nsightpy.compare(report, report, gate=10**400)
-
-
-def test_copies_that_name_no_device_have_a_utilization(tmp_path: Path) -> None:
-    whole = full(tmp_path / "full.sqlite").write()
-    lost = untyped(COPY, f"UPDATE {COPY} SET deviceId = NULL")
-    path = changed(whole, tmp_path / "a.sqlite", lost)
-    assert {row["device"] for row in ask("utilization", path, "--format", "json").json["rows"]} == {
-        -1,
-        0,
-    }
