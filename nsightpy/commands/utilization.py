@@ -170,7 +170,7 @@ def _part(
             n: shares(spans, window, stretches) for n, spans in zip(BUSY, sets, strict=True)
         }
         rank = report.rank_of(pid)[0]
-        devices.append(_Device(rank, pid, device, keys[pid, device], device_shares))
+        devices.append(_Device(rank, pid, device, keys.get((pid, device), ("", "")), device_shares))
     first = next((at for (path, _), at in edges.items() if path == str(report.path)), None)
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
     return _Part(devices, None if first is None else sampled(report, first), doubtful)

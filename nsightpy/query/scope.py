@@ -209,6 +209,8 @@ def _iterations_text(chosen: Chosen) -> str:
 
 def numbers(spec: str | int | None, what: str) -> frozenset[int] | None:
     """The numbers of a list with ranges, "0,2-5"; None for all. Raises UsageError."""
+    if isinstance(spec, int) and spec < 0 and what == "iteration":
+        raise UsageError(f"{spec} names no {what}: they count from 0")
     if spec is None or isinstance(spec, int):
         return None if spec is None else frozenset([spec])
     chosen: set[int] = set()

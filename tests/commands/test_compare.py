@@ -8,6 +8,7 @@ import pytest
 from simulator import catalogue
 
 import nsightpy
+from nsightpy.errors import UsageError
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
@@ -18,6 +19,7 @@ from nsightpy.results.comparison import (
 )
 from nsightpy.results.run_summary import PARTS
 from tests.support.compared_jobs import FUSED, RENAMED, TILE, Jobs
+from tests.support.reports import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -187,3 +189,11 @@ def test_the_floor_of_noise(jobs: Jobs) -> None:
     assert found.noise.runs == 10
     assert 0 < found.noise.relative < 0.02
     assert (len(found.before.runs), len(found.after.runs)) == (5, 5)
+
+
+def test_numbers_that_programs_give_are_checked_as_texts_are() -> None:
+    report = ROOT / "sample_reports" / "single_process.sqlite"
+    with pytest.raises(UsageError, match="count from 0"):
+        nsightpy.kernels(report, iteration=-1)
+    with pytest.raises(UsageError, match="below 100 %"):
+        nsightpy.compare(report, report, gate=10**400)

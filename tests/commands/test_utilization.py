@@ -17,6 +17,7 @@ from nsightpy.analysis.binned import covered, edges_of, mean_rates, sample_means
 from nsightpy.analysis.intervals import union
 from nsightpy.commands.utilization import by_device
 from nsightpy.render.plots.utilization_plot import utilization_figure
+from tests.support.full_export import changed, full
 from tests.support.reports import NSYS, ask, needs_reports
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_reports"
@@ -182,3 +183,16 @@ def test_stretches_of_very_long_times_are_equal() -> None:
     edges = edges_of(-(2**61), 2**61, 1_000)
     assert (edges[0], edges[500], edges[-1]) == (-(2**61), 0, 2**61)
     assert np.ptp(np.diff(edges)) <= 1
+
+
+def test_copies_that_name_no_device_are_shown(tmp_path: Path) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    copy = "CUPTI_ACTIVITY_KIND_MEMCPY"
+    lost = [
+        f"CREATE TABLE k AS SELECT * FROM {copy}",
+        f"DROP TABLE {copy}",
+        f"ALTER TABLE k RENAME TO {copy}",
+        f"UPDATE {copy} SET deviceId = NULL",
+    ]
+    table = nsightpy.utilization(changed(whole, tmp_path / "a.sqlite", lost))
+    assert set(table.column("device")) == {-1, 0}

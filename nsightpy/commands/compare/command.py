@@ -106,13 +106,13 @@ def _limits(gate: str | float | None, gate_ns: str | int | None) -> Limits:
 
 def _share(gate: str | float) -> float:
     """A share from "3%", "0.03" or 0.03."""
-    value = gate
+    value = 0.0 if isinstance(gate, str) else gate
     if isinstance(gate, str):
         match = _PERCENT.fullmatch(gate)
         if match is None:
             raise UsageError(f"--gate {gate!r} is no limit: write 3% or 0.03")
         value = float(match[1]) / (100.0 if match[2] else 1.0)
-    if not 0 <= float(value) < 1:
+    if not 0 <= value < 1:
         raise UsageError(f"--gate {gate}: a limit is from 0 to below 100 %; write 3% or 0.03")
     return float(value)
 

@@ -190,11 +190,12 @@ class _Reader:
         self._rules: list[Rule] = []
         self._results: dict[int, _Result] = {}
         self._decimals: set[bool] = set()
+        self._lost = 0
 
     def read(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """One page; results that are numbered as earlier ones get numbers of their own."""
         first = max(self._results, default=-1) + 1
-        taken = {int(row[0]) for row in rows if row[0]} & set(self._results)
+        taken = {_whole(row[0]) for row in rows} & set(self._results)
         shift = first if taken else 0
         if "Metric Name" in header:
             self._read_long(header, rows, shift)
@@ -204,7 +205,7 @@ class _Reader:
     def tables(self) -> NcuTables:
         """The frames of everything read."""
         results = [self._results[number] for number in sorted(self._results)]
-        notes = []
+        notes = [f"{self._lost:,} rows whose ID is no number: left out."] if self._lost else []
         if self._decimals == {True}:
             notes.append(
                 "ncu printed these numbers with two decimals; a .ncu-rep has all of them. Rates "
@@ -222,7 +223,10 @@ class _Reader:
             row = _row(header, cells)
             if not row.get("ID"):
                 continue
-            result = self._result(row, int(row["ID"]) + shift)
+            if (number := _whole(row["ID"])) is None:
+                self._lost += 1
+                continue
+            result = self._result(row, number + shift)
             if row.get("Metric Name"):
                 metric = metric_of(row.get("Section Name", ""), row["Metric Name"])
                 self._value(result, metric, row.get("Metric Unit", ""), row.get("Metric Value", ""))
@@ -241,7 +245,10 @@ class _Reader:
             if not row.get("ID"):
                 units = row
                 continue
-            result = self._result(row, int(row["ID"]) + shift)
+            if (number := _whole(row["ID"])) is None:
+                self._lost += 1
+                continue
+            result = self._result(row, number + shift)
             for name in metrics:
                 self._value(result, name, units.get(name, ""), row.get(name, ""))
 
