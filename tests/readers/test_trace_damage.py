@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import json
 import stat
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -332,6 +333,16 @@ def test_traces_and_exports_are_not_mixed(tmp_path: Path) -> None:
     assert "one rank set holds reports of one tool" in said
 
 
+def entry_with(entry: Path, facts: dict[str, Any]) -> None:
+    """Write an entry of the cache again, other facts in it."""
+    with zipfile.ZipFile(entry) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    parts["facts.json"] = json.dumps(json.loads(parts["facts.json"]) | facts).encode()
+    with zipfile.ZipFile(entry, "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
 def test_columns_are_kept_only_where_wanted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -356,6 +367,9 @@ def test_columns_are_kept_only_where_wanted(
         .equals(whole["kernels"][["name", "start_ns"]])
     )
     assert again.session == first.session
+    entry_with(entry, facts={"process_names": True})
+    assert cached(path) is None
+    assert TorchTrace(path).frame("kernels").to_pandas().equals(whole["kernels"])
     entry.write_bytes(entry.read_bytes()[:-1000])
     assert TorchTrace(path).frame("kernels").to_pandas().equals(whole["kernels"])
     entry.unlink()

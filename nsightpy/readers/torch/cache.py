@@ -11,10 +11,11 @@ import json
 import zipfile
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, fields
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,11 +45,12 @@ class CachedTrace:
     """A trace in the cache; its frames are read on demand."""
 
     def __init__(self, path: Path) -> None:
-        """Raises OSError, ValueError or zipfile.BadZipFile when it is no whole entry."""
+        """Raises OSError, ValueError (as msgspec does) or zipfile.BadZipFile for no whole entry."""
         self._path = path
         with zipfile.ZipFile(path) as archive:
-            self.facts = _facts(json.loads(archive.read(_FACTS)))
+            facts = msgspec.json.decode(archive.read(_FACTS), type=TraceFacts)
             self._names = set(archive.namelist())
+        self.facts = replace(facts, notes=tuple(map(restored, facts.notes)))
 
     def __contains__(self, name: str) -> bool:
         return f"{name}.feather" in self._names
@@ -69,7 +71,7 @@ class CachedTrace:
 
 def cached(path: Path) -> CachedTrace | None:
     """The cache's entry for a trace file; None where there is none that can be used."""
-    with suppress(OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile):
+    with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile):
         entry = _entry(path)
         if entry.is_file():
             return CachedTrace(mark_used(entry))
@@ -143,11 +145,3 @@ def _numbers(array: Any, kind: type[K]) -> NDArray[K]:
     if len(array) == 0:
         return np.empty(0, dtype=kind)
     return np.frombuffer(array.buffers()[1], kind, len(array), width * array.offset)
-
-
-def _facts(stored: dict[str, Any]) -> TraceFacts:
-    known = {field.name: stored[field.name] for field in fields(TraceFacts)}
-    known["pids"] = tuple(known["pids"])
-    known["notes"] = tuple(map(restored, known["notes"]))
-    known["process_names"] = {int(pid): name for pid, name in known["process_names"].items()}
-    return TraceFacts(**known)
