@@ -89,6 +89,7 @@ def test_wrong_usage_is_said(runs: dict[str, list[str]]) -> None:
         found = ask("compare", *words, expect=2)
         assert found.code == 2, words
         assert said in found.stderr
+    assert "matches no file" in ask("compare", first, f"{second}.none*", expect=1).stderr
 
 
 @pytest.fixture(scope="module")
