@@ -74,10 +74,12 @@ def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Fr
 
 
 def _variables(export: NsysExport) -> Mapping[str, ColumnData]:
+    """The names of static variables, of the rows that count."""
     if not export.has(MEMORY_USAGE):
         return Frame.empty(frames.MEMORY_USAGE, ["variable"])
     table = export.file.tables[MEMORY_USAGE]
-    return export.file.arrays(sa.select(text(table, "name").label("variable")).select_from(table))
+    query = sa.select(text(table, "name").label("variable")).select_from(table)
+    return export.countable(MEMORY_USAGE, Frame(export.file.arrays(query)))
 
 
 def page_faults(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
