@@ -41,7 +41,7 @@ class OpenRun:
 
 
 def listed(runs: Runs | None) -> list[OneRun]:
-    """The runs that are given; those of a pattern each by itself. Raises ReportError for none."""
+    """The runs that are given; those of a pattern each by itself, one without files as it is."""
     if runs is None:
         return []
     given = [runs] if isinstance(runs, str | Path | SystemReport | NcuReport | RankSet) else runs
@@ -50,9 +50,7 @@ def listed(runs: Runs | None) -> list[OneRun]:
         files = None
         if isinstance(run, str | Path) and not Path(run).is_dir():
             files = files_of(run)
-            if files == []:
-                raise ReportError(Path(run), "matches no file", "check the pattern.")
-        expanded += [run] if files is None else sorted(files)
+        expanded += sorted(files) if files else [run]
     return expanded
 
 
