@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -124,6 +124,16 @@ def test_a_stale_wal_is_left_alone(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["a.sqlite", "a.sqlite-wal"]
 
 
+def open_files(pid: int) -> set[Path]:
+    """The files that a process has open; none of one that ended."""
+    opened = set()
+    with suppress(OSError):
+        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
+            with suppress(OSError):  # closed meanwhile
+                opened.add(descriptor.readlink())
+    return opened
+
+
 @LINUX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_signals_end_a_long_query_and_leave_nothing(tmp_path: Path, number: signal.Signals) -> None:
@@ -138,7 +148,9 @@ def test_signals_end_a_long_query_and_leave_nothing(tmp_path: Path, number: sign
     output = tmp_path / "out.svg"
     command = [sys.executable, "-m", "nsightpy", "timeline", str(report), "-o", str(output)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
-        time.sleep(0.8)
+        while process.poll() is None and report not in open_files(process.pid):
+            time.sleep(0.01)
+        time.sleep(0.3)
         process.send_signal(number)
         _, said = process.communicate(timeout=20)
     assert process.returncode in (0, 128 + number)
