@@ -23,7 +23,9 @@ def whole(report: Path) -> bytes:
     try:
         copy = Path(shutil.copy(report, folder))
         line = ["compare", "--save-baseline", "baseline", f"./{copy.name}"]
-        run(line, Place(folder, copy, folder))
+        ran = run(line, Place(folder, copy, folder))
+        if ran.code:
+            raise RuntimeError(f"{' '.join(line)} ended with {ran.code}: {ran.err}")
         return (folder / "baseline").read_bytes()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

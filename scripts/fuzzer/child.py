@@ -9,6 +9,7 @@ import importlib
 import io
 import os
 import pkgutil
+import re
 import resource
 import signal
 import sys
@@ -117,12 +118,14 @@ def _end_group(pid: int) -> None:
 def _lead_a_session() -> None:
     """Begin one, as nice as the one before (Linux: an autogroup of its own would forget that)."""
     group = Path("/proc/self/autogroup")
-    nice = 0
-    with contextlib.suppress(OSError, ValueError):
-        nice = int(group.read_text().split()[-1])
-    os.setsid()
+    said = None
+    # not every kernel has the file, and some leave it empty
     with contextlib.suppress(OSError):
-        group.write_text(str(max(nice, os.nice(0))))
+        said = re.search(r"-?\d+$", group.read_text("ascii", "replace").rstrip())
+    os.setsid()
+    if said:
+        with contextlib.suppress(OSError):
+            group.write_text(str(max(int(said[0]), os.nice(0))))
 
 
 def _become(
