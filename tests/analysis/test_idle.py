@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from simulator import Export
 
-from nsightpy.analysis.idle.causes import compute_gaps, idle_causes, stream_waits
+from nsightpy.analysis.idle.compute_gaps import compute_gaps, idle_causes, stream_waits
 from nsightpy.analysis.idle.event_waits import event_waits
 from nsightpy.analysis.idle.gpu_work import gpu_work
 from nsightpy.analysis.intervals import Spans, union

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from nsightpy.analysis.idle.gap_causes import IdleGaps
 from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described, most_in
 from nsightpy.analysis.idle.host_calls import OTHER, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.frames import Frame, distinct
 from nsightpy.units import format_time

@@ -21,8 +21,8 @@ from nsightpy.analysis.findings.kernel_use import (
     short_cost_ns,
 )
 from nsightpy.analysis.idle.gap_activity import with_host
+from nsightpy.analysis.idle.gap_causes import IdleGaps
 from nsightpy.analysis.idle.host_activity import HostEvents, most_sampled
-from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.analysis.time_budget import places_of

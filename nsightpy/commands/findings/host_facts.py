@@ -6,9 +6,9 @@ import numpy as np
 
 from nsightpy.analysis.findings.facts import IdleFacts, LongestGap, Place
 from nsightpy.analysis.idle.gap_activity import activity, others
+from nsightpy.analysis.idle.gap_causes import ALL_CAUSES, HOST_GAP, HOST_GAP_NS, QUEUED, IdleGaps
 from nsightpy.analysis.idle.host_activity import HostEvents, described, most_in
 from nsightpy.analysis.idle.host_calls import ALLOCATION, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, HOST_GAP, HOST_GAP_NS, QUEUED, IdleGaps
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.frames import Frame
 

@@ -11,7 +11,7 @@ from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES
+from nsightpy.analysis.idle.gap_causes import ALL_CAUSES
 from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
