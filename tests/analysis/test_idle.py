@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from simulator import Export
 
 from nsightpy.analysis.idle.compute_gaps import compute_gaps, idle_causes, stream_waits

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from nsightpy.analysis.idle.gap_causes import ALL_CAUSES, TO_DEVICE, TO_HOST, IdleGaps
 from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
