@@ -7,6 +7,7 @@ import random
 import pytest
 
 from nsightpy.analysis.iterations.steady import EDGE, STEADY, WARM_UP, steady_state
+from nsightpy.analysis.iterations.vocabulary import Role, role_of
 from tests.support.programs import ADD, GEMM, MUL, SUM, Program, backward, forward, layer, optimizer
 
 
@@ -229,6 +230,52 @@ def test_a_neighbour_list_every_few_steps_does_not_make_them_one() -> None:
         program.wait("cudaMemcpy")
         program.think(40_000)
     assert len(program.found()) == 200
+
+
+def test_one_kernel_a_step_and_now_and_then_more_are_steps() -> None:
+    """As molecular dynamics whose host integrates: neighbour lists every tenth step."""
+    program = Program()
+    for number in range(100):
+        if number % 10 == 0:
+            for name, length in (("cells", 40_000), ("count", 30_000), ("neighbours", 900_000)):
+                program.launch(name, length)
+        program.launch("pair", 1_500_000)
+        program.wait("cudaEventSynchronize")
+        program.think(2_000_000)
+    assert len(program.found()) == 100
+
+
+@pytest.mark.parametrize("once", ["kernel", "wait"])
+def test_equal_stages_of_a_step_are_parts_of_it(once: str) -> None:
+    """As the four stages of a Runge-Kutta method."""
+    program = Program()
+    for _ in range(60):
+        for _ in range(4):
+            for name in ("gradient", "flux", "rhs", "boundary", "axpy"):
+                program.launch(name, 80_000)
+        if once == "kernel":
+            program.launch("time_step", 15_000)
+        else:
+            program.wait()
+    assert len(program.found()) == 60
+
+
+def test_passes_whose_first_launches_were_not_recorded_are_found() -> None:
+    """The host ran ahead when the capture began: what was queued then has no launch."""
+    program = Program()
+    for _ in range(6):
+        forward(program, 12)
+    lost = len(program.kernels) // 4
+    program.kernels = [
+        (start, end, 0 if place < lost else number, name)
+        for place, (start, end, number, name) in enumerate(program.kernels)
+    ]
+    assert len(program.found()) == 6
+
+
+@pytest.mark.parametrize("name", ["BmmBackward#", "AddBackward0", "aten::mm", "AccumulateGrad"])
+def test_names_of_operators_are_known(name: str) -> None:
+    assert role_of(name) is Role.OPERATOR
 
 
 def test_layers_of_several_kinds_in_turn_are_no_steps() -> None:

@@ -38,6 +38,7 @@ LARGE_COVERED = 0.8
 LAYERS, BLOCKS = 150, 20
 APART = 3.0
 IDLE_SHARE = 0.03
+HOST_WAITS = "the host waits once in each"
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,7 @@ def judged(level: Level, roles: Roles, work: LaunchedWork, ranges: ProgramRanges
     ):
         step, sure = "it is too large for a layer", False
     elif not layered and waits_once(level.units, work):
-        step, sure = "the host waits once in each", False
+        step, sure = HOST_WAITS, False
     elif not layered and _apart(level.units, work):
         step, sure = "the device is idle between them", False
     elif len(level.units) >= (LAYERS if layered else BLOCKS) and level.units.coverage >= DOMINATES:

@@ -25,6 +25,7 @@ from nsightpy.analysis.iterations.candidates import (
 from nsightpy.analysis.iterations.evidence import (
     COVERED,
     DOMINATES,
+    HOST_WAITS,
     LARGE_COVERED,
     Level,
     Roles,
@@ -45,6 +46,8 @@ from nsightpy.frames import Ints
 
 NEARLY = 0.03
 NEARLY_STEPS = 0.4
+# Of those that the host waits for one by one so much less may be alike: now and then they do more.
+NEARLY_AWAITED, MOSTLY = 0.2, 0.8
 # Of levels that hold nearly all of the work those count whose units are nearly as much alike.
 NEARLY_ALIKE = 0.2
 # Fewer units that leave much of the work out may be alike by chance.
@@ -186,12 +189,19 @@ def _most_likely(levels: Sequence[Level], slack: float) -> list[Level]:
     covering = [
         level for level in sure if len(level.units) >= FEW or level.units.coverage >= LARGE_COVERED
     ]
-    best = max(level.units.coverage for level in covering or sure)
-    near = [level for level in covering or sure if level.units.coverage >= best - slack]
+    covering = covering or list(sure)
+    best = max(level.units.coverage for level in covering)
+    near = [level for level in covering if level.units.coverage >= best - _slack(level, slack)]
     most = max(level.units.regular for level in near)
     near = [level for level in near if level.units.regular >= most - NEARLY_ALIKE]
     strongest = max(level.rank for level in near)
     return [level for level in near if strongest < 2 or level.rank == strongest]
+
+
+def _slack(level: Level, slack: float) -> float:
+    """By how much less than the best a level may cover."""
+    awaited = level.step == HOST_WAITS and level.units.regular >= MOSTLY
+    return max(slack, NEARLY_AWAITED) if awaited else slack
 
 
 def _best_of_period(chosen: Level, near: Sequence[Level]) -> Level:
@@ -213,19 +223,30 @@ def _best_of_period(chosen: Level, near: Sequence[Level]) -> Level:
 
 
 def _of_whole_turns(finest: Level, levels: Sequence[Level], work: LaunchedWork) -> Level:
-    """The finest level, or the next above it where its units are unlike halves of those.
+    """The finest level, or the next above it where its units are a few parts of those.
 
-    A step of a solver has two or three parts that hold nearly the same kernels.
+    A step of a solver has two to four parts that hold nearly the same kernels; or just the same, as
+    the stages of a Runge-Kutta method, and something that comes once in a step: another kernel, or
+    a wait of the host.
     """
-    if finest.kind != KERNELS or _identical(finest, work) >= IDENTICAL:
+    if finest.kind != KERNELS:
+        return finest
+    alike = _identical(finest, work) >= IDENTICAL
+    if alike and waits_once(finest.units, work):
         return finest
     parents = [
         level
         for level in levels
         if level.units.coverage >= finest.units.coverage - NEARLY and _holds_whole(level, finest)
         if _identical(level, work) >= DOMINATES
+        if not alike or _holds_more(level, finest) or waits_once(level.units, work)
     ]
     return min(parents, key=lambda level: level.cycle.period, default=finest)
+
+
+def _holds_more(level: Level, part: Level) -> bool:
+    """Whether a unit of one level is more than whole units of the other."""
+    return level.cycle.period % part.cycle.period > 0
 
 
 def _holds_whole(level: Level, part: Level) -> bool:
@@ -245,7 +266,8 @@ def _launches_are_steps(level: Level, work: LaunchedWork) -> bool:
 
     They are many, or the host waits for each.
     """
-    if level.units.work_share < DOMINATES:
+    awaited = level.step == HOST_WAITS
+    if level.units.work_share < (MOSTLY if awaited else DOMINATES):
         return False
     if _most_unlike(work.lengths[level.units.edges[:-1]]):
         return False

@@ -43,7 +43,7 @@ def _words(*words: str) -> re.Pattern[str]:
 
 _OPERATOR = re.compile(
     r"^(?:aten|torch|c10d?|prims|autograd|cudnn|nccl|flash_attn|cub|thrust|xla|jit|FSDP\d?|DDP)::"
-    r"|(?:Backward\d*|Function|AccumulateGrad)$|^autograd::|^(?:cu|nccl|MPI_|nvte_)[A-Za-z]*\("
+    r"|(?:Backward[\d#]*|Function|AccumulateGrad)$|^autograd::|^(?:cu|nccl|MPI_|nvte_)[A-Za-z]*\("
 )
 _WARM_UP = re.compile(r"warm(?:ing)?[-_ ]?up|(?<![a-z])burn[-_ ]?in(?![a-z])", re.IGNORECASE)
 _LAYER = _words(

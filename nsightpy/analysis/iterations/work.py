@@ -22,8 +22,8 @@ OVERLAP = 0.75
 class LaunchedWork:
     """The kernels and graph launches of one process in the order of their launch; times in ns.
 
-    `issued`: start of the launch call, else own start. `waits`: when the process's calls that
-    wait for the GPU began, ascending.
+    `issued`: start of the launch call, else own start or an earlier launch of what began later.
+    `waits`: when the process's calls that wait for the GPU began, ascending.
     """
 
     name: Labels
@@ -107,12 +107,24 @@ def work_of(kernels: Frame, graphs: Frame, calls: Frame, waits: Ints | None = No
     start, end = both.ints("start_ns"), both.ints("end_ns")
     issued = both.ints("launch_ns") if "launch_ns" in both else launch_starts(both, calls)
     if (unknown := issued == NO_TIME).any():
-        issued = np.where(unknown, start, issued)
+        issued = np.where(unknown, np.minimum(start, _issued_next(start, issued)), issued)
     waits = np.empty(0, dtype=np.int64) if waits is None else np.sort(waits)
     if (issued[1:] <= issued[:-1]).any():
         order = np.lexsort((start, issued))
         return LaunchedWork(name.take(order), start[order], end[order], issued[order], waits)
     return LaunchedWork(name, start, end, issued, waits)
+
+
+def _issued_next(start: Ints, issued: Ints) -> Ints:
+    """For each kernel the earliest launch of those that began no earlier; issued: NO_TIME of some.
+
+    A host that runs ahead had launched the kernel before that one.
+    """
+    order = np.argsort(start, kind="stable")
+    known = np.where(issued == NO_TIME, np.iinfo(np.int64).max, issued)[order]
+    after = np.empty_like(known)
+    after[order] = np.minimum.accumulate(known[::-1])[::-1]
+    return after
 
 
 def units_of(work: LaunchedWork, marks: Ints) -> Units:
