@@ -90,7 +90,7 @@ def test_without_threads_both_are_called_in_turn() -> None:
 @pytest.mark.usefixtures("no_threads")
 def test_without_threads_a_table_is_read_in_turn() -> None:
     done: list[int] = []
-    in_threads(done.append, 3, 1.0)
+    in_threads(done.append, range(3), 1.0)
     assert done == [0, 1, 2]
 
 
@@ -104,7 +104,7 @@ def test_a_thread_that_dies_before_it_begins_is_not_waited_for(
     with pytest.raises(MemoryError, match="could begin"):
         both(int, int)
     with pytest.raises(MemoryError, match="could begin"):
-        in_threads(print, 2, 10.0)
+        in_threads(print, range(2), 10.0)
 
 
 NO_MEMORY_TO_BEGIN = """
@@ -141,7 +141,7 @@ def test_a_thread_that_dies_without_a_word_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(threading.Thread, "run", lambda _thread: None)
     with pytest.raises(MemoryError, match="without a word"):
-        in_threads(print, 2, 10.0)
+        in_threads(print, range(2), 10.0)
 
 
 def test_a_shared_property_is_made_once() -> None:
