@@ -19,7 +19,7 @@ from nsightpy.readers.nsys.columns import (
     text,
 )
 from nsightpy.readers.nsys.constant_columns import constant_columns
-from nsightpy.readers.nsys.table_frames import stored_columns
+from nsightpy.readers.nsys.table_frames import note_absent, stored_columns
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
@@ -136,11 +136,12 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
     """The texts of ranges, or the texts that they registered."""
     registered = export.strings.labels(raw.ints("text_id"))
     if "text" not in raw:
-        return registered.merged()
+        return note_absent(export, NVTX, registered.merged())
     texts = raw.labels("text")
     has_text = ~texts.equals([""])
     codes = np.where(has_text, texts.codes, registered.codes + np.int32(len(texts.values)))
-    return Labels(codes.astype(np.int32), texts.values + registered.values).merged()
+    names = Labels(codes.astype(np.int32), texts.values + registered.values).merged()
+    return note_absent(export, NVTX, names)
 
 
 def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
