@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from nsightpy.analysis.idle.host_activity import HostEvents, compiling, described, most_in
+from nsightpy.analysis.idle.host_activity import (
+    HostEvents,
+    compiling,
+    described,
+    ins_and_outs,
+    most_in,
+)
 from nsightpy.analysis.idle.host_calls import OTHER, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import IdleGaps
-from nsightpy.analysis.intervals import Spans, measure_inside, union
+from nsightpy.analysis.idle.idle_gaps import NO_ROW, IdleGaps
+from nsightpy.analysis.intervals import NOTHING, Spans, measure_inside, union
 from nsightpy.frames import Frame, distinct
 from nsightpy.units import format_time
 
 _PARTS = (
+    ("elsewhere", "waiting for another device"),
     ("outside", "outside CUDA"),
     ("waiting", "in blocking calls"),
     ("allocating", "allocating"),
@@ -25,18 +33,28 @@ LEAST_PART = 0.05
 
 
 def with_host(gaps: IdleGaps, events: HostEvents) -> IdleGaps:
-    """The intervals with what the launching threads did outside of CUDA: MPI, compilation."""
-    if not events.mpi_calls.rows and not len(compiling(events.ranges)):
+    """The intervals with what the launching threads did outside of CUDA: MPI, compiling, files."""
+    if not any(map(len, _outside(events).values())):
         return gaps
-    mpi, compiled = np.zeros_like(gaps.outside), np.zeros_like(gaps.outside)
+    parts: dict[str, Any] = {name: np.zeros_like(gaps.outside) for name in _outside(events)}
     for tid in distinct(gaps.thread[gaps.thread >= 0])[0].tolist():
-        mine, thread = np.flatnonzero(gaps.thread == tid), events.of_thread(tid)
+        mine = np.flatnonzero(gaps.thread == tid)
         low, high, left = gaps.opened[mine], gaps.closed[mine], gaps.outside[mine]
-        calls = union(thread.mpi_calls.ints("start_ns"), thread.mpi_calls.ints("end_ns"))
-        mpi[mine] = np.minimum(measure_inside(calls, low, high), left)
-        compiles = compiling(thread.ranges) - calls
-        compiled[mine] = np.minimum(measure_inside(compiles, low, high), left - mpi[mine])
-    return replace(gaps, mpi=mpi, compiling=compiled)
+        before = NOTHING
+        for name, spans in _outside(events.of_thread(tid)).items():
+            parts[name][mine] = np.minimum(measure_inside(spans - before, low, high), left)
+            left, before = left - parts[name][mine], before | spans
+    return replace(gaps, **parts)
+
+
+def _outside(events: HostEvents) -> dict[str, Spans]:
+    """What takes time outside of CUDA, the first first where several are true."""
+    mpi = union(events.mpi_calls.ints("start_ns"), events.mpi_calls.ints("end_ns"))
+    return {
+        "mpi": mpi,
+        "compiling": compiling(events.ranges),
+        "in_out": ins_and_outs(events.os_calls),
+    }
 
 
 def others(calls: Frame) -> Frame:
@@ -48,7 +66,9 @@ def activity(
     gaps: IdleGaps, row: int, window: Spans, events: HostEvents | None, calls: Frame
 ) -> str:
     """What the launching thread did in one interval, for people; `calls` are `others`."""
-    tid, length = int(gaps.thread[row]), int(gaps.length[row])
+    tid, least = int(gaps.thread[row]), LEAST_PART * int(gaps.length[row])
+    if gaps.after[row] == NO_ROW:
+        return "nothing more was launched"
     if tid < 0:
         return "not known: the next launch was not recorded"
     time = union(gaps.opened[row : row + 1], gaps.closed[row : row + 1])
@@ -56,7 +76,7 @@ def activity(
     parts = [
         f"{format_time(lasted)} {f'in {name}' if part == 'outside' and share > 0.5 else what}"
         for part, what in _PARTS
-        if (lasted := int(getattr(gaps, part)[row])) >= LEAST_PART * length
+        if (lasted := int(np.broadcast_to(getattr(gaps, part), len(gaps))[row])) > least
     ]
     said = "" if events is None else described(time, events.of_thread(tid), window)
     if said:

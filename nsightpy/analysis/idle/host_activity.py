@@ -20,6 +20,13 @@ LEAST_KNOWN = 0.95
 ON_CPU = "thread on a CPU"
 # Ranges that cover most of the whole window explain nothing.
 MOST_LASTED = 0.9
+# What waits for files, consoles, sockets or a time, by its names in the C library; the driver
+# itself polls and makes ioctls.
+_IN_OUT = re.compile(
+    r"^[fpv]?(?:read|write|open|close|puts?|printf)v?(?:64|2|at|at64)?$|^f?(?:get|put)[cs]$"
+    r"|^f(?:data)?sync$|^f?flush$|^getline$|^(?:recv|send)(?:from|to|msg|file)?$|^accept4?$"
+    r"|^connect$|^(?:clock_)?(?:nano|u)?sleep$"
+)
 COMPILING = re.compile(r"compil|nvrtc|\bjit\b|autotun|inductor|dynamo", re.IGNORECASE)
 
 
@@ -139,6 +146,13 @@ def compiling(ranges: Frame) -> Spans:
     names = ranges.labels("name")
     mine = names.equals([name for name in names.values if COMPILING.search(name)])
     return union(ranges.ints("start_ns")[mine], ranges.ints("end_ns")[mine])
+
+
+def ins_and_outs(os_calls: Frame) -> Spans:
+    """The time in OS calls that wait for files, consoles, sockets or a time."""
+    names = os_calls.labels("name")
+    mine = names.where(lambda name: bool(_IN_OUT.search(name)))
+    return union(os_calls.ints("start_ns")[mine], os_calls.ints("end_ns")[mine])
 
 
 def _percent(share: float) -> str:

@@ -21,7 +21,7 @@ from nsightpy.analysis.findings.kernel_use import (
     short_cost_ns,
 )
 from nsightpy.analysis.idle.gap_activity import with_host
-from nsightpy.analysis.idle.host_activity import HostEvents, most_sampled
+from nsightpy.analysis.idle.host_activity import HostEvents, ins_and_outs, most_sampled
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
@@ -225,8 +225,10 @@ def _devices(
     if not lost and any(
         sum(causes[cause] for cause in OUTSIDE) >= least for causes, least in known
     ):
-        # shorter stretches matter where they are spent in MPI
+        # shorter stretches matter where they are spent in MPI or in waits for files
         lost = source.report.frame("mpi_calls", HOST_COLUMNS).rows > 0
+        waits = ins_and_outs(source.report.frame("os_calls", HOST_COLUMNS)).total
+        lost = lost or waits >= min(least for _, least in known)
     events = host_events(source.report, source.ranges) if lost else {}
     facts = {}
     for row in rows:
