@@ -9,15 +9,16 @@ import numpy as np
 
 from nsightpy.analysis.idle.host_activity import (
     HostEvents,
+    compiled_share,
     compiling,
     described,
     ins_and_outs,
     most_in,
 )
 from nsightpy.analysis.idle.host_calls import OTHER, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import NO_ROW, IdleGaps
-from nsightpy.analysis.intervals import NOTHING, Spans, measure_inside, union
-from nsightpy.frames import Frame, distinct
+from nsightpy.analysis.idle.idle_gaps import HOST_GAP_NS, NO_ROW, IdleGaps
+from nsightpy.analysis.intervals import NOTHING, Spans, measure_inside, spans_of, union
+from nsightpy.frames import Frame, Ints, distinct
 from nsightpy.units import format_time
 
 _PARTS = (
@@ -34,24 +35,43 @@ LEAST_PART = 0.05
 
 def with_host(gaps: IdleGaps, events: HostEvents) -> IdleGaps:
     """The intervals with what the launching threads did outside of CUDA: MPI, compiling, files."""
-    if not any(map(len, _outside(events).values())):
+    if not any(map(len, _outside(events).values())) and not events.samples.rows:
         return gaps
     parts: dict[str, Any] = {name: np.zeros_like(gaps.outside) for name in _outside(events)}
     for tid in distinct(gaps.thread[gaps.thread >= 0])[0].tolist():
-        mine = np.flatnonzero(gaps.thread == tid)
+        mine, thread = np.flatnonzero(gaps.thread == tid), events.of_thread(tid)
         low, high, left = gaps.opened[mine], gaps.closed[mine], gaps.outside[mine]
         before = NOTHING
-        for name, spans in _outside(events.of_thread(tid)).items():
-            parts[name][mine] = np.minimum(measure_inside(spans - before, low, high), left)
+        for name, spans in _outside(thread).items():
+            time = measure_inside(spans - before, low, high)
+            if name == "compiling":
+                time = np.maximum(time, _sampled_compiling(events, thread, low, high, left))
+            parts[name][mine] = np.minimum(time, left)
             left, before = left - parts[name][mine], before | spans
     return replace(gaps, **parts)
 
 
+def _sampled_compiling(
+    events: HostEvents, thread: HostEvents, low: Ints, high: Ints, left: Ints
+) -> Ints:
+    """The part of what is left of intervals in which CPU samples were taken in compilers, in ns.
+
+    Those of the thread, or where it slept those of its process.
+    """
+    time = np.zeros_like(left)
+    long = np.flatnonzero(left >= HOST_GAP_NS)
+    own, every = (
+        compiled_share(samples, low[long], high[long])
+        for samples in (thread.samples, events.samples)
+    )
+    time[long] = left[long] * np.where(np.isnan(own), np.nan_to_num(every), own)
+    return time
+
+
 def _outside(events: HostEvents) -> dict[str, Spans]:
     """What takes time outside of CUDA, the first first where several are true."""
-    mpi = union(events.mpi_calls.ints("start_ns"), events.mpi_calls.ints("end_ns"))
     return {
-        "mpi": mpi,
+        "mpi": spans_of(events.mpi_calls),
         "compiling": compiling(events.ranges),
         "in_out": ins_and_outs(events.os_calls),
     }

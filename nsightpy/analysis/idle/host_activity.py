@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
 from nsightpy.frames import Frame, Ints, Labels
@@ -26,6 +27,10 @@ _IN_OUT = re.compile(
     r"^[fpv]?(?:read|write|open|close|puts?|printf)v?(?:64|2|at|at64)?$|^f?(?:get|put)[cs]$"
     r"|^f(?:data)?sync$|^f?flush$|^getline$|^(?:recv|send)(?:from|to|msg|file)?$|^accept4?$"
     r"|^connect$|^(?:clock_)?(?:nano|u)?sleep$"
+)
+# Compilers that programs call while they run: NVIDIA's, and LLVM as Julia, Triton and XLA use it.
+_COMPILERS = re.compile(
+    r"ptxjitcompiler|nvrtc|nvJitLink|nvvm|libLLVM|julia-codegen|libtriton|libclang|^nvcc|^ptxas"
 )
 COMPILING = re.compile(r"compil|nvrtc|\bjit\b|autotun|inductor|dynamo", re.IGNORECASE)
 
@@ -146,6 +151,21 @@ def compiling(ranges: Frame) -> Spans:
     names = ranges.labels("name")
     mine = names.equals([name for name in names.values if COMPILING.search(name)])
     return union(ranges.ints("start_ns")[mine], ranges.ints("end_ns")[mine])
+
+
+def compiled_share(samples: Frame, low: Ints, high: Ints) -> NDArray[np.float64]:
+    """The share of the CPU samples in each of some intervals that a compiler was sampled in.
+
+    NaN for intervals with too few samples to tell.
+    """
+    samples = samples.ordered("time_ns")
+    of_name = samples.labels("name").where(lambda name: bool(COMPILING.search(name)))
+    of_module = samples.labels("module").where(lambda name: bool(_COMPILERS.search(name)))
+    before = np.concatenate([[0], np.cumsum(of_name | of_module)])
+    first, last = (np.searchsorted(samples.ints("time_ns"), times) for times in (low, high))
+    count = np.where(last - first >= LEAST_SAMPLES, last - first, np.nan)
+    share: NDArray[np.float64] = (before[last] - before[first]) / count
+    return share
 
 
 def ins_and_outs(os_calls: Frame) -> Spans:

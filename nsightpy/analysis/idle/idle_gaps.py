@@ -11,8 +11,8 @@ What that means is the cause. Inside allocations and loading it is those. Long l
 where they copy to or from the device, else `host-gap`; so are all calls, long or not, in which the
 driver stages pageable memory.
 Stretches outside of CUDA of 1 ms or more are `host-gap`, and those of 100 us or more in OS calls
-for files and the like, but for the time in ranges that compile (`first-launch`); time in MPI calls
-is `exposed-communication` in any; that of waiting for another device of the process is `imbalance`;
+for files and the like, but for the time that compiles (`first-launch`); time in MPI calls is
+`exposed-communication` in any; that of waiting for another device of the process is `imbalance`;
 shorter stretches before a page migrates are `unified-memory`. What had been launched for 1 ms or
 more and not begun is `queued`. The rest is `sync-drain` where the thread was held by a blocking
 call when the device ran dry, else `queued` where everything had been launched before, else
@@ -126,7 +126,7 @@ class IdleGaps:
     in none of them. `drained` marks those that opened while the thread was held by a blocking
     call, `held` for how long that was. `elsewhere` is the part of `waiting`, `queued` and `outside`
     in which the thread waited for other devices of the process: they are less by it. `mpi` is the
-    part of `outside` in MPI calls, `compiling` another in ranges that compile, `in_out` in OS calls
+    part of `outside` in MPI calls, `compiling` another that compiles, `in_out` in OS calls
     for files and the like; 0 where that was not looked at.
     """
 
