@@ -25,7 +25,6 @@ from nsightpy.analysis.idle.host_activity import HostEvents, ins_and_outs, most_
 from nsightpy.analysis.idle.idle_gaps import IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.host_facts import idle_facts, without_causes
 from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.commands.findings.repetition_facts import repetition_of
@@ -362,6 +361,5 @@ def _sampled(report: SystemReport) -> str:
 
 def _rows_of_place(frame: Frame, place: tuple[int, int]) -> NDArray[np.int64] | None:
     """The rows of one place; None for all of them."""
-    if frame.rows and places_of(frame) == [place]:
-        return None
-    return np.flatnonzero(frame.rows_at(pid=place[0], device=place[1]))
+    mine = frame.rows_at(pid=place[0], device=place[1])
+    return None if frame.rows and mine.all() else np.flatnonzero(mine)
