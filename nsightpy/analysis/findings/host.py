@@ -29,8 +29,8 @@ def sync_drain(facts: Facts) -> list[Finding]:
     alone = any(matters(device, drained(device)) for device in facts.used)
 
     def put_off(device: DeviceFacts) -> int:
-        time = device.idle.put_off_ns
-        return time if matters(device, time) and not alone else 0
+        time = 0 if alone or device.idle.beside else device.idle.put_off_ns
+        return time if matters(device, time) else 0
 
     def text(device: DeviceFacts) -> str:
         direct, ahead = device.caused_ns("sync-drain"), device.idle.run_ahead_lost_ns
@@ -169,8 +169,9 @@ def allocation(facts: Facts) -> list[Finding]:
 
     def text(device: DeviceFacts) -> str:
         return (
-            f"memory was allocated or freed{_call(device, 'allocation')} while the GPU had nothing "
-            "to do: {time}, {share} of {place}; allocate once, or from a pool"
+            "memory was allocated or freed while the GPU had nothing to do"
+            f"{_call(device, 'allocation')}"
+            ": {time}, {share} of {place}; allocate once, or from a pool"
         )
 
     return _cause(facts, "allocation", "GPU idle: allocation", text)

@@ -22,6 +22,8 @@ from nsightpy.frames import Frame
 
 # The name of calls that are not read one by one: those of less than 100 us.
 SHORT_COPY = "a copy to pageable memory"
+# What compiles, as ranges or CPU samples say.
+COMPILERS = "compilers"
 LEAST_NAMED = 0.5
 
 
@@ -100,6 +102,8 @@ def _calls(gaps: IdleGaps, calls: Frame, rest: Frame) -> dict[str, str]:
         name, share = most_in(time, some)
         if share > least:
             names[cause] = name
+    if 2 * np.sum(gaps.compiling) > gaps.totals["first-launch"]:
+        names["first-launch"] = COMPILERS
     return names
 
 
