@@ -12,11 +12,18 @@ from numpy.typing import NDArray
 from nsightpy.analysis.findings.copy_use import DIRECTIONS, SMALL_BYTES
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.gap_activity import with_host
-from nsightpy.analysis.idle.gap_causes import TO_DEVICE, TO_HOST, IdleGaps
+from nsightpy.analysis.idle.gap_causes import (
+    HOST_GAP_NS,
+    LONG_CALL_NS,
+    TO_DEVICE,
+    TO_HOST,
+    IdleGaps,
+)
 from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
 from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
+from nsightpy.analysis.idle.host_calls import COPY, WAIT, kinds_of_calls
 from nsightpy.analysis.idle.idle_gaps import Launches, idle_gaps
-from nsightpy.analysis.idle.idle_time import IdleTime, idle_time
+from nsightpy.analysis.idle.idle_time import NO_ROW, IdleTime, idle_time
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
@@ -28,6 +35,8 @@ HOST_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 # What the copies of a device's work need to be known by, beside their times.
 MEMORY_COLUMNS = ("bytes", "source_memory", "target_memory")
 RUN_COLUMNS = ("start_ns", "end_ns", "pid", "tid")
+# A thread that others wait for has gone on this long after they could.
+SOON_NS = 500_000
 SAMPLE_COLUMNS = ("time_ns", "pid", "tid", "name", "module")
 
 
@@ -48,7 +57,10 @@ class LaunchedIdleTime:
             for place, idle in self.places.items()
             if place in windows
         }
-        return {place: _with_others(place, gaps[place], self.work) for place in gaps}
+        return {
+            place: _with_others(place, gaps[place], self.work, waiting.at(pid=place[0]))
+            for place in gaps
+        }
 
 
 def launched_idle_time(work: Work, followed: FollowedWork | None) -> LaunchedIdleTime | None:
@@ -78,14 +90,41 @@ def gaps_of(
     return {} if idle is None else idle.gaps(waiting, windows)
 
 
-def _with_others(place: tuple[int, int], gaps: IdleGaps, work: GpuWork) -> IdleGaps:
-    """The intervals of a place with the time in which other devices of its process worked."""
+def _with_others(place: tuple[int, int], gaps: IdleGaps, work: GpuWork, calls: Frame) -> IdleGaps:
+    """The intervals of a place with the time in which other devices of its process worked.
+
+    Of a thread outside of CUDA that counts where it went on when another one had waited for those.
+    """
     others = [n for n, other in enumerate(work.places) if other[0] == place[0] and other != place]
-    if not others or not gaps.drained.any():
+    waits = gaps.drained & (gaps.waiting > 0)
+    queued = (gaps.queued >= LONG_CALL_NS) | (gaps.after == NO_ROW)
+    outside = gaps.outside >= HOST_GAP_NS
+    if not others or not (waits | queued | outside).any():
         return gaps
+    outside &= _after_waits_of_others(gaps, calls)
     rows = np.isin(work.place, others)
-    busy = measure_inside(union(work.start[rows], work.end[rows]), gaps.opened, gaps.closed)
-    return replace(gaps, elsewhere=np.minimum(busy, gaps.waiting))
+    left = measure_inside(union(work.start[rows], work.end[rows]), gaps.opened, gaps.closed)
+    elsewhere = np.where(gaps.after == NO_ROW, left, 0)
+    left -= elsewhere
+    parts = {"waiting": waits, "queued": queued, "outside": outside}
+    for name, counts in parts.items():
+        part = getattr(gaps, name)
+        taken = np.where(counts, np.minimum(left, part), 0)
+        gaps = replace(gaps, **{name: part - taken})
+        elsewhere, left = elsewhere + taken, left - taken
+    return replace(gaps, elsewhere=elsewhere)
+
+
+def _after_waits_of_others(gaps: IdleGaps, calls: Frame) -> NDArray[np.bool_]:
+    """Which intervals' next launch came soon after a blocking call of another thread ended."""
+    calls = calls.take(np.isin(kinds_of_calls(calls.labels("name")), (WAIT, COPY)))
+    soon, begun = np.zeros(len(gaps), dtype=np.bool_), gaps.closed - gaps.queued - gaps.in_call
+    for tid in np.unique(gaps.thread).tolist():
+        mine = gaps.thread == tid
+        ended = np.sort(calls.ints("end_ns")[calls.ints("tid") != tid])
+        early, done = (np.searchsorted(ended, begun[mine] - ago, "right") for ago in (SOON_NS, 0))
+        soon[mine] = done > early
+    return soon
 
 
 def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
@@ -177,13 +216,14 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
 def with_host_calls(
     report: SystemReport, gaps: Mapping[tuple[int, int], IdleGaps], ranges: Frame
 ) -> dict[tuple[int, int], IdleGaps]:
-    """The intervals of each place with what its threads did in MPI, and in ranges that compile."""
-    mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
+    """The intervals of each place with what its threads did outside of CUDA."""
+    frames = [ranges, *(report.frame(name, HOST_COLUMNS) for name in ("os_calls", "mpi_calls"))]
     nothing = Frame.empty(API_CALLS, HOST_COLUMNS)
     found = {}
     for place, idle in gaps.items():
-        mine = [frame.take(frame.ints("pid") == place[0]) for frame in (ranges, mpi_calls)]
-        found[place] = with_host(idle, HostEvents(mine[0], nothing, mine[1], nothing, nothing))
+        of_ranges, os_calls, mpi_calls = (frame.at(pid=place[0]) for frame in frames)
+        events = HostEvents(of_ranges, os_calls, mpi_calls, nothing, nothing)
+        found[place] = with_host(idle, events)
     return found
 
 

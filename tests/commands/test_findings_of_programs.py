@@ -199,7 +199,7 @@ def busy(program: Program) -> None:
         (staged_copies, 0.39, "exposed-h2d", {"launch-bound", "host-gap"}),
         (items, 0.4, "sync-drain", {"launch-bound", "host-gap"}),
         (checkpoints, 0.98, "host-gap", {"launch-bound", "sync-drain"}),
-        (questions, 0.74, "host-gap", {"launch-bound", "sync-drain"}),
+        (questions, 0.74, "host-gap", {"launch-bound"}),
         (memory_sets, 0.61, "exposed-d2d", {"healthy"}),
         (one_kernel, None, "dominating-kernel", {"exposed-h2d", "launch-bound"}),
         (tiny_kernels_in_graphs, 1.0, "small-kernels", {"sync-drain", "healthy"}),

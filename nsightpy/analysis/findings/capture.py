@@ -116,7 +116,9 @@ def capture_incomplete(facts: Facts) -> list[Finding]:
 
 def _unexplained_ns(device: DeviceFacts) -> int:
     """Idle time that no recorded call explains, in ns; 0 where it is immaterial."""
-    time = device.caused_ns("unknown") if device.idle.causes else device.budget.idle_ns
+    time = device.budget.idle_ns
+    if device.idle.causes:
+        time = device.caused_ns("unknown") - device.idle.ended_ns
     return time if time >= LEAST_UNEXPLAINED * device.budget.window_ns else 0
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
-from nsightpy.analysis.findings.worst import placed, worst
+from nsightpy.analysis.findings.worst import WARNING_SHARE, placed, worst
+from nsightpy.analysis.idle.gap_causes import HOST_GAP_NS
 from nsightpy.analysis.idle.host_activity import ON_CPU
 from nsightpy.results import Finding
 from nsightpy.units import format_count, format_time
@@ -17,26 +18,47 @@ NO_RANGES = (
 
 
 def sync_drain(facts: Facts) -> list[Finding]:
-    """Blocking calls after which nothing is queued, and the launches that then come one by one."""
+    """Blocking calls after which nothing is queued, and what then comes one by one."""
 
-    def lost(device: DeviceFacts) -> int:
+    def drained(device: DeviceFacts) -> int:
         return device.caused_ns("sync-drain") + device.idle.run_ahead_lost_ns
+
+    def matters(device: DeviceFacts, time: int) -> bool:
+        return time >= WARNING_SHARE * device.budget.window_ns
+
+    alone = any(matters(device, drained(device)) for device in facts.used)
+
+    def put_off(device: DeviceFacts) -> int:
+        time = 0 if alone or device.idle.beside else device.idle.put_off_ns
+        return time if matters(device, time) else 0
 
     def text(device: DeviceFacts) -> str:
         direct, ahead = device.caused_ns("sync-drain"), device.idle.run_ahead_lost_ns
-        after = (
-            f"; {format_time(direct)} of it until the next launch, {format_time(ahead)} in "
-            "launches that come one by one afterwards (also counted as launch-bound)"
-            if ahead > direct / 10
-            else ""
-        )
+        after = ""
+        if time := put_off(device):
+            after = (
+                f"; {format_time(time)} of it are work outside CUDA that could be done beside what "
+                "those calls wait for (also counted as host-gap)"
+            )
+        elif ahead > direct / 10:
+            after = (
+                f"; {format_time(direct)} of it until the next launch, {format_time(ahead)} in "
+                "launches that come one by one afterwards (also counted as launch-bound)"
+            )
         return (
             f"the host waited for the GPU {_times(device.idle.drained)}"
             f"{_call(device, 'sync-drain')}, with nothing queued behind: up to {{time}}, "
             f"{{share}} of {{place}}, idle until the queue had filled again{after}"
         )
 
-    return _idle(facts, "sync-drain", "GPU idle: blocking calls drain the queue", lost, text)
+    return _idle(
+        facts,
+        "sync-drain",
+        "GPU idle: blocking calls drain the queue",
+        lambda device: drained(device) + put_off(device),
+        text,
+        lambda _: "warning" if alone else "info",
+    )
 
 
 def launch_bound(facts: Facts) -> list[Finding]:
@@ -66,11 +88,13 @@ def host_gap(facts: Facts) -> list[Finding]:
             after = f", after a blocking call ({idle.blocked_by}) that let the queue run empty"
         where = idle.calls.get("host-gap")
         where = f"in calls of {where}" if where else "outside CUDA"
+        long = idle.worst["host-gap"].duration_ns >= HOST_GAP_NS
+        least = "for 1 ms or more at a time" if long else "for 100 us or more at a time"
         told = idle.host and not idle.host.startswith(ON_CPU)
         unknown = NO_RANGES if where == "outside CUDA" and not told and not facts.has_ranges else ""
         return (
-            f"nothing was launched while the launching thread was {where} for 1 ms or more at "
-            f"a time{after}: {{time}}, {{share}} of {{place}}{host}{unknown}"
+            f"nothing was launched while the launching thread was {where} {least}"
+            f"{after}: {{time}}, {{share}} of {{place}}{host}{unknown}"
         )
 
     def most(device: DeviceFacts) -> str:
@@ -145,8 +169,9 @@ def allocation(facts: Facts) -> list[Finding]:
 
     def text(device: DeviceFacts) -> str:
         return (
-            f"memory was allocated or freed{_call(device, 'allocation')} while the GPU had nothing "
-            "to do: {time}, {share} of {place}; allocate once, or from a pool"
+            "memory was allocated or freed while the GPU had nothing to do"
+            f"{_call(device, 'allocation')}"
+            ": {time}, {share} of {place}; allocate once, or from a pool"
         )
 
     return _cause(facts, "allocation", "GPU idle: allocation", text)

@@ -139,7 +139,7 @@ def unbalanced(facts: Facts) -> list[Finding]:
     mean = sum(work) / len(work)
     place = max(range(len(work)), key=lambda index: work[index])
     if work[place] < UNBALANCED * mean:
-        return []
+        return _in_turn(facts)
     device = devices[place]
     count = (device.iterations or 1) if counted else 1
     # devices that are busy with something else wait for nobody
@@ -163,6 +163,29 @@ def unbalanced(facts: Facts) -> list[Finding]:
             most=most,
         )
     ]
+
+
+def _in_turn(facts: Facts) -> list[Finding]:
+    """A device that has nothing to do while its threads wait for other devices of their process."""
+
+    def most(device: DeviceFacts) -> str:
+        least = LEAST_IMBALANCE * device.budget.window_ns
+        return "warning" if device.caused_ns("imbalance") >= least else "info"
+
+    return worst(
+        facts,
+        "imbalance",
+        "devices wait for each other",
+        lambda device: device.caused_ns("imbalance"),
+        lambda device: (
+            f"device {device.device} had nothing to do while its process waited for other devices "
+            "of it: {time}, {share} of {place}; smaller parts of the work let them run at once"
+        ),
+        "breakdown",
+        alone=False,
+        place=lambda device: device.idle.worst.get("imbalance"),
+        most=most,
+    )
 
 
 def _longest_wait(waiting: DeviceFacts, device: DeviceFacts) -> Place | None:

@@ -4,13 +4,13 @@ Inside allocations and loading the cause is those. Long launching calls are `fir
 kernel was launched for the first time, `exposed-h2d` or `exposed-d2h` where they copy to or from
 the device, else `host-gap`; so are all calls, long or not, in which the driver stages pageable
 memory.
-Stretches outside of CUDA of 1 ms or more are `host-gap`, but for the time in ranges that compile
-(`first-launch`); time in MPI calls is `exposed-communication` in any; that of waiting while another
-device of the process works is `imbalance`; shorter stretches before a page migrates are
-`unified-memory`. What had been launched for 1 ms or more and not begun is
-`queued`. The rest is `sync-drain` where the thread was held by a blocking call when the device ran
-dry, else `queued` where everything had been launched before, else `launch-bound`. The causes add up
-to the idle time.
+Stretches outside of CUDA of 1 ms or more are `host-gap`, and those of 100 us or more in OS calls
+for files and the like, but for the time that compiles (`first-launch`); time in MPI calls is
+`exposed-communication` in any; that of waiting for another device of the process is `imbalance`;
+shorter stretches before a page migrates are `unified-memory`. What had been launched for 1 ms or
+more and not begun is `queued`. The rest is `sync-drain` where the thread was held by a blocking
+call when the device ran dry, else `queued` where everything had been launched before, else
+`launch-bound`. The causes add up to the idle time.
 """
 
 from __future__ import annotations
@@ -68,9 +68,10 @@ class IdleGaps:
     not known). The parts are disjoint and add up to the interval: `in_call` in the launching
     call, `queued` after it, `waiting`, `allocating` and `loading` in calls before it, `outside`
     in none of them. `drained` marks those that opened while the thread was held by a blocking
-    call, `held` for how long that was. `mpi` is the part of `outside` in MPI calls, `compiling`
-    another in ranges that compile, `elsewhere` that of `waiting` in which another device of the
-    process worked; 0 where that was not looked at.
+    call, `held` for how long that was. `elsewhere` is the part of `waiting`, `queued` and `outside`
+    in which the thread waited for other devices of the process: they are less by it. `mpi` is the
+    part of `outside` in MPI calls, `compiling` another that compiles, `in_out` in OS calls
+    for files and the like; 0 where that was not looked at.
     """
 
     opened: Ints
@@ -91,6 +92,7 @@ class IdleGaps:
     migrates: NDArray[np.bool_]
     mpi: Ints | int = 0
     compiling: Ints | int = 0
+    in_out: Ints | int = 0
     elsewhere: Ints | int = 0
 
     def __len__(self) -> int:
@@ -117,16 +119,19 @@ class IdleGaps:
             rest[places] -= time[places]
 
         known = self.thread >= 0
+        elsewhere = np.broadcast_to(self.elsewhere, len(self))
+        count(ELSEWHERE, elsewhere > 0, elsewhere)
         count(UNKNOWN, ~known, rest)
         count(ALLOCATING, self.allocating > 0, self.allocating)
         count(FIRST_LAUNCH, self.loading > 0, self.loading)
         host_gap = self.outside >= HOST_GAP_NS
-        mpi, compiling, elsewhere = (
-            np.broadcast_to(part, len(self)) for part in (self.mpi, self.compiling, self.elsewhere)
+        mpi, compiling, in_out = (
+            np.broadcast_to(part, len(self)) for part in (self.mpi, self.compiling, self.in_out)
         )
         count(IN_MPI, mpi > 0, mpi)
         count(FIRST_LAUNCH, host_gap & (compiling > 0), compiling)
         count(HOST_GAP, host_gap, self.outside - mpi - compiling)
+        count(HOST_GAP, ~host_gap & (in_out >= LONG_CALL_NS), in_out)
         long = known & (self.in_call >= LONG_CALL_NS)
         count(FIRST_LAUNCH, long & self.first, self.in_call)
         # the driver copies from pageable memory inside the call, however long it takes
@@ -134,10 +139,9 @@ class IdleGaps:
             count(cause, (long | self.staged) & (self.stages == cause), self.in_call)
         count(HOST_GAP, long & ~self.first & (self.stages < 0), self.in_call)
         # what was launched this long ago does not wait for the host
-        early = self.queued == self.length
+        early = self.queued + elsewhere == self.length
         count(QUEUED, known & (self.queued >= HOST_GAP_NS), self.queued)
         count(FAULTS, self.migrates, rest)
-        count(ELSEWHERE, known & self.drained & (elsewhere > 0), elsewhere)
         count(SYNC_DRAIN, known & self.drained, rest)
         count(QUEUED, known & early, rest)
         causes[:, LAUNCH_BOUND] = rest

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from nsightpy.analysis.intervals import Spans, measure_before, overlap_total, union
 from nsightpy.frames import Frame, Ints, Labels
@@ -20,6 +21,17 @@ LEAST_KNOWN = 0.95
 ON_CPU = "thread on a CPU"
 # Ranges that cover most of the whole window explain nothing.
 MOST_LASTED = 0.9
+# What waits for files, consoles, sockets or a time, by its names in the C library; the driver
+# itself polls and makes ioctls.
+_IN_OUT = re.compile(
+    r"^[fpv]?(?:read|write|open|close|puts?|printf)v?(?:64|2|at|at64)?$|^f?(?:get|put)[cs]$"
+    r"|^f(?:data)?sync$|^f?flush$|^getline$|^(?:recv|send)(?:from|to|msg|file)?$|^accept4?$"
+    r"|^connect$|^(?:clock_)?(?:nano|u)?sleep$"
+)
+# Compilers that programs call while they run: NVIDIA's, and LLVM as Julia, Triton and XLA use it.
+_COMPILERS = re.compile(
+    r"ptxjitcompiler|nvrtc|nvJitLink|nvvm|libLLVM|julia-codegen|libtriton|libclang|^nvcc|^ptxas"
+)
 COMPILING = re.compile(r"compil|nvrtc|\bjit\b|autotun|inductor|dynamo", re.IGNORECASE)
 
 
@@ -139,6 +151,28 @@ def compiling(ranges: Frame) -> Spans:
     names = ranges.labels("name")
     mine = names.equals([name for name in names.values if COMPILING.search(name)])
     return union(ranges.ints("start_ns")[mine], ranges.ints("end_ns")[mine])
+
+
+def compiled_share(samples: Frame, low: Ints, high: Ints) -> NDArray[np.float64]:
+    """The share of the CPU samples in each of some intervals that a compiler was sampled in.
+
+    NaN for intervals with too few samples to tell.
+    """
+    samples = samples.ordered("time_ns")
+    of_name = samples.labels("name").where(lambda name: bool(COMPILING.search(name)))
+    of_module = samples.labels("module").where(lambda name: bool(_COMPILERS.search(name)))
+    before = np.concatenate([[0], np.cumsum(of_name | of_module)])
+    first, last = (np.searchsorted(samples.ints("time_ns"), times) for times in (low, high))
+    count = np.where(last - first >= LEAST_SAMPLES, last - first, np.nan)
+    share: NDArray[np.float64] = (before[last] - before[first]) / count
+    return share
+
+
+def ins_and_outs(os_calls: Frame) -> Spans:
+    """The time in OS calls that wait for files, consoles, sockets or a time."""
+    names = os_calls.labels("name")
+    mine = names.where(lambda name: bool(_IN_OUT.search(name)))
+    return union(os_calls.ints("start_ns")[mine], os_calls.ints("end_ns")[mine])
 
 
 def _percent(share: float) -> str:

@@ -19,10 +19,9 @@ from nsightpy.analysis.findings.kernel_use import (
 )
 from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.gap_causes import IdleGaps
-from nsightpy.analysis.idle.host_activity import HostEvents
+from nsightpy.analysis.idle.host_activity import HostEvents, ins_and_outs
 from nsightpy.analysis.intervals import Spans, measure_before, spans_of, union_of
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.findings.host_facts import idle_facts, without_causes
 from nsightpy.commands.findings.repetition_facts import repetition_of
 from nsightpy.frames import Frame, Ints
@@ -69,8 +68,10 @@ def device_facts(
     if not lost and any(
         sum(causes[cause] for cause in OUTSIDE) >= least for causes, least in known
     ):
-        # shorter stretches matter where they are spent in MPI
+        # shorter stretches matter where they are spent in MPI or in waits for files
         lost = source.report.frame("mpi_calls", HOST_COLUMNS).rows > 0
+        waits = ins_and_outs(source.report.frame("os_calls", HOST_COLUMNS)).total
+        lost = lost or waits >= min(least for _, least in known)
     events = host_events(source.report, source.ranges) if lost else {}
     gpus, facts = _gpus(source.report), {}
     for row in rows:
@@ -196,6 +197,5 @@ def _in_graphs(source: DeviceSource, rows: NDArray[np.int64] | None) -> bool:
 
 def _rows_of_place(frame: Frame, place: tuple[int, int]) -> NDArray[np.int64] | None:
     """The rows of one place; None for all of them."""
-    if frame.rows and places_of(frame) == [place]:
-        return None
-    return np.flatnonzero(frame.rows_at(pid=place[0], device=place[1]))
+    mine = frame.rows_at(pid=place[0], device=place[1])
+    return None if frame.rows and mine.all() else np.flatnonzero(mine)

@@ -6,14 +6,24 @@ import numpy as np
 
 from nsightpy.analysis.findings.facts import IdleFacts, LongestGap, Place
 from nsightpy.analysis.idle.gap_activity import activity, others
-from nsightpy.analysis.idle.gap_causes import ALL_CAUSES, HOST_GAP, HOST_GAP_NS, QUEUED, IdleGaps
+from nsightpy.analysis.idle.gap_causes import (
+    ALL_CAUSES,
+    HOST_GAP,
+    HOST_GAP_NS,
+    QUEUED,
+    UNKNOWN,
+    IdleGaps,
+)
 from nsightpy.analysis.idle.host_activity import HostEvents, described, most_in
-from nsightpy.analysis.idle.host_calls import ALLOCATION, kinds_of_calls
-from nsightpy.analysis.intervals import Spans, union
+from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, WAIT, kinds_of_calls
+from nsightpy.analysis.idle.idle_time import NO_ROW
+from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.frames import Frame
 
 # The name of calls that are not read one by one: those of less than 100 us.
 SHORT_COPY = "a copy to pageable memory"
+# What compiles, as ranges or CPU samples say.
+COMPILERS = "compilers"
 LEAST_NAMED = 0.5
 
 
@@ -29,7 +39,9 @@ def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents |
         causes,
         worst,
         run_ahead_lost_ns=gaps.run_ahead_lost_ns,
+        put_off_ns=_put_off(gaps, calls),
         overdue_ns=int(gaps.causes[gaps.length >= HOST_GAP_NS, QUEUED].sum()),
+        ended_ns=int(gaps.causes[gaps.after == NO_ROW, UNKNOWN].sum()),
         beside=_beside(gaps),
         drained=int(np.count_nonzero(gaps.drained)),
         longest=_longest_gap(gaps, rest, window, events),
@@ -58,6 +70,23 @@ def _beside(gaps: IdleGaps) -> bool:
     return bool(len(lost) and lost[causes.argmax(axis=1) != HOST_GAP].sum() > lost.sum() / 2)
 
 
+def _put_off(gaps: IdleGaps, calls: Frame) -> int:
+    """Host-gap time after blocking calls that waited for as long since the one before, in ns.
+
+    A bound: work that needs nothing of what the calls waited for could be done meanwhile.
+    """
+    blocks = np.isin(kinds_of_calls(calls.labels("name")), (WAIT, COPY))
+    calls, put_off = calls.take(blocks), 0
+    for tid in np.unique(gaps.thread[gaps.drained]).tolist():
+        mine = np.flatnonzero((gaps.thread == tid) & (gaps.causes[:, HOST_GAP] > 0))
+        made = calls.at(tid=tid)
+        waits = union(made.ints("start_ns"), made.ints("end_ns"))
+        since = np.append(np.iinfo(np.int64).min, gaps.closed[mine])[:-1]
+        waited = measure_inside(waits, since, gaps.opened[mine]) * gaps.drained[mine]
+        put_off += int(np.minimum(gaps.causes[mine, HOST_GAP], waited).sum())
+    return put_off
+
+
 def _calls(gaps: IdleGaps, calls: Frame, rest: Frame) -> dict[str, str]:
     """The function that most of the time of a cause was spent in, where one stands out."""
     names = {}
@@ -73,6 +102,8 @@ def _calls(gaps: IdleGaps, calls: Frame, rest: Frame) -> dict[str, str]:
         name, share = most_in(time, some)
         if share > least:
             names[cause] = name
+    if 2 * np.sum(gaps.compiling) > gaps.totals["first-launch"]:
+        names["first-launch"] = COMPILERS
     return names
 
 

@@ -1,0 +1,98 @@
+"""Programs of several threads, streams and devices, written as exports; times in ns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from simulator import Export
+from simulator.enumerations import EVENT_CLASSES
+
+US, MS = 1_000, 1_000_000
+WIDE = (4_000, 1, 1)
+
+
+class Machine:
+    """One process with some GPUs: when each stream is free, and its threads."""
+
+    def __init__(self, path: Path, gpus: int = 1) -> None:
+        self.export = Export(path)
+        self.process = self.export.process()
+        self.free: dict[tuple[int, int], int] = {}
+        for gpu in range(gpus):
+            self.export.cuda_device(gpu, gpu)
+            self.export.gpu(gpu)
+
+    def thread(self, tid: int = 1000, now: int = MS) -> Thread:
+        return Thread(self, tid, now)
+
+
+class Thread:
+    """One thread: `now` is its time. What it launches on a stream runs in order."""
+
+    def __init__(self, machine: Machine, tid: int, now: int) -> None:
+        self.machine, self.export, self.tid, self.now = machine, machine.export, tid, now
+
+    def _placed(self, lasts: int, launch: int, device: int, stream: int, after: int) -> int:
+        self.now += launch
+        place = (device, stream)
+        begin = max(self.now + 2 * US, self.machine.free.get(place, 0) + US, after)
+        self.machine.free[place] = begin + lasts
+        return begin
+
+    def kernel(
+        self,
+        name: str,
+        lasts: int,
+        *,
+        device: int = 0,
+        stream: int = 7,
+        launch: int = 5 * US,
+        after: int = 0,
+    ) -> int:
+        """A kernel, which begins after a moment; gives back its end."""
+        called = self.now
+        begin = self._placed(lasts, launch, device, stream, after)
+        where: dict[str, Any] = {"device": device, "context": device + 1, "stream": stream}
+        call = (called, self.now, self.tid)
+        self.export.kernel(begin, begin + lasts, name, launch=call, grid=WIDE, **where)
+        return begin + lasts
+
+    def copy(
+        self,
+        kind: str | int,
+        size: int,
+        lasts: int,
+        *,
+        device: int = 0,
+        stream: int = 7,
+        blocks: bool = False,
+        **memory: str,
+    ) -> int:
+        """A copy, which its call may wait for; gives back its end."""
+        called = self.now
+        begin = self._placed(lasts, 5 * US, device, stream, 0)
+        if blocks:
+            self.now = begin + lasts + 3 * US
+        name = "cudaMemcpy_v3020" if blocks else "cudaMemcpyAsync_v3020"
+        where: dict[str, Any] = {"device": device, "context": device + 1, "stream": stream}
+        where |= {"launch": (called, self.now, self.tid, name), **memory}
+        self.export.memcpy(begin, begin + lasts, size, kind, **where)
+        return begin + lasts
+
+    def call(self, name: str, lasts: int) -> None:
+        self.export.api(self.now, self.now + lasts, name, self.tid)
+        self.now += lasts
+
+    def wait(self, device: int = 0, name: str = "cudaStreamSynchronize_v3020") -> None:
+        """Until a device is done."""
+        done = max((free for (of, _), free in self.machine.free.items() if of == device), default=0)
+        self.call(name, max(done - self.now, 0) + 3 * US)
+
+    def in_os(self, name: str, lasts: int) -> None:
+        """A call of the C library."""
+        row = {"start": self.now, "end": self.now + lasts, "nameId": self.export.string(name)}
+        row |= {"eventClass": EVENT_CLASSES["osrt"]}
+        row |= {"globalTid": self.machine.process.thread(self.tid)}
+        self.export.add("OSRT_API", row)
+        self.now += lasts
