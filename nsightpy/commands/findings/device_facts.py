@@ -44,7 +44,7 @@ from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_par
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
-from nsightpy.side_by_side import OtherThread, both
+from nsightpy.side_by_side import both
 from nsightpy.workers.resources import return_free_memory
 
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -114,6 +114,7 @@ def gather(
     calls = None
     if followed is not None and waits is not None:
         calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
+    return_free_memory()
     steady = steady_places(report, scope, work, calls) or {}
     return_free_memory()
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
@@ -172,13 +173,14 @@ def _budgets(
     causes: bool,
 ) -> tuple[Sequence[RankedBudget], tuple[str, ...]]:
     """The budgets of the devices, with the causes of idle time if wanted; what is said of those."""
-    with OtherThread() as other:
-        waits = other.start(partial(waits_of, report, followed)) if causes else None
-        rows = rank_budgets(report, scope, *work, communication=communication, windows=windows)
-        if waits is None:
-            return rows, ()
-        rows, idle = attributed(rows, followed, waits)
-        return rows, idle.notes
+    budgets = partial(
+        rank_budgets, report, scope, *work, communication=communication, windows=windows
+    )
+    if not causes:
+        return budgets(), ()
+    rows, waits = both(budgets, partial(waits_of, report, followed))
+    rows, idle = attributed(rows, followed, lambda: waits)
+    return rows, idle.notes
 
 
 def _hidden(rows: Sequence[RankedBudget]) -> bool:
