@@ -26,7 +26,7 @@ from nsightpy.readers.sqlite import Query
 
 NVTX = "NVTX_EVENTS"
 DEFAULT_DOMAIN = ""
-DOMAIN_CREATE = 75
+THREAD_NAME, DOMAIN_CREATE = 39, 75
 _LOW_BITS = 0xFFFFFF
 STYLES = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
 # What is read as what, and for which columns of the frame. A thread's serialized id holds pid and
@@ -162,13 +162,30 @@ def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
     table = events(export)
     if table is None:
         return {}
-    query = sa.select(
-        number(table, "pid", process_of("globalTid"), 0),
-        number(table, "domain", column("domainId"), 0),
-        text(table, "text"),
-        number(table, "text_id", column("textId"), 0),
-    ).where(table.c.eventType == DOMAIN_CREATE)
-    raw = Frame(export.file.arrays(query))
+    raw = export.once(naming_events)
+    raw = raw.at(event_type=DOMAIN_CREATE)
     names = _names(export, raw)
     owners = zip(raw.ints("pid").tolist(), raw.ints("domain").tolist(), strict=True)
     return {owner: names[row] for row, owner in enumerate(owners)}
+
+
+def naming_events(export: NsysExport) -> Frame:
+    """What names threads and domains, and creates NCCL communicators, by one scan for all who ask.
+
+    event_type, pid, start_ns, domain, text_id, text and its payload as JSON.
+    """
+    table = export.file.tables[NVTX]
+    kinds = () if events(export) is None else (THREAD_NAME, DOMAIN_CREATE)
+    wanted = [table.c.eventType == kind for kind in kinds]
+    if {"jsonText", "textId"} <= set(table.c.keys()):
+        wanted += [table.c.textId == i for i in export.strings.matching("ncclCommInit", "CommInit")]
+    query = sa.select(
+        number(table, "event_type", column("eventType"), 0),
+        number(table, "pid", process_of("globalTid"), 0),
+        number(table, "start_ns", column("start"), 0),
+        number(table, "domain", column("domainId"), 0),
+        number(table, "text_id", column("textId"), 0),
+        text(table, "text"),
+        text(table, "jsonText").label("payload"),
+    ).where(sa.or_(sa.false(), *wanted))
+    return Frame(export.file.arrays(query, split=table))
