@@ -27,7 +27,7 @@ from nsightpy.analysis.idle.idle_time import NO_ROW, IdleTime, idle_time
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
-from nsightpy.frames import API_CALLS, Frame, Labels
+from nsightpy.frames import CPU_RUNS, CPU_SAMPLES, Frame, Labels
 from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
 
@@ -218,12 +218,14 @@ def with_host_calls(
 ) -> dict[tuple[int, int], IdleGaps]:
     """The intervals of each place with what its threads did outside of CUDA."""
     frames = [ranges, *(report.frame(name, HOST_COLUMNS) for name in ("os_calls", "mpi_calls"))]
-    nothing = Frame.empty(API_CALLS, HOST_COLUMNS)
+    # CPU samples, which may be many, tell of long stretches only
+    long = any((idle.outside >= HOST_GAP_NS).any() for idle in gaps.values())
+    nothing = Frame.empty(CPU_SAMPLES, SAMPLE_COLUMNS)
+    frames.append(report.frame("cpu_samples", SAMPLE_COLUMNS) if long else nothing)
+    frames.append(Frame.empty(CPU_RUNS, RUN_COLUMNS))
     found = {}
     for place, idle in gaps.items():
-        of_ranges, os_calls, mpi_calls = (frame.at(pid=place[0]) for frame in frames)
-        events = HostEvents(of_ranges, os_calls, mpi_calls, nothing, nothing)
-        found[place] = with_host(idle, events)
+        found[place] = with_host(idle, HostEvents(*(frame.at(pid=place[0]) for frame in frames)))
     return found
 
 

@@ -74,8 +74,8 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with blocks of at most {WARP} threads "
             f"ran for {{time}}, {{share}} of {{place}}; most of it {brief_kernel(part.name)} with "
-            f"{part.detail} thread(s) a block: the blocks that fit on a multiprocessor at once do "
-            "not fill it"
+            f"{part.detail} thread(s) a block: the blocks that fit on a multiprocessor at a time "
+            "do not fill it"
         )
 
     def most(device: DeviceFacts) -> str:
