@@ -215,7 +215,7 @@ def _nvtx_texts(events: Frame) -> list[tuple[int, str, str]]:
     pid, text, payload = (
         events.ints("pid").tolist(),
         events.labels("text"),
-        events.labels("payload"),
+        events.labels("jsonText"),
     )
     order = np.lexsort((events.ints("start_ns"), events.ints("pid")))
     return [(pid[row], text[row], payload[row]) for row in order.tolist()]

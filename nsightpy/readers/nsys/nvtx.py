@@ -172,7 +172,7 @@ def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
 def naming_events(export: NsysExport) -> Frame:
     """What names threads and domains, and creates NCCL communicators, by one scan for all who ask.
 
-    event_type, pid, start_ns, domain, text_id, text and its payload as JSON.
+    event_type, pid, start_ns, domain, text_id, text and jsonText, its payload.
     """
     table = export.file.tables[NVTX]
     kinds = () if events(export) is None else (THREAD_NAME, DOMAIN_CREATE)
@@ -186,6 +186,6 @@ def naming_events(export: NsysExport) -> Frame:
         number(table, "domain", column("domainId"), 0),
         number(table, "text_id", column("textId"), 0),
         text(table, "text"),
-        text(table, "jsonText").label("payload"),
+        text(table, "jsonText").label("jsonText"),
     ).where(sa.or_(sa.false(), *wanted))
     return Frame(export.file.arrays(query, split=table))
