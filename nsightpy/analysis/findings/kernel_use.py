@@ -61,11 +61,12 @@ _NO_TENSOR_CORES = re.compile(r"GTX 16|\bMX[45]50\b|\bT(?:400|500|550|600|1000|1
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What must be known of a GPU; 0 where the capture does not say."""
+    """What must be known of a GPU; 0 where the capture does not say. `ncu`: ncu measures it."""
 
     sm_count: int = 0
     compute_major: int = 0
     name: str = ""
+    ncu: bool = True
 
     @property
     def has_tensor_cores(self) -> bool:
