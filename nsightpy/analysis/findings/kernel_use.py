@@ -19,6 +19,7 @@ from nsightpy.analysis.idle.idle_gaps import (
 )
 from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.names import measured_by_ncu
 
 SHORT_NS = 10_000
 WARP = 32
@@ -119,8 +120,10 @@ class KernelUse:
 COLUMNS = ("blocks", "threads")
 
 
-def gpu_of_kernels(gpu: Gpu, kernels: Frame) -> Gpu:
-    """A GPU whose architecture is not recorded with the oldest that the kernels' names allow."""
+def gpu_of_kernels(gpu: Gpu, kernels: Frame, tool: str) -> Gpu:
+    """A GPU whose architecture is not recorded with the oldest that the kernels' names allow, and
+    whether ncu measures it; `tool` may name the runtime that drove it."""
+    gpu = replace(gpu, ncu=measured_by_ncu(gpu.name, tool))
     if gpu.compute_major or not any(map(_SINCE_AMPERE.search, kernels.labels("name").values)):
         return gpu
     return replace(gpu, compute_major=AMPERE)

@@ -30,7 +30,6 @@ from nsightpy.commands.findings.host_facts import idle_facts, without_causes
 from nsightpy.commands.findings.rank_facts import RankEvidence
 from nsightpy.commands.findings.repetition_facts import repetition_of
 from nsightpy.frames import API_CALLS, Frame, Ints, distinct
-from nsightpy.names import measured_by_ncu
 from nsightpy.query.device_gaps import (
     HOST_COLUMNS,
     SAMPLE_COLUMNS,
@@ -247,8 +246,7 @@ def _device(
     rows = _rows_of_place(source.work.kernels, place)
     kernels, communicates = source.work.kernels, source.communicates
     mine = kernels if rows is None else kernels.take(rows)
-    ncu = measured_by_ncu(gpu.name, source.report.tool_version)
-    gpu = replace(gpu_of_kernels(gpu, mine), ncu=ncu)
+    gpu = gpu_of_kernels(gpu, mine, source.report.tool_version)
     mask = communicates if rows is None else communicates[rows]
     calls = source.waiting.at(pid=place[0])
 
