@@ -99,9 +99,9 @@ def _order(row: tuple[Value, ...]) -> tuple[int, int, int]:
 def _longest(
     report: SystemReport, *, top: int, communication: tuple[str, ...], scope: Scope
 ) -> _Part:
-    with launches_of(report, ends=True, waiting=True) as launches:
+    with launches_of(report, ends=True, waiting=True, any_report=True) as launches:
         if launches is None or launches.waiting is None:
-            return _Part([], 0, 0, (NO_CALLS,) if report.pids else ())
+            return _Part([], 0, 0)
         work = read_work(report, scope, MEMORY_COLUMNS)
         communicates = is_communication(work.kernels.labels("name"), communication)
         followed = followed_work(work, communicates, launches)
@@ -121,9 +121,8 @@ def _longest(
             about = (row.rank, row.device, windows[place], names, events[row.pid], calls)
             rows += [(row.pid, cells) for cells in _rows(mine, chosen, *about)]
     count = sum(len(device_gaps) for device_gaps in gaps_by_place.values())
-    return _Part(
-        rows, count, sum(int(device_gaps.length.sum()) for device_gaps in gaps_by_place.values())
-    )
+    idle_ns = sum(int(device_gaps.length.sum()) for device_gaps in gaps_by_place.values())
+    return _Part(rows, count, idle_ns, (NO_CALLS,) if rows and not report.calls.recorded else ())
 
 
 def _operations(work: Work) -> Labels:

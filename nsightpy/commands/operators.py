@@ -67,7 +67,10 @@ NO_SHAPES = Abstention(
 
 @dataclass(frozen=True)
 class _Part:
-    """The sums of one report by key, and what must be said about it."""
+    """The sums of one report by key, and what must be said about it.
+
+    `launched`: whether what ran on a device shows what launched it.
+    """
 
     rows: dict[Key, tuple[int, ...]]
     flop: dict[Key, tuple[float, float]]
@@ -75,6 +78,7 @@ class _Part:
     unlaunched_ns: int
     outside_ns: int
     recorded: bool
+    launched: bool
     serving: list[Step]
     graphs: GraphLaunches | None
 
@@ -144,6 +148,7 @@ def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part
         times.unlaunched_ns,
         times.outside_ns,
         recorded=frame.rows > 0,
+        launched=report.calls.recorded or not ran.rows,
         serving=inference_steps(ranges, ran, calls),
         graphs=graph_launches(ran, calls),
     )
@@ -206,7 +211,16 @@ def _rows(parts: Sequence[_Part]) -> list[tuple[Value, ...]]:
         for key, figure in part.flop.items():
             before = flops.setdefault(key, [0.0, 0.0])
             flops[key] = [a + b for a, b in zip(before, figure, strict=True)]
-    rows = [(*key, *figures, *_rates(flops.get(key), figures[3])) for key, figures in sums.items()]
+    known = any(part.launched for part in parts)
+    rows = [
+        (
+            *key,
+            *figures[:3],
+            *(figures[3:] if known else (None, None)),
+            *_rates(flops.get(key), figures[3]),
+        )
+        for key, figures in sums.items()
+    ]
     return sorted(rows, key=_order)
 
 

@@ -171,15 +171,15 @@ class LaunchReader:
 
 @contextmanager
 def launches_of(
-    report: SystemReport, *, ends: bool = False, waiting: bool = False
+    report: SystemReport, *, ends: bool = False, waiting: bool = False, any_report: bool = False
 ) -> Iterator[LaunchReader | None]:
     """The report's launch calls, read while the caller does something else; None without any.
 
-    With their `ends` and threads where these matter, and the calls
-    in which the host may be `waiting`.
+    With their `ends` and threads where these matter, and the calls in which the host may be
+    `waiting`; of `any_report` also where it recorded none: then no operation has a launch.
     """
     calls = report.calls
-    if not calls.recorded:
+    if not (calls.recorded or any_report):
         yield None
         return
     alone = calls.only_process(likely=True)

@@ -103,7 +103,7 @@ def _device(
     rows = _rows_of_place(source.work.kernels, place)
     kernels, communicates = source.work.kernels, source.communicates
     mine = kernels if rows is None else kernels.take(rows)
-    gpu = gpu_of_kernels(gpu, mine)
+    gpu = gpu_of_kernels(gpu, mine, source.report.tool_version)
     mask = communicates if rows is None else communicates[rows]
     calls = source.waiting.at(pid=place[0])
 

@@ -23,6 +23,7 @@ from nsightpy.commands.select.nvtx_filter import NvtxFilter, range_filter
 from nsightpy.commands.select.settings import Criteria
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
+from nsightpy.names import measured_by_ncu
 from nsightpy.query.iteration_search import PLACED
 from nsightpy.query.scope import Scope, numbers
 from nsightpy.query.steady_state import is_steady, steady_states
@@ -34,7 +35,7 @@ Offer = tuple[ProfiledProcess, Portion]
 
 @dataclass(frozen=True, slots=True)
 class ReportOffers:
-    """What one report has to offer; times in ns."""
+    """What one report has to offer; times in ns. `ncu`: ncu measures its GPUs."""
 
     report: str
     offers: list[Offer]
@@ -47,6 +48,7 @@ class ReportOffers:
     host: str
     steady: dict[int, SteadyState]
     start: CaptureStart
+    ncu: bool
 
 
 def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> ReportOffers:
@@ -76,6 +78,7 @@ def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Report
         report.session.host,
         states,
         report.capture_start,
+        measured_by_ncu(report.tool_version, *report.frame("devices").labels("name").values),
     )
 
 

@@ -48,7 +48,10 @@ def capture_notes(
         if not any(export.has(name) for name in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU")):
             notes.append("The export does not describe its GPUs: model and limits are unknown.")
     if not export.has("StringIds"):
-        notes.append("The export has no StringIds table: names are shown by number.")
+        notes.append(
+            "The export has no StringIds table: names are shown by number, and what communicates "
+            "counts as compute."
+        )
     return notes + diagnostic_notes(diagnostics, pids)
 
 

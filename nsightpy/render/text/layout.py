@@ -135,7 +135,8 @@ def lines(
 def fitted(
     columns: Sequence[Shown], width: int, importance: Sequence[str] = ()
 ) -> tuple[list[Shown], list[Shown]]:
-    """The columns to show and those to leave out, so that names keep a readable width.
+    """The columns to show and, most important first, those to leave out, so that names keep a
+    readable width.
 
     `importance` orders keys; without it the columns count from left to right. Columns that say
     nothing, the same in every row, or what another column tells make room before anything is cut.
@@ -159,7 +160,7 @@ def fitted(
         if len(kept) < 2 or (at not in needless and _fits(more, width)):
             kept.add(at)
     shown = [column for at, column in enumerate(columns) if at in kept]
-    return shown, [column for at, column in enumerate(columns) if at not in kept]
+    return shown, [columns[at] for at in ranked if at not in kept]
 
 
 def _follows_rank(columns: Sequence[Shown]) -> Shown | None:

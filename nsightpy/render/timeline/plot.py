@@ -321,7 +321,8 @@ def caption(picture: Picture) -> list[str]:
 
 def _fitted(name: str, space: int) -> str:
     """The name in that many characters; nothing where so little would be left that it says none."""
-    name = name.removeprefix("[CUDA memcpy ").removeprefix("[CUDA ").removesuffix("]")
+    if name.startswith("[CUDA "):
+        name = name.removeprefix("[CUDA ").removeprefix("memcpy ").removesuffix("]")
     text = printable(function_name(name)) if len(name) > space else printable(name)
     text = text.rpartition("::")[2] or text if len(text) > space else text
     if len(text) <= space:
