@@ -24,6 +24,11 @@ _TRUTH = (("true", "1"), ("false", "0"))
 _CALLED = re.compile(r"(?<=lambda)(\d+)::operator ?\(\)\(\) const(?=::)")
 
 
+def file_name(path: str) -> str:
+    """The last part of a path of any system."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
+
+
 def function_name(name: str) -> str:
     """The function of a demangled name: no return type, no template arguments, no parameters."""
     plain = _without_signature(name)
