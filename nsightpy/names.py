@@ -32,6 +32,11 @@ def measured_by_ncu(*texts: str) -> bool:
     return not any(map(_OTHER_MAKERS.search, texts))
 
 
+def file_name(path: str) -> str:
+    """The last part of a path of any system."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
+
+
 def function_name(name: str) -> str:
     """The function of a demangled name: no return type, no template arguments, no parameters."""
     plain = _without_signature(name)

@@ -107,13 +107,13 @@ def _longest(
         followed = followed_work(work, communicates, launches)
         waiting = Frame.concatenate(launches.waiting()).ordered()
     budgets = rank_budgets(report, scope, *work, communication=communication)
-    windows = {(row.pid, row.device): row.budget.window for row in budgets}
+    windows = {row.place: row.budget.window for row in budgets}
     gaps_by_place = gaps_of(work, followed, waiting, windows)
     events = host_events(report)
     names = _operations(work)
     rows: list[tuple[int, tuple[Value, ...]]] = []
     for row in budgets:
-        place = (row.pid, row.device)
+        place = row.place
         if place in gaps_by_place:
             mine = with_host(gaps_by_place[place], events[row.pid])
             chosen = np.argsort(-mine.length, kind="stable")[:top]
@@ -127,8 +127,7 @@ def _longest(
 
 def _operations(work: Work) -> Labels:
     """The name of each operation, in the rows of the GPU work."""
-    kernels = work.kernels.labels("name")
-    short = Labels(kernels.codes, tuple(map(function_name, kernels.values)))
+    short = work.kernels.labels("name").renamed(function_name)
     operations = work.operations.labels("operation")
     codes = np.concatenate(
         [

@@ -22,8 +22,13 @@ from nsightpy.analysis.operators.device_time import (
     operator_times,
     with_callees,
 )
-from nsightpy.analysis.operators.module_tree import SUMS, backward_times, module_sums
-from nsightpy.analysis.operators.modules import module_calls, range_calls
+from nsightpy.analysis.operators.modules import (
+    SUMS,
+    backward_times,
+    module_calls,
+    module_sums,
+    range_calls,
+)
 from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.nvtx import NO_CALLS, launching_calls
 from nsightpy.frames import GPU_FRAMES, Frame, Ints

@@ -209,10 +209,10 @@ def _launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched
     if not report.calls.recorded:
         return None
     alone = report.calls.only_process()
-    calls = report.calls.launching(alone, ends=True, threads=True)
+    calls = report.calls.launching(alone, whole=True)
     done = launched(operations, calls)
     if len(done.rows) < operations.rows:
-        others = report.calls.launching(alone, others=True, ends=True, threads=True)
+        others = report.calls.launching(alone, others=True, whole=True)
         calls = Frame.concatenate([calls, others.select(calls)]).ordered()
         done = launched(operations, calls)
     return calls, done

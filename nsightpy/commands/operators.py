@@ -30,7 +30,7 @@ from nsightpy.analysis.operators.inference import (
 from nsightpy.analysis.operators.modules import module_paths
 from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
 from nsightpy.analysis.tally import Key, summed
-from nsightpy.frames import Floats, Frame, Labels
+from nsightpy.frames import Floats, Frame
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -190,18 +190,15 @@ def _shown(key: Key, report: SystemReport, splits: Sequence[str]) -> Key:
 def _gpu(report: SystemReport, work: Sequence[Frame]) -> str:
     """The one product that did the work; empty where there are several, or none is known."""
     used = {device for frame in work for device in np.unique(frame.ints("device")).tolist()}
-    frame = report.frame("devices")
-    named = zip(frame.ints("device").tolist(), frame.labels("name").codes.tolist(), strict=True)
-    names = {frame.labels("name").values[code] for device, code in named if device in used}
+    devices = report.frame("devices").tuples("device", "name")
+    names = {name for device, name in devices if device in used}
     return names.pop() if len(names) == 1 else ""
 
 
 def _peaks(frame: Frame, gpu: str) -> Floats:
     """The peak of each operator's input types in FLOP/s; NaN where not known."""
-    types: Labels = frame.labels("types")
-    known = [peak_flop_per_s(gpu, text) for text in types.values]
-    peaks = np.asarray([np.nan if peak is None else peak for peak in known], dtype=np.float64)
-    return peaks[types.codes] if len(peaks) else np.full(frame.rows, np.nan)
+    # None is NaN
+    return frame.labels("types").map(partial(peak_flop_per_s, gpu), np.float64)
 
 
 def _rows(parts: Sequence[_Part]) -> list[tuple[Value, ...]]:

@@ -155,13 +155,13 @@ class LaunchReader:
         source = self.report.calls
         alone, calls = source.only_process(), self.usual()
         if alone != self.process:
-            calls = source.launching(alone, ORDERING, ends=self.ends, threads=self.ends)
+            calls = source.launching(alone, ORDERING, whole=self.ends)
         work = gpu_work(
             launched.kernels, communication, launched.operations, launched.graphs, calls
         )
         if not (work.launch == NO_TIME).any():
             return work, calls
-        others = source.launching(alone, ORDERING, others=True, ends=self.ends, threads=self.ends)
+        others = source.launching(alone, ORDERING, others=True, whole=self.ends)
         calls = Frame.concatenate([calls, others]).ordered()
         work = gpu_work(
             launched.kernels, communication, launched.operations, launched.graphs, calls
@@ -183,7 +183,7 @@ def launches_of(
         yield None
         return
     alone = calls.only_process(likely=True)
-    launching = partial(calls.launching, alone, ORDERING, ends=ends, threads=ends)
+    launching = partial(calls.launching, alone, ORDERING, whole=ends)
     with OtherThread() as other:
         usual = other.start(launching)
         waits = other.start(partial(calls.holding, LONG_CALL_NS)) if waiting else None

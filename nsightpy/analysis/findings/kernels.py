@@ -21,8 +21,6 @@ MANY = 100
 SEVERAL = 3
 DOMINANT_SHARE = 0.25
 ELEMENTWISE_SHARE = 0.20
-# Below this part of a window nothing is said of how kernels fill the GPU.
-LEAST_SHARE = 0.01
 
 
 def small_kernels(facts: Facts) -> list[Finding]:

@@ -9,8 +9,7 @@ import numpy as np
 
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, RUNTIME
-from nsightpy.readers.nsys.table_names import GPU_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.results import Abstention
 
 NO_WORK = Abstention(

@@ -9,8 +9,7 @@ from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import column, number, numbered, process_of, whole
 from nsightpy.readers.nsys.events import KERNEL, RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX, STYLES
-from nsightpy.readers.nsys.table_names import GPU_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 
 HOST_TABLES = (RUNTIME, NVTX)

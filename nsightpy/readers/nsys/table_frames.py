@@ -12,12 +12,11 @@ from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Labels, Schema, constant
 from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import check_places
-from nsightpy.readers.nsys.columns import NO_END, Expression, coded, first_of, stored
+from nsightpy.readers.nsys.columns import NO_END, SPAN, Expression, coded, first_of, stored
 from nsightpy.readers.nsys.constant_columns import differs
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
 from nsightpy.readers.nsys.strings import NAMELESS
-from nsightpy.readers.nsys.table_names import GPU_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
@@ -221,6 +220,22 @@ def countable_columns(
     frame = Frame(stored_columns(export, table, query))
     kept, _ = countable_rows(frame)
     return frame if kept.all() else frame.take(kept)
+
+
+def timed_rows(
+    export: NsysExport,
+    table: sa.TableClause,
+    ids: Mapping[str, Expression],
+    condition: sa.ColumnElement[bool],
+) -> Frame:
+    """Start, end and ids of some rows, of those that can be counted; NO_END stands for no time."""
+
+    def query(*, careful: bool) -> Query:
+        spans = [stored(table, n, made, NO_END, careful=careful) for n, made in SPAN.items()]
+        more = [stored(table, n, made, 0, careful=careful) for n, made in ids.items()]
+        return sa.select(*spans, *more).where(condition)
+
+    return countable_columns(export, table, query)
 
 
 def lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:

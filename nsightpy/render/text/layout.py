@@ -139,7 +139,7 @@ def fitted(
     readable width.
 
     `importance` orders keys; without it the columns count from left to right. Columns that say
-    nothing, the same in every row, or what another column tells make room before anything is cut.
+    nothing, the same in every row, or what another column tells make space before anything is cut.
     The two most important ones always stay.
     """
     if sum(column.width for column in columns) + GAP * (len(columns) - 1) <= width:
@@ -174,7 +174,7 @@ def _follows_rank(columns: Sequence[Shown]) -> Shown | None:
 
 
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:
-    """What a terminal has no room for, on one line: first what all rows share, then columns."""
+    """What a terminal has no space for, on one line: first what all rows share, then columns."""
     alone = [column for column in hidden if column.is_repeated and not column.is_empty]
     empty = [column for column in hidden if column.is_empty and column.cells[0] in _ZEROS]
     parts = [_shared(column) for column in alone]
@@ -184,8 +184,8 @@ def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     for place, part in enumerate(parts):
         left = len(parts) - place
         mark = ", " if place else ""
-        room = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
-        if display_width(mark + part) > room:
+        space = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
+        if display_width(mark + part) > space:
             return (
                 f"{text}{mark}{left} more{end}"
                 if place

@@ -110,7 +110,7 @@ def _header(summary: Summary, width: int) -> list[object]:
 
 
 def _columns(table: Table, width: int) -> list[object]:
-    """The figures of a section, then what they are about in what room is left."""
+    """The figures of a section, then what they are about in the space that is left."""
     from rich.text import Text
 
     fields = {field.name: field for field in table.fields}
