@@ -61,18 +61,20 @@ if TYPE_CHECKING:
     from nsightpy.commands.timeline import timeline as timeline
     from nsightpy.commands.trace.command import trace as trace
     from nsightpy.commands.utilization import utilization as utilization
-    from nsightpy.figures import breakdown_figure as breakdown_figure
-    from nsightpy.figures import collectives_figure as collectives_figure
-    from nsightpy.figures import comparison_figure as comparison_figure
-    from nsightpy.figures import headroom_figure as headroom_figure
-    from nsightpy.figures import histogram_figure as histogram_figure
-    from nsightpy.figures import iterations_figure as iterations_figure
-    from nsightpy.figures import memory_figure as memory_figure
-    from nsightpy.figures import pace_figure as pace_figure
-    from nsightpy.figures import queue_figure as queue_figure
-    from nsightpy.figures import roofline_figure as roofline_figure
-    from nsightpy.figures import timeline_figure as timeline_figure
-    from nsightpy.figures import utilization_figure as utilization_figure
+    from nsightpy.figures import (
+        breakdown_figure as breakdown_figure,
+        collectives_figure as collectives_figure,
+        comparison_figure as comparison_figure,
+        headroom_figure as headroom_figure,
+        histogram_figure as histogram_figure,
+        iterations_figure as iterations_figure,
+        memory_figure as memory_figure,
+        pace_figure as pace_figure,
+        queue_figure as queue_figure,
+        roofline_figure as roofline_figure,
+        timeline_figure as timeline_figure,
+        utilization_figure as utilization_figure,
+    )
     from nsightpy.report_sets.ncu_set import open_ncu_reports
     from nsightpy.report_sets.rank_opening import open_ranks
     from nsightpy.report_sets.rank_set import RankSet

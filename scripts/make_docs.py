@@ -15,7 +15,7 @@ INTRODUCTION = """\
 `nsightpy.open_report(path).<frame>` is a pandas DataFrame with these columns, always all of them.
 Numbers are int64, names are categories. Times are ns in the report's own time, whose zero is
 `report.session.utc_ns` on the wall clock. `scripts/make_docs.py` makes this page from
-`nsightpy/frames/schema.py`.
+`nsightpy/frames/`.
 """
 COMPUTE = """
 # Frames of Nsight Compute reports

@@ -11,8 +11,9 @@ import numpy as np
 
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.idle.gap_activity import activity, others, with_host
+from nsightpy.analysis.idle.gap_causes import ALL_CAUSES, IdleGaps
 from nsightpy.analysis.idle.host_activity import HostEvents
-from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, NO_ROW, IdleGaps
+from nsightpy.analysis.idle.idle_time import NO_ROW
 from nsightpy.analysis.intervals import Spans
 from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name

@@ -77,12 +77,12 @@ def mpi_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     without GPU work.
     """
     request = Request.of(reports, **common)
-    mapped = request.map(partial(_gathered, scope=request.scope), identified=True)
-    kept = once(request.ranks, [(report, gathered.part) for report, gathered in mapped.results])
+    mapped = request.map(partial(_part_of, scope=request.scope), identified=True)
+    kept = once(request.ranks, [(report, part.part) for report, part in mapped.results])
     idle = {
         (str(report.path), pid): spans
-        for report, gathered in mapped.results
-        for pid, spans in gathered.idle.items()
+        for report, part in mapped.results
+        for pid, spans in part.idle.items()
     }
     alignment = align_parts(kept)
     aligned = aligned_calls(kept, alignment)
@@ -97,7 +97,7 @@ def mpi_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     return request.finish(Table("mpi-waits", FIELDS, tuple(rows[:top])), *notes)
 
 
-def _gathered(report: SystemReport, *, scope: Scope) -> _Part:
+def _part_of(report: SystemReport, *, scope: Scope) -> _Part:
     """The clocks, collectives and MPI calls of a report, with what was open around each."""
     # who was waited for is not narrowed
     everybody = replace(scope, ranks=None, devices=None)

@@ -46,3 +46,22 @@ def float_column(name: str, unit: str, meaning: str) -> Column:
 
 def label_column(name: str, meaning: str, missing: str = "") -> Column:
     return Column(name, "label", "", meaning, missing)
+
+
+# What many frames begin with.
+SPAN = (
+    int_column("start_ns", "ns", "start, in the report's own time"),
+    int_column("end_ns", "ns", "end, in the report's own time"),
+)
+PLACE = (
+    int_column("pid", "", "process that owns the operation; 0 where the export does not say"),
+    int_column("device", "", "CUDA device ordinal inside the process"),
+    int_column("context", "", "CUDA context; -1 = not known", -1),
+    int_column("stream", "", "CUDA stream"),
+    int_column("correlation_id", "", "the launching API call, unique inside one process; 0 = none"),
+)
+CALL = (
+    *SPAN,
+    int_column("pid", "", "calling process"),
+    int_column("tid", "", "calling thread"),
+)

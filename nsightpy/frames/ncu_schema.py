@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from nsightpy.frames.columns import Schema
-from nsightpy.frames.columns import float_column as _float
-from nsightpy.frames.columns import int_column as _int
-from nsightpy.frames.columns import label_column as _label
+from nsightpy.frames.columns import (
+    Schema,
+    float_column as _float,
+    int_column as _int,
+    label_column as _label,
+)
 
 LAUNCHES = Schema(
     "launches",

@@ -1,129 +1,35 @@
-"""The schema of every public frame: column -> kind, unit, meaning, value for "not known"."""
+"""The schema of every frame of a report: column -> kind, unit, meaning, value for "not known".
+
+Those of work on the GPU: gpu_schema.py. Those of the host: host_schema.py.
+"""
 
 from __future__ import annotations
 
-from nsightpy.frames.columns import Schema
-from nsightpy.frames.columns import int_column as _int
-from nsightpy.frames.columns import label_column as _label
+from nsightpy.frames.columns import Schema, int_column as _int, label_column as _label
+from nsightpy.frames.gpu_schema import (
+    CUDA_EVENTS,
+    GPU_METRICS,
+    GRAPH_LAUNCHES,
+    KERNELS,
+    MEMORY_OPERATIONS,
+    MEMORY_USAGE,
+    NIC_METRICS,
+    PAGE_FAULTS,
+    SYNCHRONIZATIONS,
+)
+from nsightpy.frames.host_schema import (
+    API_CALLS,
+    CPU_RUNS,
+    CPU_SAMPLES,
+    GRAPH_NODES,
+    LIBRARY_CALLS,
+    MPI_CALLS,
+    NVTX_RANGES,
+    OPERATORS,
+    OS_CALLS,
+    PYTHON_FUNCTIONS,
+)
 
-_SPAN = (
-    _int("start_ns", "ns", "start, in the report's own time"),
-    _int("end_ns", "ns", "end, in the report's own time"),
-)
-_PLACE = (
-    _int("pid", "", "process that owns the operation; 0 where the export does not say"),
-    _int("device", "", "CUDA device ordinal inside the process"),
-    _int("context", "", "CUDA context; -1 = not known", -1),
-    _int("stream", "", "CUDA stream"),
-    _int("correlation_id", "", "the launching API call, unique inside one process; 0 = none"),
-)
-_CALL = (
-    *_SPAN,
-    _int("pid", "", "calling process"),
-    _int("tid", "", "calling thread"),
-)
-
-KERNELS = Schema(
-    "kernels",
-    "GPU kernels, one row per execution",
-    (
-        *_SPAN,
-        *_PLACE,
-        _label("name", "demangled name with template arguments"),
-        _label("base_name", "function name without arguments"),
-        _label("mangled_name", "mangled name; empty where the capture has none"),
-        *(_int(f"grid_{axis}", "blocks", "grid size") for axis in "xyz"),
-        *(_int(f"block_{axis}", "threads", "block size") for axis in "xyz"),
-        _int("registers_per_thread", "", "registers of a thread"),
-        _int("static_shared_bytes", "bytes", "static shared memory of a block"),
-        _int("dynamic_shared_bytes", "bytes", "dynamic shared memory of a block"),
-        _int("local_bytes_per_thread", "bytes", "local memory of a thread"),
-        _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),
-    ),
-    derived=(
-        _int("blocks", "", "blocks of the grid: x * y * z"),
-        _int("threads", "", "threads of a block: x * y * z"),
-    ),
-)
-GRAPH_LAUNCHES = Schema(
-    "graph_launches",
-    "CUDA graph launches traced as a whole: their kernels are not recorded one by one",
-    (
-        *_SPAN,
-        *_PLACE,
-        _int("graph_id", "", "CUDA graph"),
-        _int("graph_exec_id", "", "executable graph"),
-    ),
-)
-GRAPH_NODES = Schema(
-    "graph_nodes",
-    "creation of nodes of CUDA graphs on the host",
-    (
-        *_CALL,
-        _int("graph_node_id", "", "the node"),
-        _int("original_node_id", "", "node that it was cloned from; 0 = none"),
-    ),
-)
-MEMORY_OPERATIONS = Schema(
-    "memory_operations",
-    "copies and memory sets on the GPU",
-    (
-        *_SPAN,
-        *_PLACE,
-        _label("operation", "NVIDIA's name of the operation, [CUDA memcpy Host-to-Device]"),
-        _int("bytes", "bytes", "size"),
-        _label("source_memory", "memory the data came from: Pageable, Pinned, Device, ..."),
-        _label("target_memory", "memory the data went to"),
-        _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),
-        _int("address", "", "virtual address of what unified memory moved; 0 = none or not known"),
-    ),
-)
-API_CALLS = Schema(
-    "api_calls",
-    "CUDA runtime and driver calls on the host",
-    (
-        *_CALL,
-        _int("correlation_id", "", "what the call launched, unique inside one process; 0 = none"),
-        _label("name", "function, without its four-digit version suffix"),
-        _int("return_value", "", "CUDA error code; 0 = success"),
-        _int("event_class", "", "0 runtime, 1 driver; other classes are not calls of their own"),
-    ),
-)
-NVTX_RANGES = Schema(
-    "nvtx_ranges",
-    "NVTX push/pop and start/end ranges",
-    (
-        *_SPAN,
-        _int("pid", "", "process"),
-        _int("tid", "", "thread that opened the range"),
-        _int("end_tid", "", "thread that closed it; equals tid for push/pop ranges"),
-        _label("name", "range text"),
-        _label("domain", "domain name; empty for the default domain"),
-        _label("style", "PushPop or StartEnd"),
-    ),
-)
-COLLECTIVES = Schema(
-    "collectives",
-    "NCCL operations on the GPU, one row per operation (its kernels together) on one device",
-    (
-        *_SPAN,
-        *_PLACE,
-        _label("operation", "AllReduce, AllGather, SendRecv, ...; from the call, else the kernel"),
-        _label("kernel", "function name of its (first) kernel"),
-        _label("data_type", "f32, bf16, ... as the kernel's name says; empty where it does not"),
-        _label("communicator", "NCCL's 64-bit id as decimal text; empty where unknown"),
-        _int("group_size", "", "ranks of the communicator; 0 where unknown"),
-        _int("group_rank", "", "own rank in the communicator; -1 where unknown", -1),
-        _int("bytes", "bytes", "size of the buffer this rank passed; -1 where unknown", -1),
-        _int("root", "", "root of a Broadcast or Reduce; -1 = none or unknown", -1),
-        _int("peer", "", "the other rank of a Send or Recv; -1 = none, several or unknown", -1),
-        _label("reduction", "Sum, Avg, ...; empty where unknown"),
-        _int("sequence", "", "NCCL's own number of the operation; -1 where unknown", -1),
-        _int("calls", "", "NCCL calls that were served together (grouped calls); 0 = not known"),
-        _label("evidence", "what ties it to its call: range, group, or only the kernel name"),
-        _label("sent", "bytes sent to ranks of the communicator, `0:4096 1:512`; empty = unknown"),
-    ),
-)
 PROCESSES = Schema(
     "processes",
     "processes with GPU, CUDA or NVTX activity",
@@ -152,140 +58,6 @@ DEVICES = Schema(
         _int("compute_minor", "", "compute capability"),
     ),
 )
-SYNCHRONIZATIONS = Schema(
-    "synchronizations",
-    "threads waiting for streams, contexts and events, and streams made to wait for an event",
-    (
-        *_SPAN,
-        *_PLACE[:3],
-        _int("stream", "", "stream waited for, or made to wait; -1 = none", -1),
-        _PLACE[4],
-        _label("kind", "stream wait, event, stream or context, by what the row names"),
-        _int("event_id", "", "CUDA event, used again after a while; -1 = none", -1),
-        _int("event_sync_id", "", "the one recording of the event that is meant; 0 = unknown"),
-    ),
-)
-CUDA_EVENTS = Schema(
-    "cuda_events",
-    "CUDA events recorded on streams (cudaEventRecord)",
-    (
-        *_PLACE,
-        _int("time_ns", "ns", "when the GPU came to the event; 0 where the capture has no time"),
-        _int("event_id", "", "CUDA event, used again after a while"),
-        _int("event_sync_id", "", "this one recording of the event; 0 = unknown"),
-    ),
-)
-MEMORY_USAGE = Schema(
-    "memory_usage",
-    "memory that the process allocates and frees through CUDA",
-    (
-        _int("start_ns", "ns", "time, in the report's own time"),
-        *_PLACE[:3],
-        _PLACE[4],
-        _int("address", "", "first byte of the allocation"),
-        _int("bytes", "bytes", "size of the allocation"),
-        _label("memory", "kind of memory: Device, Pinned, Managed, ..."),
-        _label("operation", "allocate or free"),
-        _label("variable", "name of a static variable; empty for allocations"),
-        _int("tid", "", "thread that allocated or freed; 0 where nothing tells"),
-        _int("allocated_bytes", "bytes", "live bytes of the allocator after it; -1 = unknown", -1),
-        _int("reserved_bytes", "bytes", "what the allocator then holds; -1 = unknown", -1),
-    ),
-)
-MPI_CALLS = Schema(
-    "mpi_calls",
-    "MPI calls on the host; from NVTX ranges of domain MPI where an old export has no table",
-    (
-        *_CALL,
-        _label("name", "function, MPI_Allreduce"),
-        _label("kind", "point-to-point, collective, wait or other"),
-        _int("bytes", "bytes", "bytes sent as the profiler estimates them; 0 = none or not known"),
-        _int("peer", "", "rank (in the communicator) at the other end, or root; -1 = none", -1),
-        _int("communicator", "", "handle of the communicator in this process; 0 = not known"),
-        _int("receive_bytes", "bytes", "bytes received in a collective; 0 = none or not known"),
-        _int("tag", "", "tag of a message; -1 = none or any", -1),
-        _int("request", "", "handle of the request in this process; 0 = none"),
-        _label("communicator_id", "the communicator by a name that all processes share"),
-        _int("communicator_size", "", "ranks in the communicator; 0 = not known"),
-        _int("communicator_rank", "", "own rank in the communicator; -1 = not known", -1),
-    ),
-)
-LIBRARY_CALLS = Schema(
-    "library_calls",
-    "calls into cuBLAS, cuDNN and video libraries, OpenACC and OpenMP events, system calls",
-    (
-        *_CALL,
-        _label("name", "function, without its four-digit version suffix"),
-        _label("library", "cuBLAS, cuDNN, OpenACC, OpenMP, syscall, or NvVideo and its API"),
-    ),
-)
-PAGE_FAULTS = Schema(
-    "page_faults",
-    "page faults of unified memory, of processors and GPUs",
-    (
-        *_SPAN,
-        _int("pid", "", "process that owns the memory"),
-        _int("device", "", "CUDA device ordinal; -1 = a processor", -1),
-        _int("address", "", "virtual address"),
-        _int("faults", "", "number of page faults", 1),
-        _int("instruction", "", "address of the processor's instruction; 0 = unknown"),
-    ),
-)
-OS_CALLS = Schema(
-    "os_calls",
-    "calls into the operating system's libraries",
-    (
-        *_CALL,
-        _label("name", "function, poll"),
-        _int("return_value", "", "what the call returned"),
-        _int("nesting_level", "", "0 = not called by another traced one"),
-    ),
-)
-CPU_SAMPLES = Schema(
-    "cpu_samples",
-    "CPU samples of threads, one row per sample",
-    (
-        _int("time_ns", "ns", "time of the sample, in the report's own time"),
-        _int("pid", "", "process"),
-        _int("tid", "", "thread"),
-        _label("name", "function on top of the stack; where it was not resolved, its address"),
-        _label("module", "file of that function"),
-    ),
-)
-CPU_RUNS = Schema(
-    "cpu_runs",
-    "when threads ran on a CPU (context switches), one row per uninterrupted run",
-    (
-        *_SPAN,
-        _int("pid", "", "process"),
-        _int("tid", "", "thread"),
-        _int("cpu", "", "number of the CPU"),
-    ),
-)
-GPU_METRICS = Schema(
-    "gpu_metrics",
-    "hardware metrics of GPUs, sampled at a fixed rate",
-    (
-        _int("time_ns", "ns", "time of the sample, in the report's own time"),
-        _int("gpu_id", "", "GPU index on the host, as in the devices frame"),
-        _label("metric", "NVIDIA's name of the metric, SM Active [Throughput %]"),
-        _int("value", "", "value; per cent for most metrics"),
-    ),
-)
-NIC_METRICS = Schema(
-    "nic_metrics",
-    "counters of network interfaces, one row per interface, counter and interval",
-    (
-        *_SPAN,
-        _int("nic", "", "number of the interface in the capture"),
-        _int("port", "", "port of the interface; 0 where the export does not say"),
-        _label("metric", "NVIDIA's name of the counter, IB: Bytes sent"),
-        _label("metric_unit", "unit of the values, bytes/ms"),
-        _int("value", "", "mean rate over the interval, in that unit"),
-        _label("nic_name", "name of the interface, mlx5_0; empty where the export does not say"),
-        _label("guid", "its globally unique id in hexadecimal; empty where not recorded"),
-    ),
-)
 DIAGNOSTICS = Schema(
     "diagnostics",
     "what the profiler itself said during the capture",
@@ -297,35 +69,6 @@ DIAGNOSTICS = Schema(
         _label("text", "message"),
     ),
 )
-OPERATORS = Schema(
-    "operators",
-    "operators of a framework as its own profiler saw them (PyTorch traces)",
-    (
-        *_CALL,
-        _label("name", "operator, aten::mm"),
-        _int("depth", "", "number of operators that are open above it"),
-        _int("parent", "", "row of the innermost operator open when it began; -1 = none", -1),
-        _label("shapes", "sizes of its inputs as JSON (record_shapes); empty where not recorded"),
-        _label("types", "types of its inputs as JSON; empty where not recorded"),
-        _label("inputs", "values of its plain inputs as JSON; empty where not recorded"),
-        _int("sequence", "", "number that a backward operator has from its forward one", -1),
-        _label("direction", "backward: run by autograd; forward: autograd will; empty: neither"),
-        _int("forward_tid", "", "thread of the forward operator, as autograd counts; 0 = none"),
-    ),
-)
-PYTHON_FUNCTIONS = Schema(
-    "python_functions",
-    "calls of Python functions and modules (PyTorch traces with_stack)",
-    (
-        *_CALL,
-        _label("name", "file(line): function, or nn.Module: Name_0"),
-        _int("python_id", "", "number of the call; -1 = not known", -1),
-        _int("parent_id", "", "number of the calling call; -1 = none", -1),
-        _int("module_id", "", "number of the nn.Module among those of its class; -1 = none", -1),
-    ),
-)
-# The frames of work on the GPU.
-GPU_FRAMES = (KERNELS.name, MEMORY_OPERATIONS.name, GRAPH_LAUNCHES.name)
 SCHEMAS = {
     schema.name: schema
     for schema in (

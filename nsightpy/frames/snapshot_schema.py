@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from nsightpy.frames.columns import Schema
-from nsightpy.frames.columns import int_column as _int
-from nsightpy.frames.columns import label_column as _label
+from nsightpy.frames.columns import Schema, int_column as _int, label_column as _label
 
 _AT_NS = _int("start_ns", "ns", "time since the recording began; -1 where none is known", -1)
 _CUDA = (

@@ -12,21 +12,18 @@ from numpy.typing import NDArray
 from nsightpy.analysis.findings.copy_use import DIRECTIONS, SMALL_BYTES
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.gap_activity import with_host
-from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
-from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
-from nsightpy.analysis.idle.host_calls import COPY, WAIT, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import (
+from nsightpy.analysis.idle.gap_causes import (
     HOST_GAP_NS,
     LONG_CALL_NS,
-    NO_ROW,
     TO_DEVICE,
     TO_HOST,
     IdleGaps,
-    IdleTime,
-    Launches,
-    idle_gaps,
-    idle_time,
 )
+from nsightpy.analysis.idle.gpu_work import GRAPH, GpuWork
+from nsightpy.analysis.idle.host_activity import HostEvents, kinds_of
+from nsightpy.analysis.idle.host_calls import COPY, WAIT, kinds_of_calls
+from nsightpy.analysis.idle.idle_gaps import Launches, idle_gaps
+from nsightpy.analysis.idle.idle_time import NO_ROW, IdleTime, idle_time
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory

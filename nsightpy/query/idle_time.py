@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.causes import (
+from nsightpy.analysis.idle.compute_gaps import (
     ComputeGaps,
     IdleCauses,
     StreamWaits,
@@ -25,8 +25,8 @@ from nsightpy.analysis.idle.event_waits import (
     EventWaits,
     event_waits,
 )
+from nsightpy.analysis.idle.gap_causes import LONG_CALL_NS
 from nsightpy.analysis.idle.gpu_work import COMPUTE, GpuWork, gpu_work
-from nsightpy.analysis.idle.idle_gaps import LONG_CALL_NS
 from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame

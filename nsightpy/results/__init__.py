@@ -2,34 +2,25 @@
 
 from __future__ import annotations
 
-from nsightpy.results.abstention import Abstention
-from nsightpy.results.findings import FINDING_FIELDS, Finding, finding_record, findings_table
-from nsightpy.results.listing import LazyRows, Row, Value, rank_order
-from nsightpy.results.summary import Summary
-from nsightpy.results.tables import (
-    UNKNOWN,
-    AnyTable,
-    Field,
-    Table,
-    fields_in,
-    with_notes,
+from nsightpy.results.abstention import Abstention as Abstention
+from nsightpy.results.findings import (
+    FINDING_FIELDS as FINDING_FIELDS,
+    Finding as Finding,
+    finding_record as finding_record,
+    findings_table as findings_table,
 )
-
-__all__ = [
-    "FINDING_FIELDS",
-    "UNKNOWN",
-    "Abstention",
-    "AnyTable",
-    "Field",
-    "Finding",
-    "LazyRows",
-    "Row",
-    "Summary",
-    "Table",
-    "Value",
-    "fields_in",
-    "finding_record",
-    "findings_table",
-    "rank_order",
-    "with_notes",
-]
+from nsightpy.results.listing import (
+    LazyRows as LazyRows,
+    Row as Row,
+    Value as Value,
+    rank_order as rank_order,
+)
+from nsightpy.results.summary import Summary as Summary
+from nsightpy.results.tables import (
+    UNKNOWN as UNKNOWN,
+    AnyTable as AnyTable,
+    Field as Field,
+    Table as Table,
+    fields_in as fields_in,
+    with_notes as with_notes,
+)

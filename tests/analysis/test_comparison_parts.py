@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as arrays
 
 from nsightpy.analysis.comparison.attribution import reconciled, split_change
 from nsightpy.analysis.comparison.unit_times import DeviceSets, unit_times
 from nsightpy.analysis.comparison.unit_works import owners, some_units, unit_works
-from nsightpy.analysis.idle.idle_gaps import IdleGaps
+from nsightpy.analysis.idle.gap_causes import IdleGaps
 from nsightpy.analysis.intervals import Spans, complement, union, union_of
 from nsightpy.frames import Labels
 from nsightpy.results.run_summary import PARTS

@@ -6,8 +6,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nsightpy.analysis.comparison.gate import noise_floor
 from nsightpy.analysis.comparison.statistics import (

@@ -7,11 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from simulator import Export
 
-from nsightpy.analysis.idle.causes import compute_gaps, idle_causes, stream_waits
+from nsightpy.analysis.idle.compute_gaps import compute_gaps, idle_causes, stream_waits
 from nsightpy.analysis.idle.event_waits import event_waits
 from nsightpy.analysis.idle.gpu_work import gpu_work
 from nsightpy.analysis.intervals import Spans, union

@@ -5,19 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
+from nsightpy.analysis.idle.gap_causes import ALL_CAUSES, TO_DEVICE, TO_HOST, IdleGaps
 from nsightpy.analysis.idle.gpu_work import GpuWork, gpu_work
-from nsightpy.analysis.idle.idle_gaps import (
-    ALL_CAUSES,
-    TO_DEVICE,
-    TO_HOST,
-    IdleGaps,
-    Launches,
-    idle_gaps,
-    idle_time,
-)
+from nsightpy.analysis.idle.idle_gaps import Launches, idle_gaps
+from nsightpy.analysis.idle.idle_time import idle_time
 from nsightpy.analysis.intervals import Spans, complement, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame, Labels

@@ -6,8 +6,7 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.tally import Statistics, Tally, merge, tally

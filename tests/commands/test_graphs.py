@@ -9,8 +9,7 @@ from statistics import median
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from simulator import Export
 from simulator.presets import PRESETS
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nsightpy.analysis.idle.queues import longest_in
 from nsightpy.analysis.idle.sync_costs import sync_costs

@@ -6,8 +6,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import nsightpy
 from nsightpy.analysis.selection.coverage import ProfiledProcess, choose_kernels

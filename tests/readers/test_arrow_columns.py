@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import sqlalchemy as sa
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from nsightpy.frames import Frame, Labels, constant, distinct, elementwise, is_constant
 from nsightpy.readers import arrow

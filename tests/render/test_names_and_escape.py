@@ -8,8 +8,7 @@ import time
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from nsightpy.names import brief, function_name, readable
 from nsightpy.output.escape import csv_text, display_width, markdown_text, printable

@@ -19,13 +19,13 @@ from nsightpy.results.tracks import (
     FINDING,
     ITERATION,
     STREAM,
+    Counter as TrackCounter,
     Lane,
     Mark,
     Place,
     Timeline,
     Track,
 )
-from nsightpy.results.tracks import Counter as TrackCounter
 from tests.support.reports import NSYS, ROOT, ask, exports, needs_reports
 from tests.support.trace_checks import Slice, Trace, check_nesting, read_chrome, read_perfetto
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES, IdleGaps
+from nsightpy.analysis.idle.gap_causes import ALL_CAUSES, IdleGaps
 from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.frames import Ints
 from nsightpy.results.run_summary import PARTS

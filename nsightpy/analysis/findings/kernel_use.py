@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.idle.idle_gaps import (
+from nsightpy.analysis.idle.gap_causes import (
     HOST_GAP_NS,
     LAUNCH_BOUND,
     QUEUED,

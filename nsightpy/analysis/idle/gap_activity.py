@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from nsightpy.analysis.idle.gap_causes import HOST_GAP_NS, IdleGaps
 from nsightpy.analysis.idle.host_activity import (
     HostEvents,
     compiled_share,
@@ -16,7 +17,7 @@ from nsightpy.analysis.idle.host_activity import (
     most_in,
 )
 from nsightpy.analysis.idle.host_calls import OTHER, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import HOST_GAP_NS, NO_ROW, IdleGaps
+from nsightpy.analysis.idle.idle_time import NO_ROW
 from nsightpy.analysis.intervals import NOTHING, Spans, measure_inside, spans_of, union
 from nsightpy.frames import Frame, Ints, distinct
 from nsightpy.units import format_time

@@ -13,7 +13,7 @@ from nsightpy.analysis.collectives.log import log_of
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.comparison.unit_times import DeviceSets, unit_times
 from nsightpy.analysis.comparison.unit_works import UnitWorks, owners, some_units, unit_works
-from nsightpy.analysis.idle.idle_gaps import IdleGaps
+from nsightpy.analysis.idle.gap_causes import IdleGaps
 from nsightpy.analysis.intervals import Spans, spans_of, union
 from nsightpy.analysis.iterations.repetition import REPEATS
 from nsightpy.analysis.iterations.steady import Iterations

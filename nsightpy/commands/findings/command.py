@@ -13,8 +13,8 @@ from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.commands.findings.device_facts import Gathered, gather
 from nsightpy.commands.findings.rank_facts import with_waits
+from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.errors import ReportError
 from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import read_work
@@ -58,7 +58,9 @@ def findings(
     """
     request = Request.of(reports, **common)
     alone = len(request.ranks) == 1
-    work = partial(_gathered, communication=tuple(communication), scope=request.scope, alone=alone)
+    work = partial(
+        _facts_of_report, communication=tuple(communication), scope=request.scope, alone=alone
+    )
     results = request.map(work, ranked=True).results
     facts = facts_of(request, results)
     problems = check_all(facts)
@@ -66,22 +68,22 @@ def findings(
     return request.finish(findings_table(problems).first(top), *nothing, *facts.notes)
 
 
-def facts_of(request: Request, gathered: Sequence[tuple[SystemReport, Gathered]]) -> Facts:
+def facts_of(request: Request, results: Sequence[tuple[SystemReport, ReportFacts]]) -> Facts:
     """The facts of all reports together."""
-    evidence = [(report, part.ranks) for report, part in gathered]
-    devices, notes = with_waits(request.ranks, evidence)
+    parts = [part for _, part in results]
+    devices, notes = with_waits(request.ranks, results)
     return Facts(
         devices=list(devices.values()),
-        kernels=sum(part.kernels for _, part in gathered),
+        kernels=sum(part.kernels for part in parts),
         report=typed_again(request.ranks.inputs),
         problems=[n for n in request.ranks.notes if any(mark in n for mark in _PROBLEMS)],
-        unlaunched=sum(part.unlaunched for _, part in gathered),
+        unlaunched=sum(part.unlaunched for part in parts),
         options=request.options,
-        has_ranges=any(part.has_ranges for _, part in gathered),
-        host=listed((part.host for _, part in gathered if part.host), most=3, mark="; "),
-        has_calls=any(part.has_calls for _, part in gathered),
-        has_collectives=any(part.ranks.part.log.shown.any() for _, part in gathered),
-        notes=(*notes, *dict.fromkeys(note for _, part in gathered for note in part.shared)),
+        has_ranges=any(part.has_ranges for part in parts),
+        host=listed((part.host for part in parts if part.host), most=3, mark="; "),
+        has_calls=any(part.has_calls for part in parts),
+        has_collectives=any(part.rank_part.log.shown.any() for part in parts),
+        notes=(*notes, *dict.fromkeys(note for part in parts for note in part.shared)),
     )
 
 
@@ -113,10 +115,10 @@ def _finds(given: str, inputs: Sequence[str]) -> bool:
     return {path.resolve() for path in files} == {Path(path).resolve() for path in inputs}
 
 
-def _gathered(
+def _facts_of_report(
     report: SystemReport, *, communication: tuple[str, ...], scope: Scope, alone: bool
-) -> Gathered:
+) -> ReportFacts:
     with launches_of(report, ends=True, waiting=True) as launches:
         ranges = partial(report.frame, "nvtx_ranges", RANGE_COLUMNS)
         work = partial(read_work, report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-        return gather(report, scope, work(), launches, ranges, communication, alone)
+        return report_facts(report, scope, work(), launches, ranges, communication, alone)

@@ -6,17 +6,17 @@ import numpy as np
 
 from nsightpy.analysis.findings.facts import IdleFacts, LongestGap, Place
 from nsightpy.analysis.idle.gap_activity import activity, others
-from nsightpy.analysis.idle.host_activity import HostEvents, described, most_in
-from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, WAIT, kinds_of_calls
-from nsightpy.analysis.idle.idle_gaps import (
+from nsightpy.analysis.idle.gap_causes import (
     ALL_CAUSES,
     HOST_GAP,
     HOST_GAP_NS,
-    NO_ROW,
     QUEUED,
     UNKNOWN,
     IdleGaps,
 )
+from nsightpy.analysis.idle.host_activity import HostEvents, described, most_in
+from nsightpy.analysis.idle.host_calls import ALLOCATION, COPY, WAIT, kinds_of_calls
+from nsightpy.analysis.idle.idle_time import NO_ROW
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.frames import Frame
 

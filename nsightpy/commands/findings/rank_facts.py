@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,9 @@ from nsightpy.analysis.ranks.arrivals import Arrivals, arrivals_of
 from nsightpy.analysis.ranks.collective_groups import grouped_collectives
 from nsightpy.analysis.ranks.stragglers import late_once, straggler_of
 from nsightpy.commands.collectives.notes import called, cause_of
+from nsightpy.commands.findings.report_facts import ReportFacts
 from nsightpy.query.common_clock import CommonClock
-from nsightpy.query.rank_alignment import RankPart, UnitNames, aligned_sample, once
+from nsightpy.query.rank_alignment import UnitNames, aligned_sample, once
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.reports.system import SystemReport
 
@@ -34,26 +35,18 @@ SAMPLED = (
 Device = tuple[str, int, int]
 
 
-@dataclass(frozen=True)
-class RankEvidence:
-    """What one report says about its collectives, and the facts about its devices by place."""
-
-    part: RankPart
-    devices: Mapping[tuple[int, int], DeviceFacts]
-
-
 def with_waits(
-    rank_set: RankSet, results: Sequence[tuple[SystemReport, RankEvidence]]
+    rank_set: RankSet, results: Sequence[tuple[SystemReport, ReportFacts]]
 ) -> tuple[dict[Device, DeviceFacts], tuple[str, ...]]:
     """The facts about all devices, with what their ranks lost in collectives; and notes on it."""
     facts: dict[Device, DeviceFacts] = {
         (str(report.path), *place): device
-        for report, evidence in results
-        for place, device in evidence.devices.items()
+        for report, known in results
+        for place, device in known.devices.items()
     }
     if not rank_set.one_job:
         return _named_by_report(facts), ()
-    parts = once(rank_set, [(report, evidence.part) for report, evidence in results])
+    parts = once(rank_set, [(report, known.rank_part) for report, known in results])
     communicate = any(len(part.log) for _, part in parts)
     if len(rank_set) < 2 and not communicate:
         return facts, ()

@@ -15,8 +15,7 @@ from nsightpy.analysis.memory.allocation_places import BY
 from nsightpy.analysis.memory.allocations import NEVER, usage
 from nsightpy.analysis.memory.holders import Holder, holders
 from nsightpy.commands.memory_usage.allocating_ranges import allocators
-from nsightpy.commands.memory_usage.difference import FIELDS as DIFFERENCE_FIELDS
-from nsightpy.commands.memory_usage.difference import difference
+from nsightpy.commands.memory_usage.difference import FIELDS as DIFFERENCE_FIELDS, difference
 from nsightpy.commands.memory_usage.snapshot_usage import MEMORY, notes_of, series_of, usage_of
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.frames import Frame, Labels

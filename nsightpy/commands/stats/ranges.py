@@ -19,8 +19,7 @@ from nsightpy.analysis.nvtx.projection import (
     project,
 )
 from nsightpy.analysis.tally import Statistics, tally
-from nsightpy.commands.kernels import named as kernel_names
-from nsightpy.commands.kernels import wanted as kernel_columns
+from nsightpy.commands.kernels import named as kernel_names, wanted as kernel_columns
 from nsightpy.commands.stats.summary import (
     Shown,
     Summary,

@@ -10,8 +10,7 @@ from nsightpy.analysis import ranking
 from nsightpy.analysis.findings.checks import check_all
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.tally import merge
-from nsightpy.commands.breakdown import FIELDS as BREAKDOWN_FIELDS
-from nsightpy.commands.breakdown import budget_row, suspect_note
+from nsightpy.commands.breakdown import FIELDS as BREAKDOWN_FIELDS, budget_row, suspect_note
 from nsightpy.commands.findings.command import facts_of
 from nsightpy.commands.summarize.sections import (
     COLLECTIVE_FIELDS,
@@ -64,10 +63,9 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     alone = len(request.ranks) == 1
     mapped = request.map(partial(read_part, scope=request.scope, alone=alone), ranked=True)
     parts = mapped.values
-    budgets = sorted((row for part in parts for row in part.budgets), key=budget_order)
+    budgets = sorted((row for part in parts for row in part.facts.budgets), key=budget_order)
     kernel_statistics = merge([part.kernels for part in parts]).statistics()
-    gathered = [(report, part.gathered) for report, part in mapped.results]
-    facts = facts_of(request, gathered)
+    facts = facts_of(request, [(report, part.facts) for report, part in mapped.results])
     problems = tuple(check_all(facts))
     doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
     sections = {
@@ -80,7 +78,7 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
         "idle": idle_section(facts),
         "gaps": gap_section(facts),
     }
-    idle = (note for part in parts for note in part.idle_notes)
+    idle = (note for part in parts for note in part.facts.notes)
     notes = [
         *request.ranks.notes,
         *request.said,

@@ -11,18 +11,17 @@ from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.facts import Facts
 from nsightpy.analysis.findings.kernel_use import COLUMNS as SHAPE_COLUMNS
 from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.idle.idle_gaps import ALL_CAUSES
+from nsightpy.analysis.idle.gap_causes import ALL_CAUSES
 from nsightpy.analysis.memory.copies import believable
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.nvtx.ranges import tally_ranges
 from nsightpy.analysis.tally import Tally, merge, tally
-from nsightpy.commands.findings.device_facts import Gathered, gather
+from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import (
-    RankedBudget,
     budget_order,
     doubtful_names,
     read_work,
@@ -98,15 +97,13 @@ class Part:
 
     info: ReportInfo
     extent: Extent
-    budgets: list[RankedBudget]
     kernels: Tally
     memory: tuple[Tally, Tally]
     fastest_memory: int
     collectives: Tally
     ranges: Tally
-    gathered: Gathered
+    facts: ReportFacts
     doubtful: list[str]
-    idle_notes: tuple[str, ...]
 
 
 def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
@@ -117,15 +114,14 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
         kernels = scope.narrow(report, work.kernels)
         operations = scope.narrow(report, work.operations)
         ranges = cache(lambda: scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS)))
-        gathered = gather(report, scope, work, launches, ranges, alone=alone, causes=True)
+        facts = report_facts(report, scope, work, launches, ranges, alone=alone, causes=True)
         # one window for one answer: that of the findings
-        kernels = in_steady(kernels.select(TALLIED), gathered.steady)
-        operations = in_steady(operations, gathered.steady)
-        named = in_steady(ranges(), gathered.steady)
+        kernels = in_steady(kernels.select(TALLIED), facts.steady)
+        operations = in_steady(operations, facts.steady)
+        named = in_steady(ranges(), facts.steady)
     return Part(
         info=report_info(report, extent),
         extent=extent,
-        budgets=list(gathered.budgets),
         kernels=ranking.tally_durations(kernels, ["name"]),
         memory=(
             ranking.tally_durations(operations, ["operation"]),
@@ -134,9 +130,8 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
         fastest_memory=fastest_memory(report),
         collectives=_collective_tally(report, kernels),
         ranges=tally_ranges(named),
-        gathered=gathered,
+        facts=facts,
         doubtful=doubtful_names(kernels, ()),
-        idle_notes=gathered.notes,
     )
 
 
@@ -158,7 +153,7 @@ def ranks_section(parts: Sequence[tuple[str, Part]]) -> Table:
     """One row per rank and device."""
     rows: list[tuple[Value, ...]] = []
     for path, part in parts:
-        for budget in sorted(part.budgets, key=budget_order):
+        for budget in sorted(part.facts.budgets, key=budget_order):
             source = "; ".join(part.info.rank_sources) or None
             rows.append((budget.rank, path, part.info.host or None, budget.device, source))
     rows.sort(key=lambda row: (row[0] is None, row[0] or 0, str(row[1]), row[3] or 0))
@@ -248,7 +243,7 @@ def steady_text(facts: Facts, parts: Sequence[Part]) -> str | None:
     )
     if not counts:
         return None
-    states = [steady for part in parts for steady in part.gathered.steady.values()]
+    states = [steady for part in parts for steady in part.facts.steady.values()]
     sources = {steady.source for steady in states}
     count = f"{counts[0]:,}" if len(counts) == 1 else f"{counts[0]:,} to {counts[-1]:,}"
     plural = "" if counts == [1] else "s"

@@ -1,0 +1,197 @@
+"""What the checks of `findings` need to know of a report, all of it found in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+import numpy as np
+
+from nsightpy.analysis.collectives.log import NO_LOG
+from nsightpy.analysis.communication import is_communication
+from nsightpy.analysis.findings.facts import DeviceFacts
+from nsightpy.analysis.idle.host_activity import most_sampled
+from nsightpy.analysis.intervals import Spans
+from nsightpy.analysis.launches import NO_TIME
+from nsightpy.commands.findings.device_facts import LEAST_SHARE, DeviceSource, device_facts
+from nsightpy.frames import API_CALLS, Frame, distinct
+from nsightpy.query.device_gaps import (
+    SAMPLE_COLUMNS,
+    launched_idle_time,
+    short_modules,
+)
+from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
+from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, waits_of
+from nsightpy.query.iteration_search import calls_of
+from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
+from nsightpy.query.scope import Scope
+from nsightpy.query.steady_state import Steady, steady_places
+from nsightpy.reports.system import SystemReport
+from nsightpy.side_by_side import both
+from nsightpy.workers.resources import return_free_memory
+
+CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
+SHARED = (
+    "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
+    "another."
+)
+
+
+@dataclass(frozen=True)
+class ReportFacts:
+    """What one report contributes to the facts."""
+
+    rank_part: RankPart
+    devices: Mapping[tuple[int, int], DeviceFacts]
+    budgets: Sequence[RankedBudget] = ()
+    steady: Mapping[tuple[int, int], Steady] = field(default_factory=dict)
+    kernels: int = 0
+    unlaunched: int = 0
+    has_ranges: bool = False
+    has_calls: bool = False
+    host: str = ""
+    notes: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+
+
+def report_facts(
+    report: SystemReport,
+    scope: Scope,
+    work: Work,
+    launches: LaunchReader | None,
+    read_ranges: Callable[[], Frame | None] = lambda: None,
+    communication: tuple[str, ...] = (),
+    alone: bool = False,
+    causes: bool = False,
+) -> ReportFacts:
+    """The facts about each device: over its steady iterations, or else over its whole window.
+
+    `work` has names, kinds of memory and shapes, `launches` the ends and threads of calls;
+    `read_ranges` gives the NVTX ranges. The collectives of a report that is `alone` are looked at
+    where nothing hides a material part. The budgets tell the `causes` of idle time where that is
+    wanted.
+    """
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    followed = followed_work(work, communicates, launches)
+    work = _with_launches(work, followed)
+    ranges = read_ranges()  # other calls are still read, too: now nothing else is left to do
+    waits = None if launches is None or launches.waiting is None else launches.waiting()
+    calls = None
+    if followed is not None and waits is not None:
+        calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
+    steady = steady_places(report, scope, work, calls) or {}
+    return_free_memory()
+    counted = {place: place_steady.window for place, place_steady in steady.items()} or None
+    (rows, notes), idle = both(
+        partial(_budgets, report, scope, work, followed, communication, counted, causes),
+        partial(launched_idle_time, work, followed),
+    )
+    nothing = Frame.empty(API_CALLS, CALL_COLUMNS)
+    waiting = nothing if waits is None else Frame.concatenate(waits).ordered()
+    windows = {(row.pid, row.device): row.budget.window for row in rows}
+    gaps = {} if idle is None else idle.gaps(waiting, windows)
+    launch = None if followed is None else followed.work.launch[: work.kernels.rows]
+    first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
+    del followed, calls, idle  # what is needed of them is known; they are as large as the kernels
+    return_free_memory()
+    source = DeviceSource(report, work, communicates, launch, first_calls, waiting, ranges, steady)
+    devices = device_facts(source, gaps, rows)
+    matters = bool(communicates.any()) and not (alone and _hidden(rows))
+    return ReportFacts(
+        _rank_part(report, scope, communication, matters, alone),
+        devices,
+        rows,
+        steady,
+        kernels=work.kernels.rows,
+        unlaunched=0 if launch is None else int(np.count_nonzero(launch == NO_TIME)),
+        has_ranges=ranges is not None and scope.narrow(report, ranges).rows > 0,
+        has_calls=launches is not None,
+        host="" if rows else _sampled(report),
+        notes=notes,
+        shared=_shared(report, list(windows)),
+    )
+
+
+def _with_launches(work: Work, followed: FollowedWork | None) -> Work:
+    """The same with when kernels were launched, and with nothing that is held twice then."""
+    if followed is None or work.graphs.rows:
+        return work
+    made, rows = followed.work, work.kernels.rows
+    times = {"start_ns": made.start, "end_ns": made.end, "launch_ns": made.launch}
+    ids = {name: work.kernels[name] for name in work.kernels if name != "correlation_id"}
+    kernels = Frame({**ids, **{name: values[:rows] for name, values in times.items()}})
+    return work._replace(kernels=kernels)
+
+
+def _budgets(
+    report: SystemReport,
+    scope: Scope,
+    work: Work,
+    followed: FollowedWork | None,
+    communication: tuple[str, ...],
+    windows: Mapping[tuple[int, int], Spans] | None,
+    causes: bool,
+) -> tuple[Sequence[RankedBudget], tuple[str, ...]]:
+    """The budgets of the devices, with the causes of idle time if wanted; what is said of those."""
+    budgets = partial(
+        rank_budgets, report, scope, *work, communication=communication, windows=windows
+    )
+    if not causes:
+        return budgets(), ()
+    rows, waits = both(budgets, partial(waits_of, report, followed))
+    rows, idle = attributed(rows, followed, waits)
+    return rows, idle.notes
+
+
+def _rank_part(
+    report: SystemReport,
+    scope: Scope,
+    communication: tuple[str, ...],
+    communicates: bool,
+    alone: bool,
+) -> RankPart:
+    """The clocks of the processes, with the collectives, or without them the MPI calls."""
+    if communicates:
+        return rank_part(report, scope=scope, communication=communication)
+    part = RankPart(tuple(clocks_in(report)), NO_LOG)
+    return part if alone else replace(part, mpi=mpi_log(report))
+
+
+def _hidden(rows: Sequence[RankedBudget]) -> bool:
+    """Whether communication costs no device a material part of its window."""
+    return all(
+        row.budget.exposed_communication_ns < LEAST_SHARE * row.budget.window_ns for row in rows
+    )
+
+
+def _shared(report: SystemReport, places: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    """What is said where several processes worked on one GPU."""
+    devices = report.frame("devices")
+    columns = (devices.ints("pid").tolist(), devices.ints("device").tolist())
+    names, uuids = devices.labels("name"), devices.labels("uuid")
+    gpus: dict[str, tuple[str, set[int]]] = {}
+    for row, place in enumerate(zip(*columns, strict=True)):
+        if place in places and uuids[row]:
+            gpus.setdefault(uuids[row], (names[row], set()))[1].add(place[0])
+    return tuple(SHARED.format(len(pids), name) for name, pids in gpus.values() if len(pids) > 1)
+
+
+def _first_calls(calls: Sequence[Frame]) -> dict[int, int]:
+    """When each process first called the API, as far as calls are known."""
+    first: dict[int, int] = {}
+    for frame in calls:
+        pids, process = distinct(frame.ints("pid"))
+        for place, pid in enumerate(pids.tolist()):
+            begun = int(frame.ints("start_ns")[process == place].min())
+            first[pid] = min(begun, first.get(pid, begun))
+    return first
+
+
+def _sampled(report: SystemReport) -> str:
+    """The functions in which a report's CPU samples were taken most often."""
+    samples = short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))
+    if not samples.rows:
+        return ""
+    at = samples.ints("time_ns")
+    return most_sampled(Spans.of(int(at.min()), int(at.max()) + 1), samples)
