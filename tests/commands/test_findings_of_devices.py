@@ -164,3 +164,34 @@ def test_compilers_are_known_by_cpu_samples(
     rows = {str(row["id"]): row["recoverable_share"] for row in findings(path).records()}
     assert rows.get("first-launch", 0.0) == pytest.approx(compiling, abs=0.02)
     assert rows["host-gap"] == pytest.approx(0.5 - compiling, abs=0.02)
+
+
+def test_gaps_before_code_is_loaded_may_be_those_of_a_compiler(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "report.sqlite")
+    main = machine.thread()
+    for place in range(6):
+        main.now += 400 * MS
+        main.call("cuModuleLoadDataEx", 3 * MS)
+        main.kernel(f"broadcast_{place}", 300 * US)
+        main.wait()
+    rows = concluded(machine)
+    assert rows["host-gap"]["severity"] == "warning"
+    assert rows["first-launch"]["severity"] == "info"
+    assert "just-in-time compiler" in str(rows["first-launch"]["evidence"])
+
+
+@pytest.mark.parametrize(("times", "severity"), [(1, "info"), (4, "warning")])
+def test_a_download_that_is_done_once_is_no_warning(
+    times: int, severity: str, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path / "report.sqlite")
+    main = machine.thread()
+    for _ in range(times):
+        for place in range(5):
+            main.kernel(f"different_{place}", 8 * MS)
+        main.copy("DtoH", 200_000_000, 40 * MS, blocks=True, target="Pageable")
+    rows = concluded(machine)
+    assert (rows["exposed-d2h"]["severity"], rows["pageable-copies"]["severity"]) == (
+        severity,
+        severity,
+    )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nsightpy.analysis.findings.copy_use import SMALL_BYTES, CopyUse
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
-from nsightpy.analysis.findings.worst import worst
+from nsightpy.analysis.findings.worst import severity_of_use, worst
 from nsightpy.results import Finding
 from nsightpy.units import counted, format_bytes, format_count, format_time, significant
 
@@ -17,6 +17,7 @@ _TOWARDS = {
     "d2d": ("and memory sets within or between devices", ""),
 }
 _ONCE = "; where they happen once, they matter once"
+_AROUND = "; what is copied once, before or after the kernels, matters once"
 _LESS = {"h2d": "keep the data on the device", "d2h": "copy less", "d2d": "write results in place"}
 
 
@@ -33,7 +34,7 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
         if device.kernels.directives:
             advice = "keep the data mapped across regions (target data, enter data)"
         elif not device.iterations:
-            advice += "; an upload before the kernels matters once" if copies.once else _ONCE
+            advice += _AROUND if copies.once else _ONCE
         elif beside:
             advice += f", or {beside}"
         what = f"calls of small copies {way} took long, with nothing on the GPU"
@@ -127,7 +128,7 @@ def _of_copies(
 ) -> list[Finding]:
     """A finding about one part of the copies, by id and name.
 
-    Large copies that are done once, as an upload is, are `info` at most.
+    Large copies are `info` at most where they are done once, as an upload is, or for a moment only.
     """
 
     def use(device: DeviceFacts) -> CopyUse:
@@ -139,8 +140,10 @@ def _of_copies(
         return Place(copies.start_ns, copies.duration_ns) if copies.count else None
 
     def most(device: DeviceFacts) -> str:
-        upload = part not in ("small", "unified") and use(device).once
-        return "info" if upload and not device.iterations else "warning"
+        if part in ("small", "unified"):
+            return "warning"
+        once = use(device).once and not device.iterations
+        return "info" if once else severity_of_use(device)
 
     return worst(
         facts,

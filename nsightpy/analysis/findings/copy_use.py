@@ -16,7 +16,8 @@ from nsightpy.frames import Frame, distinct
 
 # Below this, latency is the larger part of a copy on any link.
 SMALL_BYTES = 16_384
-# What is done before this part of the kernels' time was done once, as this part of the copies.
+# What is done before this part of the kernels' time, or when only this is left, was done once, as
+# this part of the copies.
 BEFORE, ONE_OFF = 0.1, 0.9
 # Streams that share work have at least this part of what each would have if all had the same.
 EVEN = 0.25
@@ -39,8 +40,8 @@ class CopyUse:
     """Some copies that touch a window: united time in it, and the part without kernels, in ns.
 
     `bytes` are those copied inside the window; start and duration are those of the copy that was
-    exposed longest. `early_ns`: what was exposed before a tenth of the kernels'
-    time had passed, `pageable`: how many were from or to pageable memory.
+    exposed longest. `edge_ns`: what was exposed before a tenth of the kernels' time had passed, or
+    after all but a tenth; `pageable`: how many were from or to pageable memory.
     """
 
     busy_ns: int = 0
@@ -49,14 +50,14 @@ class CopyUse:
     count: int = 0
     pageable_ns: int = 0
     pageable: int = 0
-    early_ns: int = 0
+    edge_ns: int = 0
     start_ns: int = 0
     duration_ns: int = 0
 
     @property
     def once(self) -> bool:
-        """Whether nearly all of the time is that of a one-off upload, before the kernels' work."""
-        return 0 < ONE_OFF * self.exposed_ns <= self.early_ns
+        """Whether nearly all of the time is before or after the kernels' work: that of one-offs."""
+        return 0 < ONE_OFF * self.exposed_ns <= self.edge_ns
 
     @property
     def gb_per_s(self) -> float | None:
@@ -87,10 +88,10 @@ def copy_uses(operations: Frame, kernels: Spans, window: Spans) -> CopyUses:
     small = inside & copies & ~names.equals([SETS]) & (size < SMALL_BYTES)
     large = inside & (size >= SMALL_BYTES)
     pageable = host_memory(operations).equals([PAGEABLE])
-    early = _before_work(kernels & window)
+    edges = _around_work(kernels & window)
 
     def use(mask: NDArray[np.bool_]) -> CopyUse:
-        return _use(operations, mask, pageable, kernels, window, early)
+        return _use(operations, mask, pageable, kernels, window, edges)
 
     h2d, d2h, d2d = (use(large & names.equals(wanted)) for wanted in DIRECTIONS.values())
     return CopyUses(h2d, d2h, d2d, use(small), use(inside & unified), use(large & pageable))
@@ -112,12 +113,15 @@ def streams_in_turn(operations: Frame, kernels: Frame, window: Spans) -> int:
     return int(np.count_nonzero(work >= EVEN * work.sum() / max(len(work), 1)))
 
 
-def _before_work(kernels: Spans) -> Spans:
-    """The time until a tenth of the kernels' time has passed."""
+def _around_work(kernels: Spans) -> Spans:
+    """The time until a tenth of the kernels' time has passed, and when only a tenth is left."""
     if not len(kernels):
         return NOTHING
-    at = int(np.searchsorted(np.cumsum(kernels.ends - kernels.starts), BEFORE * kernels.total))
-    return Spans.of(np.iinfo(np.int64).min, int(kernels.starts[at]))
+    done = np.cumsum(kernels.ends - kernels.starts)
+    first, last = np.searchsorted(done, (BEFORE * kernels.total, (1 - BEFORE) * kernels.total))
+    limits = np.iinfo(np.int64)
+    begin, end = int(kernels.starts[first]), int(kernels.ends[last])
+    return Spans.of(limits.min, begin) | Spans.of(end, limits.max)
 
 
 def _use(
@@ -126,7 +130,7 @@ def _use(
     pageable: NDArray[np.bool_],
     kernels: Spans,
     window: Spans,
-    early: Spans,
+    edges: Spans,
 ) -> CopyUse:
     rows = np.flatnonzero(mask)
     if not len(rows):
@@ -145,7 +149,7 @@ def _use(
         count=len(rows),
         pageable_ns=(union(start[from_pageable], end[from_pageable]) & window).total,
         pageable=int(np.count_nonzero(from_pageable)),
-        early_ns=overlap_total(alone, early),
+        edge_ns=overlap_total(alone, edges),
         start_ns=int(start[worst]),
         duration_ns=int(end[worst] - start[worst]),
     )

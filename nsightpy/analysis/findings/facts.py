@@ -80,17 +80,19 @@ class IdleFacts:
     """Why a device was idle, in ns by cause (idle_gaps.ALL_CAUSES), and where each cause is worst.
 
     There are no causes where they are not known. `run_ahead_lost_ns`: launch-bound time brought
-    about by blocking calls, `put_off_ns`: host-gap time after them. `overdue_ns`: what was launched
-    1 ms or more before it began, `ended_ns`: what comes after all that was launched. `beside`: most
-    of host-gap lies in intervals that another cause has more of. `host` says for people what the
-    host did in host gaps, `calls` which call each cause is mostly in. `blocked_by` is the blocking
-    call in which most of the host gaps opened, if any did.
+    about by blocking calls, `put_off_ns`: host-gap time after them, `before_loading_ns`: until
+    code was loaded. `overdue_ns`: what was launched 1 ms or more before it began, `ended_ns`: what
+    comes after all that was launched. `beside`: most of host-gap lies in intervals that another
+    cause has more of. `host` says for people what the host did in host gaps, `calls` which call
+    each cause is mostly in. `blocked_by` is the blocking call in which most of the host gaps
+    opened, if any did.
     """
 
     causes: Mapping[str, int] = field(default_factory=dict)
     worst: Mapping[str, Place] = field(default_factory=dict)
     run_ahead_lost_ns: int = 0
     put_off_ns: int = 0
+    before_loading_ns: int = 0
     overdue_ns: int = 0
     ended_ns: int = 0
     beside: bool = False

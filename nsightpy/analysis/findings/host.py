@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts, IdleFacts, Place
 from nsightpy.analysis.findings.worst import WARNING_SHARE, placed, worst
 from nsightpy.analysis.idle.gap_causes import HOST_GAP_NS
 from nsightpy.analysis.idle.host_activity import ON_CPU
@@ -23,14 +23,7 @@ def sync_drain(facts: Facts) -> list[Finding]:
     def drained(device: DeviceFacts) -> int:
         return device.caused_ns("sync-drain") + device.idle.run_ahead_lost_ns
 
-    def matters(device: DeviceFacts, time: int) -> bool:
-        return time >= WARNING_SHARE * device.budget.window_ns
-
-    alone = any(matters(device, drained(device)) for device in facts.used)
-
-    def put_off(device: DeviceFacts) -> int:
-        time = 0 if alone or device.idle.beside else device.idle.put_off_ns
-        return time if matters(device, time) else 0
+    put_off = _beside(facts, drained, lambda idle: idle.put_off_ns)
 
     def text(device: DeviceFacts) -> str:
         direct, ahead = device.caused_ns("sync-drain"), device.idle.run_ahead_lost_ns
@@ -57,8 +50,28 @@ def sync_drain(facts: Facts) -> list[Finding]:
         "GPU idle: blocking calls drain the queue",
         lambda device: drained(device) + put_off(device),
         text,
-        lambda _: "warning" if alone else "info",
+        lambda device: "info" if put_off(device) else "warning",
     )
+
+
+def _beside(
+    facts: Facts, own: Callable[[DeviceFacts], int], other: Callable[[IdleFacts], int]
+) -> Callable[[DeviceFacts], int]:
+    """What of host-gap a cause may have brought about, where that is all there is of it.
+
+    0 where some device lost much to the cause itself.
+    """
+
+    def matters(device: DeviceFacts, time: int) -> bool:
+        return time >= WARNING_SHARE * device.budget.window_ns
+
+    alone = any(matters(device, own(device)) for device in facts.used)
+
+    def beside(device: DeviceFacts) -> int:
+        time = 0 if alone or device.idle.beside else other(device.idle)
+        return time if matters(device, time) else 0
+
+    return beside
 
 
 def launch_bound(facts: Facts) -> list[Finding]:
@@ -127,14 +140,32 @@ def not_begun(facts: Facts) -> list[Finding]:
 def first_launch(facts: Facts) -> list[Finding]:
     """Loading of modules, compilation, and first launches that do it inside the call."""
 
+    def loaded(device: DeviceFacts) -> int:
+        return device.caused_ns("first-launch")
+
+    before = _beside(facts, loaded, lambda idle: idle.before_loading_ns)
+
     def text(device: DeviceFacts) -> str:
+        likely = ""
+        if time := before(device):
+            likely = (
+                f"; {format_time(time)} of it are time outside CUDA just before, in which a "
+                "just-in-time compiler works (also counted as host-gap)"
+            )
         return (
             "code was loaded or compiled while the GPU had nothing to do"
-            f"{_call(device, 'first-launch')}"
-            ": {time}, {share} of {place}; a warm-up keeps it out of what is measured"
+            f"{_call(device, 'first-launch')}: {{time}}, {{share}} of {{place}}{likely}; a warm-up "
+            "keeps it out of what is measured"
         )
 
-    findings = _cause(facts, "first-launch", "GPU idle: first launches", text)
+    findings = _idle(
+        facts,
+        "first-launch",
+        "GPU idle: first launches",
+        lambda device: loaded(device) + before(device),
+        text,
+        lambda device: "info" if before(device) else "warning",
+    )
     return findings or _loaded_first(facts)
 
 

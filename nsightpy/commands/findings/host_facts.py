@@ -40,6 +40,7 @@ def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents |
         worst,
         run_ahead_lost_ns=gaps.run_ahead_lost_ns,
         put_off_ns=_put_off(gaps, calls),
+        before_loading_ns=int(gaps.causes[(gaps.loading > 0) & gaps.first, HOST_GAP].sum()),
         overdue_ns=int(gaps.causes[gaps.length >= HOST_GAP_NS, QUEUED].sum()),
         ended_ns=int(gaps.causes[gaps.after == NO_ROW, UNKNOWN].sum()),
         beside=_beside(gaps),
