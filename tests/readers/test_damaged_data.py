@@ -213,6 +213,19 @@ def test_a_row_that_cannot_be_counted_is_noted(tmp_path: Path, update: str, note
         assert note.format(KERNEL) in found["notes"], command
 
 
+def test_the_end_of_a_row_that_cannot_be_counted_is_no_end_of_the_capture(tmp_path: Path) -> None:
+    table = "CUPTI_ACTIVITY_KIND_MEMCPY"
+    whole = full(tmp_path / "full.sqlite").write()
+    row = FIRST.replace(KERNEL, table)
+    late = f'UPDATE {table} SET start = \'12abc\', "end" = "end" + 1000000000 WHERE {row}'
+    found, expected = (
+        ask("utilization", path, "--format", "json").json["rows"]
+        for change in (late, f"DELETE FROM {table} WHERE {row}")
+        for path in [changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])]
+    )
+    assert found == expected
+
+
 def test_columns_that_kernels_need_are_named(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     for name, said in (("start", "column start"), ("streamId", "no column for the stream")):
