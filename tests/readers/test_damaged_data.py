@@ -294,6 +294,26 @@ def test_calls_that_name_no_work_are_said(tmp_path: Path, rows: str) -> None:
         assert note not in ask(command, whole, "--format", "json").json["notes"]
 
 
+@pytest.mark.parametrize(
+    ("table", "update", "note"),
+    [
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid = NULL", "name no process and no thread."),
+        ("NVTX_EVENTS", "globalTid = 'x'", "name no process and no thread."),
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId = 0.5", "no whole numbers"),
+    ],
+)
+def test_ids_that_are_no_numbers_are_counted(
+    tmp_path: Path, table: str, update: str, note: str
+) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    kind = "WHERE eventType = 59" if table == "NVTX_EVENTS" else ""
+    two = f"rowid IN (SELECT rowid FROM {table} {kind} LIMIT 2)"
+    change = f"UPDATE {table} SET {update} WHERE {two}"
+    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])
+    notes = ask("nvtx", path, "--format", "json").json["notes"]
+    assert [said for said in notes if note in said and said.startswith("2 ")]
+
+
 def test_work_without_a_context_is_said(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     update = f"UPDATE {KERNEL} SET contextId = NULL WHERE {FIRST}"
