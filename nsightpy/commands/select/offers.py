@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -29,6 +30,7 @@ from nsightpy.query.scope import Scope, numbers
 from nsightpy.query.steady_state import is_steady, steady_states
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.reports.system import SystemReport
+from nsightpy.side_by_side import both
 
 Offer = tuple[ProfiledProcess, Portion]
 
@@ -53,11 +55,12 @@ class ReportOffers:
 
 def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> ReportOffers:
     """The variants of one report with their representatives; what other processes send back."""
-    states = {}
     kernels = report.frame("kernels", _columns(scope))  # held, so that it is read once
-    if not criteria.whole:
-        states = steady_states(report, scope)
-    done, weighed, ranges = launches_in(report, scope, states)
+    states, (done, weighed, ranges) = both(
+        lambda: {} if criteria.whole else steady_states(report, scope),
+        partial(_launches, report, scope),
+    )
+    weighed &= is_steady(done.frame, states)
     del kernels
     talking = is_communication(done.frame.labels("name"), criteria.communication) & weighed
     length = durations(done.frame)
@@ -86,6 +89,12 @@ def launches_in(
     report: SystemReport, scope: Scope, states: Mapping[int, SteadyState]
 ) -> tuple[Launches, Mask, NvtxFilter]:
     """All launches of a report, which of them count, and the NVTX filter that finds them."""
+    done, weighed, ranges = _launches(report, scope)
+    return done, weighed & is_steady(done.frame, states), ranges
+
+
+def _launches(report: SystemReport, scope: Scope) -> tuple[Launches, Mask, NvtxFilter]:
+    """The same, whether they are of the steady state or not."""
     kernels = report.frame("kernels", _columns(scope))
     ranges = range_filter(report, kernels, scope.nvtx)
     done = variant_launches(kernels, ranges.visible)
@@ -93,8 +102,7 @@ def launches_in(
     weighed = np.zeros(done.frame.rows, dtype=np.bool_)
     inside = scope.in_iterations(report, scope.within(report, numbered))
     weighed[inside.ints("row")] = True
-    weighed &= done.visible & is_steady(done.frame, states)
-    return done, weighed, ranges
+    return done, weighed & done.visible, ranges
 
 
 def _columns(scope: Scope) -> tuple[str, ...]:
