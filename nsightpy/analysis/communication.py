@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from nsightpy.errors import UsageError
 from nsightpy.frames import Labels
+from nsightpy.names import function_name
 
 # NCCL in all its generations of names, then libraries and frameworks with kernels of their own;
 # with each pattern a word that no match is without.
@@ -25,6 +26,8 @@ COMMUNICATION_KERNELS = (
     (r"\b(?:one|two)_shot_all_reduce", "_shot_all_reduce"),
     (r"tensorrt_llm::.*(?:[aA]ll_?[rR]educe|[lL]amport)", "tensorrt_llm::"),
     (r"flashinfer::.*(?:all_?reduce|trtllm_allreduce)", "flashinfer::"),
+    (r"\bk?userbuffers_", "userbuffers_"),  # Transformer Engine
+    (r"\bquickreduce::", "quickreduce::"),
     (r"\buc[pt]_\w*kernel", "kernel"),
 )
 _HINT = re.compile(
@@ -84,4 +87,4 @@ def operation_of(name: str) -> str:
     match = _OPERATION.search(name)
     if match:
         return match[1]
-    return re.split(r"[<(]", name.removeprefix("void "), maxsplit=1)[0]
+    return function_name(name)

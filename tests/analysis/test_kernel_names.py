@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from nsightpy.analysis.communication import is_communication, operation_of
 from nsightpy.analysis.findings.kernel_use import COLUMNS, Gpu, KernelUse, kernel_use
 from nsightpy.analysis.intervals import Spans
 from nsightpy.frames import Frame, Labels
@@ -74,3 +75,26 @@ def test_regions_of_directives() -> None:
 def test_nearly_one_block_a_multiprocessor_is_no_small_grid() -> None:
     assert not used("persistent", blocks=104).small_grid.launches
     assert used("few", blocks=54).small_grid.launches
+
+
+@pytest.mark.parametrize(
+    ("name", "operation"),
+    [
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "AllReduce"),
+        ("void (anonymous namespace)::multimem_all_reduce<c10::Half>(int*)", "multimem_all_reduce"),
+        ("void vllm::cross_device_reduce_1stage<int>(int)", "vllm::cross_device_reduce_1stage"),
+    ],
+)
+def test_communication_has_the_name_of_its_operation_or_function(name: str, operation: str) -> None:
+    assert operation_of(name) == operation
+
+
+def test_libraries_of_their_own_communicate_and_names_like_theirs_do_not() -> None:
+    theirs = [
+        "void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>(int*)",
+        "kuserbuffers_pushrecv(int, int)",
+        "userbuffers_fp16_sum_inplace_gpu_rr_rs_oop<8>(int)",
+        "void quickreduce::allreduce_prototype_twoshot<float>(float*)",
+    ]
+    others = ["copy_userbuffer(int)", "void at::native::reduce_kernel<512, 1>(int)"]
+    assert is_communication(Labels.of([*theirs, *others])).tolist() == [True] * 4 + [False] * 2
