@@ -81,3 +81,20 @@ def test_ncu_is_not_recommended_for_other_gpus(tmp_path: Path) -> None:
     commands = [row["next_command"] for row in nsightpy.findings(theirs).records()]
     assert commands
     assert not any("select" in command for command in commands if command)
+
+
+@pytest.mark.parametrize("second", ["NVIDIA A100", "Quadro P400"])
+def test_gpus_without_ordinals_are_named_where_all_are_of_one_model(
+    tmp_path: Path, second: str
+) -> None:
+    path = tmp_path / "two_gpus.sqlite"
+    shutil.copy(SAMPLES / "single_process.sqlite", path)
+    with closing(sqlite3.connect(path)) as file:
+        for table in ("TARGET_INFO_CUDA_DEVICE", "TARGET_INFO_GPU"):
+            file.execute(f"DROP TABLE IF EXISTS {table}")
+        file.execute("CREATE TABLE TARGET_INFO_GPU (vmId, id, name, smCount, cuDevice)")
+        rows = [(0, 3, "NVIDIA A100", 108, None), (0, 2, second, 108, None)]
+        file.executemany("INSERT INTO TARGET_INFO_GPU VALUES (?, ?, ?, ?, ?)", rows)
+        file.commit()
+    (row,) = nsightpy.info(str(path)).records()
+    assert row["gpu"] == ("NVIDIA A100" if second == "NVIDIA A100" else None)

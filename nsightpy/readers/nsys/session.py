@@ -73,6 +73,8 @@ class Session:
         moment = epoch + timedelta(microseconds=self.utc_ns // 1000)
         return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
+# What GPUs of one model do not share.
+_OF_ONE_GPU = frozenset(("id", "deviceId", "uuid", "busLocation"))
 
 def session(export: NsysExport) -> Session:
     """The capture's own description, from whichever of its tables exist."""
@@ -158,6 +160,9 @@ def devices(export: NsysExport) -> Frame:
             for gpu, ordinal in zip(gpus, ordinals, strict=True)
             if ordinal is not None or only
         ]
+        if len({gpu.get("name") for gpu in gpus}) == 1:  # which one it is does not matter then
+            model = {name: value for name, value in gpus[0].items() if name not in _OF_ONE_GPU}
+            rows += [(0, n, model, {}) for n in range(len(gpus)) if n not in (r[1] for r in rows)]
     facts = sorted(
         (_device(pid, ordinal, gpu, extra) for pid, ordinal, gpu, extra in rows),
         key=lambda fact: (fact["pid"], fact["device"], fact["gpu_id"]),
