@@ -73,8 +73,10 @@ class Session:
         moment = epoch + timedelta(microseconds=self.utc_ns // 1000)
         return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
+
 # What GPUs of one model do not share.
 _OF_ONE_GPU = frozenset(("id", "deviceId", "uuid", "busLocation"))
+
 
 def session(export: NsysExport) -> Session:
     """The capture's own description, from whichever of its tables exist."""
