@@ -20,7 +20,7 @@ from nsightpy.command_table import FIGURES, FUNCTIONS
 __version__ = "0.2.0"
 
 if TYPE_CHECKING:
-    from nsightpy import errors
+    from nsightpy import errors as errors
     from nsightpy.commands.api import api as api
     from nsightpy.commands.breakdown import breakdown as breakdown
     from nsightpy.commands.cache import cache as cache
@@ -75,28 +75,16 @@ if TYPE_CHECKING:
         timeline_figure as timeline_figure,
         utilization_figure as utilization_figure,
     )
-    from nsightpy.report_sets.ncu_set import open_ncu_reports
-    from nsightpy.report_sets.rank_opening import open_ranks
-    from nsightpy.report_sets.rank_set import RankSet
-    from nsightpy.report_sets.report_set import ReportSet
-    from nsightpy.reports.memory_snapshot import MemorySnapshot
-    from nsightpy.reports.ncu import NcuReport
-    from nsightpy.reports.nsys import NsysReport
-    from nsightpy.reports.opening import open_report
-    from nsightpy.reports.torch import TorchTrace
-
-__all__ = [
-    "MemorySnapshot",
-    "NcuReport",
-    "NsysReport",
-    "RankSet",
-    "ReportSet",
-    "TorchTrace",
-    "errors",
-    "open_ncu_reports",
-    "open_ranks",
-    "open_report",
-]
+    from nsightpy.query.aligned_frame import aligned_frame as aligned_frame
+    from nsightpy.report_sets.ncu_set import open_ncu_reports as open_ncu_reports
+    from nsightpy.report_sets.rank_opening import open_ranks as open_ranks
+    from nsightpy.report_sets.rank_set import RankSet as RankSet
+    from nsightpy.report_sets.report_set import ReportSet as ReportSet
+    from nsightpy.reports.memory_snapshot import MemorySnapshot as MemorySnapshot
+    from nsightpy.reports.ncu import NcuReport as NcuReport
+    from nsightpy.reports.nsys import NsysReport as NsysReport
+    from nsightpy.reports.opening import open_report as open_report
+    from nsightpy.reports.torch import TorchTrace as TorchTrace
 
 _MODULES = {
     "MemorySnapshot": "nsightpy.reports.memory_snapshot",
@@ -123,4 +111,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_MODULES})
+    return sorted({*globals(), "errors", *_MODULES})

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+# Where limits leave less than this, whatever goes wrong does for want of memory: libraries that
+# cannot be loaded, calls that fail without a word.
+_LITTLE = 32 * 2**20
+
 
 class NsightpyError(Exception):
     """What nsightpy cannot do, for a reason the user can act on; the command line exits with 1.
@@ -60,6 +64,21 @@ class ReportError(_FileError):
         return f"left out: {self.path}: {self.problem}"
 
 
+def memory_left() -> int | None:
+    """Bytes that limits of this process (`ulimit -v`, `-d`) leave; None where there is no limit."""
+    try:
+        import resource
+
+        used = Path("/proc/self/statm").read_bytes().split()
+        page, left = resource.getpagesize(), []
+        for limit, pages in ((resource.RLIMIT_AS, used[0]), (resource.RLIMIT_DATA, used[5])):
+            if (most := resource.getrlimit(limit)[0]) != resource.RLIM_INFINITY:
+                left.append(most - int(pages) * page)
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
+    return min(left, default=None)
+
+
 class TooMuchError(Exception):
     """More than there may be, seen where no file is known: `unforeseen` makes it a ReportError."""
 
@@ -69,7 +88,8 @@ def unforeseen(path: object, error: BaseException, since: float | None = None) -
 
     `since`: when reading began (Unix time, s); a file that changed after that is said to have.
     """
-    if isinstance(error, MemoryError):
+    left = memory_left()
+    if isinstance(error, MemoryError) or (left is not None and left < _LITTLE):
         problem = "needs more memory than there is"
         return ReportError(path, problem, "ask for less: --from and --to, or use fewer --jobs.")
     text = " ".join(str(error).split())[:200]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
 import time
 from functools import partial
@@ -88,7 +90,7 @@ def test_without_threads_both_are_called_in_turn() -> None:
 @pytest.mark.usefixtures("no_threads")
 def test_without_threads_a_table_is_read_in_turn() -> None:
     done: list[int] = []
-    in_threads(done.append, 3, 1.0)
+    in_threads(done.append, range(3), 1.0)
     assert done == [0, 1, 2]
 
 
@@ -102,7 +104,36 @@ def test_a_thread_that_dies_before_it_begins_is_not_waited_for(
     with pytest.raises(MemoryError, match="could begin"):
         both(int, int)
     with pytest.raises(MemoryError, match="could begin"):
-        in_threads(print, 2, 10.0)
+        in_threads(print, range(2), 10.0)
+
+
+NO_MEMORY_TO_BEGIN = """
+import resource, threading
+from nsightpy import __main__, side_by_side
+__main__._interruptible = lambda: None
+__main__.main()
+side_by_side._TICKS = 1
+threading.stack_size(2**20)
+status = open("/proc/self/status").read()
+used = int(status.split("VmData:")[1].split()[0]) * 1024
+failed = 0
+for more in range(2**20, 2**20 + 36_000, 4_000):
+    resource.setrlimit(resource.RLIMIT_DATA, (used + more, -1))
+    try:
+        side_by_side.SideThread(int).start()
+    except (MemoryError, RuntimeError) as error:
+        failed += isinstance(error, MemoryError)
+print(failed)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_a_thread_without_memory_prints_nothing() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", NO_MEMORY_TO_BEGIN], capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+    assert int(done.stdout) > 0
 
 
 def test_a_thread_that_dies_without_a_word_is_not_waited_for(
@@ -110,7 +141,7 @@ def test_a_thread_that_dies_without_a_word_is_not_waited_for(
 ) -> None:
     monkeypatch.setattr(threading.Thread, "run", lambda _thread: None)
     with pytest.raises(MemoryError, match="without a word"):
-        in_threads(print, 2, 10.0)
+        in_threads(print, range(2), 10.0)
 
 
 def test_a_shared_property_is_made_once() -> None:

@@ -36,7 +36,7 @@ def group_by(frame: Frame, names: Sequence[str]) -> Groups:
     return Groups(codes, keys)
 
 
-def rows_by_group(codes: NDArray[np.int32]) -> Ints:
+def rows_by_group(codes: NDArray[np.int32] | Ints) -> Ints:
     """The rows by their code (0 and up), those of one code in their order."""
     # numpy sorts 16-bit integers by radix, ten times as fast as others
     order: Ints = np.argsort(codes.astype(np.uint16), kind="stable")

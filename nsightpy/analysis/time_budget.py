@@ -17,6 +17,9 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.frames import Frame, distinct_pairs, is_constant
 from nsightpy.units import percent
 
+# A device that was busy for less than this part of the busiest one is not used.
+UNUSED = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class Activity:

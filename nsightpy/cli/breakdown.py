@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.delivery import show, show_or_draw
+from nsightpy.cli.delivery import is_picture, show, show_or_draw
 from nsightpy.cli.options import asked, common_options, communication_option, opened, top_option
 
 
@@ -23,23 +23,23 @@ def command(**options: Any) -> None:
     launch starved is the idle part alone; the files have both. -o FILE.png, .svg or .pdf draws the
     time of each device and, where there are any, of each iteration.
     """
+    from nsightpy.commands.breakdown import beside_idle, breakdown
+
+    if not is_picture(options["output"]):
+        table = asked(breakdown, options)
+        people = options["format_"] == "table"
+        show(beside_idle(table) if people else table, options)
+        return
     from functools import partial
 
-    from nsightpy.commands.breakdown import beside_idle, breakdown
     from nsightpy.commands.iterations import iterations
     from nsightpy.commands.report.one_pass import answers
     from nsightpy.render.plots.budget_plot import breakdown_figure
-    from nsightpy.render.plots.drawing import is_picture
 
-    if is_picture(options["output"]):
-        questions = [
-            lambda ranks, command=command: asked(command, options, reports=ranks)
-            for command in (breakdown, iterations)
-        ]
-        with opened(options) as ranks:
-            table, by_iteration = answers(ranks, questions)
-        show_or_draw(table, partial(breakdown_figure, iterations=by_iteration), options)
-        return
-    table = asked(breakdown, options)
-    people = options["format_"] == "table"
-    show(beside_idle(table) if people else table, options)
+    questions = [
+        lambda ranks, command=command: asked(command, options, reports=ranks)
+        for command in (breakdown, iterations)
+    ]
+    with opened(options) as ranks:
+        table, by_iteration = answers(ranks, questions)
+    show_or_draw(table, partial(breakdown_figure, iterations=by_iteration), options)

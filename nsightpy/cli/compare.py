@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.delivery import deliver, deliver_text, say, show, tell
+from nsightpy.cli.delivery import deliver, deliver_text, is_picture, say, show, tell
 from nsightpy.cli.options import asked, junit_options, top_option
 from nsightpy.cli.sides import SIDES, WithSides
 from nsightpy.results.comparison import Comparison
@@ -83,7 +83,6 @@ def deliver_comparison(result: Comparison, options: dict[str, Any]) -> None:
     from nsightpy.output.formats import to_json
     from nsightpy.render.comparison.junit import comparison_junit
     from nsightpy.render.comparison.markdown import comparison_markdown
-    from nsightpy.render.plots.drawing import is_picture
 
     top = sys.maxsize if options["top"] == 0 else options["top"]
     if is_picture(options["output"]):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MOST_NOTES = 6
 TEXTS = ("", ".txt", ".text", ".log")
-PICTURES = (".png", ".svg", ".pdf", ".html", ".pftrace")
+PICTURES = (".png", ".svg", ".pdf")
 
 
 def show(table: Table, options: dict[str, Any]) -> None:
@@ -61,15 +61,20 @@ def on_terminal(options: dict[str, Any]) -> bool:
     return options["output"] == STDOUT and sys.stdout.isatty()
 
 
+def is_picture(path: str) -> bool:
+    """Whether a file of that name is a picture that can be drawn."""
+    return Path(path).suffix.lower() in PICTURES
+
+
 def show_or_draw(
     table: AnyTable, draw: Callable[[AnyTable], Figure], options: dict[str, Any]
 ) -> None:
     """Draw a table where the wanted file is a picture's, else show it; notes either way."""
-    from nsightpy.render.plots.drawing import is_picture, picture_bytes
-
     if not is_picture(options["output"]):
         show(table, options)
         return
+    from nsightpy.render.plots.drawing import picture_bytes
+
     deliver(picture_bytes(draw(table), options["output"]), options)
     tell(table, options)
 
@@ -142,7 +147,7 @@ def deliver_text(write: Callable[[Any], None], options: dict[str, Any]) -> None:
     if options["output"] == STDOUT:
         write(console())
         return
-    if options["output"].lower().endswith(PICTURES):
+    if options["output"].lower().endswith((*PICTURES, ".html", ".pftrace")):
         raise UsageError(
             f"{options['output']}: this command writes no such file: tables, and pictures (.png, "
             ".svg, .pdf) where its --help says so"

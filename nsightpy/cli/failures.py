@@ -52,6 +52,18 @@ class Failure:
 
         stdout is left alone: it holds the answer or nothing, and may hold the first rows of one.
         """
+        try:
+            lines = self._lines(as_json)
+        except (MemoryError, ImportError, OSError, SystemError):
+            os.write(2, b"nsightpy: out of memory\n")
+            return
+        try:
+            print(*lines, sep="\n", file=sys.stderr)
+            sys.stderr.flush()
+        except OSError:
+            give_up(sys.stderr)
+
+    def _lines(self, as_json: bool) -> list[str]:
         from nsightpy.output.escape import printable
 
         # the message may repeat names and words as they were given
@@ -61,11 +73,7 @@ class Failure:
             from nsightpy.output.formats import error_line
 
             lines.append(error_line(self.file, self.what, self.what_to_do))
-        try:
-            print(*lines, sep="\n", file=sys.stderr)
-            sys.stderr.flush()
-        except OSError:
-            give_up(sys.stderr)
+        return lines
 
 
 def _fitted(line: str) -> str:

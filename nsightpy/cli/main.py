@@ -35,11 +35,9 @@ class Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         widest = max(map(len, COMMANDS))
-        for title, names in GROUPS.items():
+        for title, group in GROUPS.items():
             with formatter.section(title):
-                formatter.write_dl(
-                    [(f"{name:<{widest}}", COMMANDS[name].help) for name in names.split()]
-                )
+                formatter.write_dl([(f"{each.name:<{widest}}", each.help) for each in group])
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:

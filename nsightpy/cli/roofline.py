@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.delivery import deliver_text, rows_shown, show_or_draw, tell
+from nsightpy.cli.delivery import deliver_text, is_picture, rows_shown, show_or_draw, tell
 from nsightpy.cli.options import asked, common_options, name_option, top_option
 
 
@@ -45,7 +45,6 @@ def command(**options: Any) -> None:
     and a verdict. -o FILE.png, .svg or .pdf draws the roofline and the speed-of-light bars.
     """
     from nsightpy.commands.roofline.command import roofline
-    from nsightpy.render.plots.drawing import is_picture
 
     result = asked(roofline, options)
     if is_picture(options["output"]) or options["format_"] != "table":

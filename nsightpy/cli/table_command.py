@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from nsightpy.cli.delivery import show, show_or_draw
+from nsightpy.cli.delivery import is_picture, show, show_or_draw
 from nsightpy.cli.options import asked, common_options, with_options
 from nsightpy.command_table import COMMANDS
 
@@ -36,12 +36,10 @@ def _answer(name: str, given: dict[str, Any], plot: str, people: str) -> None:
     about = COMMANDS[name]
     module = import_module(about.module)
     table = asked(getattr(module, about.function), given)
-    if not plot:
-        show(table, given)
+    if plot and is_picture(given["output"]):
+        draw = getattr(import_module(f"nsightpy.render.plots.{plot}"), about.figure)
+        show_or_draw(table, draw, given)
         return
-    from nsightpy.render.plots.drawing import is_picture
-
-    if people and given["format_"] == "table" and not is_picture(given["output"]):
+    if people and given["format_"] == "table":
         table = getattr(module, people)(table)
-    draw = getattr(import_module(f"nsightpy.render.plots.{plot}"), about.figure)
-    show_or_draw(table, draw, given)
+    show(table, given)

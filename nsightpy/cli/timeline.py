@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import click
 
-from nsightpy.cli.delivery import output_of, say
+from nsightpy.cli.delivery import PICTURES, output_of, say
 from nsightpy.cli.options import asked, common_of, communication_option, opened, picture_options
 
 if TYPE_CHECKING:
     from nsightpy.commands.report.one_pass import OnePass
     from nsightpy.results.tracks import Timeline
 
-PICTURES = (".png", ".svg", ".pdf")
 SOON_FOUND = 300_000_000
 SUFFIXES = (*PICTURES, ".html", ".json", ".json.gz", ".pftrace")
 

@@ -30,7 +30,7 @@ from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
-from nsightpy.side_by_side import both
+from nsightpy.side_by_side import OtherThread
 
 BUDGET = (
     "window_ns",
@@ -119,10 +119,9 @@ def _budgets(report: SystemReport, *, communication: tuple[str, ...], scope: Sco
         communicates = is_communication(work.kernels.labels("name"), communication)
         followed = followed_work(work, communicates, launches)
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
-    rows, waits = both(
-        partial(rank_budgets, report, scope, *work, communication=communication),
-        partial(waits_of, report, followed),
-    )
-    del work  # most of what was read, and needed no more
-    rows, idle = attributed(rows, followed, waits)
+    with OtherThread() as other:
+        waits = other.start(partial(waits_of, report, followed))
+        rows = rank_budgets(report, scope, *work, communication=communication)
+        del work  # most of what was read, and needed no more
+        rows, idle = attributed(rows, followed, waits)
     return _Part(rows, doubtful, idle.notes)

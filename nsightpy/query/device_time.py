@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -75,12 +75,14 @@ def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
 
 
 def attributed(
-    rows: Sequence[RankedBudget], followed: FollowedWork | None, waits: FollowedWaits
+    rows: Sequence[RankedBudget],
+    followed: FollowedWork | None,
+    waits: Callable[[], FollowedWaits],
 ) -> tuple[list[RankedBudget], ReportIdle]:
     """The budgets of one report's devices with their idle time attributed, and how it was.
 
     `followed` is the work with its launches, None where the capture holds no API calls; `waits`
-    are its event waits.
+    gives its event waits.
     """
     idle = report_idle(followed, waits, {(row.pid, row.device): row.budget.window for row in rows})
     known = idle.places

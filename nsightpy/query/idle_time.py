@@ -202,14 +202,16 @@ def followed_work(
 
 def report_idle(
     followed: FollowedWork | None,
-    followed_waits: FollowedWaits,
+    followed_waits: Callable[[], FollowedWaits],
     windows: Mapping[tuple[int, int], Spans],
 ) -> ReportIdle:
-    """Attribute the idle time of each place inside its window, in ns; None without API calls."""
+    """Attribute the idle time of each place inside its window, in ns; None without API calls.
+
+    The waits may still be followed on another thread: they are asked for when nothing else is left.
+    """
     if followed is None:
         return ReportIdle(notes=(NO_CALLS,) if windows else ())
     work = followed.work
-    waits, notes = followed_waits
     clear = {
         number: windows[place]
         for number, place in enumerate(work.places)
@@ -217,6 +219,7 @@ def report_idle(
     }
     opaque = (OPAQUE,) if len(clear) < len(windows) else ()
     streams = stream_waits(work, clear)
+    waits, notes = followed_waits()
     previous, awaited = work.previous, None if waits is None else waits.producer
     places, gaps = {}, {}
     for number, window in clear.items():

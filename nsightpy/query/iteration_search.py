@@ -102,10 +102,12 @@ def _read_both(report: SystemReport) -> tuple[Work, CallsRead]:
     with OtherThread() as other:
         reading = other.start(partial(source.launching, likely, LAUNCHES))
         waiting = other.start(source.synchronising)
+        naming = other.start(partial(report.frame, "nvtx_ranges", RANGE_COLUMNS))
         work = _work_of(report)
         launches, waits = reading(), waiting()
-    sure = likely is None or source.only_process() == likely
-    return work, calls_of(report, launches if sure else None, waits)
+        sure = likely is None or source.only_process() == likely
+        calls = calls_of(report, launches if sure else None, waits)
+        return work, replace(calls, ranges=naming())
 
 
 def calls_of(

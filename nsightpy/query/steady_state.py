@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from nsightpy.analysis.findings.facts import UNUSED
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.iterations.steady import (
     Iterations,
     SteadyState,
     steady_state,
 )
-from nsightpy.analysis.selection.launch_places import Mask
-from nsightpy.analysis.time_budget import places_of
+from nsightpy.analysis.time_budget import UNUSED, places_of
 from nsightpy.frames import Frame, distinct
 from nsightpy.query.idle_time import Work
 from nsightpy.query.iteration_search import CallsRead, ProcessIterations, search
@@ -92,7 +91,7 @@ def steady_states(report: SystemReport, scope: Scope) -> dict[int, SteadyState]:
     return {pid: state for pid, state in states.items() if state is not None}
 
 
-def is_steady(frame: Frame, states: Mapping[int, SteadyState]) -> Mask:
+def is_steady(frame: Frame, states: Mapping[int, SteadyState]) -> NDArray[np.bool_]:
     """Mask of what began in the steady state of its process, where that has one with any of it."""
     kept = np.ones(frame.rows, dtype=np.bool_)
     start = frame.ints("start_ns")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
@@ -15,6 +16,10 @@ BATCH_ROWS = 65_536
 NO_LABELS = Labels(np.empty(0, dtype=np.int32), ())
 # Python is quick enough for so many texts; what encodes more takes 0.07 s to import.
 FEW_TEXTS = 4_096
+# The driver ends the process where there is no memory: for its libraries, for the stack of each
+# thread, for the rows of a batch (which grow by copies), and what SQLite takes for itself.
+_LIBRARIES_BYTES, _THREAD_BYTES, _NUMBER_BYTES = 64 * 2**20, 16 * 2**20, 24
+_TEXT_BYTES = BATCH_ROWS * 256
 # The options are the driver's own; its default of 1,024 rows a batch costs 40 % more time.
 _OPTIONS = {"adbc.sqlite.query.batch_rows": str(BATCH_ROWS)}
 
@@ -38,6 +43,14 @@ def batches(uri: str, sql: str) -> Iterator[Iterable[Any]]:
             yield pa.RecordBatchReader._import_from_c(stream.address)
     except adbc.Error as error:
         raise OSError(str(error)) from error
+
+
+def driver_memory(columns: int, text_bytes: int) -> tuple[int, int]:
+    """Memory that the driver needs in bytes: once, and for each thread that reads batches of so
+    many columns and at most so many bytes of texts."""
+    libraries = 0 if "pyarrow" in sys.modules else _LIBRARIES_BYTES
+    texts = 3 * min(text_bytes, _TEXT_BYTES)
+    return libraries, _THREAD_BYTES + BATCH_ROWS * _NUMBER_BYTES * columns + texts
 
 
 class NotIntegersError(Exception):

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.errors import ReportError, UsageError
+from nsightpy.errors import ReportError, UsageError, memory_left
 from nsightpy.frames import Frame, Ints, distinct_pairs
 
 QUERY_SECONDS = "NSIGHTPY_QUERY_SECONDS"
@@ -151,6 +151,21 @@ def limit_memory() -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
     except (ImportError, AttributeError, ValueError, OSError):
         return
+
+
+def threads_in_memory(path: object, most_threads: int, once: int, each: int) -> int:
+    """How many threads the limits of this process have memory for (bytes once, and of each).
+
+    Raises ReportError where it is too little for one: some libraries end the process then.
+    """
+    left = memory_left()
+    if left is None:
+        return most_threads
+    if left < once + each:
+        problem = f"needs {(once + each) / 2**20:,.0f} MiB of memory to be read, and limits "
+        problem += f"(`ulimit -v`, `ulimit -d`, {MEMORY}) leave {max(left, 0) / 2**20:,.0f} MiB"
+        raise ReportError(path, problem, "allow more, or use fewer --jobs.")
+    return min(most_threads, (left - once) // each)
 
 
 class QueryWatch:

@@ -21,8 +21,23 @@ from urllib.parse import quote
 
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData
-from nsightpy.readers.arrow import BATCH_ROWS, Columns, NotIntegersError, batches, columns_of_rows
-from nsightpy.readers.limits import ROWS, STEPS_BETWEEN, QueryWatch, most, query_seconds, too_long
+from nsightpy.readers.arrow import (
+    BATCH_ROWS,
+    Columns,
+    NotIntegersError,
+    batches,
+    columns_of_rows,
+    driver_memory,
+)
+from nsightpy.readers.limits import (
+    ROWS,
+    STEPS_BETWEEN,
+    QueryWatch,
+    most,
+    query_seconds,
+    threads_in_memory,
+    too_long,
+)
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite_errors import damaged, explained, too_much
 from nsightpy.readers.sqlite_tables import Tables, extremes, row_number
@@ -144,10 +159,10 @@ class SqliteFile:
             only, part = self._only
             if any(table is only for table in sa.sql.visitors.iterate(query)):
                 query = query.where(part)
-        queries, sizes = self._split(query, split)
         selected = list(query.selected_columns)
         names = [column.name for column in selected]
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
+        queries, sizes = self._split(query, split)
         if split is not None and sum(sizes) <= FEW_ROWS:
             sql = compile_sql(query)
             rows = self._fetched(lambda connection: connection.exec_driver_sql(sql), sum(sizes))
@@ -162,9 +177,14 @@ class SqliteFile:
                 most_rows = self._most_rows if len(queries) == 1 else sizes[part]
                 columns.fill(part, self._bounded(arrived, stop, most_rows))
 
+        text_bytes = self._bytes * BATCH_ROWS // max(sum(sizes), BATCH_ROWS) if texts else 0
+        memory = driver_memory(len(names), text_bytes)
+        threads = threads_in_memory(self.path, len(queries), *memory)
         with self._errors():
             try:
-                in_threads(read, len(queries), self._seconds)
+                parts = range(len(queries))
+                for first in parts[::threads]:
+                    in_threads(read, parts[first : first + threads], self._seconds)
             except TimeoutError:
                 raise too_much(self.path, too_long(self._seconds)) from None
             except OSError as error:

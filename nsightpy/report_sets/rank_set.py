@@ -75,14 +75,16 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
     ) -> Mapped[SystemReport, T]:
         """Run a function on every report, as `ReportSet.map` does.
 
-        `ranked` finds the ranks first, `identified` after, for functions that need none.
+        `ranked` finds the ranks first, `identified` after, for functions that need none. A report
+        alone says its own where they are needed: once it is read that costs less.
         """
-        work = partial(_identified, function=function) if identified else function
+        after = identified or (ranked and len(self.reports) == 1)
+        work = partial(_identified, function=function) if after else function
         with self._engine(function, jobs) as run:
-            if ranked:
+            if ranked and not after:
                 self._find_ranks(run)
             values = self._outcomes(run, work, self._progress)
-        if identified:
+        if after:
             self._decide_ranks()
         return self._mapped(values)
 
@@ -209,5 +211,6 @@ def _identify(report: SystemReport) -> None:
 
 def _identified(report: SystemReport, *, function: Callable[[SystemReport], T]) -> T:
     """The function's result, with the evidence for ranks found on the way."""
+    result = function(report)
     _identify(report)
-    return function(report)
+    return result

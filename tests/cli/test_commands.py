@@ -15,7 +15,7 @@ import click
 import pytest
 
 import nsightpy
-from nsightpy.command_table import COMMANDS, FIGURES, FUNCTIONS, GROUPS, Command
+from nsightpy.command_table import COMMANDS, FIGURES, FUNCTIONS, Command
 from nsightpy.query.parameters import COMMON, SHARED
 from nsightpy.query.request import Common
 from tests.support.reports import ask
@@ -83,10 +83,6 @@ def function_of(command: Command) -> Callable[..., Any]:
     function = getattr(nsightpy, command.function)
     assert callable(function)
     return function
-
-
-def test_help_shows_every_command_in_one_group() -> None:
-    assert sorted(" ".join(GROUPS.values()).split()) == sorted(COMMANDS)
 
 
 @each_command

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -12,8 +15,9 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import given, strategies as st
 
+from nsightpy.errors import ReportError
 from nsightpy.frames import Frame, Labels, constant, distinct, elementwise, is_constant
-from nsightpy.readers import arrow
+from nsightpy.readers import arrow, limits, sqlite
 from nsightpy.readers.arrow import Columns, NotIntegersError, columns_of_rows
 from nsightpy.readers.nsys.events import kernels
 from nsightpy.readers.nsys.tables import NsysExport
@@ -137,3 +141,34 @@ def test_a_second_process_that_comes_late_is_not_overlooked(tmp_path: Path) -> N
         with closing(sqlite3.connect(path)) as file, file:
             file.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = 1 << 24, deviceId = 0")
             file.execute("UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET rowid = 20000 WHERE rowid = 12000")
+
+
+@pytest.mark.parametrize(("left", "threads"), [(90, 0), (105, 1), (2_000, 4)])
+def test_the_driver_is_not_asked_where_it_would_die(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, left: int, threads: int
+) -> None:
+    with closing(sqlite3.connect(tmp_path / "a.sqlite")) as made, made:
+        made.execute("CREATE TABLE t (n INTEGER)")
+        made.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(9_000)))
+    for name, value in (("PARALLEL_ROWS", 1), ("FEW_ROWS", 0), ("BATCH_ROWS", 5)):
+        monkeypatch.setattr(sqlite, name, value)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8))
+    monkeypatch.setattr(limits, "memory_left", lambda: left * 2**20)
+    monkeypatch.setattr(arrow, "_LIBRARIES_BYTES", 80 * 2**20)
+    monkeypatch.delitem(sys.modules, "pyarrow")
+    asked: list[int] = []
+
+    def in_turn(work: Callable[[int], None], parts: range, _seconds: float) -> None:
+        asked.append(len(parts))
+        for part in parts:
+            work(part)
+
+    monkeypatch.setattr(sqlite, "in_threads", in_turn)
+    file = SqliteFile(tmp_path / "a.sqlite", 4)
+    table = file.tables["t"]
+    if not threads:
+        with pytest.raises(ReportError, match=r"needs 98 MiB of memory .* leave 90 MiB"):
+            file.arrays(sa.select(table.c.n), split=table)
+        return
+    assert file.arrays(sa.select(table.c.n), split=table)["n"].tolist() == list(range(9_000))
+    assert asked == [threads] * (4 // threads)

@@ -239,6 +239,26 @@ def test_kernels_without_one_name_go_by_another(tmp_path: Path) -> None:
     assert "[no name]" not in names
 
 
+@pytest.mark.parametrize(
+    ("table", "column", "command", "where"),
+    [
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "nameId", "api", "1"),
+        ("NVTX_EVENTS", "text = NULL, textId", "nvtx", "eventType = 59"),
+    ],
+)
+def test_names_that_are_not_in_the_export_are_counted(
+    tmp_path: Path, table: str, column: str, command: str, where: str
+) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    where = f"rowid = (SELECT min(rowid) FROM {table} WHERE {where})"
+    update = f"UPDATE {table} SET {column} = 9223372036854775807 WHERE {where}"
+    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), update])
+    found = ask(command, path, "--format", "json").json
+    assert f"1 rows of {table} have a name that the export does not hold." in found["notes"]
+    names = [str(value) for row in found["rows"] for value in row.values()]
+    assert "[name 9223372036854775807 is not in the export]" in names
+
+
 def test_ranges_without_their_kind_are_said_to_be_unknown(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     drop = [*nulls_allowed("NVTX_EVENTS"), "ALTER TABLE NVTX_EVENTS DROP COLUMN eventType"]

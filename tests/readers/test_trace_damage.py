@@ -74,6 +74,21 @@ def test_a_context_that_is_not_written_is_not_known(tmp_path: Path) -> None:
     assert [row["Ctx"] for row in rows] == [None, 3]
 
 
+@pytest.mark.parametrize("value", [None, -5, "abc", 1.5, True, 10**30])
+@pytest.mark.parametrize(
+    ("argument", "column", "instead"),
+    [("correlation", "correlation_id", 0), ("stream", "stream", 7)],
+)
+def test_ids_that_are_none_are_said(
+    tmp_path: Path, argument: str, column: str, instead: int, value: object
+) -> None:
+    text = trace_of(*steps(2), kernel("900", "1", **{argument: value}))
+    report = opened(written(tmp_path, text))
+    assert report.notes[0].startswith("1 values of events are no number that can be there")
+    assert f"({argument}: 1)" in report.notes[0]
+    assert report.frame("kernels").ints(column)[-1] == instead
+
+
 @pytest.mark.parametrize(
     ("start", "header", "utc_ns"),
     [

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 
 from nsightpy.analysis.findings.copy_use import CopyUses
 from nsightpy.analysis.findings.kernel_use import Gpu, KernelUse
-from nsightpy.analysis.time_budget import TimeBudget
+from nsightpy.analysis.time_budget import UNUSED, TimeBudget
 
-# A device that was busy for less than this part of the busiest one is not used.
-UNUSED = 0.01
 # A GPU window this short after the first API call is one of a start-up; where no calls tell when
 # that was, one of less time than any start-up takes.
 SHORT_SHARE = 0.2

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from nsightpy.analysis.grouping import rows_by_group
 from nsightpy.analysis.tally import Key
 from nsightpy.errors import TooMuchError
 from nsightpy.frames import Frame, Ints, Labels, distinct
@@ -50,7 +51,10 @@ def nest(ranges: Frame) -> Nesting:
     start = ranges.ints("start_ns")[rows]
     end = np.maximum(ranges.ints("end_ns")[rows], start)
     track = _tracks(ranges)[rows]
-    order = np.lexsort((-end, start, track))
+    if np.all(start[1:] > start[:-1]):
+        order = rows_by_group(track)
+    else:
+        order = np.lexsort((-end, start, track))
     rows, start, end, track = rows[order], start[order], end[order], track[order]
     depth = _open_before(start, end, track)
     above = _last_above(depth)
@@ -138,7 +142,7 @@ def _open_before(start: Ints, end: Ints, track: Ints) -> Ints:
 def _last_above(depth: Ints) -> Ints:
     """The last row before each that is one level less deep; ROOT for depth 0."""
     above = np.full(len(depth), ROOT, dtype=np.int64)
-    by_depth = np.argsort(depth, kind="stable")
+    by_depth = rows_by_group(depth)
     edges = np.searchsorted(depth[by_depth], np.arange(int(depth.max()) + 2))
     for level in range(1, len(edges) - 1):
         upper = by_depth[edges[level - 1] : edges[level]]

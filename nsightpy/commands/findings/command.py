@@ -26,6 +26,7 @@ from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.report_sets.report_files import find_reports
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import FINDING_FIELDS, Table, findings_table
+from nsightpy.side_by_side import OtherThread
 from nsightpy.units import listed
 
 FIELDS = FINDING_FIELDS
@@ -118,7 +119,7 @@ def _finds(given: str, inputs: Sequence[str]) -> bool:
 def _facts_of_report(
     report: SystemReport, *, communication: tuple[str, ...], scope: Scope, alone: bool
 ) -> ReportFacts:
-    with launches_of(report, ends=True, waiting=True) as launches:
-        ranges = partial(report.frame, "nvtx_ranges", RANGE_COLUMNS)
+    with launches_of(report, ends=True, waiting=True) as launches, OtherThread() as other:
+        ranges = other.start(partial(report.frame, "nvtx_ranges", RANGE_COLUMNS))
         work = partial(read_work, report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
         return report_facts(report, scope, work(), launches, ranges, communication, alone)

@@ -80,6 +80,7 @@ def report_facts(
     calls = None
     if followed is not None and waits is not None:
         calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
+    return_free_memory()
     steady = steady_places(report, scope, work, calls) or {}
     return_free_memory()
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
@@ -140,7 +141,7 @@ def _budgets(
     if not causes:
         return budgets(), ()
     rows, waits = both(budgets, partial(waits_of, report, followed))
-    rows, idle = attributed(rows, followed, waits)
+    rows, idle = attributed(rows, followed, lambda: waits)
     return rows, idle.notes
 
 

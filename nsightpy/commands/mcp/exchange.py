@@ -1,11 +1,15 @@
-"""What is asked and answered over MCP: the end of the input is heard when all was answered.
+"""What is asked and answered over MCP: the end of the input is heard when all was answered, and
+lines that are no message are answered, too.
 
 The package mcp drops what it is still working on when its input ends: requests that a program
-writes into a pipe and closes would be answered or not by chance.
+writes into a pipe and closes would be answered or not by chance. It drops lines that it cannot read
+(such as one half of a surrogate pair), and who waits for their answers waits without end.
 """
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -67,22 +71,29 @@ class _Stream:
 
 
 class _Requests(_Stream):
-    """Messages in."""
+    """Messages in; those that cannot be read are answered at once."""
 
-    async def receive(self) -> SessionMessage | Exception:
-        try:
-            read: SessionMessage | Exception = await self._stream.receive()
-        except anyio.EndOfStream:
-            await self._unanswered.wait()
-            raise
-        if not isinstance(read, Exception):
-            self._unanswered.asked(read.message)
-        return read
+    def __init__(self, stream: Any, unanswered: _Unanswered, answers: Any) -> None:
+        super().__init__(stream, unanswered)
+        self._answers = answers
+
+    async def receive(self) -> SessionMessage:
+        while True:
+            try:
+                read: SessionMessage | Exception = await self._stream.receive()
+            except anyio.EndOfStream:
+                await self._unanswered.wait()
+                raise
+            if not isinstance(read, Exception):
+                self._unanswered.asked(read.message)
+                return read
+            if answer := _refusal(read):
+                await self._answers.send(answer)
 
     def __aiter__(self) -> _Requests:
         return self
 
-    async def __anext__(self) -> SessionMessage | Exception:
+    async def __anext__(self) -> SessionMessage:
         try:
             return await self.receive()
         except anyio.EndOfStream:
@@ -100,4 +111,32 @@ class _Answers(_Stream):
 def until_answered(reading: Any, writing: Any) -> tuple[Any, Any]:
     """The two streams of a transport, of which the first ends when all is answered on the other."""
     unanswered = _Unanswered()
-    return _Requests(reading, unanswered), _Answers(writing, unanswered)
+    return _Requests(reading, unanswered, writing), _Answers(writing, unanswered)
+
+
+def _refusal(error: Exception) -> SessionMessage | None:
+    """The answer to a line that is no message; None for an empty one.
+
+    It has the id of what was asked, where that can be read: https://www.jsonrpc.org/specification.
+    """
+    import mcp_types as types
+    from mcp.shared.message import SessionMessage
+    from pydantic import ValidationError
+
+    given = [each["input"] for each in error.errors()] if isinstance(error, ValidationError) else []
+    if given and isinstance(given[0], str) and not given[0].strip():
+        return None
+    asked: Any = next((each for each in given if isinstance(each, dict)), None)
+    code, said = types.INVALID_REQUEST, "the line is no message of JSON-RPC"
+    if asked is None and given and isinstance(given[0], str):
+        code, said = types.PARSE_ERROR, "the line cannot be read as JSON"
+        with suppress(ValueError, RecursionError):
+            asked = json.loads(given[0])
+    number = asked.get("id") if isinstance(asked, dict) else None
+    known = isinstance(number, int | str) and not isinstance(number, bool)
+    told = types.JSONRPCError(
+        jsonrpc="2.0",
+        id=number if known and str(number).isprintable() else None,
+        error=types.ErrorData(code=code, message=said),
+    )
+    return SessionMessage(told)

@@ -44,18 +44,11 @@ class OnePass(RankSet):
         together.passed_by, together.folders = ranks.passed_by, ranks.folders
         return together
 
-    def map(
-        self,
-        function: Callable[[SystemReport], T],
-        *,
-        jobs: int | None = None,
-        ranked: bool = False,
-        identified: bool = False,
-    ) -> Mapped[SystemReport, T]:
-        """The function's results, as `RankSet.map` has them. Raises NotYetReadError.
+    def map(self, function: Callable[[SystemReport], T], **_: Any) -> Mapped[SystemReport, T]:
+        """The function's results, as `RankSet.map` has them; how it is run is for `read` to say.
 
-        A report in which only this function failed is among the failures. Raises ReportError when
-        all of them did.
+        A report in which only this function failed is among the failures. Raises NotYetReadError,
+        and ReportError when all of them did.
         """
         known = self._known.get(self.want(function))
         if known is None:

@@ -7,9 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias, cast
 
-import numpy as np
-
-from nsightpy.frames import Ints, Labels
+from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.readers.sql import sa
 
 _DIGITS = re.compile(r" *[-+]?[0-9]{1,19} *")
@@ -176,6 +174,5 @@ def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:
 
 def coded(codes: Ints, names: Mapping[int, str]) -> Labels:
     """Labels of enumerated values; an unknown value is named by its number."""
-    unique, places = np.unique(codes, return_inverse=True)
-    values = tuple(names.get(code, f"Unknown ({code})") for code in unique.tolist())
-    return Labels(places.astype(np.int32), values)
+    unique, places = distinct(codes)
+    return Labels(places, tuple(names.get(code, f"Unknown ({code})") for code in unique.tolist()))

@@ -14,15 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias, TypeGuard
 
+import numpy as np
+
 from nsightpy.errors import UsageError
-from nsightpy.readers.nsys.columns import column, number, numbered, process_of
-from nsightpy.readers.nsys.nvtx import NVTX, events
+from nsightpy.frames import Frame
+from nsightpy.readers.nsys.columns import column, number, process_of
+from nsightpy.readers.nsys.nvtx import NVTX, naming_events
 from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.tools.time_limit import time_limit
 
-THREAD_NAME = 39
 GUESS = "guess: order of"
 BY_REGEX = "--rank-regex"
 
@@ -171,11 +173,7 @@ def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
     table = export.file.tables.get(NVTX)
     if table is None or "text" not in table.c:
         return []
-    ids = export.strings.matching("ncclCommInit", "CommInit")
-    wanted = [] if events(export) is None else [table.c.eventType == THREAD_NAME]
-    if ids and {"jsonText", "textId"} <= set(table.c.keys()):
-        wanted.append(table.c.textId.in_(ids))
-    texts = _nvtx_texts(export, table, sa.or_(sa.false(), *wanted))
+    texts = _nvtx_texts(export.once(naming_events))
     names = [
         Evidence(int(match[1]), "MPI thread name", pid)
         for pid, text, _ in texts
@@ -212,19 +210,15 @@ def _environment_ranks(export: NsysExport) -> list[Evidence]:
     return [Evidence(values[key], f"environment {key}") for key in RANK_KEYS if key in values]
 
 
-def _nvtx_texts(
-    export: NsysExport, table: sa.TableClause, condition: sa.ColumnElement[bool]
-) -> list[tuple[int, str, str]]:
-    """(pid, text, payload as JSON) of the NVTX events that meet a condition."""
-    payload = table.c.jsonText if "jsonText" in table.c else sa.literal("")
-    query = sa.select(
-        number(table, "pid", process_of("globalTid"), 0),
-        number(table, "start", column("start"), 0),
-        table.c.text,
-        payload,
-    ).where(condition)
-    rows = sorted(numbered(export.file.rows(query), 2), key=lambda row: (row[0], row[1]))
-    return [(pid, str(text or ""), str(data or "")) for pid, _, text, data in rows]
+def _nvtx_texts(events: Frame) -> list[tuple[int, str, str]]:
+    """(pid, text, payload as JSON) of NVTX events, by process and time."""
+    pid, text, payload = (
+        events.ints("pid").tolist(),
+        events.labels("text"),
+        events.labels("jsonText"),
+    )
+    order = np.lexsort((events.ints("start_ns"), events.ints("pid")))
+    return [(pid[row], text[row], payload[row]) for row in order.tolist()]
 
 
 def _json_object(text: str) -> dict[str, Any]:

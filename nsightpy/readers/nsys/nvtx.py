@@ -19,14 +19,14 @@ from nsightpy.readers.nsys.columns import (
     text,
 )
 from nsightpy.readers.nsys.constant_columns import constant_columns
-from nsightpy.readers.nsys.table_frames import stored_columns
+from nsightpy.readers.nsys.table_frames import note_absent, stored_columns
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
 NVTX = "NVTX_EVENTS"
 DEFAULT_DOMAIN = ""
-DOMAIN_CREATE = 75
+THREAD_NAME, DOMAIN_CREATE = 39, 75
 _LOW_BITS = 0xFFFFFF
 STYLES = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
 # What is read as what, and for which columns of the frame. A thread's serialized id holds pid and
@@ -136,11 +136,12 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
     """The texts of ranges, or the texts that they registered."""
     registered = export.strings.labels(raw.ints("text_id"))
     if "text" not in raw:
-        return registered.merged()
+        return note_absent(export, NVTX, registered.merged())
     texts = raw.labels("text")
     has_text = ~texts.equals([""])
     codes = np.where(has_text, texts.codes, registered.codes + np.int32(len(texts.values)))
-    return Labels(codes.astype(np.int32), texts.values + registered.values).merged()
+    names = Labels(codes.astype(np.int32), texts.values + registered.values).merged()
+    return note_absent(export, NVTX, names)
 
 
 def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
@@ -161,13 +162,30 @@ def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
     table = events(export)
     if table is None:
         return {}
-    query = sa.select(
-        number(table, "pid", process_of("globalTid"), 0),
-        number(table, "domain", column("domainId"), 0),
-        text(table, "text"),
-        number(table, "text_id", column("textId"), 0),
-    ).where(table.c.eventType == DOMAIN_CREATE)
-    raw = Frame(export.file.arrays(query))
+    raw = export.once(naming_events)
+    raw = raw.at(event_type=DOMAIN_CREATE)
     names = _names(export, raw)
     owners = zip(raw.ints("pid").tolist(), raw.ints("domain").tolist(), strict=True)
     return {owner: names[row] for row, owner in enumerate(owners)}
+
+
+def naming_events(export: NsysExport) -> Frame:
+    """What names threads and domains, and creates NCCL communicators, by one scan for all who ask.
+
+    event_type, pid, start_ns, domain, text_id, text and jsonText, its payload.
+    """
+    table = export.file.tables[NVTX]
+    kinds = () if events(export) is None else (THREAD_NAME, DOMAIN_CREATE)
+    wanted = [table.c.eventType == kind for kind in kinds]
+    if {"jsonText", "textId"} <= set(table.c.keys()):
+        wanted += [table.c.textId == i for i in export.strings.matching("ncclCommInit", "CommInit")]
+    query = sa.select(
+        number(table, "event_type", column("eventType"), 0),
+        number(table, "pid", process_of("globalTid"), 0),
+        number(table, "start_ns", column("start"), 0),
+        number(table, "domain", column("domainId"), 0),
+        number(table, "text_id", column("textId"), 0),
+        text(table, "text"),
+        text(table, "jsonText").label("jsonText"),
+    ).where(sa.or_(sa.false(), *wanted))
+    return Frame(export.file.arrays(query, split=table))

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
 
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.names import NO_NAME
@@ -25,6 +28,7 @@ class Strings:
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
         self._known: dict[int, str] = {NAMELESS: NO_NAME}
+        self._absent: set[int] = set()
 
     def labels(self, ids: Ints) -> Labels:
         """The names of a column of ids, as Labels; id 0 without an entry is the empty name."""
@@ -32,6 +36,14 @@ class Strings:
         check_count(self._file.path, NAMES, len(unique))
         self._fetch([int(i) for i in unique if int(i) not in self._known])
         return Labels(codes, tuple(self._known[int(i)] for i in unique))
+
+    def absent(self, labels: Labels) -> int:
+        """How many rows of such labels have a name that the export does not hold."""
+        if not self._absent:
+            return 0
+        numbers = set(map(_numbered, self._absent))
+        lost = [value in numbers for value in labels.values]
+        return int(np.count_nonzero(np.asarray(lost, dtype=np.bool_)[labels.codes]))
 
     def starting(self, *prefixes: str) -> dict[int, str]:
         """The strings that begin with one of these prefixes in any case, by id."""
@@ -44,8 +56,7 @@ class Strings:
         patterns = (prefix.replace("_", r"\_") + "%" for prefix in prefixes)
         begins = (table.c.value.like(pattern, escape="\\") for pattern in patterns)
         query = sa.select(table.c.id, table.c.value).where(sa.or_(sa.false(), *begins))
-        rows = self._file.rows(query)
-        return {i: str(value) for i, value in numbered(rows, 1)}
+        return _texts(self._file.rows(query))
 
     def named(self, texts: Collection[str]) -> dict[int, str]:
         """The strings that are one of these texts, by id."""
@@ -55,7 +66,7 @@ class Strings:
         if self._few is not None:
             return {i: text for i, text in self._few.items() if text in texts}
         query = sa.select(table.c.id, table.c.value).where(table.c.value.in_(sorted(texts)))
-        return {i: str(value) for i, value in numbered(self._file.rows(query), 1)}
+        return _texts(self._file.rows(query))
 
     def matching(self, *prefixes: str) -> list[int]:
         """The ids of the strings that begin with one of these prefixes, ascending."""
@@ -68,8 +79,7 @@ class Strings:
         bounds = None if table is None else self._file.row_bounds(table.name)
         if table is None or bounds is None or bounds[1] - bounds[0] >= _FEW:
             return None
-        rows = self._file.rows(sa.select(table.c.id, table.c.value))
-        return {i: str(value) for i, value in numbered(rows, 1)}
+        return _texts(self._file.rows(sa.select(table.c.id, table.c.value)))
 
     @shared_property
     def _table(self) -> sa.TableClause | None:
@@ -84,7 +94,15 @@ class Strings:
             for start in range(0, len(ids), _CHUNK):
                 wanted = ids[start : start + _CHUNK]
                 query = sa.select(table.c.id, table.c.value).where(table.c.id.in_(wanted))
-                rows = numbered(self._file.rows(query), 1)
-                self._known.update((i, str(value)) for i, value in rows)
-        for i in ids:
-            self._known.setdefault(i, "" if i == _NO_NAME else f"[name {i} is not in the export]")
+                self._known.update(_texts(self._file.rows(query)))
+        self._known.setdefault(_NO_NAME, "")
+        self._absent.update(i for i in ids if i not in self._known)
+        self._known.update((i, _numbered(i)) for i in self._absent)
+
+
+def _texts(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:
+    return {i: str(value) for i, value in numbered(rows, 1) if value is not None}
+
+
+def _numbered(number: int) -> str:
+    return f"[name {number} is not in the export]"

@@ -108,10 +108,17 @@ def with_labels(
         if name in source.names:
             if name in _NAMES and (lost := int(np.count_nonzero(frame.ints(name) == NAMELESS))):
                 export.notes[f"{lost:,} rows of {source.table} have no name."] = None
-            made[name] = export.strings.labels(frame.ints(name))
+            made[name] = note_absent(export, source.table, export.strings.labels(frame.ints(name)))
         elif name in source.codes:
             made[name] = coded(frame.ints(name), source.codes[name][1])
     return made
+
+
+def note_absent(export: NsysExport, table: str, names: Labels) -> Labels:
+    """The same names, with a note on the rows of a table whose name the export does not hold."""
+    if lost := export.strings.absent(names):
+        export.notes[f"{lost:,} rows of {table} have a name that the export does not hold."] = None
+    return names
 
 
 def selected_column(
@@ -149,7 +156,8 @@ def _unplaced(
         values = raw.get(name)
         if values is None or isinstance(values, Labels) or name not in source.numbers:
             continue
-        if count := int(np.count_nonzero(values == UNKNOWN)):
+        unknown = values < 0 if name in _ZERO_IF_UNKNOWN else values == UNKNOWN
+        if count := int(np.count_nonzero(unknown)):
             export.notes[unplaced_note(source.table, name, count)] = None
             if name in _ZERO_IF_UNKNOWN:
                 made[name] = np.maximum(values, 0)
@@ -168,7 +176,7 @@ def unplaced_note(table: str, name: str, count: int) -> str:
 def note_unlinked(export: NsysExport, table: str, raw: Mapping[str, ColumnData]) -> None:
     """Say in a note where calls do not name the work that they launched."""
     ids = raw.get("correlation_id")
-    if isinstance(ids, np.ndarray) and not np.all(ids):
+    if isinstance(ids, np.ndarray) and ids.min(initial=1) <= 0:
         export.notes[f"Calls in {table} name no correlation id: their work is not found."] = None
 
 

@@ -6,7 +6,7 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from nsightpy.side_by_side import SideThread
@@ -39,7 +39,7 @@ def time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
+def in_threads(work: Callable[[int], None], parts: Sequence[int], seconds: float) -> None:
     """Do all parts of some work side by side, and raise the first exception of any.
 
     Raises TimeoutError where they take more of the processor: nobody waits for the threads then,
@@ -54,16 +54,16 @@ def in_threads(work: Callable[[int], None], parts: int, seconds: float) -> None:
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
             done.put(error)
 
-    end = time.process_time() + seconds * parts
+    end = time.process_time() + seconds * len(parts)
     threads = []
-    for part in range(parts):
+    for part in parts:
         thread = SideThread(do_part, part)
         try:
             thread.start()
             threads.append(thread)
         except RuntimeError:  # no more threads, or no memory for one: this one does it
             do_part(part)
-    waited_for = parts
+    waited_for = len(parts)
     while waited_for:
         try:
             failed = done.get(timeout=_TICK_S)

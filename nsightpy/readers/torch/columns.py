@@ -20,30 +20,38 @@ _NUMBERED = re.compile(r"[^\d-]*(-?\d{1,18})\s*")
 
 def whole(value: object, missing: int = 0) -> int:
     """A value as an int64: the number that ends a text ("stream 7"), the 64 bits of an address."""
+    number = _whole(value)
+    return missing if number is None else number
+
+
+def _whole(value: object) -> int | None:
     if isinstance(value, str):
         match = _NUMBERED.fullmatch(value)
-        return int(match[1]) if match else missing
+        return int(match[1]) if match else None
     if isinstance(value, float):
-        return int(value) if value.is_integer() and abs(value) < _LARGEST else missing
+        return int(value) if value.is_integer() and abs(value) < _LARGEST else None
     if not isinstance(value, int) or not -_LARGEST <= value < 2 * _LARGEST:
-        return missing
+        return None
     return (value + _LARGEST) % (2 * _LARGEST) - _LARGEST
 
 
-def integers(values: Sequence[object], missing: int = 0) -> Ints:
-    """A column of whole numbers."""
-    try:
-        return np.fromiter(values, np.int64, len(values))
-    except (TypeError, ValueError, OverflowError):
-        return np.asarray([whole(value, missing) for value in values], dtype=np.int64)
+def integers(values: Sequence[object], missing: int = 0) -> tuple[Ints, int]:
+    """A column of whole numbers, and how many values are none."""
+    if {*map(type, values)} <= {int}:
+        with suppress(OverflowError):
+            return np.fromiter(values, np.int64, len(values)), 0
+    made = [None if isinstance(value, bool) else _whole(value) for value in values]
+    numbers = [missing if number is None else number for number in made]
+    return np.asarray(numbers, dtype=np.int64), made.count(None)
 
 
-def ids(values: Sequence[object], missing: int = 0) -> Ints:
-    """Ids of processes and threads; texts without one number, as of merged traces, keep apart."""
-    try:
-        return np.fromiter(values, np.int64, len(values))
-    except (TypeError, ValueError, OverflowError):
-        return integers([_code(v) if isinstance(v, str) else v for v in values], missing)
+def ids(values: Sequence[object], missing: int = 0) -> tuple[Ints, int]:
+    """Ids of processes and threads, and how many are no numbers; texts without one, as of merged
+    traces, keep apart."""
+    numbers, lost = integers(values, missing)
+    if not lost:
+        return numbers, 0
+    return integers([_code(v) if isinstance(v, str) else v for v in values], missing)[0], lost
 
 
 def _code(text: str) -> int | str:

@@ -63,7 +63,7 @@ class ExactEvent(Event, gc=False):
 # The arguments of each kind: column -> (name in the file, number where it is absent); None for
 # texts, and for lists.
 Arguments: TypeAlias = dict[str, tuple[str, int | None]]
-_LAUNCHED: Arguments = {
+LAUNCHED: Arguments = {
     "context": ("context", -1),
     "correlation": ("correlation", 0),
     "device": ("device", -1),
@@ -71,13 +71,13 @@ _LAUNCHED: Arguments = {
 }
 ARGUMENTS: dict[str, Arguments] = {
     KERNEL: {
-        **_LAUNCHED,
+        **LAUNCHED,
         "registers": ("registers per thread", 0),
         "shared": ("shared memory", 0),
         "graph_node": ("graph node id", 0),
     },
-    COPY: {**_LAUNCHED, "bytes": ("bytes", -1)},
-    SET: {**_LAUNCHED, "bytes": ("bytes", -1)},
+    COPY: {**LAUNCHED, "bytes": ("bytes", -1)},
+    SET: {**LAUNCHED, "bytes": ("bytes", -1)},
     CALL: {"correlation": ("correlation", 0)},
     OPERATOR: {
         "sequence": ("Sequence number", -1),
@@ -94,13 +94,13 @@ ARGUMENTS: dict[str, Arguments] = {
         "python_module": ("Python module id", -1),
     },
     SYNC: {
-        **_LAUNCHED,
+        **LAUNCHED,
         "device": ("device", 0),
         "event": ("wait_on_cuda_event_id", -1),
         "wait_on": ("wait_on_stream", -1),
         "record": ("wait_on_cuda_event_record_corr_id", -1),
     },
-    RECORD: {**_LAUNCHED, "device": ("device", 0), "event": ("wait_on_cuda_event_id", -1)},
+    RECORD: {**LAUNCHED, "device": ("device", 0), "event": ("wait_on_cuda_event_id", -1)},
     MEMORY: {
         "device": ("Device Id", -1),
         "device_type": ("Device Type", -1),

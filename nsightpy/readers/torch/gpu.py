@@ -153,7 +153,7 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
         if column.name not in columns:
             values = [row.get(column.name, column.missing) for row in rows]
             columns[column.name] = (
-                Labels.of(map(str, values)) if column.kind == "label" else integers(values)
+                Labels.of(map(str, values)) if column.kind == "label" else integers(values)[0]
             )
     return Frame({name: columns[name] for name in frames.COLLECTIVES.names})
 
@@ -274,19 +274,20 @@ def devices(gpus: tuple[Gpu, ...], used: set[int]) -> Frame:
     if len(names) == 1:
         known = dict.fromkeys(used, gpus[0]) | known
     rows = sorted(known.items())
+    numbers = np.asarray([number for number, _ in rows], dtype=np.int64)
     return Frame(
         {
             "pid": np.zeros(len(rows), dtype=np.int64),
-            "device": integers([number for number, _ in rows]),
-            "gpu_id": integers([number for number, _ in rows]),
+            "device": numbers,
+            "gpu_id": numbers,
             "name": Labels.of(gpu.name for _, gpu in rows),
             "uuid": Labels.constant("", len(rows)),
             "bus": Labels.constant("", len(rows)),
-            "sm_count": integers([gpu.multiprocessors for _, gpu in rows]),
-            "memory_bytes": integers([gpu.memory_bytes for _, gpu in rows]),
+            "sm_count": np.asarray([gpu.multiprocessors for _, gpu in rows], dtype=np.int64),
+            "memory_bytes": np.asarray([gpu.memory_bytes for _, gpu in rows], dtype=np.int64),
             "memory_bytes_per_s": np.zeros(len(rows), dtype=np.int64),
             "clock_hz": np.zeros(len(rows), dtype=np.int64),
-            "compute_major": integers([gpu.compute_major for _, gpu in rows]),
-            "compute_minor": integers([gpu.compute_minor for _, gpu in rows]),
+            "compute_major": np.asarray([gpu.compute_major for _, gpu in rows], dtype=np.int64),
+            "compute_minor": np.asarray([gpu.compute_minor for _, gpu in rows], dtype=np.int64),
         }
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ from nsightpy.readers.torch.events import (
     CATEGORIES,
     COLLECTIVE,
     KERNEL,
+    LAUNCHED,
     MEMORY,
     METADATA,
     NOTHING,
@@ -92,6 +94,7 @@ class TraceTables:
         self.left_out = 0
         self.apart = 0
         self.mended = 0
+        self.unread: Counter[str] = Counter()  # what is no number where one belongs, by its name
 
     def add(self, events: Sequence[Event]) -> None:
         """Take the events of one more piece. Raises InexactTimesError, and takes none then."""
@@ -147,8 +150,8 @@ class TraceTables:
         columns: dict[str, ColumnData] = {
             "start": start,
             "end": end,
-            "pid": ids([event.pid for event in events], -1),
-            "tid": self._threads.of(ids([event.tid for event in events])),
+            "pid": self._read("pid", ids([event.pid for event in events], -1)),
+            "tid": self._threads.of(self._read("tid", ids([event.tid for event in events]))),
             "name": self._text(kind, "name").codes([event.name for event in events]),
             **self._columns(kind, arguments),
         }
@@ -177,13 +180,28 @@ class TraceTables:
 
     def _columns(self, kind: str, arguments: Sequence[Any]) -> dict[str, ColumnData]:
         columns: dict[str, ColumnData] = {}
-        for name, (_, missing) in ARGUMENTS[kind].items():
+        for name, (argument, missing) in ARGUMENTS[kind].items():
             values = list(map(operator.attrgetter(name), arguments))
+            if name == "python_parent":  # null: the outermost call has none
+                values = [missing if value is None else value for value in values]
             if missing is None:
                 columns[name] = self._text(kind, name).codes(_pieces_of_json(values))
             else:
-                columns[name] = integers(values, missing)
+                numbers = self._read(argument, integers(values, missing))
+                if name in LAUNCHED and (least := -(name != "correlation")) > numbers.min(
+                    initial=0
+                ):
+                    impossible = numbers < least
+                    self.unread[argument] += int(np.count_nonzero(impossible))
+                    numbers = np.where(impossible, missing, numbers)
+                columns[name] = numbers
         return columns
+
+    def _read(self, name: str, read: tuple[Ints, int]) -> Ints:
+        """A column, with what was lost of it counted under its name."""
+        numbers, lost = read
+        self.unread[name] += lost
+        return numbers
 
     def _append(self, kind: str, columns: dict[str, ColumnData]) -> None:
         parts = self._parts.setdefault(kind, {name: [] for name in columns})
@@ -239,5 +257,5 @@ def _sizes(shape: str, values: Sequence[Any]) -> dict[str, ColumnData]:
     """The three sizes of a grid or block; zeros where they are unknown."""
     if {*map(type, values)} != {list} or {*map(len, values)} != {3}:
         values = [v if isinstance(v, list) and len(v) == 3 else (0, 0, 0) for v in values]
-    flat = integers(list(itertools.chain.from_iterable(values))).reshape(-1, 3)
+    flat = integers(list(itertools.chain.from_iterable(values)))[0].reshape(-1, 3)
     return {f"{shape}_{axis}": flat[:, place].copy() for place, axis in enumerate("xyz")}

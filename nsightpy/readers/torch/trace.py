@@ -306,6 +306,12 @@ def _damage_notes(tables: TraceTables, around: Around, damage: Damage, header: H
         )
     if tables.left_out:
         notes.append(f"{tables.left_out:,} events without a time that can be are left out.")
+    if unread := +tables.unread:
+        parts = ", ".join(f"{name}: {count:,}" for name, count in unread.most_common())
+        notes.append(
+            f"{unread.total():,} values of events are no number that can be there ({parts}): "
+            "they count as not recorded."
+        )
     if header.torn and not (around.damage or around.cut_at is not None):
         notes.append("the header is damaged: only part of it could be read.")
     return notes

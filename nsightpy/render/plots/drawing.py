@@ -74,11 +74,6 @@ def drawing() -> Iterator[None]:
         yield
 
 
-def is_picture(path: str | Path) -> bool:
-    """Whether a file of that name is a picture that can be drawn."""
-    return Path(path).suffix.lower() in FORMATS
-
-
 def picture_bytes(figure: Figure, path: str | Path) -> bytes:
     """The figure in the format of a file name; the same bytes every time. Raises UsageError."""
     import matplotlib as mpl
