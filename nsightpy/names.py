@@ -23,6 +23,19 @@ _SUFFIXES = re.compile(r"(?<=[<,(])(-?\d+)[uUlL]{1,3}(?=[,>)])")
 _TRUTH = (("true", "1"), ("false", "0"))
 _CALLED = re.compile(r"(?<=lambda)(\d+)::operator ?\(\)\(\) const(?=::)")
 
+# GPUs and runtimes of other makers, which traces of PyTorch name as well.
+_OTHER_MAKERS = re.compile(r"\b(?:AMD|Radeon|HIP|gfx\d\w+|Intel|Gaudi)\b", re.IGNORECASE)
+
+
+def measured_by_ncu(*texts: str) -> bool:
+    """Whether the names of a GPU and of the runtime that drove it are those of no other maker."""
+    return not any(map(_OTHER_MAKERS.search, texts))
+
+
+def file_name(path: str) -> str:
+    """The last part of a path of any system."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
+
 
 def function_name(name: str) -> str:
     """The function of a demangled name: no return type, no template arguments, no parameters."""

@@ -103,7 +103,7 @@ class OtherThread:
 
 
 class _Job(Generic[A]):
-    """A function, and what it gave or raised."""
+    """A function, and what it gave or raised; unlike a Future it lets go of that when asked."""
 
     def __init__(self, function: Callable[[], A]) -> None:
         self._function = function

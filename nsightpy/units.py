@@ -9,6 +9,7 @@ from decimal import ROUND_HALF_UP, Decimal, InvalidOperation, Overflow
 
 from nsightpy.errors import UsageError
 
+_PREFIXES = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
 TIME_UNITS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 10**9}
 _TIME = re.compile(r"\s*([-+]?[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)\s*(ns|us|µs|ms|s|min)?\s*")
 # Two such are less than 2^63 ns apart.
@@ -114,6 +115,17 @@ def significant(value: float, digits: int = 3) -> str:
         return "0"
     exponent = int(f"{value:.{digits - 1}e}".partition("e")[2])
     return f"{value:.{max(digits - 1 - exponent, 0)}f}"
+
+
+def prefix_for(value: float) -> tuple[str, float]:
+    """The prefix that a rate is given with, and its size: T and 1e12; none below a thousand."""
+    return next((step for step in _PREFIXES if abs(value) >= step[1]), ("", 1.0))
+
+
+def format_rate(value: float, unit: str) -> str:
+    """A rate with three digits and a prefix: 28.4 TFLOP/s."""
+    prefix, size = prefix_for(value)
+    return f"{significant(value / size)} {prefix}{unit}"
 
 
 def share_text(part: float, whole: float) -> str:

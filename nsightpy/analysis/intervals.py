@@ -53,9 +53,7 @@ class Spans:
     __hash__ = None  # type: ignore[assignment]
 
     def __or__(self, other: Spans) -> Spans:
-        return union(
-            np.concatenate([self.starts, other.starts]), np.concatenate([self.ends, other.ends])
-        )
+        return union_of((self, other))
 
     def __and__(self, other: Spans) -> Spans:
         return intersection(self, other)
@@ -91,9 +89,9 @@ def union(starts: Ints, ends: Ints) -> Spans:
 
 def union_of(sets: Iterable[Spans]) -> Spans:
     """The union of several sets."""
-    parts = list(sets)
-    if not parts:
-        return NOTHING
+    parts = [part for part in sets if len(part)]
+    if len(parts) <= 1:
+        return parts[0] if parts else NOTHING
     return union(
         np.concatenate([part.starts for part in parts]),
         np.concatenate([part.ends for part in parts]),

@@ -1,4 +1,4 @@
-"""The modes of a set of durations: values around which they gather, told apart by valleys.
+"""The modes of a set of durations: values around which they cluster, told apart by valleys.
 
 On the logarithm of the durations, since they differ by factors. A valley of their smoothed density
 divides them where it is half as high as the lower of the peaks beside it, where that is no accident

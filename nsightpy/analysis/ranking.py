@@ -115,6 +115,13 @@ def time_values(statistics: Statistics, group: int, whole: int) -> tuple[Value, 
         round_half_up(100.0 * total / whole, 1) if whole else 0.0,
         total,
         int(statistics.instances[group]),
+        *spread(statistics, group),
+    )
+
+
+def spread(statistics: Statistics, group: int) -> tuple[Value, ...]:
+    """Mean, median, extremes and deviation of one group, rounded as nsys rounds them."""
+    return (
         round_half_up(float(statistics.mean[group]), 1),
         round_half_up(float(statistics.median[group]), 1),
         int(statistics.minimum[group]),

@@ -130,34 +130,39 @@ def merge(tallies: Sequence[Tally]) -> Tally:
         )
         for part in tallies
     ]
-    if not places:
+    keys = tuple(places)
+    if not keys:
         return tally(np.empty(0, dtype=np.int32), np.empty(0, dtype=np.int64), ())
-    return _counted(
-        np.concatenate(codes),
-        np.concatenate([part.values for part in tallies]),
-        np.concatenate([part.counts for part in tallies]),
-        tuple(places),
-    )
+    values = [part.values for part in tallies]
+    counts = np.concatenate([part.counts for part in tallies])
+    # of many reports they are large: packed one by one, and nothing is held twice
+    packed = [_packed(*columns, keys) for columns in zip(codes, values, strict=True)]
+    known = [numbers for numbers in packed if numbers is not None]
+    if len(known) < len(packed):
+        return _counted(np.concatenate(codes), np.concatenate(values), counts, keys)
+    whole = np.concatenate(known)
+    del codes, packed, known
+    order = np.argsort(whole)
+    whole = whole[order]
+    starts = _starts(whole[1:] != whole[:-1], len(whole))
+    sums, whole = _sums(counts, order, starts), whole[starts]
+    del order, starts, counts
+    return _from_sorted(*_unpacked(whole), sums, keys)
 
 
 def _counted(
     codes: NDArray[np.int32], values: Ints, counts: NDArray[np.integer], keys: Sequence[Key]
 ) -> Tally:
-    packed = _packed(codes, values, keys)
-    if packed is None:
-        order = np.lexsort((values, codes))
-        codes, values = codes[order], values[order]
-        changes = (codes[1:] != codes[:-1]) | (values[1:] != values[:-1])
-        starts = _starts(changes, len(codes))
-        codes, values = codes[starts], values[starts]
-    else:
-        del codes, values  # of many reports they are large
-        order = np.argsort(packed)
-        packed = packed[order]
-        starts = _starts(packed[1:] != packed[:-1], len(packed))
-        codes, values = _unpacked(packed[starts])
-    sums = np.add.reduceat(counts[order], starts, dtype=np.int64) if len(starts) else starts
-    return _from_sorted(codes, values, sums, keys)
+    """A tally of values that cannot be packed."""
+    order = np.lexsort((values, codes))
+    codes, values = codes[order], values[order]
+    starts = _starts((codes[1:] != codes[:-1]) | (values[1:] != values[:-1]), len(codes))
+    return _from_sorted(codes[starts], values[starts], _sums(counts, order, starts), keys)
+
+
+def _sums(counts: NDArray[np.integer], order: Ints, starts: Ints) -> Ints:
+    """The counts, in an order, added up between starts."""
+    return np.add.reduceat(counts[order], starts, dtype=np.int64) if len(starts) else starts
 
 
 def _packed(codes: NDArray[np.int32], values: Ints, keys: Sequence[Key]) -> Ints | None:
@@ -183,12 +188,12 @@ def _starts(changes: NDArray[np.bool_], rows: int) -> Ints:
 def _from_sorted(
     codes: NDArray[np.int32], values: Ints, counts: Ints, keys: Sequence[Key]
 ) -> Tally:
-    present, bounds = np.unique(codes, return_index=True)
+    bounds = _starts(codes[1:] != codes[:-1], len(codes))
     most = int(counts.max()) if len(counts) else 0
     small = next((t for t in _COUNTS if most <= np.iinfo(t).max), np.int64)
     return Tally(
-        tuple(keys[code] for code in present.tolist()),
-        np.append(bounds, len(codes)).astype(np.int64),
+        tuple(keys[code] for code in codes[bounds].tolist()),
+        np.append(bounds, len(codes)),
         values,
         counts.astype(small),
     )

@@ -99,21 +99,21 @@ def _order(row: tuple[Value, ...]) -> tuple[int, int, int]:
 def _longest(
     report: SystemReport, *, top: int, communication: tuple[str, ...], scope: Scope
 ) -> _Part:
-    with launches_of(report, ends=True, waiting=True) as launches:
+    with launches_of(report, ends=True, waiting=True, any_report=True) as launches:
         if launches is None or launches.waiting is None:
-            return _Part([], 0, 0, (NO_CALLS,) if report.pids else ())
+            return _Part([], 0, 0)
         work = read_work(report, scope, MEMORY_COLUMNS)
         communicates = is_communication(work.kernels.labels("name"), communication)
         followed = followed_work(work, communicates, launches)
         waiting = Frame.concatenate(launches.waiting()).ordered()
     budgets = rank_budgets(report, scope, *work, communication=communication)
-    windows = {(row.pid, row.device): row.budget.window for row in budgets}
+    windows = {row.place: row.budget.window for row in budgets}
     gaps_by_place = gaps_of(work, followed, waiting, windows)
     events = host_events(report)
     names = _operations(work)
     rows: list[tuple[int, tuple[Value, ...]]] = []
     for row in budgets:
-        place = (row.pid, row.device)
+        place = row.place
         if place in gaps_by_place:
             mine = with_host(gaps_by_place[place], events[row.pid])
             chosen = np.argsort(-mine.length, kind="stable")[:top]
@@ -121,15 +121,13 @@ def _longest(
             about = (row.rank, row.device, windows[place], names, events[row.pid], calls)
             rows += [(row.pid, cells) for cells in _rows(mine, chosen, *about)]
     count = sum(len(device_gaps) for device_gaps in gaps_by_place.values())
-    return _Part(
-        rows, count, sum(int(device_gaps.length.sum()) for device_gaps in gaps_by_place.values())
-    )
+    idle_ns = sum(int(device_gaps.length.sum()) for device_gaps in gaps_by_place.values())
+    return _Part(rows, count, idle_ns, (NO_CALLS,) if rows and not report.calls.recorded else ())
 
 
 def _operations(work: Work) -> Labels:
     """The name of each operation, in the rows of the GPU work."""
-    kernels = work.kernels.labels("name")
-    short = Labels(kernels.codes, tuple(map(function_name, kernels.values)))
+    short = work.kernels.labels("name").renamed(function_name)
     operations = work.operations.labels("operation")
     codes = np.concatenate(
         [

@@ -17,10 +17,10 @@ from nsightpy.frames import Ints
 from nsightpy.names import brief
 from nsightpy.query.named_events import (
     KINDS,
-    NAME_COLUMNS,
     close_names,
     named_events,
 )
+from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -74,7 +74,7 @@ def histogram(
     `kind`: kernel, collective, range (on the host) or projection (from the first start to the last
     end of what a range launched). Of the `top` names (10) by total time, or of those that `of`
     means; * stands for anything. share is the part of the name's instances, mode the number of the
-    mode that the bin belongs to, from the shortest. Modes are values that durations gather around,
+    mode that the bin belongs to, from the shortest. Modes are values that durations cluster around,
     divided by valleys at most half as high as the lower peak beside them (see analysis.modes);
     `.modes` has them by name. Raises NsightpyError when nothing has the name.
     """

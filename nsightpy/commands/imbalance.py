@@ -9,8 +9,8 @@ from typing import TypeAlias, Unpack
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.ranking import tally_durations
 from nsightpy.analysis.ranks.imbalance import Imbalance, KernelImbalance, imbalance_of
-from nsightpy.commands.kernels import NAMES
 from nsightpy.errors import require_choice
+from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.rank_alignment import group_text
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -53,10 +53,10 @@ def imbalance(
     different amounts of it, totals are scaled to the usual amount. Communication kernels are left
     out. Most time lost beyond the mean first.
     """
-    require_choice("name", name, NAMES)
+    require_choice("name", name, NAME_COLUMNS)
     request = Request.of(reports, **common)
     work = partial(
-        _profiles, label=NAMES[name], scope=request.scope, communication=tuple(communication)
+        _profiles, label=NAME_COLUMNS[name], scope=request.scope, communication=tuple(communication)
     )
     mapped = request.map(work, ranked=True)
     profiles = [

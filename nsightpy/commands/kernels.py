@@ -10,6 +10,7 @@ from nsightpy.analysis import ranking
 from nsightpy.analysis.tally import Tally, merge
 from nsightpy.errors import require_choice
 from nsightpy.frames import ColumnData, Frame, Labels
+from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -18,7 +19,6 @@ from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Table
 
-NAMES = {"demangled": "name", "base": "base_name", "mangled": "mangled_name"}
 _SPLIT_COLUMNS = {
     "rank": ("pid",),
     "process": ("pid",),
@@ -47,7 +47,7 @@ def kernels(
     Raises UsageError for an unknown split or name, ReportError for unreadable reports.
     """
     splits = parse_splits(by, _SPLIT_COLUMNS)
-    require_choice("name", name, NAMES)
+    require_choice("name", name, NAME_COLUMNS)
     request = Request.of(reports, **common)
     work = partial(
         kernel_tally,
@@ -66,7 +66,7 @@ def kernel_tally(
     report: SystemReport, *, splits: Sequence[str], name: str, scope: Scope, several: bool = False
 ) -> Tally:
     """Durations per (splits..., name) of one report; what other processes merge."""
-    label = NAMES[name]
+    label = NAME_COLUMNS[name]
     needed = ("start_ns", "end_ns", *(c for split in splits for c in _SPLIT_COLUMNS[split]))
     frame = scope.narrow(report, report.frame("kernels", wanted(scope, needed, label)))
     return tally_of(report, frame, splits, label, several=several)

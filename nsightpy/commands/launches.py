@@ -13,9 +13,9 @@ from nsightpy.analysis.launches import (
     launch_rows,
     launch_statistics,
 )
-from nsightpy.commands.kernels import NAMES
 from nsightpy.errors import require_choice
 from nsightpy.frames import Frame
+from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -49,9 +49,9 @@ def launches(
     Medians in ns; the queue's over the launches that waited. A kernel and a call belong together
     when process and correlation id agree.
     """
-    require_choice("name", name, NAMES)
+    require_choice("name", name, NAME_COLUMNS)
     request = Request.of(reports, **common)
-    work = partial(_statistics, label=NAMES[name], scope=request.scope)
+    work = partial(_statistics, label=NAME_COLUMNS[name], scope=request.scope)
     parts = request.map(work, ranked=True).values
     keyed_rows = [row for rows, _ in parts for row in rows]
     keyed_rows.sort(key=lambda pair: (-pair[1].kernel_total_ns, *map(_sortable, _row(*pair))))

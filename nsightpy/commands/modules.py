@@ -22,8 +22,13 @@ from nsightpy.analysis.operators.device_time import (
     operator_times,
     with_callees,
 )
-from nsightpy.analysis.operators.module_tree import SUMS, backward_times, module_sums
-from nsightpy.analysis.operators.modules import module_calls, range_calls
+from nsightpy.analysis.operators.modules import (
+    SUMS,
+    backward_times,
+    module_calls,
+    module_sums,
+    range_calls,
+)
 from nsightpy.analysis.tally import Key, summed
 from nsightpy.commands.nvtx import NO_CALLS, launching_calls
 from nsightpy.frames import GPU_FRAMES, Frame, Ints
@@ -51,9 +56,13 @@ _BACKWARD = ("sequence", "direction")
 
 @dataclass(frozen=True)
 class _Part:
-    """The sums of one report by path and domain, and the device time that there was, in ns."""
+    """The sums of one report by path and domain, and the device time that there was, in ns.
+
+    `launched`: whether that time shows what launched it.
+    """
 
     rows: dict[Key, list[int]]
+    launched: bool
     device_ns: int
     outside_ns: int
     unlaunched_ns: int
@@ -74,7 +83,8 @@ def modules(
     request = Request.of(reports, **common)
     parts = request.map(partial(_sums, scope=request.scope)).values
     whole = sum(part.device_ns for part in parts)
-    rows = _rows(summed(part.rows for part in parts), whole, depth)
+    known = any(part.launched for part in parts)
+    rows = _rows(summed(part.rows for part in parts), whole, depth, known=known)
     return request.finish(Table("modules", FIELDS, tuple(rows)).first(top), *_notes(parts))
 
 
@@ -98,7 +108,9 @@ def _sums(report: SystemReport, *, scope: Scope) -> _Part:
     below = with_callees(tree.attributed, tree.calls.ints("parent"), tree.calls.ints("depth"))
     figures = Frame({**tree.calls, **times, "attributed": below})
     sums = module_sums(scope.narrow(report, figures))
-    return _Part(sums, sum(map(_lasted, work)), tree.outside_ns, tree.unlaunched_ns)
+    device_ns = sum(map(_lasted, work))
+    launched = report.calls.recorded or not device_ns
+    return _Part(sums, launched, device_ns, tree.outside_ns, tree.unlaunched_ns)
 
 
 def _lasted(work: Frame) -> int:
@@ -150,8 +162,13 @@ def _by_domain(tree: Frame, calls: Frame, work: Sequence[Frame]) -> OperatorTime
     return OperatorTimes(host, host_self, total, device_self)
 
 
-def _rows(sums: dict[Key, list[int]], whole_ns: int, depth: int | None) -> list[Row]:
-    """Of those inside one parent the one with most device time first, then host time."""
+def _rows(
+    sums: dict[Key, list[int]], whole_ns: int, depth: int | None, *, known: bool
+) -> list[Row]:
+    """Of those inside one parent the one with most device time first, then host time.
+
+    None where it is not `known` what was launched.
+    """
     absent = [0] * len(SUMS)
 
     def place(key: Key) -> tuple[object, ...]:
@@ -162,9 +179,9 @@ def _rows(sums: dict[Key, list[int]], whole_ns: int, depth: int | None) -> list[
     for path, domain in depth_first(sums, place):
         figures = sums[path, domain]
         if depth is None or str(path).count(SEPARATOR) < depth:
-            device = figures[3] + figures[5]
-            share = device / whole_ns if whole_ns else None
-            rows.append((str(path).replace(SEPARATOR, "/"), *figures, share, domain))
+            share = (figures[3] + figures[5]) / whole_ns if whole_ns else None
+            device = (*figures[3:], share) if known else (None,) * 4
+            rows.append((str(path).replace(SEPARATOR, "/"), *figures[:3], *device, domain))
     return rows
 
 

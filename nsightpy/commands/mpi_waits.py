@@ -100,7 +100,7 @@ def mpi_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Common
 def _part_of(report: SystemReport, *, scope: Scope) -> _Part:
     """The clocks, collectives and MPI calls of a report, with what was open around each."""
     # who was waited for is not narrowed
-    everybody = replace(scope, ranks=None, devices=None)
+    everybody = scope.everybody
     part = rank_part(report, scope=everybody)
     calls = part.mpi
     if not calls.rows:

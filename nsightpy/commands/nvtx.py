@@ -209,10 +209,10 @@ def _launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched
     if not report.calls.recorded:
         return None
     alone = report.calls.only_process()
-    calls = report.calls.launching(alone, ends=True, threads=True)
+    calls = report.calls.launching(alone, whole=True)
     done = launched(operations, calls)
     if len(done.rows) < operations.rows:
-        others = report.calls.launching(alone, others=True, ends=True, threads=True)
+        others = report.calls.launching(alone, others=True, whole=True)
         calls = Frame.concatenate([calls, others.select(calls)]).ordered()
         done = launched(operations, calls)
     return calls, done
@@ -231,14 +231,13 @@ def _rows(tallied: RangeTallies, attributed: RangeTallies | None, known: bool) -
     for group, key in enumerate(ranges.keys):
         total, median = times.get(key, (0, None))
         busy, whole = tallied.busy_ns[key], tallied.whole_busy_ns
-        gpu: tuple[Value, ...] = (total, median, tallied.operations[key])
         share = busy / whole if whole else None
+        gpu: tuple[Value, ...] = (total, median, tallied.operations[key], share)
         host = (int(ranges.instances[group]), int(ranges.total[group]))
         waited = (waited_ns.get(key, 0), waited_ops.get(key, 0))
         rows[tuple(map(str, key))] = (
             *host,
-            *(gpu if known else (None,) * 3),
-            share,
+            *(gpu if known else (None,) * 4),
             *(waited if known else (None,) * 2),
         )
     return rows

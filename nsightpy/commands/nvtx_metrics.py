@@ -146,7 +146,7 @@ def _windows(
             rows = projected.found & (groups.codes == code)
             window = union(projected.start[rows], projected.end[rows])
             name, domain, style = map(str, groups.keys[code])
-            gpu = gpus.get((pid, device), gpus.get((0, device), device))
+            gpu = gpus.get((pid, device), device)
             windows = by_range.setdefault((name, domain, style), {})
             windows[gpu] = windows[gpu] | window if gpu in windows else window
     spent = {key: sum(w.total for w in windows.values()) for key, windows in by_range.items()}

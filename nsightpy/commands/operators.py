@@ -30,7 +30,7 @@ from nsightpy.analysis.operators.inference import (
 from nsightpy.analysis.operators.modules import module_paths
 from nsightpy.analysis.operators.steps import StepFlop, step_flop, step_notes
 from nsightpy.analysis.tally import Key, summed
-from nsightpy.frames import Floats, Frame, Labels
+from nsightpy.frames import Floats, Frame
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -67,7 +67,10 @@ NO_SHAPES = Abstention(
 
 @dataclass(frozen=True)
 class _Part:
-    """The sums of one report by key, and what must be said about it."""
+    """The sums of one report by key, and what must be said about it.
+
+    `launched`: whether what ran on a device shows what launched it.
+    """
 
     rows: dict[Key, tuple[int, ...]]
     flop: dict[Key, tuple[float, float]]
@@ -75,6 +78,7 @@ class _Part:
     unlaunched_ns: int
     outside_ns: int
     recorded: bool
+    launched: bool
     serving: list[Step]
     graphs: GraphLaunches | None
 
@@ -144,6 +148,7 @@ def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part
         times.unlaunched_ns,
         times.outside_ns,
         recorded=frame.rows > 0,
+        launched=report.calls.recorded or not ran.rows,
         serving=inference_steps(ranges, ran, calls),
         graphs=graph_launches(ran, calls),
     )
@@ -185,18 +190,15 @@ def _shown(key: Key, report: SystemReport, splits: Sequence[str]) -> Key:
 def _gpu(report: SystemReport, work: Sequence[Frame]) -> str:
     """The one product that did the work; empty where there are several, or none is known."""
     used = {device for frame in work for device in np.unique(frame.ints("device")).tolist()}
-    frame = report.frame("devices")
-    named = zip(frame.ints("device").tolist(), frame.labels("name").codes.tolist(), strict=True)
-    names = {frame.labels("name").values[code] for device, code in named if device in used}
+    devices = report.frame("devices").tuples("device", "name")
+    names = {name for device, name in devices if device in used}
     return names.pop() if len(names) == 1 else ""
 
 
 def _peaks(frame: Frame, gpu: str) -> Floats:
     """The peak of each operator's input types in FLOP/s; NaN where not known."""
-    types: Labels = frame.labels("types")
-    known = [peak_flop_per_s(gpu, text) for text in types.values]
-    peaks = np.asarray([np.nan if peak is None else peak for peak in known], dtype=np.float64)
-    return peaks[types.codes] if len(peaks) else np.full(frame.rows, np.nan)
+    # None is NaN
+    return frame.labels("types").map(partial(peak_flop_per_s, gpu), np.float64)
 
 
 def _rows(parts: Sequence[_Part]) -> list[tuple[Value, ...]]:
@@ -206,7 +208,16 @@ def _rows(parts: Sequence[_Part]) -> list[tuple[Value, ...]]:
         for key, figure in part.flop.items():
             before = flops.setdefault(key, [0.0, 0.0])
             flops[key] = [a + b for a, b in zip(before, figure, strict=True)]
-    rows = [(*key, *figures, *_rates(flops.get(key), figures[3])) for key, figures in sums.items()]
+    known = any(part.launched for part in parts)
+    rows = [
+        (
+            *key,
+            *figures[:3],
+            *(figures[3:] if known else (None, None)),
+            *_rates(flops.get(key), figures[3]),
+        )
+        for key, figures in sums.items()
+    ]
     return sorted(rows, key=_order)
 
 

@@ -14,7 +14,8 @@ from nsightpy.errors import NsightpyError, require_choice
 from nsightpy.frames import Frame, Ints
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.iteration_search import search
-from nsightpy.query.named_events import KINDS, NAME_COLUMNS, close_names, named_events
+from nsightpy.query.named_events import KINDS, close_names, named_events
+from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from nsightpy.frames.columns import Column, Schema
 
@@ -47,6 +47,9 @@ class Labels:
     def __getitem__(self, row: int) -> str:
         return self.values[int(self.codes[row])]
 
+    def __iter__(self) -> Iterator[str]:
+        return map(self.values.__getitem__, self.codes.tolist())
+
     def take(self, rows: NDArray[Any]) -> Labels:
         """The rows of a boolean mask or an index array; the values are shared."""
         return Labels(taken(self.codes, rows), self.values)
@@ -55,10 +58,18 @@ class Labels:
         """Mask of the rows whose name is one of those wanted."""
         return self.where(lambda value: value in wanted)
 
-    def where(self, fits: Callable[[str], bool]) -> NDArray[np.bool_]:
+    def where(self, fits: Callable[[str], object]) -> NDArray[np.bool_]:
         """Mask of the rows whose name fits, which is asked of each value once."""
-        hits = np.asarray([fits(value) for value in self.values], dtype=np.bool_)
-        return hits[self.codes] if len(hits) else np.zeros(len(self.codes), dtype=np.bool_)
+        return self.map(lambda value: bool(fits(value)), np.bool_)
+
+    def map(self, function: Callable[[str], Any], dtype: DTypeLike) -> NDArray[Any]:
+        """What a function says of each row's name; it is called once for each value."""
+        made = np.asarray([function(value) for value in self.values], dtype=dtype)
+        return made[self.codes] if len(made) else np.zeros(len(self.codes), dtype=dtype)
+
+    def renamed(self, function: Callable[[str], str]) -> Labels:
+        """The rows under what a function makes of their names; equal ones share one code."""
+        return Labels(self.codes, tuple(map(function, self.values))).merged()
 
     def merged(self) -> Labels:
         """The same rows with equal names sharing one code (different ids may carry one text)."""
@@ -119,6 +130,14 @@ class Frame(Mapping[str, ColumnData]):
             raise TypeError(f"{name} is a column of numbers")
         return data
 
+    def tuples(self, *names: str) -> Iterator[tuple[Any, ...]]:
+        """Some columns row by row, numbers and names as plain Python has them: for few rows."""
+        columns = (self._columns[name] for name in names)
+        return zip(
+            *(list(data) if isinstance(data, Labels) else data.tolist() for data in columns),
+            strict=True,
+        )
+
     def take(self, rows: NDArray[Any]) -> Frame:
         """The rows of a boolean mask or an index array, as a new frame."""
         return Frame(
@@ -144,6 +163,11 @@ class Frame(Mapping[str, ColumnData]):
         mask: NDArray[np.bool_]
         mask = np.logical_and.reduce([self.ints(c) == v for c, v in values.items()])
         return mask
+
+    def in_parts(self, most: int) -> Iterator[Frame]:
+        """The rows part by part, at most so many in each."""
+        for low in range(0, self.rows, most):
+            yield self.take(np.arange(low, min(low + most, self.rows)))
 
     def ordered(self, by: str = "start_ns") -> Frame:
         """The rows by a column of times; those of one time in the order that they have."""

@@ -47,9 +47,9 @@ class Run:
     ranks: tuple[int, ...] = ()
 
 
-def argv(run: Run, options: Options, ncu: str = "ncu") -> list[str]:
+def argv(run: Run, options: Options) -> list[str]:
     """The whole command as a list of words."""
-    return [ncu, *arguments(run, options), "--", *options.application]
+    return ["ncu", *arguments(run, options), "--", *options.application]
 
 
 def arguments(run: Run, options: Options, *, names: list[str] | None = None) -> list[str]:
@@ -85,12 +85,12 @@ def response_file(run: Run, options: Options) -> tuple[str, str] | None:
     return f"{run.output}.args", "\n".join([*run.kernels.arguments(bare=True), ""])
 
 
-def shell_words(run: Run, options: Options, ncu: str = "ncu") -> list[str]:
+def shell_words(run: Run, options: Options) -> list[str]:
     """The command as a list of words, the name filter in its response file where it has one."""
     file = response_file(run, options)
     if file is None:
-        return argv(run, options, ncu)
-    return [ncu, *arguments(run, options, names=[f"@{file[0]}"]), "--", *options.application]
+        return argv(run, options)
+    return ["ncu", *arguments(run, options, names=[f"@{file[0]}"]), "--", *options.application]
 
 
 def file_line(name: str, text: str) -> str:
@@ -98,8 +98,8 @@ def file_line(name: str, text: str) -> str:
     return f"printf '%s\\n' {shlex.join(text.split())} > {shlex.quote(name)}"
 
 
-def shell_line(run: Run, options: Options, ncu: str = "ncu") -> str:
+def shell_line(run: Run, options: Options) -> str:
     """The command as one line for a POSIX shell; it runs as it stands."""
-    line = shlex.join(shell_words(run, options, ncu))
+    line = shlex.join(shell_words(run, options))
     file = response_file(run, options)
     return line if file is None else f"{file_line(*file)} && {line}"

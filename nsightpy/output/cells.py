@@ -8,7 +8,7 @@ from pathlib import Path
 
 from nsightpy.output.escape import printable
 from nsightpy.results import Field, Value
-from nsightpy.units import format_bytes, format_time, significant, time_unit_for
+from nsightpy.units import format_bytes, format_rate, format_time, significant, time_unit_for
 
 ABSENT = "-"
 NO_NAME = "(no name)"
@@ -17,7 +17,6 @@ NAMES = ("name", "kernel", "kernel name", "operation", "operator", "range", "mod
 _MOMENTS = ("offset_ns", "peak_ns", "queue_max_at_ns", "End (ns)")
 _MOMENT_DECIMALS = {"s": 6, "ms": 3, "us": 3, "ns": 0}
 LEAST = 0.01  # of rates and shares in per cent: less is not worth its own digits
-_FLOP_STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
 
 
 def is_text(field: Field) -> bool:
@@ -86,8 +85,8 @@ def _figure(field: Field) -> Callable[[float], str]:
         "MB": lambda value: format_bytes(1e6 * value) if value else "< 1 KB",
         "GB/s": _rate,
         "MB/s": _rate,
-        "flops": lambda value: _scaled(value, "FLOP"),
-        "flops/s": lambda value: _scaled(value, "FLOP/s"),
+        "flops": lambda value: format_rate(value, "FLOP"),
+        "flops/s": lambda value: format_rate(value, "FLOP/s"),
         "flops/byte": significant,
         "%": lambda value: f"{value:.1f}",
         "ratio": lambda value: f"{value:.2f}" if abs(value) >= 0.1 else significant(value, 2),
@@ -110,11 +109,6 @@ def _rate(value: float) -> str:
     if 0 < value < LEAST:
         return f"< {LEAST}"
     return f"{value:,.0f}" if value >= 1000 else significant(value)
-
-
-def _scaled(value: float, unit: str) -> str:
-    prefix, size = next((step for step in _FLOP_STEPS if abs(value) >= step[1]), ("", 1.0))
-    return f"{significant(value / size)} {prefix}{unit}"
 
 
 def _text(field: Field, value: Value) -> str:

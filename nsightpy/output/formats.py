@@ -18,6 +18,7 @@ from nsightpy.results import UNKNOWN, Abstention, Field, Summary, Table, Value, 
 SCHEMA_VERSION = 1
 # Sections of a summary that are no tables, and hold texts out of reports.
 SUMMARY_UNTRUSTED = ("header", "next_steps")
+_SMALL, _MOST_DECIMALS = ("ratio", "GB/s"), 15
 
 
 def to_csv(table: Table) -> bytes:
@@ -80,13 +81,19 @@ def to_parquet(table: Table) -> bytes:
 
 
 def plain(value: Value, field: Field) -> str:
-    """A number as its field prints it, without separators; empty when absent."""
+    """A number as its field prints it, without separators; empty when absent.
+
+    Small ratios and rates have as many more decimals as three digits take: they are no zeros.
+    """
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
-        return repr(value) if field.decimals is None else f"{value:.{field.decimals}f}"
+        if field.decimals is None:
+            return repr(value)
+        more = 2 - math.floor(math.log10(abs(value))) if value and field.unit in _SMALL else 0
+        return f"{value:.{max(field.decimals, min(more, _MOST_DECIMALS))}f}"
     return str(value)
 
 

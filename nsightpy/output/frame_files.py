@@ -25,7 +25,7 @@ def write_frames(frames: Iterable[Frame], path: Path, format_: str) -> int:
 
     Returns the number of rows; without any there is no file. Raises OSError.
     """
-    rows, parts = 0, (part for frame in frames for part in _parts(frame) if part.rows)
+    rows, parts = 0, (part for frame in frames for part in frame.in_parts(BATCH_ROWS) if part.rows)
     first = next(parts, None)
     if first is None:
         return 0
@@ -66,12 +66,6 @@ def _csv(like: Frame, file: BinaryIO) -> Iterator[Callable[[Frame], None]]:
         text.truncate()
 
     yield write
-
-
-def _parts(frame: Frame) -> Iterator[Frame]:
-    """The rows some ten thousand at a time."""
-    for low in range(0, frame.rows, BATCH_ROWS):
-        yield frame.take(np.arange(low, min(low + BATCH_ROWS, frame.rows)))
 
 
 def _type(data: ColumnData) -> Any:

@@ -76,7 +76,7 @@ _HEADINGS = {
     "memory_ns": "copies",
     "opaque_graph_ns": "opaque graphs",
     "launch_starved_ns": "launch starved",
-    "blocking_ns": "host blocked",
+    "blocking_ns": "blocked",
     "total_range_ns": "host time",
     "total_projected_ns": "GPU span",
     "projected_med_ns": "median span",

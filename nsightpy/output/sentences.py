@@ -10,6 +10,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from nsightpy.names import file_name
 from nsightpy.output.escape import printable
 from nsightpy.results.comparison import (
     CANNOT_TELL,
@@ -129,16 +130,12 @@ def plain_time(ns: int) -> str:
 def side_name(side: ComparedSide) -> str:
     """The file or folder of a side's first run, or its baseline, and how many more there are."""
     if side.baseline:
-        return printable(_last_part(side.baseline))
+        return printable(file_name(side.baseline))
     if not side.runs:
         return "nothing"
-    names = [_last_part(name) for name in side.names]
+    names = list(map(file_name, side.names))
     more = f" and {len(names) - 1} more" if len(names) > 1 else ""
     return printable(f"{names[0]}{more}")
-
-
-def _last_part(path: str) -> str:
-    return path.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] or path
 
 
 def side_size(side: ComparedSide, unit: str) -> str:

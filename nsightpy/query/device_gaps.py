@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,7 +26,8 @@ from nsightpy.analysis.idle.idle_time import NO_ROW, IdleTime, idle_time
 from nsightpy.analysis.intervals import Spans, measure_inside, union
 from nsightpy.analysis.launches import NO_TIME, of_calls
 from nsightpy.analysis.memory.copies import PAGEABLE, UNIFIED, host_memory
-from nsightpy.frames import CPU_RUNS, CPU_SAMPLES, Frame, Labels
+from nsightpy.frames import CPU_RUNS, CPU_SAMPLES, Frame
+from nsightpy.names import file_name
 from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.reports.system import SystemReport
 
@@ -140,9 +140,8 @@ def launches_of_work(work: Work, gpu_work: GpuWork, calls: Frame) -> Launches:
 def _migrates(work: Work) -> NDArray[np.bool_]:
     """Which operations move pages of unified memory."""
     migrates = np.zeros(sum(frame.rows for frame in work), dtype=np.bool_)
-    names = work.operations.labels("operation")
-    unified = [name for name in names.values if name.startswith(UNIFIED)]
-    migrates[work.kernels.rows : work.kernels.rows + work.operations.rows] = names.equals(unified)
+    unified = work.operations.labels("operation").where(lambda name: name.startswith(UNIFIED))
+    migrates[work.kernels.rows : work.kernels.rows + work.operations.rows] = unified
     return migrates
 
 
@@ -202,15 +201,9 @@ def host_events(report: SystemReport, ranges: Frame | None = None) -> dict[int, 
     mpi_calls = report.frame("mpi_calls", HOST_COLUMNS)
     samples = short_modules(report.frame("cpu_samples", SAMPLE_COLUMNS))
     runs = report.frame("cpu_runs", RUN_COLUMNS)
-    return {
-        pid: HostEvents(
-            *(
-                frame.take(frame.ints("pid") == pid)
-                for frame in (ranges, os_calls, mpi_calls, samples, runs)
-            )
-        )
-        for pid in {*report.pids, 0}  # 0: of work that names no process
-    }
+    every = (ranges, os_calls, mpi_calls, samples, runs)
+    pids = {*report.pids, 0}  # 0: of work that names no process
+    return {pid: HostEvents(*(frame.at(pid=pid) for frame in every)) for pid in pids}
 
 
 def with_host_calls(
@@ -223,14 +216,12 @@ def with_host_calls(
     nothing = Frame.empty(CPU_SAMPLES, SAMPLE_COLUMNS)
     frames.append(report.frame("cpu_samples", SAMPLE_COLUMNS) if long else nothing)
     frames.append(Frame.empty(CPU_RUNS, RUN_COLUMNS))
-    found = {}
-    for place, idle in gaps.items():
-        found[place] = with_host(idle, HostEvents(*(frame.at(pid=place[0]) for frame in frames)))
-    return found
+    return {
+        place: with_host(idle, HostEvents(*(frame.at(pid=place[0]) for frame in frames)))
+        for place, idle in gaps.items()
+    }
 
 
 def short_modules(samples: Frame) -> Frame:
     """Modules by their file names; paths hold names of users."""
-    modules = samples.labels("module")
-    short = tuple(PurePosixPath(name.replace("\\", "/")).name for name in modules.values)
-    return Frame({**samples, "module": Labels(modules.codes, short).merged()})
+    return Frame({**samples, "module": samples.labels("module").renamed(file_name)})

@@ -39,6 +39,11 @@ class RankedBudget:
     budget: TimeBudget
     idle: DeviceIdle = NOT_ATTRIBUTED
 
+    @property
+    def place(self) -> tuple[int, int]:
+        """Process and device."""
+        return self.pid, self.device
+
 
 def rank_budgets(
     report: SystemReport,
@@ -84,11 +89,9 @@ def attributed(
     `followed` is the work with its launches, None where the capture holds no API calls; `waits`
     gives its event waits.
     """
-    idle = report_idle(followed, waits, {(row.pid, row.device): row.budget.window for row in rows})
+    idle = report_idle(followed, waits, {row.place: row.budget.window for row in rows})
     known = idle.places
-    return [
-        replace(row, idle=known.get((row.pid, row.device), NOT_ATTRIBUTED)) for row in rows
-    ], idle
+    return [replace(row, idle=known.get(row.place, NOT_ATTRIBUTED)) for row in rows], idle
 
 
 def read_work(
@@ -98,15 +101,23 @@ def read_work(
 
     `more` are further columns of the memory operations, `shapes` of the kernels.
     """
-    everywhen = replace(scope, from_ns=None, to_ns=None, nvtx=None, iteration=None)
     columns = ((*KERNEL_COLUMNS, *shapes), (*OPERATION_COLUMNS, *more), WORK_COLUMNS)
     names = ("kernels", "memory_operations", "graph_launches")
     return Work(
         *(
-            everywhen.within(report, report.frame(name, wanted))
+            scope.whole_time.within(report, report.frame(name, wanted))
             for name, wanted in zip(names, columns, strict=True)
         )
     )
+
+
+def memory_events(report: SystemReport, scope: Scope) -> Frame:
+    """What the ranks and devices in scope allocated and freed at all times, by start.
+
+    What was taken before a stretch of time is still live in it.
+    """
+    events = report.frame("memory_usage").ordered()
+    return scope.whole_time.within(report, Frame({**events, "end_ns": events["start_ns"]}))
 
 
 def doubtful_names(kernels: Frame, communication: tuple[str, ...]) -> list[str]:

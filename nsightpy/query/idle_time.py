@@ -155,13 +155,13 @@ class LaunchReader:
         source = self.report.calls
         alone, calls = source.only_process(), self.usual()
         if alone != self.process:
-            calls = source.launching(alone, ORDERING, ends=self.ends, threads=self.ends)
+            calls = source.launching(alone, ORDERING, whole=self.ends)
         work = gpu_work(
             launched.kernels, communication, launched.operations, launched.graphs, calls
         )
         if not (work.launch == NO_TIME).any():
             return work, calls
-        others = source.launching(alone, ORDERING, others=True, ends=self.ends, threads=self.ends)
+        others = source.launching(alone, ORDERING, others=True, whole=self.ends)
         calls = Frame.concatenate([calls, others]).ordered()
         work = gpu_work(
             launched.kernels, communication, launched.operations, launched.graphs, calls
@@ -171,19 +171,19 @@ class LaunchReader:
 
 @contextmanager
 def launches_of(
-    report: SystemReport, *, ends: bool = False, waiting: bool = False
+    report: SystemReport, *, ends: bool = False, waiting: bool = False, any_report: bool = False
 ) -> Iterator[LaunchReader | None]:
     """The report's launch calls, read while the caller does something else; None without any.
 
-    With their `ends` and threads where these matter, and the calls
-    in which the host may be `waiting`.
+    With their `ends` and threads where these matter, and the calls in which the host may be
+    `waiting`; of `any_report` also where it recorded none: then no operation has a launch.
     """
     calls = report.calls
-    if not calls.recorded:
+    if not (calls.recorded or any_report):
         yield None
         return
     alone = calls.only_process(likely=True)
-    launching = partial(calls.launching, alone, ORDERING, ends=ends, threads=ends)
+    launching = partial(calls.launching, alone, ORDERING, whole=ends)
     with OtherThread() as other:
         usual = other.start(launching)
         waits = other.start(partial(calls.holding, LONG_CALL_NS)) if waiting else None

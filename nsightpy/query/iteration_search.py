@@ -12,9 +12,10 @@ from nsightpy.analysis.iterations.steady import NONE, Iterations, find_iteration
 from nsightpy.analysis.launches import launch_starts
 from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
-from nsightpy.frames import Frame, Labels, distinct
-from nsightpy.query.idle_time import Work
+from nsightpy.frames import API_CALLS, Frame, Labels, distinct
+from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work
 from nsightpy.query.nvtx_filter import named_ranges
+from nsightpy.readers.host_calls import CALL_COLUMNS
 from nsightpy.reports.system import SystemReport
 from nsightpy.side_by_side import OtherThread
 
@@ -119,6 +120,23 @@ def calls_of(
         launches = source.launching(source.only_process(), LAUNCHES)
     waits = source.synchronising() if waits is None else waits
     return CallsRead(launches, Frame.concatenate([waits, source.named(*PROFILER)]))
+
+
+def followed_calls(
+    report: SystemReport,
+    followed: FollowedWork | None,
+    launches: LaunchReader | None,
+    ranges: Frame | None,
+) -> tuple[CallsRead | None, Frame]:
+    """The same out of what was read for the idle time; and all calls that wait or last, by start.
+
+    None and no calls where the capture holds none.
+    """
+    if followed is None or launches is None or launches.waiting is None:
+        return None, Frame.empty(API_CALLS, CALL_COLUMNS)
+    waits = launches.waiting()
+    calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
+    return calls, Frame.concatenate(waits).ordered()
 
 
 def _named_graphs(report: SystemReport) -> Frame:

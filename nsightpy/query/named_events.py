@@ -23,13 +23,13 @@ from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.frames import Frame, Labels
 from nsightpy.names import function_name
+from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.units import format_bytes
 
 KINDS = ("kernel", "collective", "range", "projection")
 COLUMNS = ("start_ns", "end_ns", "pid", "device", "name")
-NAME_COLUMNS = {"demangled": "name", "base": "base_name", "mangled": "mangled_name"}
 _GPU = ("kernels", "memory_operations", "graph_launches")
 CLOSE = 5
 _ON_HOST = -1
@@ -64,8 +64,7 @@ def _kernels(report: SystemReport, scope: Scope, of: str | None, name: str) -> F
         hits = np.zeros(frame.rows, dtype=np.bool_)
         for column in names:
             hits |= alike(frame.labels(column), of)
-        demangled = frame.labels("name")
-        functions = Labels(demangled.codes, tuple(map(function_name, demangled.values)))
+        functions = frame.labels("name").renamed(function_name)
         frame = frame.take(hits | alike(functions, of))
     return _framed(frame, frame.labels(label))
 

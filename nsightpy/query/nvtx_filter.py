@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.intervals import Spans, union, union_of
+from nsightpy.analysis.intervals import Spans, spans_of, union_of
 from nsightpy.analysis.nvtx import membership
 from nsightpy.analysis.nvtx.attribution import as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.membership import windows
@@ -50,7 +50,7 @@ class NamedRanges:
 
         Looked for among all ranges of the report, so that no call counts for two of them.
         """
-        made = self.report.calls.launching(None, ends=True, threads=True)
+        made = self.report.calls.launching(None, whole=True)
         ranges = self.report.frame("nvtx_ranges", RANGE_COLUMNS)
         waited = as_launched_by(made, waiting_threads(made, ranges))
         return waited.take(membership.inside(waited, self.ranges))
@@ -90,7 +90,7 @@ class NamedRanges:
             return membership.inside(frame, self.ranges)
         if "device" in frame:
             return _overlapping(frame, union_of(self.windows.values()))
-        spans = union(self.ranges.ints("start_ns"), self.ranges.ints("end_ns"))
+        spans = spans_of(self.ranges)
         return _overlapping(frame, spans)
 
     def _say(self, what: str) -> None:

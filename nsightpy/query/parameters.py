@@ -76,13 +76,15 @@ PROGRESS = Parameter("progress", "", "", "Is called with the share done and what
 COMMON = (*SCOPE, *READING, PROGRESS)
 
 TOP = Parameter("top", "--top", "N", "First N rows; 0 is all of them.")
+# The column of kernels that holds each name of theirs.
+NAME_COLUMNS = {"demangled": "name", "base": "base_name", "mangled": "mangled_name"}
 NAME = Parameter(
     "name",
     "--name",
     "",
     "Which name of a kernel to group by.",
     default="demangled",
-    choices=("demangled", "base", "mangled"),
+    choices=tuple(NAME_COLUMNS),
 )
 COMMUNICATION = Parameter(
     "communication",

@@ -49,7 +49,7 @@ def rank_part(
     All collectives travel, since all serve the alignment; those of the scope's time and range are
     marked.
     """
-    everybody = replace(scope, ranks=None, devices=None)
+    everybody = scope.everybody
     collectives = report.frame("collectives", COLLECTIVES.names)
     numbered = Frame({**collectives, "row": np.arange(collectives.rows)})
     shown = np.zeros(collectives.rows, dtype=np.bool_)

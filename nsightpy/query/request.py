@@ -101,7 +101,7 @@ class Request:
         self, work: Callable[[SystemReport], T], *, ranked: bool = False, identified: bool = False
     ) -> Mapped[SystemReport, T]:
         """The work on every report; ranks are found first, or after where the work needs none."""
-        first = not identified and (ranked or self.scope.needs_ranks)
+        first = not identified and (ranked or self.scope.ranks is not None)
         if self.scope.ranks is not None:
             self._check_ranks(self.scope.ranks)
         if self.scope.devices is not None:

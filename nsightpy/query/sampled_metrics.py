@@ -43,20 +43,20 @@ class Sampled:
 
 
 def gpus_of(report: SystemReport) -> dict[tuple[int, int], int]:
-    """The GPU of the host behind each process (0: any) and CUDA device."""
-    frame = report.frame("devices")
-    places = zip(frame.ints("pid").tolist(), frame.ints("device").tolist(), strict=True)
-    return dict(zip(places, frame.ints("gpu_id").tolist(), strict=True))
+    """The GPU of the host behind each place (process, device) with GPU work."""
+    devices = report.frame("devices").tuples("pid", "device", "gpu_id")
+    known = {(pid, device): gpu for pid, device, gpu in devices}
+    # 0 is any process
+    return {
+        (pid, device): known.get((pid, device), known.get((0, device), device))
+        for pid, device in report.extent.places
+    }
 
 
 def gpu_keys(report: SystemReport) -> dict[tuple[int, int], GpuKey]:
     """The GPU of each place (process, device) with GPU work."""
-    gpus, buses = gpus_of(report), _buses(report)
-    keys = {}
-    for pid, device in report.extent.places:
-        gpu = gpus.get((pid, device), gpus.get((0, device), device))
-        keys[pid, device] = (_host(report), buses.get(gpu, f"GPU {gpu}"))
-    return keys
+    host, buses = _host(report), _buses(report)
+    return {place: (host, buses.get(gpu, f"GPU {gpu}")) for place, gpu in gpus_of(report).items()}
 
 
 def sampled(report: SystemReport, edges: Ints) -> Sampled:
@@ -70,9 +70,7 @@ def _host(report: SystemReport) -> str:
 
 def _buses(report: SystemReport) -> dict[int, str]:
     """The PCI bus location of each GPU of the host, as far as it is known."""
-    frame = report.frame("devices")
-    ids, bus = frame.ints("gpu_id").tolist(), frame.labels("bus")
-    return {gpu: bus[row] for row, gpu in enumerate(ids) if bus[row]}
+    return {gpu: bus for gpu, bus in report.frame("devices").tuples("gpu_id", "bus") if bus}
 
 
 def _gpu_shares(report: SystemReport, edges: Ints) -> dict[GpuKey, dict[str, Floats]]:
@@ -112,9 +110,8 @@ def _network(report: SystemReport, edges: Ints) -> dict[str, Floats]:
 
 def _counters(frame: Frame, pattern: str) -> list[Frame]:
     """The rows of each interface, port and counter that is meant, by start."""
-    names, units = frame.labels("metric"), frame.labels("metric_unit")
-    meant = [value for value in names.values if re.fullmatch(pattern, value)]
-    mine = frame.take(names.equals(meant) & units.equals(list(_GB_PER_S)))
+    meant = frame.labels("metric").where(re.compile(pattern).fullmatch)
+    mine = frame.take(meant & frame.labels("metric_unit").equals(list(_GB_PER_S)))
     metric = mine.labels("metric").merged().codes.astype(np.int64)
     places = np.stack([mine.ints("nic"), mine.ints("port"), metric], axis=1)
     keys = np.unique(places, axis=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,10 +79,6 @@ class Scope:
         wanted = (*wanted, "device") if self.devices is not None else wanted
         return (*wanted, "correlation_id") if self.nvtx is not None else wanted
 
-    @property
-    def needs_ranks(self) -> bool:
-        return self.ranks is not None
-
     def narrow(self, report: SystemReport, frame: Frame) -> Frame:
         """The rows inside the scope; whoever overlaps the stretch of time counts whole.
 
@@ -94,6 +90,16 @@ class Scope:
         from nsightpy.query.nvtx_filter import named_ranges
 
         return frame.take(named_ranges(report, self.nvtx).mask(frame))
+
+    @property
+    def whole_time(self) -> Scope:
+        """The same ranks and devices, at all times."""
+        return replace(self, from_ns=None, to_ns=None, nvtx=None, iteration=None)
+
+    @property
+    def everybody(self) -> Scope:
+        """The same part of the time, of all ranks and devices."""
+        return replace(self, ranks=None, devices=None)
 
     @property
     def is_part(self) -> bool:

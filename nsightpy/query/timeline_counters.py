@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 
-from nsightpy.analysis.grouping import group_by
-from nsightpy.analysis.memory.allocations import usage
-from nsightpy.frames import Frame, Ints
+from nsightpy.analysis.memory.allocations import usages
+from nsightpy.frames import Ints
+from nsightpy.query.device_time import memory_events
 from nsightpy.query.sampled_metrics import SHARES, gpus_of
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
@@ -31,17 +30,7 @@ def _memory(report: SystemReport, scope: Scope) -> Iterator[tuple[int, int, Coun
     """Live bytes of each kind of memory; the definition is that of memory-usage."""
     if not report.has_memory_usage:
         return
-    whole = report.frame("memory_usage")
-    whole = whole.take(np.argsort(whole.ints("start_ns"), kind="stable"))
-    placed = Frame({**whole, "end_ns": whole["start_ns"]})
-    everything = replace(scope, from_ns=None, to_ns=None, nvtx=None, iteration=None)
-    events = everything.within(report, placed)
-    groups = group_by(events, ("pid", "device", "memory"))
-    for code, (pid, device, memory) in enumerate(groups.keys):
-        mine = np.flatnonzero(groups.codes == code)
-        if not isinstance(pid, int) or not isinstance(device, int) or not len(mine):
-            continue
-        used = usage(events.take(mine))
+    for pid, device, memory, _, used in usages(memory_events(report, scope)):
         label = f"{memory} memory, live".lstrip()
         yield pid, device, Counter(label, BYTES, *_changes(used.times, used.live))
 
@@ -71,11 +60,9 @@ def _metrics(report: SystemReport) -> Iterator[tuple[int, int, Counter]]:
 
 def _owners(report: SystemReport) -> dict[int, tuple[int, int]]:
     """The first process and CUDA device that used each GPU of the host."""
-    behind = gpus_of(report)
     owners: dict[int, tuple[int, int]] = {}
-    for pid, device in sorted(report.extent.places):
-        gpu = behind.get((pid, device), behind.get((0, device), device))
-        owners.setdefault(gpu, (pid, device))
+    for place, gpu in sorted(gpus_of(report).items()):
+        owners.setdefault(gpu, place)
     return owners
 
 

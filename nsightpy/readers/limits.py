@@ -204,7 +204,7 @@ class QueryWatch:
 
     @property
     def was_interrupted(self) -> BaseException:
-        """What to raise for a query that ended without any limit being met."""
+        """What to raise for a query that ended without reaching a limit."""
         main = threading.current_thread() is threading.main_thread()
         return self.interruption or (KeyboardInterrupt() if main else SystemExit(1))
 

@@ -22,8 +22,8 @@ from nsightpy.report_sets.rank_notes import (
 )
 from nsightpy.report_sets.report_files import inner_folders
 from nsightpy.report_sets.report_set import Mapped, ReportSet
+from nsightpy.reports.presentation import SystemFrames
 from nsightpy.reports.system import SystemReport
-from nsightpy.reports.system_frames import SystemFrames
 from nsightpy.units import listed
 from nsightpy.workers.outcomes import Run, here
 

@@ -38,8 +38,7 @@ from nsightpy.readers.nsys.session import (
     program_of,
     session,
 )
-from nsightpy.readers.nsys.table_names import GPU_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.readers.nsys.threads import ThreadNames, thread_names
 from nsightpy.readers.tools.file_check import file_size
 from nsightpy.reports.presentation import facts_table

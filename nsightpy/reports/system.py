@@ -22,7 +22,7 @@ from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.nsys.threads import ThreadNames
 from nsightpy.readers.nsys.windows import SCHEMAS as LISTED
 from nsightpy.reports.owned_frames import OwnedFrames
-from nsightpy.reports.system_frames import SystemFrames
+from nsightpy.reports.presentation import SystemFrames
 
 T = TypeVar("T")
 # Columns by frame.

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.extent import Extent, extent_of_frames
+from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nsys.capture_start import TORCH_PROFILER, CaptureStart
 from nsightpy.readers.nsys.identity import (
@@ -173,7 +173,7 @@ class TorchTrace(SystemReport):
     @cached_property
     def calls(self) -> HostCalls:
         """The API calls."""
-        return TraceCalls(self.frame("api_calls"))
+        return TraceCalls(partial(self.frame, "api_calls"))
 
     @property
     def extent(self) -> Extent:
@@ -185,11 +185,7 @@ class TorchTrace(SystemReport):
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
         """First start and last end of the host's events, and of the GPU's; None without any."""
         names = (*GPU_FRAMES, *HOST_FRAMES) if gpu else HOST_FRAMES
-        timed = [frame for name in names if (frame := self.frame(name, _SPAN)).rows]
-        if not timed:
-            return None
-        starts = [int(frame.ints("start_ns").min()) for frame in timed]
-        return min(starts), max(int(frame.ints("end_ns").max()) for frame in timed)
+        return bounds_of(self.frame(name, ("start_ns", "end_ns")) for name in names)
 
     @property
     def has_memory_usage(self) -> bool:
@@ -207,7 +203,6 @@ class TorchTrace(SystemReport):
         return facts_table(facts)
 
 
-_SPAN = ("start_ns", "end_ns")
 _SIZES = {
     name: tuple(f"{shape}_{axis}" for axis in "xyz")
     for name, shape in (("blocks", "grid"), ("threads", "block"))

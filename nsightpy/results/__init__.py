@@ -13,6 +13,8 @@ from nsightpy.results.listing import (
     LazyRows as LazyRows,
     Row as Row,
     Value as Value,
+    ns_of as ns_of,
+    number as number,
     rank_order as rank_order,
 )
 from nsightpy.results.summary import Summary as Summary

@@ -1,13 +1,24 @@
-"""Rows that are made while somebody looks at them: a table of millions holds none of them."""
+"""The values of tables; rows that are made while they are read: of millions none are held."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, TypeAlias, overload
 
 Value: TypeAlias = int | float | str | bool | None
 Row: TypeAlias = tuple[Value, ...]
+
+
+def number(value: Value) -> float:
+    """A figure of a table; 0 where it is absent."""
+    return float(value) if isinstance(value, int | float) else 0.0
+
+
+def ns_of(record: Mapping[str, Value], column: str) -> int:
+    """A time of a row; 0 where it is absent."""
+    value = record[column]
+    return int(value) if isinstance(value, int | float) else 0
 
 
 def rank_order(rank: int | None) -> tuple[bool, int]:

@@ -85,7 +85,7 @@ def stretches_of(table: Table) -> int:
 
 @dataclass(frozen=True)
 class DurationModes:
-    """What the durations of one name gather around: medians in ns, ascending, and how many each."""
+    """The modes of the durations of one name: medians in ns, ascending, and how many each has."""
 
     name: str
     medians_ns: tuple[float, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from nsightpy.results.findings import Finding
-from nsightpy.results.listing import Value
+from nsightpy.results.listing import Value, number
 from nsightpy.results.summary import Summary
 from nsightpy.units import format_time, share_text
 
@@ -23,7 +23,7 @@ PARTS = (
 def verdict_of(summary: Summary) -> str:
     """How the devices spent their time, and the first finding, in two sentences."""
     records = summary.sections["breakdown"].records()
-    whole = sum(_number(record["window_ns"]) for record in records)
+    whole = sum(number(record["window_ns"]) for record in records)
     first = next(iter(summary.findings), None)
     if not whole:
         if first:
@@ -60,7 +60,7 @@ def _replaced(text: str, words: Mapping[str, str]) -> str:
 
 
 def _sum(records: list[dict[str, Value]], name: str) -> float:
-    return sum(_number(record[name]) for record in records)
+    return sum(number(record[name]) for record in records)
 
 
 def _listed(parts: list[str]) -> str:
@@ -77,8 +77,3 @@ def bound_of(finding: Finding) -> str:
     if finding.recoverable_share is None:
         return f"at most {time}"
     return f"at most {share_text(finding.recoverable_share, 1)} ({time})"
-
-
-def _number(value: Value) -> float:
-    """A figure of a table; 0 where it is absent."""
-    return float(value) if isinstance(value, int | float) else 0.0

@@ -151,3 +151,13 @@ def test_a_base_has_no_arguments_and_no_numbers() -> None:
     assert base_of(ADD) == base_of(ADD8) == base_of(MUL)
     assert base_of(GEMM) == base_of(TILE)
     assert base_of(ADD) != base_of(GEMM)
+
+
+def test_beside_graphs_of_one_side_places_say_nothing() -> None:
+    before, graph = items("first", "second", "last"), "CUDA graph 4"
+    after = items("first", "apply", "last", graph)
+    orders = (["first", "second", "last"], ["first", "apply", "last"])
+    found = changes(match(before, after, orders))
+    assert {(("second",), (), "", "gone"), ((), ("apply",), "", "new")} <= found
+    graphs_too = match({**before, **items(graph)}, after, orders)
+    assert (("second",), ("apply",), "order", "replaced") in changes(graphs_too)

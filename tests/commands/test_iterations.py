@@ -16,7 +16,7 @@ from simulator.presets import SMALL, TRAINING_4RANK
 from nsightpy.analysis.iterations.candidates import COLLECTIVES
 from nsightpy.analysis.iterations.ranges import named_groups
 from nsightpy.analysis.iterations.repetition import find_cycles, places_of_run
-from nsightpy.analysis.iterations.sequences import from_sequences
+from nsightpy.analysis.iterations.sequences import find_levels, from_sequences
 from nsightpy.analysis.iterations.steady import (
     STEADY,
     WARM_UP,
@@ -180,7 +180,7 @@ def test_gaps_alone_are_no_iterations() -> None:
     start = np.concatenate([np.arange(50) * 100 + burst * 1_000_000 for burst in range(20)])
     names = Labels.of(f"k{n}" for n in random.integers(0, 400, len(start)))
     work = LaunchedWork(names, start, start + 50, start)
-    assert from_sequences(work, named_groups(NO_RANGES)) == (None, [])
+    assert from_sequences(work, find_levels(work), named_groups(NO_RANGES)) == (None, [])
 
 
 def test_sources_that_disagree_are_not_believed() -> None:
@@ -428,7 +428,7 @@ def test_iterations_of_a_report_by_process() -> None:
         Frame({name: kernels.take(np.zeros(0, np.int64))[name] for name in columns}),
         report.frame("api_calls", CALL_COLUMNS),
     )
-    candidate, _ = from_sequences(work, named_groups(NO_RANGES))
+    candidate, _ = from_sequences(work, find_levels(work), named_groups(NO_RANGES))
     assert candidate is not None
     assert (candidate.kind, len(candidate)) == (COLLECTIVES, 8)
 

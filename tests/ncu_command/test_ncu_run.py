@@ -13,7 +13,7 @@ import pytest
 from nsightpy.commands.select.command import select
 from nsightpy.commands.select.run_plan import own_rank, run_plan
 from nsightpy.errors import ToolFailedError, ToolNotFoundError
-from nsightpy.readers.ncu.run import Listener, available, remedy
+from nsightpy.readers.ncu.run import OutputReader, available, remedy
 from nsightpy.readers.tools import nvidia_tools
 from tests.support.ncu_stand_in import STAND_INS, Bench, Scripted, write_export
 from tests.support.reports import ask
@@ -189,7 +189,7 @@ def test_other_ranks_run_the_application_untouched(
 
 def test_progress_of_all_versions_is_understood() -> None:
     progress: list[str] = []
-    listener = Listener(progress.append)
+    listener = OutputReader(progress.append)
     listener(b'noise\n==PROF== Profiling "a b": 0%....50%')
     listener(b'....100% - 9 passes\r\n==PROF== Profiling "c" - 12: 0%....50%....100% - 1 pass\n')
     listener(

@@ -178,6 +178,11 @@ def test_every_format_holds_the_same_values(rows: list[Row]) -> None:
         (None, Field("x"), ""),
         (-math.inf, Field("x", "%", 1), ""),
         (True, Field("x"), "true"),
+        (0.00039432, Field("algbw", "GB/s", 3), "0.000394"),
+        (-0.000012345, Field("share", "ratio", 4), "-0.0000123"),
+        (0.0, Field("share", "ratio", 4), "0.0000"),
+        (1e-300, Field("share", "ratio", 4), "0.000000000000000"),
+        (0.04, Field("Time (%)", "%", 1), "0.0"),
     ],
 )
 def test_plain(value: Value, field: Field, text: str) -> None:

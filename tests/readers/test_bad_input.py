@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 from simulator import Export
 
-from nsightpy.readers.nsys.table_names import EXPORT_TABLES
+from nsightpy.readers.nsys.tables import EXPORT_TABLES
 from tests.support.reports import (
     COMMANDS,
     REPORTS,

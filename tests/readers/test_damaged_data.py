@@ -213,6 +213,19 @@ def test_a_row_that_cannot_be_counted_is_noted(tmp_path: Path, update: str, note
         assert note.format(KERNEL) in found["notes"], command
 
 
+def test_the_end_of_a_row_that_cannot_be_counted_is_no_end_of_the_capture(tmp_path: Path) -> None:
+    table = "CUPTI_ACTIVITY_KIND_MEMCPY"
+    whole = full(tmp_path / "full.sqlite").write()
+    row = FIRST.replace(KERNEL, table)
+    late = f'UPDATE {table} SET start = \'12abc\', "end" = "end" + 1000000000 WHERE {row}'
+    found, expected = (
+        ask("utilization", path, "--format", "json").json["rows"]
+        for change in (late, f"DELETE FROM {table} WHERE {row}")
+        for path in [changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])]
+    )
+    assert found == expected
+
+
 def test_columns_that_kernels_need_are_named(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     for name, said in (("start", "column start"), ("streamId", "no column for the stream")):
@@ -279,6 +292,26 @@ def test_calls_that_name_no_work_are_said(tmp_path: Path, rows: str) -> None:
     for command in ("launches", "sync-waits"):
         assert note in ask(command, path, "--format", "json").json["notes"]
         assert note not in ask(command, whole, "--format", "json").json["notes"]
+
+
+@pytest.mark.parametrize(
+    ("table", "update", "note"),
+    [
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid = NULL", "name no process and no thread."),
+        ("NVTX_EVENTS", "globalTid = 'x'", "name no process and no thread."),
+        ("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId = 0.5", "no whole numbers"),
+    ],
+)
+def test_ids_that_are_no_numbers_are_counted(
+    tmp_path: Path, table: str, update: str, note: str
+) -> None:
+    whole = full(tmp_path / "full.sqlite").write()
+    kind = "WHERE eventType = 59" if table == "NVTX_EVENTS" else ""
+    two = f"rowid IN (SELECT rowid FROM {table} {kind} LIMIT 2)"
+    change = f"UPDATE {table} SET {update} WHERE {two}"
+    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])
+    notes = ask("nvtx", path, "--format", "json").json["notes"]
+    assert [said for said in notes if note in said and said.startswith("2 ")]
 
 
 def test_work_without_a_context_is_said(tmp_path: Path) -> None:

@@ -198,6 +198,6 @@ def test_run_tool_does_not_wait_for_who_holds_the_pipe(
     heard: list[bytes] = []
     path = script(tmp_path / "leaver", "sleep 3 & echo done; exit 4")
     began = time.monotonic()
-    run = run_tool([path], heard=heard.append)
+    run = run_tool([path], on_output=heard.append)
     assert (run.returncode, run.output, b"".join(heard)) == (4, "done\n", b"done\n")
     assert time.monotonic() - began < 2.9

@@ -24,6 +24,7 @@ from tests.support.reports import ask
 
 PROTOCOLS = range(6)
 REFUSED = r"is refused: the pickle asks for"
+EVENT: dict[str, object] = {"action": "alloc", "addr": 4096, "size": 512}
 KEYS = b"X\x08\x00\x00\x00segments"
 
 
@@ -225,15 +226,25 @@ def test_flipped_bytes_never_escape(tmp_path: Path) -> None:
         ({"segments": [{"blocks": 7}]}, "blocks are no list"),
         ({"segments": [], "device_traces": {"a": 1}}, "device_traces are no list"),
         ({"segments": [], "device_traces": [[1]]}, "device_traces are no list"),
-        ({"segments": [], "device_traces": [[{"action": 4}]]}, "is no text"),
-        ({"segments": [], "device_traces": [[{"action": []}]]}, "TypeError"),
-        ({"segments": [], "device_traces": [[{"addr": "x"}]]}, "TypeError"),
-        ({"segments": [], "device_traces": [[{"addr": 2**70}]]}, "OverflowError"),
-        ({"segments": [], "device_traces": [[{"time_us": 1.5}]]}, "TypeError"),
-        ({"segments": [], "device_traces": [[{"frames": 3}]]}, "call stack in it is no list"),
-        ({"segments": [], "device_traces": [[{"size": -1}]]}, "impossible sizes"),
-        ({"segments": [], "device_traces": [[{"size": 2**60}]]}, "impossible sizes"),
-        ({"segments": [], "device_traces": [[{"time_us": 2**60}]]}, "impossible times"),
+        ({"segments": [], "device_traces": [[EVENT | {"action": 4}]]}, "is no text"),
+        ({"segments": [], "device_traces": [[EVENT | {"action": []}]]}, "TypeError"),
+        ({"segments": [], "device_traces": [[EVENT | {"addr": "x"}]]}, "TypeError"),
+        ({"segments": [], "device_traces": [[EVENT | {"addr": 2**70}]]}, "OverflowError"),
+        ({"segments": [], "device_traces": [[EVENT | {"time_us": 1.5}]]}, "TypeError"),
+        (
+            {"segments": [], "device_traces": [[EVENT | {"frames": 3}]]},
+            "call stack in it is no list",
+        ),
+        ({"segments": [], "device_traces": [[EVENT | {"size": -1}]]}, "impossible sizes"),
+        ({"segments": [], "device_traces": [[EVENT | {"size": 2**60}]]}, "impossible sizes"),
+        ({"segments": [], "device_traces": [[EVENT | {"time_us": 2**60}]]}, "impossible times"),
+        *(
+            (
+                {"segments": [], "device_traces": [[dict.fromkeys(EVENT.keys() - {key}, 0)]]},
+                "has no",
+            )
+            for key in EVENT
+        ),
         ({"segments": [], "when": datetime.date(2026, 1, 1)}, REFUSED),
     ],
 )

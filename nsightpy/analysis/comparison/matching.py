@@ -77,7 +77,13 @@ def match(
     after: Mapping[str, Item],
     orders: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> list[Match]:
-    """The matches of all items, each in one; `orders`: the launches of one unit by name."""
+    """The matches of all items, each in one; `orders`: the launches of one unit by name.
+
+    Where one side runs CUDA graphs traced as a whole, and the other none, the order of what is left
+    beside them says nothing: what the graphs launch is in none.
+    """
+    if _has_graphs(before) != _has_graphs(after):
+        orders = ((), ())
     search = _Search(dict(before), dict(after), (before, after))
     for name in sorted(before.keys() & after.keys()):
         search.take(Match((name,), (name,), FULL_NAME))
@@ -93,6 +99,10 @@ def match(
     for name in list(search.after):
         search.take(Match((), (name,), "", NEW))
     return search.pairs
+
+
+def _has_graphs(items: Mapping[str, Item]) -> bool:
+    return any(item.category == GRAPH for item in items.values())
 
 
 def _change(first: Item, second: Item) -> str:

@@ -51,9 +51,9 @@ def runs_needed(
     """
     if interval is None:
         return FEWEST_RUNS if runs < FEWEST_RUNS else None
-    room = abs(abs(change_ns) - limit_of(before_ns, limits))
+    margin = abs(abs(change_ns) - limit_of(before_ns, limits))
     half = (interval.most_ns - interval.least_ns) / 2.0
-    if room <= 0.0:
+    if margin <= 0.0:
         return None
-    needed = math.ceil(max(runs, 1) * (half / room) ** 2)
+    needed = math.ceil(max(runs, 1) * (half / margin) ** 2)
     return None if needed > MOST_RUNS else max(needed, runs + 1, FEWEST_RUNS)

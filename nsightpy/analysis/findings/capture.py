@@ -211,7 +211,7 @@ def healthy(facts: Facts, findings: list[Finding]) -> list[Finding]:
     )
     if any(finding.id == "opaque-graphs" for finding in findings):
         text += "; what runs inside the CUDA graphs is not known"
-    command = facts.command(_of_kernels(facts, "select"))
+    command = facts.command(_of_kernels(facts, "select" if least.gpu.ncu else "kernels"))
     return [_plain("healthy", "GPU busy", "info", text, command)]
 
 

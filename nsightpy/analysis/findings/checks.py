@@ -13,13 +13,12 @@ from dataclasses import replace
 
 from nsightpy.analysis.findings.capture import CAPTURE_CHECKS, healthy
 from nsightpy.analysis.findings.copies import COPY_CHECKS
-from nsightpy.analysis.findings.facts import Facts
+from nsightpy.analysis.findings.facts import LEAST_SHARE, Facts
 from nsightpy.analysis.findings.host import HOST_CHECKS
 from nsightpy.analysis.findings.kernels import KERNEL_CHECKS
 from nsightpy.analysis.findings.ranks import RANK_CHECKS
 from nsightpy.results import Finding
 
-LEAST_SHARE = 0.01
 # How fast a host launches while code is loaded for the first time is not its pace afterwards.
 LEAST_OF_START_UP = 0.10
 _PACE = frozenset(("launch-bound", "sync-drain", "small-kernels"))

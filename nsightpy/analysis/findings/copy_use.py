@@ -83,7 +83,7 @@ def copy_uses(operations: Frame, kernels: Spans, window: Spans) -> CopyUses:
     size = operations.ints("bytes")
     start, end = operations.ints("start_ns"), operations.ints("end_ns")
     inside = measure_before(window, end) > measure_before(window, start)
-    unified = names.equals([name for name in names.values if name.startswith(UNIFIED)])
+    unified = names.where(lambda name: name.startswith(UNIFIED))
     copies = names.equals([name for names in DIRECTIONS.values() for name in names])
     small = inside & copies & ~names.equals([SETS]) & (size < SMALL_BYTES)
     large = inside & (size >= SMALL_BYTES)

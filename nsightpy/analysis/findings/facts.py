@@ -9,6 +9,8 @@ from nsightpy.analysis.findings.copy_use import CopyUses
 from nsightpy.analysis.findings.kernel_use import Gpu, KernelUse
 from nsightpy.analysis.time_budget import UNUSED, TimeBudget
 
+# What takes less of a window than this is no finding, and nothing is looked up for it.
+LEAST_SHARE = 0.01
 # A GPU window this short after the first API call is one of a start-up; where no calls tell when
 # that was, one of less time than any start-up takes.
 SHORT_SHARE = 0.2

@@ -103,8 +103,8 @@ def host_gap(facts: Facts) -> list[Finding]:
         where = f"in calls of {where}" if where else "outside CUDA"
         long = idle.worst["host-gap"].duration_ns >= HOST_GAP_NS
         least = "for 1 ms or more at a time" if long else "for 100 us or more at a time"
-        told = idle.host and not idle.host.startswith(ON_CPU)
-        unknown = NO_RANGES if where == "outside CUDA" and not told and not facts.has_ranges else ""
+        known = facts.has_ranges or (idle.host and not idle.host.startswith(ON_CPU))
+        unknown = NO_RANGES if where == "outside CUDA" and not known else ""
         return (
             f"nothing was launched while the launching thread was {where} {least}"
             f"{after}: {{time}}, {{share}} of {{place}}{host}{unknown}"

@@ -19,6 +19,7 @@ from nsightpy.analysis.idle.gap_causes import (
 )
 from nsightpy.analysis.intervals import Spans, measure_before, union
 from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.names import measured_by_ncu
 
 SHORT_NS = 10_000
 WARP = 32
@@ -61,11 +62,12 @@ _NO_TENSOR_CORES = re.compile(r"GTX 16|\bMX[45]50\b|\bT(?:400|500|550|600|1000|1
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """What must be known of a GPU; 0 where the capture does not say."""
+    """What must be known of a GPU; 0 where the capture does not say. `ncu`: ncu measures it."""
 
     sm_count: int = 0
     compute_major: int = 0
     name: str = ""
+    ncu: bool = True
 
     @property
     def has_tensor_cores(self) -> bool:
@@ -118,8 +120,10 @@ class KernelUse:
 COLUMNS = ("blocks", "threads")
 
 
-def gpu_of_kernels(gpu: Gpu, kernels: Frame) -> Gpu:
-    """A GPU whose architecture is not recorded with the oldest that the kernels' names allow."""
+def gpu_of_kernels(gpu: Gpu, kernels: Frame, tool: str) -> Gpu:
+    """A GPU whose architecture is not recorded with the oldest that the kernels' names allow, and
+    whether ncu measures it; `tool` may name the runtime that drove it."""
+    gpu = replace(gpu, ncu=measured_by_ncu(gpu.name, tool))
     if gpu.compute_major or not any(map(_SINCE_AMPERE.search, kernels.labels("name").values)):
         return gpu
     return replace(gpu, compute_major=AMPERE)

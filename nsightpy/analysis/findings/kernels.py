@@ -21,8 +21,6 @@ MANY = 100
 SEVERAL = 3
 DOMINANT_SHARE = 0.25
 ELEMENTWISE_SHARE = 0.20
-# Below this part of a window nothing is said of how kernels fill the GPU.
-LEAST_SHARE = 0.01
 
 
 def small_kernels(facts: Facts) -> list[Finding]:
@@ -159,14 +157,15 @@ def _dominating(
     facts: Facts, name: str, device: DeviceFacts, part: Part, text: str, kernel: str = ""
 ) -> Finding:
     share = percent_text(part.work_ns / device.kernels.work_ns)
+    profiler = "ncu" if device.gpu.ncu else "a kernel profiler of the GPU's maker"
     return finding_of(
         "dominating-kernel",
         name,
         device,
         part.busy_ns,
-        f"{text}{counted(part.launches, 'launch', 'launches')}, {share} of the kernels' time; ncu "
-        "says how much of it could be saved",
-        facts.command("select"),
+        f"{text}{counted(part.launches, 'launch', 'launches')}, {share} of the kernels' time; "
+        f"{profiler} says how much of it could be saved",
+        facts.command("select" if device.gpu.ncu else "kernels"),
         place=Place(part.start_ns, part.duration_ns),
         recoverable=False,
         most=severity_of_use(device),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
+from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.worst import finding_of, percent_text, worst
 from nsightpy.results import Finding
 from nsightpy.units import format_time, significant
@@ -15,8 +15,6 @@ UNBALANCED = 1.25
 LEAST_IMBALANCE = 0.10
 # Longer compute explains a straggler from this part of what it costs on.
 EXPLAINS = 0.3
-# Below this part of a window, exposed, slow communication costs nothing worth a word.
-LEAST_EXPOSED = 0.01
 
 
 def straggler(facts: Facts) -> list[Finding]:
@@ -98,7 +96,7 @@ def slow_communication(facts: Facts) -> list[Finding]:
 
     def lost(device: DeviceFacts) -> int:
         # what compute hides costs nothing
-        hidden = device.budget.exposed_communication_ns < LEAST_EXPOSED * device.budget.window_ns
+        hidden = device.budget.exposed_communication_ns < LEAST_SHARE * device.budget.window_ns
         return 0 if hidden or device.slow_collectives is None else device.slow_collectives.lost_ns
 
     def text(device: DeviceFacts) -> str:

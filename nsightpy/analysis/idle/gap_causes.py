@@ -147,7 +147,7 @@ class IdleGaps:
         causes[:, LAUNCH_BOUND] = rest
         return causes
 
-    @property
+    @cached_property
     def totals(self) -> dict[str, int]:
         """The idle time by cause, in ns."""
         return dict(zip(ALL_CAUSES, self.causes.sum(axis=0).tolist(), strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,21 +53,14 @@ class HostEvents:
 
     def of_thread(self, tid: int) -> HostEvents:
         """The events of one thread."""
-        return HostEvents(
-            *(
-                frame.take(frame.ints("tid") == tid)
-                for frame in (
-                    *(self.ranges, self.os_calls, self.mpi_calls, self.samples, self.cpu_runs),
-                )
-            )
-        )
+        every = (self.ranges, self.os_calls, self.mpi_calls, self.samples, self.cpu_runs)
+        return HostEvents(*(frame.at(tid=tid) for frame in every))
 
 
 def kinds_of(ranges: Frame) -> Frame:
     """Ranges by kind: those that differ in a number only, step 1 and step 2, are step *."""
-    names = ranges.labels("name")
-    kinds = Labels(names.codes, tuple(_NUMBER.sub("*", name) for name in names.values))
-    return Frame({**ranges, "name": kinds.merged()})
+    kinds = ranges.labels("name").renamed(partial(_NUMBER.sub, "*"))
+    return Frame({**ranges, "name": kinds})
 
 
 def described(time: Spans, events: HostEvents, window: Spans) -> str:
@@ -148,8 +142,7 @@ def _on_cpu(time: Spans, runs: Frame) -> float | None:
 
 def compiling(ranges: Frame) -> Spans:
     """The time inside ranges whose names say that code is compiled or tuned."""
-    names = ranges.labels("name")
-    mine = names.equals([name for name in names.values if COMPILING.search(name)])
+    mine = ranges.labels("name").where(COMPILING.search)
     return union(ranges.ints("start_ns")[mine], ranges.ints("end_ns")[mine])
 
 
@@ -159,8 +152,8 @@ def compiled_share(samples: Frame, low: Ints, high: Ints) -> NDArray[np.float64]
     NaN for intervals with too few samples to tell.
     """
     samples = samples.ordered("time_ns")
-    of_name = samples.labels("name").where(lambda name: bool(COMPILING.search(name)))
-    of_module = samples.labels("module").where(lambda name: bool(_COMPILERS.search(name)))
+    of_name = samples.labels("name").where(COMPILING.search)
+    of_module = samples.labels("module").where(_COMPILERS.search)
     before = np.concatenate([[0], np.cumsum(of_name | of_module)])
     first, last = (np.searchsorted(samples.ints("time_ns"), times) for times in (low, high))
     count = np.where(last - first >= LEAST_SAMPLES, last - first, np.nan)

@@ -31,8 +31,7 @@ _KINDS = (
 
 def kinds_of_calls(names: Labels) -> NDArray[np.int8]:
     """The kind of each call by its name; an asynchronous free or allocation is one, too."""
-    kinds = np.asarray([_kind(name) for name in names.values], dtype=np.int8)
-    return kinds[names.codes] if len(kinds) else np.empty(0, dtype=np.int8)
+    return names.map(_kind, np.int8)
 
 
 def _kind(name: str) -> int:

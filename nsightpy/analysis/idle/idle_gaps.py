@@ -131,10 +131,7 @@ def _counted(calls: Frame, window: Spans) -> Frame:
 
 def _frees(calls: Frame) -> NDArray[np.bool_]:
     """Mask of the calls that free memory, which waits for the device."""
-    names = calls.labels("name")
-    return names.equals(
-        [value for value in names.values if "Free" in value and "Async" not in value]
-    )
+    return calls.labels("name").where(lambda name: "Free" in name and "Async" not in name)
 
 
 def _by_thread(thread: Ints, calls: Frame) -> list[tuple[Ints, Frame]]:

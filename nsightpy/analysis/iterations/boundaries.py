@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsightpy.analysis.iterations.repetition import Cycle, places_of_run
-from nsightpy.analysis.iterations.work import LaunchedWork, Units
+from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.frames import Ints
 
 GAP_SHARE = 0.002
@@ -29,7 +29,7 @@ def widest(marks: Sequence[Ints], work: LaunchedWork) -> Ints | None:
     """
     if not marks:
         return None
-    marks = [places for places in marks if not _continue_launches(places, work)] or marks
+    marks = [places for places in marks if not within_launches(places, work)] or marks
     length = float(np.median(np.diff(work.end[marks[0]])))
     gaps = [float(np.median(work.idle_before[places])) for places in marks]
     floor = max(max(gaps) / 2, GAP_SHARE * length) if max(gaps) > GAP_SHARE * length else min(gaps)
@@ -55,12 +55,7 @@ def graph_launches(work: LaunchedWork) -> Ints:
     return first[many] if sizes[many].sum() >= NEARLY_ALL * len(work) else first[:0]
 
 
-def within_launches(units: Units, work: LaunchedWork) -> bool:
-    """Whether most units begin in the middle of what one call launched: a CUDA graph."""
-    return _continue_launches(units.edges[1:-1], work)
-
-
-def _continue_launches(places: Ints, work: LaunchedWork) -> bool:
-    """Whether most of some places lie in the middle of what one call launched."""
+def within_launches(places: Ints, work: LaunchedWork) -> bool:
+    """Whether most of some places lie in the middle of what one call launched: a CUDA graph."""
     later = places[places > 0]
     return len(later) > 0 and bool(np.mean(work.issued[later] == work.issued[later - 1]) > 0.5)

@@ -15,7 +15,7 @@ import numpy as np
 from nsightpy.analysis.iterations.candidates import PROFILER, Candidate, Other, owner_of
 from nsightpy.analysis.iterations.ranges import ProgramRanges, few_engine_steps, from_nvtx
 from nsightpy.analysis.iterations.repetition import LOOKED_AT, REPEATS
-from nsightpy.analysis.iterations.sequences import from_sequences
+from nsightpy.analysis.iterations.sequences import LevelsFound, from_sequences
 from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.side_by_side import both
 from nsightpy.units import format_time
@@ -38,15 +38,19 @@ class IterationChoice:
 
 
 def choose_iterations(
-    work: LaunchedWork, alone: LaunchedWork, ranges: ProgramRanges, first_ns: int | None = None
+    work: LaunchedWork,
+    alone: LaunchedWork,
+    found: LevelsFound,
+    ranges: ProgramRanges,
+    first_ns: int | None = None,
 ) -> IterationChoice:
     """The iterations of one process among all candidates.
 
-    `alone`: the work of its busiest device, the order of whose launches is judged.
-    `first_ns`: when its first operation on a GPU began, copies among them.
+    `alone`: the work of its busiest device, the order of whose launches is judged; `found` are the
+    levels of that. `first_ns`: when its first operation on a GPU began, copies among them.
     """
     (sequence, levels), (steps, named, rejected) = both(
-        partial(from_sequences, alone, ranges, first_ns), partial(from_nvtx, ranges, work)
+        partial(from_sequences, alone, found, ranges, first_ns), partial(from_nvtx, ranges, work)
     )
     if steps:
         chosen = next((step for step in steps if step.kind == PROFILER), steps[0])

@@ -90,7 +90,7 @@ class Roles:
 def judged(level: Level, roles: Roles, work: LaunchedWork, ranges: ProgramRanges) -> Level:
     """A level with what shows whether its units are steps or layers."""
     low, high = level.units.edges[level.units.usual], level.units.edges[level.units.usual + 1]
-    if within_launches(level.units, work):
+    if within_launches(level.units.edges[1:-1], work):
         return replace(level, layer="several lie in one CUDA graph launch")
     if _in_each(level.units, roles.optimizer):
         return replace(level, step="an optimizer runs in each", rank=2)

@@ -34,7 +34,7 @@ from nsightpy.analysis.iterations.vocabulary import (
 from nsightpy.analysis.iterations.work import LaunchedWork
 from nsightpy.analysis.nvtx.nesting import nest
 from nsightpy.analysis.nvtx.ranges import folded
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import Frame, Ints
 from nsightpy.units import counted, format_time
 
 COVERED = 0.5
@@ -80,8 +80,7 @@ def named_groups(ranges: Frame) -> ProgramRanges:
     of_program = ~ranges.labels("domain").equals(sorted(LIBRARY_DOMAINS))
     ranges = ranges.take(of_program & (ranges.ints("tid") == ranges.ints("end_tid")))
     names = folded(ranges.labels("name"))
-    numberless = (phases_folded(_NUMBER.sub("#", name)) for name in names.values)
-    plain = Labels(names.codes, tuple(numberless)).merged()
+    plain = names.renamed(lambda name: phases_folded(_NUMBER.sub("#", name)))
     level = nest(ranges).level
     groups: Groups = group_by(
         Frame({**ranges, "name": plain, "level": level}), ("tid", "domain", "level", "name")

@@ -42,14 +42,14 @@ class Cycle:
     sampled: bool
 
 
-def find_cycles(symbols: NDArray[np.int32] | Ints, repeats: int = REPEATS) -> list[Cycle]:
+def find_cycles(symbols: NDArray[np.int32] | Ints) -> list[Cycle]:
     """The cycles of a sequence, shortest first; empty where nothing comes back regularly."""
     symbols = np.asarray(symbols, dtype=np.int64)
     middle = max(len(symbols) - LOOKED_AT, 0) // 2
     looked_at = symbols[middle : middle + LOOKED_AT]
     by_period: dict[int, dict[int, list[tuple[float, tuple[int, ...]]]]] = {}
     for size in GRAMS:
-        for period, count, score, first in _marks(looked_at, size, repeats):
+        for period, count, score, first in _marks(looked_at, size):
             run = tuple(looked_at[first : first + size].tolist())
             turns = by_period.setdefault(period, {})
             # a run of several symbols may miss turns that one symbol does not
@@ -98,13 +98,13 @@ def _sorted_pairs(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     return pairs >> _PLACE_BITS, pairs & ((1 << _PLACE_BITS) - 1)
 
 
-def _marks(symbols: Ints, size: int, repeats: int) -> list[tuple[int, int, float, int]]:
+def _marks(symbols: Ints, size: int) -> list[tuple[int, int, float, int]]:
     """Runs of `size` symbols at regular distances: (usual distance, count, score, first place).
 
     The score: the share of the sequence between the first and the last, times the share of the
     distances that are about the usual one.
     """
-    if len(symbols) < size * repeats:
+    if len(symbols) < size * REPEATS:
         return []
     codes = grams(symbols, size)
     code, order = _sorted_pairs(codes, np.arange(len(codes)))
@@ -114,7 +114,7 @@ def _marks(symbols: Ints, size: int, repeats: int) -> list[tuple[int, int, float
         return []
     values, low, count = np.unique(owner, return_index=True, return_counts=True)
     usual = apart[low + count // 2]
-    kept = (count + 1 >= repeats) & (usual * (repeats - 0.5) <= len(symbols))
+    kept = (count + 1 >= REPEATS) & (usual * (REPEATS - 0.5) <= len(symbols))
     of = np.repeat(np.arange(len(values)), count)
     near = np.abs(apart - usual[of]) <= WITHIN * usual[of]
     regular = np.bincount(of, near, len(values)) / count

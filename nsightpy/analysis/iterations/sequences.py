@@ -7,7 +7,7 @@ neural network a level is a step only where something shows it (evidence.py).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -66,20 +66,30 @@ SOURCES = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class LevelsFound:
+    """The levels of repetition in the part of some work that was looked at, finest first."""
+
+    looked_at: LaunchedWork
+    levels: list[Level]
+
+
 def from_sequences(
-    work: LaunchedWork, ranges: ProgramRanges, first_ns: int | None = None
+    work: LaunchedWork, found: LevelsFound, ranges: ProgramRanges, first_ns: int | None = None
 ) -> tuple[Candidate | None, list[Other]]:
     """The iterations that the order of launches shows, and the other levels of repetition.
 
-    `first_ns`: when the process's first operation on a GPU began, copies among them.
+    `found`: the levels of the work. `first_ns`: when the process's first operation on a GPU began,
+    copies among them.
     """
-    looked_at = _middle(work)
-    levels = _levels(looked_at, ranges)
+    looked_at = found.looked_at
+    levels = _judged(found, ranges)
     chosen, why = _choose(levels, looked_at)
     if chosen is None and not levels and is_learning(looked_at.name).any():
         work = replace(work, name=products_folded(work.name))
-        looked_at = _middle(work)
-        levels = _levels(looked_at, ranges)
+        found = find_levels(work)
+        looked_at = found.looked_at
+        levels = _judged(found, ranges)
         chosen, why = _choose(levels, looked_at)
     others = _without_near_copies(
         _other(level, looked_at, why[id(level)])
@@ -109,8 +119,9 @@ def _middle(work: LaunchedWork) -> LaunchedWork:
     return work.take(np.arange(low, low + LOOKED_AT))
 
 
-def _levels(work: LaunchedWork, ranges: ProgramRanges) -> list[Level]:
-    """All levels that cover the work, finest first, with what shows whether they are steps."""
+def find_levels(work: LaunchedWork) -> LevelsFound:
+    """All levels that cover the work, of which only the middle is looked at where it is long."""
+    work = _middle(work)
     levels = [
         Level(KERNELS, cycle, units_of(work, places))
         for cycle in find_cycles(work.name.codes)
@@ -122,11 +133,15 @@ def _levels(work: LaunchedWork, ranges: ProgramRanges) -> list[Level]:
         if period > 1:
             cycle = Cycle(period, len(between), (), False)
             levels.append(Level(kind, cycle, units_of(work, between)))
-    levels = [level for level in levels if level.good]
-    if not levels:
+    return LevelsFound(work, [level for level in levels if level.good])
+
+
+def _judged(found: LevelsFound, ranges: ProgramRanges) -> list[Level]:
+    """The levels with what shows whether they are steps."""
+    if not found.levels:
         return []
-    roles = Roles.of(work)
-    return [judged(level, roles, work, ranges) for level in levels]
+    roles = Roles.of(found.looked_at)
+    return [judged(level, roles, found.looked_at, ranges) for level in found.levels]
 
 
 def _collective_levels(work: LaunchedWork) -> list[Level]:

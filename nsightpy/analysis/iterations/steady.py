@@ -17,8 +17,9 @@ from nsightpy.analysis.iterations.candidates import Candidate, Other, owner_of
 from nsightpy.analysis.iterations.choice import choose_iterations
 from nsightpy.analysis.iterations.ranges import ProgramRanges, from_named_ranges, named_groups
 from nsightpy.analysis.iterations.repetition import REPEATS
+from nsightpy.analysis.iterations.sequences import LevelsFound, find_levels
 from nsightpy.analysis.iterations.vocabulary import Role, is_wait
-from nsightpy.analysis.iterations.work import work_of
+from nsightpy.analysis.iterations.work import LaunchedWork, work_of
 from nsightpy.frames import Frame, Ints
 from nsightpy.results import Abstention
 from nsightpy.side_by_side import both
@@ -117,16 +118,19 @@ def find_iterations(
         names = host.labels("name")
         waits = host.ints("start_ns")[is_wait(names)]
         profiler = host.ints("start_ns")[names.equals(PROFILER_CALLS)]
-    work, groups = both(
-        partial(work_of, kernels, graphs, calls, waits), partial(named_groups, ranges)
-    )
-    if len(work) == 0:
+    if kernels.rows + graphs.rows == 0:
         return _none("no kernels and no graph launches")
+
+    def launched() -> tuple[LaunchedWork, LaunchedWork, LevelsFound]:
+        work = work_of(kernels, graphs, calls, waits)
+        some = _on_busiest_device(kernels, graphs)
+        alone = work if some is None else work_of(*some, calls, waits)
+        return work, alone, find_levels(alone)
+
+    (work, alone, found), groups = both(launched, partial(named_groups, ranges))
     if named is not None and (chosen := from_named_ranges(named, work, text)) is not None:
         return _phased(chosen, profiler, None, (), ())
-    some = _on_busiest_device(kernels, graphs)
-    alone = work if some is None else work_of(*some, calls, waits)
-    choice = choose_iterations(work, alone, groups, first_ns)
+    choice = choose_iterations(work, alone, found, groups, first_ns)
     if choice.chosen is None:
         return _none(choice.why, choice.others)
     return _phased(choice.chosen, profiler, groups, choice.others, choice.notes)

@@ -188,8 +188,7 @@ def is_product(names: Labels) -> NDArray[np.bool_]:
 
 def products_folded(names: Labels) -> Labels:
     """Kernel names with all matrix products under one: libraries choose them by shape."""
-    values = tuple("product" if _says(_PRODUCT, value) else value for value in names.values)
-    return Labels(names.codes, values).merged()
+    return names.renamed(lambda name: "product" if _says(_PRODUCT, name) else name)
 
 
 def _hits(names: Labels, pattern: re.Pattern[str]) -> NDArray[np.bool_]:

@@ -73,12 +73,9 @@ def places(frames: Frame, by: str = "place") -> AllocationPlaces:
 
 def _kinds(frames: Frame) -> Ints:
     """How well each frame names a place, from its file, then from its function."""
-    files, functions = frames.labels("file"), frames.labels("function")
-    of_file = np.asarray([_kind_of_file(file) for file in files.values], dtype=np.int64)
-    of_file = of_file if len(of_file) else np.full(1, _CPP, dtype=np.int64)
-    machinery = np.asarray([bool(_MACHINERY.match(name)) for name in functions.values] or [False])
-    kind = of_file[files.codes]
-    return np.where((kind == _CPP) & machinery[functions.codes], _ALLOCATOR, kind)
+    kind = frames.labels("file").map(_kind_of_file, np.int64)
+    machinery = frames.labels("function").where(_MACHINERY.match)
+    return np.where((kind == _CPP) & machinery, _ALLOCATOR, kind)
 
 
 def _kind_of_file(file: str) -> int:

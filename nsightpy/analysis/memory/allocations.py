@@ -7,10 +7,12 @@ allocator recorded how much was live (PyTorch's does).
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from nsightpy.analysis.grouping import group_by
 from nsightpy.frames import Frame, Ints
 
 NEVER = 2**63 - 1
@@ -70,6 +72,15 @@ class Usage:
         if peak is None:
             return np.empty(0, dtype=np.int64)
         return np.flatnonzero((self.start <= peak) & (self.freed > peak))
+
+
+def usages(events: Frame) -> Iterator[tuple[int, int, str, Ints, Usage]]:
+    """By process, device and kind of memory: the rows of its events, and its memory."""
+    groups = group_by(events, ("pid", "device", "memory"))
+    for code, (pid, device, memory) in enumerate(groups.keys):
+        rows = np.flatnonzero(groups.codes == code)
+        if isinstance(pid, int) and isinstance(device, int) and len(rows):
+            yield pid, device, str(memory), rows, usage(events.take(rows))
 
 
 def usage(events: Frame) -> Usage:

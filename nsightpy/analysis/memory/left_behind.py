@@ -37,8 +37,7 @@ def snapshot_iterations(ranges: Frame) -> SnapshotIterations:
     names = ranges.labels("name")
     start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
     closed = (start >= 0) & (end >= start)
-    steps = [name for name in names.values if _PROFILER_STEP.fullmatch(name)]
-    rows = np.flatnonzero(names.equals(steps) & closed)
+    rows = np.flatnonzero(names.where(_PROFILER_STEP.fullmatch) & closed)
     if len(rows):
         rows = rows[np.argsort(start[rows], kind="stable")]
         return SnapshotIterations("ProfilerStep", start[rows], end[rows])

@@ -49,8 +49,7 @@ class OutOfMemory:
 
 def reserve(segments: Frame, blocks: Frame) -> Reserve:
     """The state of one device at the dump (schemas memory_segments, memory_blocks)."""
-    states = blocks.labels("state")
-    active = states.equals([state for state in states.values if state.startswith("active")])
+    active = blocks.labels("state").where(lambda state: state.startswith("active"))
     size, requested = blocks.ints("bytes"), blocks.ints("requested_bytes")
     free = size[~active]
     return Reserve(

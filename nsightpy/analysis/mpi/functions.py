@@ -51,4 +51,4 @@ def plain_name(name: str) -> str:
 
 def is_one_of(names: Labels, functions: frozenset[str]) -> Mask:
     """Mask of the calls of some functions."""
-    return names.equals([name for name in names.values if plain_name(name) in functions])
+    return names.where(lambda name: plain_name(name) in functions)

@@ -42,9 +42,9 @@ def busy_by_group(
     single = alone[done.rows]
     before = _running((ends - starts)[done.rows] * single)
     busy += _sums(group, before[last] - before[first], len(busy))
-    crowd = _running(~single)
+    shared = _running(~single)
     chosen = done.rows[~single]
-    busy += _united(group, crowd[first], crowd[last], starts[chosen], ends[chosen], len(busy))
+    busy += _united(group, shared[first], shared[last], starts[chosen], ends[chosen], len(busy))
     return busy, whole
 
 

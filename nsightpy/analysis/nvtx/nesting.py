@@ -73,7 +73,7 @@ def paths(names: Labels, nesting: Nesting) -> Labels:
 
     Raises TooMuchError where ranges are so deep inside each other that paths fill the memory.
     """
-    names = Labels(names.codes, tuple(v.replace(SEPARATOR, " ") for v in names.values)).merged()
+    names = names.renamed(lambda name: name.replace(SEPARATOR, " "))
     codes = np.full(len(names), ROOT, dtype=np.int64)
     values: list[str] = []
     length = 0

@@ -41,7 +41,7 @@ def plain_name(name: str) -> str:
 
 def folded(names: Labels) -> Labels:
     """Names without framework suffixes, equal ones sharing a code."""
-    return Labels(names.codes, tuple(map(plain_name, names.values))).merged()
+    return names.renamed(plain_name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def range_tallies(
     """
     unfolded = names = folded(ranges.labels("name"))
     if fold:
-        names = Labels(unfolded.codes, tuple(map(numberless, unfolded.values))).merged()
+        names = unfolded.renamed(numberless)
     if tree:
         nesting = nest(ranges)
         names, unfolded = paths(names, nesting), paths(unfolded, nesting) if fold else unfolded

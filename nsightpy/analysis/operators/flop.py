@@ -33,15 +33,13 @@ def operator_flop(operators: Frame) -> Floats:
     NaN for others, and where shapes were not recorded.
     """
     names, shapes, inputs = (operators.labels(n) for n in ("name", "shapes", "inputs"))
-    formulas = [FORMULAS.get(name) for name in names.values]
-    has = np.asarray([formula is not None for formula in formulas], dtype=np.bool_)
     flop = np.full(operators.rows, np.nan)
-    rows = np.flatnonzero(has[names.codes]) if len(has) else np.empty(0, dtype=np.int64)
+    rows = np.flatnonzero(names.where(lambda name: name in FORMULAS))
     known: dict[tuple[int, int, int], float] = {}
     for row in rows.tolist():
         key = int(names.codes[row]), int(shapes.codes[row]), int(inputs.codes[row])
         if key not in known:
-            known[key] = _count(formulas[key[0]], shapes.values[key[1]], inputs.values[key[2]])
+            known[key] = _count(FORMULAS[names[row]], shapes[row], inputs[row])
         flop[row] = known[key]
     flop[_under_counted(operators, ~np.isnan(flop))] = np.nan
     return flop
@@ -57,9 +55,9 @@ def _under_counted(operators: Frame, counted: np.ndarray) -> np.ndarray:
     return above
 
 
-def _count(formula: Formula | None, shapes: str, inputs: str) -> float:
+def _count(formula: Formula, shapes: str, inputs: str) -> float:
     try:
-        flop = formula(_list(shapes), _list(inputs)) if formula else math.nan
+        flop = formula(_list(shapes), _list(inputs))
     except (_UnknownError, ValueError, TypeError, IndexError, KeyError, OverflowError):
         return math.nan
     return float(flop) if flop >= 0 else math.nan

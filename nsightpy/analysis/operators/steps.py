@@ -25,10 +25,7 @@ class StepFlop:
 
 def step_flop(operators: Frame, flop: Floats, ideal_s: Floats, ranges: Frame) -> StepFlop:
     """The FLOP of the steps among the ranges (start_ns, end_ns, name), by start."""
-    names = ranges.labels("name")
-    is_step = np.asarray([name.startswith(STEP) for name in names.values], dtype=np.bool_)
-    rows = is_step[names.codes] if len(is_step) else np.zeros(ranges.rows, dtype=np.bool_)
-    steps = ranges.take(rows)
+    steps = ranges.take(ranges.labels("name").where(lambda name: name.startswith(STEP)))
     counted = np.flatnonzero(~np.isnan(flop))
     start = operators.ints("start_ns")[counted]
     sums = [np.concatenate([[0.0], np.cumsum(values[counted])]) for values in (flop, ideal_s)]

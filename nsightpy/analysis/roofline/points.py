@@ -234,16 +234,12 @@ def estimates(rules: Frame) -> dict[int, tuple[RuleEstimate, ...]]:
 
     Each rule once, with the most it promises. Rules of old versions estimate nothing.
     """
-    launches = rules.ints("launch").tolist()
-    speedups = rules.floats("speedup_pct").tolist()
-    names, titles, scopes = (rules.labels(name) for name in ("rule", "title", "speedup_scope"))
+    columns = ("launch", "rule", "title", "speedup_pct", "speedup_scope")
     best: dict[int, dict[str, RuleEstimate]] = {}
-    for row, (launch, speedup) in enumerate(zip(launches, speedups, strict=True)):
+    for launch, rule, title, speedup, scope in rules.tuples(*columns):
         if math.isfinite(speedup) and speedup > 0:
-            estimate = RuleEstimate(
-                names[row], titles[row] or _WORD.sub(" ", names[row]), speedup, scopes[row]
-            )
-            mine = best.setdefault(int(launch), {})
+            estimate = RuleEstimate(rule, title or _WORD.sub(" ", rule), speedup, scope)
+            mine = best.setdefault(launch, {})
             if estimate.rule not in mine or mine[estimate.rule].speedup_pct < speedup:
                 mine[estimate.rule] = estimate
     return {

@@ -61,33 +61,16 @@ def readings(launches: Frame, metrics: Frame) -> Iterator[Readings]:
     """The readings of each launch, in the order of the launches."""
     numbers: dict[int, dict[str, float]] = {}
     texts: dict[int, dict[str, str]] = {}
-    names, text = metrics.labels("metric"), metrics.labels("text")
-    rows = zip(
-        metrics.ints("launch").tolist(),
-        names.codes.tolist(),
-        metrics.floats("value").tolist(),
-        text.codes.tolist(),
-        strict=True,
-    )
-    for launch, name, value, word in rows:
+    for launch, name, value, text in metrics.tuples("launch", "metric", "value", "text"):
         if math.isnan(value):
-            texts.setdefault(launch, {})[names.values[name]] = text.values[word]
+            texts.setdefault(launch, {})[name] = text
         else:
-            numbers.setdefault(launch, {})[names.values[name]] = value
-    capabilities = zip(
-        launches.ints("compute_major").tolist(),
-        launches.ints("compute_minor").tolist(),
-        strict=True,
-    )
-    for launch, duration, capability in zip(
-        launches.ints("launch").tolist(),
-        launches.ints("duration_ns").tolist(),
-        capabilities,
-        strict=True,
-    ):
+            numbers.setdefault(launch, {})[name] = value
+    about = ("launch", "duration_ns", "compute_major", "compute_minor")
+    for launch, duration, *capability in launches.tuples(*about):
         yield Readings(
             numbers.get(launch, {}),
             texts.get(launch, {}),
             duration if duration > 0 else None,
-            capability,
+            (capability[0], capability[1]),
         )

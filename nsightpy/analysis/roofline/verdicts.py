@@ -14,7 +14,7 @@ from nsightpy.results.rooflines import (
     RooflineVariant,
     SpeedOfLight,
 )
-from nsightpy.units import format_time, significant
+from nsightpy.units import format_rate, format_time, significant
 
 _STALLS = {
     "long scoreboard": "waiting for global or local memory: more loads in flight, better locality",
@@ -182,12 +182,7 @@ def _memory_advice(busiest: str) -> str:
 
 def flops(rate: float | None) -> str:
     """A rate of work with three digits: 1.66 TFLOP/s."""
-    if rate is None:
-        return "-"
-    for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3)):
-        if rate >= size:
-            return f"{significant(rate / size)} {prefix}FLOP/s"
-    return f"{significant(rate)} FLOP/s"
+    return "-" if rate is None else format_rate(rate, "FLOP/s")
 
 
 def _percent(value: float | None) -> str:

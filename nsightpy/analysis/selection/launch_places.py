@@ -212,9 +212,7 @@ def _size_of(frame: Frame) -> Ints:
 
 def _shapes_at(frame: Frame, rows: Sequence[int]) -> list[Variant]:
     some = frame.select(VARIANT).take(np.asarray(rows, dtype=np.int64))
-    names = ([some.labels(name)[row] for row in range(some.rows)] for name in NAMES)
-    numbers = (some.ints(name).tolist() for name in (*SHAPE, *SHARED))
-    return [variant_of(key) for key in zip(*names, *numbers, strict=True)]
+    return [variant_of(key) for key in some.tuples(*VARIANT)]
 
 
 def variant_of(key: Sequence[int | str | None]) -> Variant:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 
 from nsightpy.analysis.ranks.pairs import (
@@ -51,7 +50,7 @@ Part = dict[tuple[int, Sender], Sent]
 def pair_traffic(request: Request) -> tuple[list[Row], list[str]]:
     """The rows of all pairs, most bytes first, and what must be said of them."""
     scope = request.scope
-    everybody = replace(scope, ranks=None, devices=None)
+    everybody = scope.everybody
     results = request.map(partial(_sent, scope=everybody), ranked=True).results
     repeated = request.ranks.repeated
     senders: list[tuple[Name, Sender, Sent]] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -21,12 +21,12 @@ from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.compare.circumstances import circumstances_of
 from nsightpy.commands.compare.launched_in import Around, ranges_in, typical_unit
-from nsightpy.frames import API_CALLS, COLLECTIVES, Frame, Ints, Labels
+from nsightpy.frames import COLLECTIVES, Frame, Ints, Labels
 from nsightpy.query.device_gaps import MEMORY_COLUMNS, gaps_of, with_host_calls
 from nsightpy.query.device_time import read_work
 from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, launches_of
 from nsightpy.query.iteration_filter import places_in
-from nsightpy.query.iteration_search import CallsRead, calls_of
+from nsightpy.query.iteration_search import CallsRead, followed_calls
 from nsightpy.query.rank_alignment import RankPart, clocks_in
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import find_in_report
@@ -35,7 +35,6 @@ from nsightpy.reports.system import SystemReport
 
 Place = tuple[int, int]
 GRAPHS = ("start_ns", "end_ns", "pid", "device", "graph_id")
-CALLS = ("start_ns", "end_ns", "pid", "tid", "name")
 
 
 @dataclass(frozen=True)
@@ -183,12 +182,8 @@ def _with_calls(
     ranges: Frame,
 ) -> _Read:
     """The work with its launches, and the iterations that follow from it."""
-    followed, calls = followed_work(work, communicates, launches), None
-    waiting = Frame.empty(API_CALLS, CALLS)
-    if launches is not None and launches.waiting is not None and followed is not None:
-        waits = launches.waiting()
-        waiting = Frame.concatenate(waits).ordered()
-        calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
+    followed = followed_work(work, communicates, launches)
+    calls, waiting = followed_calls(report, followed, launches, ranges)
     iterations = _iterations(report, scope, work, calls)
     return _Read(report, scope, work, communicates, followed, waiting, ranges, iterations)
 

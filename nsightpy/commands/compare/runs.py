@@ -105,7 +105,7 @@ def summaries(
     requests = [run.request for run in runs if run.request is not None]
     work = partial(report_part, scope=requests[0].scope)
     scope = requests[0].scope
-    parts = map_runs([request.ranks for request in requests], work, ranked=scope.needs_ranks)
+    parts = map_runs([request.ranks for request in requests], work, ranked=scope.ranks is not None)
     for run, results in zip(runs, parts, strict=True):
         _require_work(run, results)
     known = [

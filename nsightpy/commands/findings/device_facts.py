@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.findings.copy_use import copy_uses, streams_in_turn
-from nsightpy.analysis.findings.facts import DeviceFacts, IdleFacts, Place
+from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts, IdleFacts, Place
 from nsightpy.analysis.findings.kernel_use import (
     Gpu,
     KernelUse,
@@ -37,8 +37,6 @@ from nsightpy.side_by_side import both
 
 # The causes that time outside of CUDA counts for.
 OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
-# What the host did is looked at from this part of a window on.
-LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -60,9 +58,9 @@ def device_facts(
 ) -> dict[tuple[int, int], DeviceFacts]:
     """What is known of each device; the `gaps` of one are taken out, as large as its kernels."""
     known = [
-        (gaps[place].totals, LEAST_SHARE * row.budget.window_ns)
+        (gaps[row.place].totals, LEAST_SHARE * row.budget.window_ns)
         for row in rows
-        if (place := (row.pid, row.device)) in gaps
+        if row.place in gaps
     ]
     lost = any(causes["host-gap"] >= least for causes, least in known)
     if not lost and any(
@@ -75,7 +73,7 @@ def device_facts(
     events = host_events(source.report, source.ranges) if lost else {}
     gpus, facts = _gpus(source.report), {}
     for row in rows:
-        place = (row.pid, row.device)
+        place = row.place
         gpu = gpus.get(place) or gpus.get((0, row.device)) or Gpu()
         facts[place] = _device(source, row, gpu, gaps, events.get(row.pid))
     return facts
@@ -83,13 +81,9 @@ def device_facts(
 
 def _gpus(report: SystemReport) -> dict[tuple[int, int], Gpu]:
     """The GPU behind each place; by the device alone where processes are not distinguished."""
-    devices = report.frame("devices")
-    columns = (devices.ints(name).tolist() for name in ("pid", "device", "sm_count"))
-    majors = devices.ints("compute_major").tolist()
-    return {
-        (pid, device): Gpu(sms, major, devices.labels("name")[row])
-        for row, (pid, device, sms, major) in enumerate(zip(*columns, majors, strict=True))
-    }
+    columns = ("pid", "device", "sm_count", "compute_major", "name")
+    devices = report.frame("devices").tuples(*columns)
+    return {(pid, device): Gpu(*facts) for pid, device, *facts in devices}
 
 
 def _device(
@@ -99,11 +93,11 @@ def _device(
     gaps: dict[tuple[int, int], IdleGaps],
     events: HostEvents | None,
 ) -> DeviceFacts:
-    place, window = (row.pid, row.device), row.budget.window
+    place, window = row.place, row.budget.window
     rows = _rows_of_place(source.work.kernels, place)
     kernels, communicates = source.work.kernels, source.communicates
     mine = kernels if rows is None else kernels.take(rows)
-    gpu = gpu_of_kernels(gpu, mine)
+    gpu = gpu_of_kernels(gpu, mine, source.report.tool_version)
     mask = communicates if rows is None else communicates[rows]
     calls = source.waiting.at(pid=place[0])
 

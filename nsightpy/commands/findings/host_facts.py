@@ -32,7 +32,7 @@ def idle_facts(gaps: IdleGaps, calls: Frame, window: Spans, events: HostEvents |
     causes, rest = gaps.totals, others(calls)
     worst = {}
     for number, cause in enumerate(ALL_CAUSES):
-        if len(gaps) and gaps.causes[:, number].any():
+        if causes[cause]:
             row = int(np.argmax(gaps.causes[:, number]))
             worst[cause] = Place(int(gaps.opened[row]), int(gaps.length[row]))
     return IdleFacts(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nsightpy.analysis.findings.facts import Repetition
+from nsightpy.analysis.findings.facts import LEAST_SHARE, Repetition
 from nsightpy.analysis.idle.host_calls import MODULE, kinds_of_calls
 from nsightpy.analysis.intervals import Spans, spans_of
 from nsightpy.frames import Frame
@@ -14,8 +14,6 @@ from nsightpy.units import format_time
 
 # A first call that takes this long makes a context.
 CONTEXT_NS = 10_000_000
-# Smaller parts of a window are not told.
-LEAST_SHARE = 0.01
 
 
 def repetition_of(

@@ -10,12 +10,12 @@ import numpy as np
 
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
-from nsightpy.analysis.findings.facts import DeviceFacts
+from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts
 from nsightpy.analysis.idle.host_activity import most_sampled
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.launches import NO_TIME
-from nsightpy.commands.findings.device_facts import LEAST_SHARE, DeviceSource, device_facts
-from nsightpy.frames import API_CALLS, Frame, distinct
+from nsightpy.commands.findings.device_facts import DeviceSource, device_facts
+from nsightpy.frames import Frame, distinct
 from nsightpy.query.device_gaps import (
     SAMPLE_COLUMNS,
     launched_idle_time,
@@ -23,7 +23,7 @@ from nsightpy.query.device_gaps import (
 )
 from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
 from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, waits_of
-from nsightpy.query.iteration_search import calls_of
+from nsightpy.query.iteration_search import followed_calls
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
@@ -31,7 +31,6 @@ from nsightpy.reports.system import SystemReport
 from nsightpy.side_by_side import both
 from nsightpy.workers.resources import return_free_memory
 
-CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 SHARED = (
     "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
     "another."
@@ -76,10 +75,7 @@ def report_facts(
     followed = followed_work(work, communicates, launches)
     work = _with_launches(work, followed)
     ranges = read_ranges()  # other calls are still read, too: now nothing else is left to do
-    waits = None if launches is None or launches.waiting is None else launches.waiting()
-    calls = None
-    if followed is not None and waits is not None:
-        calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
+    calls, waiting = followed_calls(report, followed, launches, ranges)
     return_free_memory()
     steady = steady_places(report, scope, work, calls) or {}
     return_free_memory()
@@ -88,9 +84,7 @@ def report_facts(
         partial(_budgets, report, scope, work, followed, communication, counted, causes),
         partial(launched_idle_time, work, followed),
     )
-    nothing = Frame.empty(API_CALLS, CALL_COLUMNS)
-    waiting = nothing if waits is None else Frame.concatenate(waits).ordered()
-    windows = {(row.pid, row.device): row.budget.window for row in rows}
+    windows = {row.place: row.budget.window for row in rows}
     gaps = {} if idle is None else idle.gaps(waiting, windows)
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
     first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
@@ -168,13 +162,11 @@ def _hidden(rows: Sequence[RankedBudget]) -> bool:
 
 def _shared(report: SystemReport, places: Sequence[tuple[int, int]]) -> tuple[str, ...]:
     """What is said where several processes worked on one GPU."""
-    devices = report.frame("devices")
-    columns = (devices.ints("pid").tolist(), devices.ints("device").tolist())
-    names, uuids = devices.labels("name"), devices.labels("uuid")
     gpus: dict[str, tuple[str, set[int]]] = {}
-    for row, place in enumerate(zip(*columns, strict=True)):
-        if place in places and uuids[row]:
-            gpus.setdefault(uuids[row], (names[row], set()))[1].add(place[0])
+    devices = report.frame("devices").tuples("pid", "device", "name", "uuid")
+    for pid, device, name, uuid in devices:
+        if (pid, device) in places and uuid:
+            gpus.setdefault(uuid, (name, set()))[1].add(pid)
     return tuple(SHARED.format(len(pids), name) for name, pids in gpus.values() if len(pids) > 1)
 
 

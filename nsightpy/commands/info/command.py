@@ -93,12 +93,8 @@ def report_info(report: SystemReport, extent: Extent | None = None) -> ReportInf
 
 def used_gpus(report: SystemReport, places: Collection[tuple[int, int]]) -> tuple[str, ...]:
     """Product names of the devices in use, one for each; of all devices when none did work."""
-    frame = report.frame("devices")
-    pids, ordinals, names = frame.ints("pid"), frame.ints("device"), frame.labels("name")
-    by_place = {
-        (pid, ordinal): names[row]
-        for row, (pid, ordinal) in enumerate(zip(pids.tolist(), ordinals.tolist(), strict=True))
-    }
+    devices = report.frame("devices").tuples("pid", "device", "name")
+    by_place = {(pid, device): name for pid, device, name in devices}
     if not places:
         return tuple(name for name in by_place.values() if name)
     gpus = (by_place.get(place) or by_place.get((0, place[1]), "") for place in sorted(places))

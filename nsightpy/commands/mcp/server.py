@@ -117,8 +117,8 @@ def answered(
 
 def _failed(error: NsightpyError) -> tuple[str, Json, bool]:
     text = "\n".join(map(printable, str(error).splitlines()))
-    told = (printable(part) for part in (error.path, error.problem, error.advice))
-    return text, error_document(*told), True
+    texts = (printable(part) for part in (error.path, error.problem, error.advice))
+    return text, error_document(*texts), True
 
 
 def _own_schema(name: str) -> Json:

@@ -10,15 +10,15 @@ from typing import Unpack
 
 import numpy as np
 
-from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.memory.allocation_places import BY
-from nsightpy.analysis.memory.allocations import NEVER, usage
+from nsightpy.analysis.memory.allocations import NEVER, usages
 from nsightpy.analysis.memory.holders import Holder, holders
 from nsightpy.commands.memory_usage.allocating_ranges import allocators
 from nsightpy.commands.memory_usage.difference import FIELDS as DIFFERENCE_FIELDS, difference
 from nsightpy.commands.memory_usage.snapshot_usage import MEMORY, notes_of, series_of, usage_of
 from nsightpy.errors import NsightpyError, ReportError, UsageError
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Labels
+from nsightpy.query.device_time import memory_events
 from nsightpy.query.request import Common, Request, captures, running_options
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -190,21 +190,10 @@ def _usages(report: SystemReport, *, scope: Scope) -> _Part:
     part = _Part([], [], [], [])
     if not report.has_memory_usage:
         return replace(part, missing=RECORDING[report.kind])
-    whole = report.frame("memory_usage")
-    # events are moments; what was taken before a stretch of time is still live in it
-    whole = whole.take(np.argsort(whole.ints("start_ns"), kind="stable"))
-    placed = Frame({**whole, "end_ns": whole["start_ns"]})
-    events = replace(scope, from_ns=None, to_ns=None, nvtx=None, iteration=None).within(
-        report, placed
-    )
+    events = memory_events(report, scope)
     names = allocators(report, events)
-    groups = group_by(events, ("pid", "device", "memory"))
     unknown = 0
-    for code, (pid, device, memory) in enumerate(groups.keys):
-        mine = np.flatnonzero(groups.codes == code)
-        if not isinstance(pid, int) or not isinstance(device, int) or not len(mine):
-            continue
-        used = usage(events.take(mine))
+    for pid, device, memory, mine, used in usages(events):
         unknown += 0 if used.before else used.unknown_frees
         who = Labels.of(names[int(mine[row])] for row in used.rows.tolist())
         live = np.zeros(len(used.rows), dtype=np.bool_)
@@ -214,15 +203,15 @@ def _usages(report: SystemReport, *, scope: Scope) -> _Part:
         )
         rank = report.rank_of(pid)[0]
         figures = (used.peak_bytes, used.peak_ns, used.left_bytes)
-        part.rows.extend(_row(device, str(memory), figures, holder, rank) for holder in held)
+        part.rows.extend(_row(device, memory, figures, holder, rank) for holder in held)
         if used.before:
             row = (used.before_at_peak, None, None, None, BEFORE, used.before_at_end, rank)
-            part.rows.append((device, str(memory), *figures, *row))
+            part.rows.append((device, memory, *figures, *row))
         first = str(held[0].name or "") if held else ""
         if used.before_at_peak > (held[0].at_peak_bytes if held else 0):
             first = BEFORE
         times, levels = used.times.tolist(), used.live.tolist()
-        drawn = MemorySeries(rank, device, str(memory), times, levels, first)
+        drawn = MemorySeries(rank, device, memory, times, levels, first)
         part.series.append(replace(drawn, reserved=used.reserved.tolist()))
     return replace(part, unknown_frees=unknown)
 

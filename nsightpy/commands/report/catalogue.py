@@ -90,7 +90,7 @@ HISTOGRAM = Question(
     partial(histogram, top=4),
     sentences.histogram,
     "How the durations of the kernels with the most time are distributed, and the modes that they "
-    "gather around. Several modes are several sizes, or waiting.",
+    "cluster around. Several modes are several sizes, or waiting.",
     "No kernel was recorded.",
     picture="histogram",
     caption="Bins of equal ratio; the modes are named.",

@@ -9,10 +9,10 @@ from nsightpy.commands.headroom.gains import Headroom
 from nsightpy.commands.report.inputs import Inputs
 from nsightpy.commands.report.one_pass import OnePass
 from nsightpy.commands.report.questions import Context, Question, columns, section_of
-from nsightpy.commands.report.sentences import called, number
+from nsightpy.commands.report.sentences import called
 from nsightpy.commands.roofline.command import roofline
 from nsightpy.query.request import Common
-from nsightpy.results import Table
+from nsightpy.results import Table, number
 from nsightpy.results.page import Section
 from nsightpy.results.rooflines import Roofline
 from nsightpy.units import format_time, share_text

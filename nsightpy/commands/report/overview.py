@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nsightpy.commands.report.questions import Context, table_of
-from nsightpy.commands.report.sentences import number
-from nsightpy.results import Field, Finding, Summary, Table
+from nsightpy.results import Field, Finding, Summary, Table, number
 from nsightpy.results.page import Card, PagePicture, Section
 from nsightpy.results.verdict import bound_of
 from nsightpy.units import format_time, share_text

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TypeAlias
 
 from nsightpy.names import function_name
-from nsightpy.results import Table, Value
+from nsightpy.results import Table, Value, number
 from nsightpy.results.series import Histogram
 from nsightpy.units import counted, format_bytes, format_time, share_text, significant
 
@@ -270,8 +270,3 @@ def called(name: Value, width: int = LONGEST_NAME) -> str:
     text = str(name)
     short = function_name(text) if "(" in text or "<" in text else text
     return short if len(short) <= width else f"{short[: width - 1]}…"
-
-
-def number(value: Value) -> float:
-    """A figure of a table; 0 where it is absent."""
-    return float(value) if isinstance(value, int | float) else 0.0

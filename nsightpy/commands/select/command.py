@@ -166,7 +166,7 @@ def _chosen(
     if selection.over_budget and not selection.choices:
         raise UsageError(
             f"--budget {budget} is less than the {passes} passes that one launch is assumed to "
-            "take: raise it, choose_kernels a smaller --set, or give --passes"
+            "take: raise it, choose a smaller --set, or give --passes"
         )
     return selection
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -23,18 +24,20 @@ from nsightpy.commands.select.nvtx_filter import NvtxFilter, range_filter
 from nsightpy.commands.select.settings import Criteria
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
+from nsightpy.names import measured_by_ncu
 from nsightpy.query.iteration_search import PLACED
 from nsightpy.query.scope import Scope, numbers
 from nsightpy.query.steady_state import is_steady, steady_states
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.reports.system import SystemReport
+from nsightpy.side_by_side import both
 
 Offer = tuple[ProfiledProcess, Portion]
 
 
 @dataclass(frozen=True, slots=True)
 class ReportOffers:
-    """What one report has to offer; times in ns."""
+    """What one report has to offer; times in ns. `ncu`: ncu measures its GPUs."""
 
     report: str
     offers: list[Offer]
@@ -47,15 +50,17 @@ class ReportOffers:
     host: str
     steady: dict[int, SteadyState]
     start: CaptureStart
+    ncu: bool
 
 
 def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> ReportOffers:
     """The variants of one report with their representatives; what other processes send back."""
-    states = {}
     kernels = report.frame("kernels", _columns(scope))  # held, so that it is read once
-    if not criteria.whole:
-        states = steady_states(report, scope)
-    done, weighed, ranges = launches_in(report, scope, states)
+    states, (done, weighed, ranges) = both(
+        lambda: {} if criteria.whole else steady_states(report, scope),
+        partial(_launches, report, scope),
+    )
+    weighed &= is_steady(done.frame, states)
     del kernels
     talking = is_communication(done.frame.labels("name"), criteria.communication) & weighed
     length = durations(done.frame)
@@ -76,6 +81,7 @@ def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> Report
         report.session.host,
         states,
         report.capture_start,
+        measured_by_ncu(report.tool_version, *report.frame("devices").labels("name").values),
     )
 
 
@@ -83,6 +89,12 @@ def launches_in(
     report: SystemReport, scope: Scope, states: Mapping[int, SteadyState]
 ) -> tuple[Launches, Mask, NvtxFilter]:
     """All launches of a report, which of them count, and the NVTX filter that finds them."""
+    done, weighed, ranges = _launches(report, scope)
+    return done, weighed & is_steady(done.frame, states), ranges
+
+
+def _launches(report: SystemReport, scope: Scope) -> tuple[Launches, Mask, NvtxFilter]:
+    """The same, whether they are of the steady state or not."""
     kernels = report.frame("kernels", _columns(scope))
     ranges = range_filter(report, kernels, scope.nvtx)
     done = variant_launches(kernels, ranges.visible)
@@ -90,8 +102,7 @@ def launches_in(
     weighed = np.zeros(done.frame.rows, dtype=np.bool_)
     inside = scope.in_iterations(report, scope.within(report, numbered))
     weighed[inside.ints("row")] = True
-    weighed &= done.visible & is_steady(done.frame, states)
-    return done, weighed, ranges
+    return done, weighed & done.visible, ranges
 
 
 def _columns(scope: Scope) -> tuple[str, ...]:

@@ -162,14 +162,14 @@ def planned_runs(selection: Selection, output: str, form: str) -> list[PlannedRu
 
 
 def window_run(
-    choices: Sequence[KernelChoice], window: Window, base: str, output: str, first: int = 1
+    choices: Sequence[KernelChoice], window: Window, base: str, output: str
 ) -> PlannedRun:
     """The one run of a stretch of launches with one of every choice; all in one process."""
     names = dict.fromkeys(dict(names_of(c.variant, base))[base] for c in choices)
     unit = choices[0].unit
     run = Run(NameFilter(base, tuple(names)), window.skip, window.count, output, _ranks(unit))
     expected = tuple(zip(window.shapes, window.durations_ns, strict=True))
-    return PlannedRun(run, tuple(range(first, first + len(choices))), unit, expected)
+    return PlannedRun(run, tuple(range(1, 1 + len(choices))), unit, expected)
 
 
 def names_of(variant: Variant, form: str) -> list[tuple[str, str]]:

@@ -17,6 +17,10 @@ from nsightpy.units import counted, format_time
 
 # From this share on, graphs that nobody could look into come before everything else.
 _MUCH = 0.1
+_NOT_FOR_NCU = (
+    "ncu measures GPUs of NVIDIA only, and these kernels ran on another maker's: the table says "
+    "which are worth measuring, with its own profiler (rocprof-compute for AMD)."
+)
 # A note lists no more of anything.
 MOST_SAID = 12
 
@@ -26,6 +30,7 @@ def plan_notes(
 ) -> list[str]:
     """The notes of a plan, most important first."""
     return [
+        *([] if all(part.ncu for part in reports) else [_NOT_FOR_NCU]),
         *_opaque(reports, at_least=_MUCH),
         *_weight(plan),
         *steady_notes(state for part in reports for state in part.steady.values()),

@@ -39,7 +39,6 @@ class NcuOutcomes(Table):
 def run_plan(
     plan: Plan,
     *,
-    ncu: Tool | None = None,
     report_progress: Callable[[str], None] | None = None,
     csv_folder: Path | None = None,
 ) -> NcuOutcomes:
@@ -50,7 +49,7 @@ def run_plan(
     `csv_folder` ncu writes no reports: its CSV pages go there. Raises ToolNotFoundError and
     ToolFailedError; its message names the remedy where one is known.
     """
-    tool = ncu or find_tool("ncu")
+    tool = find_tool("ncu")
     options = replace(plan.options, version=tool.version, csv=csv_folder is not None)
     rank = own_rank(os.environ)
     if options.rank_variable not in os.environ:
@@ -98,7 +97,7 @@ def _attempts(
     """The outcome of the first way to name the kernel that matches, and which it was."""
     outcome = None
     for run in ways:
-        outcome = run_ncu(tool, argv(run, options)[1:], heard=report_progress, keep=keep)
+        outcome = run_ncu(tool, argv(run, options)[1:], on_output=report_progress, keep=keep)
         if outcome.matched:
             return run.kernels.base, outcome
         if report_progress is not None:

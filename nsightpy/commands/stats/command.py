@@ -7,12 +7,12 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis.tally import merge
-from nsightpy.commands.kernels import NAMES
 from nsightpy.commands.stats import host_and_device, launches, mpi, ranges, unified_memory
 from nsightpy.commands.stats.summary import Summary, Tallies
 from nsightpy.commands.trace.command import LISTINGS
 from nsightpy.commands.trace.executions import unlaunched
 from nsightpy.errors import UsageError, require_choice
+from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -55,10 +55,12 @@ def stats(
     if report in LISTINGS:
         raise UsageError(f"{report} is a listing: nsightpy trace -r {report}")
     require_choice("report", report, SUMMARIES)
-    require_choice(f"names of {report}", names or "demangled", NAMES)
+    require_choice(f"names of {report}", names or "demangled", NAME_COLUMNS)
     summary = SUMMARIES[report]
     request = Request.of(reports, **common)
-    work = partial(_tallies, name=report, scope=request.scope, label=NAMES[names or "demangled"])
+    work = partial(
+        _tallies, name=report, scope=request.scope, label=NAME_COLUMNS[names or "demangled"]
+    )
     parts = request.map(work).values
     merged = [merge(list(tallies)).statistics() for tallies in zip(*parts, strict=True)]
     fields, rows = summary.shown(merged)

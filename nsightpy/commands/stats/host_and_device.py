@@ -65,9 +65,8 @@ def _calls(
     """Durations of a library's calls."""
     columns = (*_SPAN, "pid", "tid", "name", "library")
     calls = scope.narrow(report, report.frame("library_calls", columns))
-    names = calls.labels("library")
-    mine = [name for name in names.values if name.startswith(library)]
-    return (ranking.tally_durations(calls.take(names.equals(mine)), by),)
+    mine = calls.labels("library").where(lambda name: name.startswith(library))
+    return (ranking.tally_durations(calls.take(mine), by),)
 
 
 def _library(library: str, records: str, count: str, /, **labels: str) -> Summary:

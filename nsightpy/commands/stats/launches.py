@@ -8,9 +8,10 @@ import numpy as np
 
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows
+from nsightpy.analysis.ranking import spread
 from nsightpy.analysis.tally import Statistics, tally
 from nsightpy.commands.kernels import named, wanted
-from nsightpy.commands.stats.summary import Shown, Summary, Tallies, spread, spread_fields
+from nsightpy.commands.stats.summary import Shown, Summary, Tallies, spread_fields
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport

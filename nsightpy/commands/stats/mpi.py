@@ -7,8 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsightpy.analysis import ranking
+from nsightpy.analysis.ranking import spread
 from nsightpy.analysis.tally import Statistics, merge
-from nsightpy.commands.stats.summary import Shown, Summary, Tallies, spread, spread_fields, times
+from nsightpy.commands.stats.summary import Shown, Summary, Tallies, spread_fields, times
 from nsightpy.frames import Frame, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport

@@ -18,13 +18,13 @@ from nsightpy.analysis.nvtx.projection import (
     launched,
     project,
 )
+from nsightpy.analysis.ranking import spread
 from nsightpy.analysis.tally import Statistics, tally
 from nsightpy.commands.kernels import named as kernel_names, wanted as kernel_columns
 from nsightpy.commands.stats.summary import (
     Shown,
     Summary,
     Tallies,
-    spread,
     spread_fields,
     times,
 )

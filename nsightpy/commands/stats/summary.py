@@ -11,7 +11,6 @@ from nsightpy.analysis.tally import Statistics, Tally, merge
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row
-from nsightpy.units import round_half_up
 
 Tallies: TypeAlias = tuple[Tally, ...]
 Shown: TypeAlias = tuple[tuple[Field, ...], list[Row]]
@@ -60,15 +59,4 @@ def spread_fields(prefix: str = "", unit: str = "ns") -> tuple[Field, ...]:
     return tuple(
         Field(f"{prefix}{name} ({unit})", unit, None if name in whole else 1)
         for name in ("Avg", "Med", *whole, "StdDev")
-    )
-
-
-def spread(statistics: Statistics, group: int) -> Row:
-    """The figures of spread_fields, rounded as nsys rounds them."""
-    return (
-        round_half_up(float(statistics.mean[group]), 1),
-        round_half_up(float(statistics.median[group]), 1),
-        int(statistics.minimum[group]),
-        int(statistics.maximum[group]),
-        round_half_up(float(statistics.deviation[group]), 1),
     )

@@ -19,7 +19,7 @@ from nsightpy.analysis.tally import Tally, merge, tally
 from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.commands.info.command import ReportInfo, gpu_text, report_info
 from nsightpy.commands.memory import fastest_memory
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
 from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import (
     budget_order,
@@ -139,10 +139,8 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
 
 def _collective_tally(report: SystemReport, kernels: Frame) -> Tally:
     """Durations per (operation, who took part) of the communication kernels."""
-    names = kernels.labels("name")
-    collectives = kernels.take(is_communication(names))
-    codes = collectives.labels("name").codes
-    operations = Labels(codes, tuple(map(operation_of, names.values))).merged()
+    collectives = kernels.take(is_communication(kernels.labels("name")))
+    operations = collectives.labels("name").renamed(operation_of)
     groups = group_by(
         Frame({"operation": operations, "pid": collectives["pid"]}), ("operation", "pid")
     )

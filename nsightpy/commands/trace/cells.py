@@ -99,5 +99,4 @@ def _needed(name: str, scope: Scope) -> tuple[str, ...]:
 
 def batches(frame: Frame) -> Iterator[Frame]:
     """The rows of a frame, some ten thousand at a time."""
-    for low in range(0, frame.rows, BATCH_ROWS):
-        yield frame.take(np.arange(low, min(low + BATCH_ROWS, frame.rows)))
+    return frame.in_parts(BATCH_ROWS)

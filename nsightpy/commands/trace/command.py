@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
-from nsightpy.commands.kernels import NAMES
 from nsightpy.commands.trace import (
     calls,
     congestion,
@@ -21,6 +20,7 @@ from nsightpy.commands.trace import (
 from nsightpy.commands.trace.cells import Place, in_time_order
 from nsightpy.errors import UsageError, require_choice
 from nsightpy.query.common_clock import CommonClock, common_clock
+from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -90,7 +90,7 @@ def trace(
     times are on the clock of all ranks, and rank and report come behind the columns of nsys. Rows
     are read when they are looked at. Raises UsageError.
     """
-    require_choice("name", name, NAMES)
+    require_choice("name", name, NAME_COLUMNS)
     flags = {
         "cuda_api_trace": api,
         "nvtx_gpu_proj_trace": nvtx_ranges,
@@ -99,7 +99,7 @@ def trace(
     }
     kind = LISTINGS[_asked(report, [listing for listing, wanted in flags.items() if wanted])]
     request = Request.of(reports, **common)
-    label, scope = NAMES[name], request.scope
+    label, scope = NAME_COLUMNS[name], request.scope
     counts = request.map(partial(_count, kind=kind, scope=scope, name=label), ranked=True).results
     clock = common_clock(request.ranks)
     several = len(counts) > 1

@@ -28,9 +28,8 @@ def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
     """The intervals of a report in which an interface waited, by start."""
     report = place.report
     frame = report.frame("nic_metrics")
-    names = frame.labels("metric")
-    meant = [name for name in names.values if _WAITS.search(name)]
-    frame = frame.take(names.equals(meant) & (frame.ints("value") > LEAST_TICKS)).ordered()
+    waits = frame.labels("metric").where(_WAITS.search)
+    frame = frame.take(waits & (frame.ints("value") > LEAST_TICKS)).ordered()
     # interfaces belong to no process; those of a report share its clock
     pid = constant(next(iter(report.pids), 0), frame.rows)
     frame = scope.within(report, Frame({**frame, "pid": pid}))

@@ -77,5 +77,6 @@ def _rows(place: Place, kernels: Frame, calls: Frame, name: str) -> list[Row]:
 
 def _shapes(kernels: Frame, columns: tuple[str, ...]) -> list[Value]:
     """Three sizes in one text, four places each, as nsys writes them; None where one is missing."""
-    sizes = zip(*(kernels.ints(c).tolist() for c in columns), strict=True)
-    return [f"{x:4d} {y:4d} {z:4d}" if x and y and z else None for x, y, z in sizes]
+    return [
+        f"{x:4d} {y:4d} {z:4d}" if x and y and z else None for x, y, z in kernels.tuples(*columns)
+    ]

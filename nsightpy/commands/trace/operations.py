@@ -60,10 +60,8 @@ def listing(place: Place, scope: Scope, name: str) -> Iterator[Row]:
 
 def device_names(report: SystemReport) -> dict[tuple[int, int], str]:
     """Product names by process (0: every one) and CUDA device."""
-    frame = report.frame("devices")
-    keys = zip(frame.ints("pid").tolist(), frame.ints("device").tolist(), strict=True)
-    names = (str(name or "GPU") for name in texts(frame.labels("name")))
-    return dict(zip(keys, names, strict=True))
+    devices = report.frame("devices").tuples("pid", "device", "name")
+    return {(pid, device): name or "GPU" for pid, device, name in devices}
 
 
 def _kernels(
@@ -113,7 +111,7 @@ def _when(place: Place, frame: Frame) -> list[list[Value]]:
 
 def _where(frame: Frame, devices: dict[tuple[int, int], str]) -> list[list[Value]]:
     """Device, context, green context and stream; None where a row names none."""
-    pairs = list(zip(frame.ints("pid").tolist(), frame.ints("device").tolist(), strict=True))
+    pairs = list(frame.tuples("pid", "device"))
     shown = {
         (pid, device): f"{devices.get((pid, device)) or devices.get((0, device), '')} ({device})"
         for pid, device in set(pairs)

@@ -163,6 +163,8 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
     tell(1.0, doing)
 
 
+# Of the process, not of a report: two reports of one file share its export, and a report that was
+# closed finds it again.
 @functools.cache
 def _session_folder(_process: int) -> Path:
     """A folder for the exports of this process only, removed when it ends."""

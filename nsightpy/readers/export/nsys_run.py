@@ -87,7 +87,7 @@ def _attempts(nsys: Tool, report: Path, made: Path, done: Callable[[float], None
         command: list[str | Path] = [nsys.path, "export", "--type=sqlite"]
         command += ["--force-overwrite=true", f"--output={made}", *options, report]
         try:
-            run = run_tool(command, heard=percentages(done))
+            run = run_tool(command, on_output=percentages(done))
         except (FileNotFoundError, PermissionError) as error:
             problem = f"cannot be exported: {nsys.path} cannot be run ({error.strerror})"
             advice = "Set NSIGHTPY_NSYS to the nsys of an Nsight Systems installation."
@@ -103,7 +103,7 @@ def percentages(done: Callable[[float], None]) -> Callable[[bytes], None]:
     """A listener that finds the percentages of a progress bar and hands on each new fraction."""
     rest, last = b"", -1
 
-    def heard(chunk: bytes) -> None:
+    def on_output(chunk: bytes) -> None:
         nonlocal rest, last
         text = rest + chunk
         matches = list(_PERCENT.finditer(text))
@@ -113,7 +113,7 @@ def percentages(done: Callable[[float], None]) -> Callable[[bytes], None]:
                 last = percent
                 done(percent / 100)
 
-    return heard
+    return on_output
 
 
 def last_words(output: str) -> list[str]:

@@ -178,7 +178,7 @@ def nccl_calls(export: NsysExport) -> Calls:
         blank = dict.fromkeys(("start_ns", "end_ns", "pid", "tid", "payload"), empty)
         return Calls(Frame(blank | {"name": Labels.of(())}), (), {})
     names, (code, payloads) = _names(export, raw, registered), _payloads(export, raw)
-    creates = names.equals([name for name in names.values if name.startswith(_INIT)])
+    creates = names.where(lambda name: name.startswith(_INIT))
     on_host = np.asarray([payload is not None for payload in payloads], dtype=np.bool_)[code]
     kept = ~names.equals([""]) & (creates | (raw.ints("kind") != _MARK))
     kept &= on_host | names.equals(tuple(LAUNCHES))

@@ -7,6 +7,7 @@ kernel's name says.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -32,18 +33,15 @@ from nsightpy.readers.nccl.names import (
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, Payload
 from nsightpy.readers.nsys.columns import (
     NO_END,
-    SPAN,
     column,
     number,
     process_of,
-    stored,
     thread_of,
 )
 from nsightpy.readers.nsys.events import KERNEL, PLACE, RUNTIME
-from nsightpy.readers.nsys.table_frames import countable_columns
+from nsightpy.readers.nsys.table_frames import timed_rows
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
-from nsightpy.readers.sqlite import Query
 
 LAUNCH_CLASSES = (0, 1)
 _NAME = "shortName"
@@ -85,26 +83,16 @@ def _kernels(
         mine = every.take(every.labels("base_name").equals([text for text, _ in names.values()]))
         texts = mine.labels("base_name").used()
     else:
-        chosen = table.c[_NAME]
         ids = {**PLACE, "name": column(_NAME)}
-
-        def query(*, careful: bool) -> Query:
-            spans = [stored(table, n, made, NO_END, careful=careful) for n, made in SPAN.items()]
-            more = [stored(table, n, made, 0, careful=careful) for n, made in ids.items()]
-            return sa.select(*spans, *more).where(chosen.in_(names))
-
-        mine = countable_columns(export, table, query)
+        mine = timed_rows(export, table, ids, table.c[_NAME].in_(names))
         seen, codes = distinct(mine.ints("name"))
         texts = Labels(codes, tuple(names[name][0] for name in seen.tolist()))
-    parsed = dict(names.values())
-    said = [parsed.get(text, KernelName("", "")) for text in texts.values]
+    parsed = defaultdict(lambda: KernelName("", ""), names.values())
     made = {
         **mine.select(_PLACE),
         "kernel": texts.merged(),
-        "operation": Labels(
-            texts.codes, tuple(name.operation or GENERIC for name in said)
-        ).merged(),
-        "data_type": Labels(texts.codes, tuple(name.data_type for name in said)).merged(),
+        "operation": texts.renamed(lambda text: parsed[text].operation or GENERIC),
+        "data_type": texts.renamed(lambda text: parsed[text].data_type),
     }
     kernels = Frame(made).take(mine.ints("end_ns") != NO_END)
     keys = ("device", "start_ns", "correlation_id", "pid")
@@ -188,7 +176,7 @@ def _operations(
     single = served[first[simple]]
     call = calls.members[calls.first[serving[single]]]
     names = calls.ranges.labels("name")
-    plain = Labels(names.codes, tuple(map(plain_name, names.values))).merged()
+    plain = names.renamed(plain_name)
     by_group = names.equals([GROUP_END])[serving[single]]
     passed = calls.ranges.ints("payload")[call]
     sends = names.equals(["Send"])[call]

@@ -57,7 +57,7 @@ def _printed(ncu: Tool, path: Path) -> str:
     if os.name != "nt" and (env := shutil.which("env")):
         command = [env, "LC_ALL=C", *command]
     try:
-        run = run_tool(command, heard=chunks.append)
+        run = run_tool(command, on_output=chunks.append)
     except OSError as error:
         problem = f"cannot be read: {ncu.path} cannot be run ({error.strerror})"
         raise ToolFailedError(path, problem, "set NSIGHTPY_NCU to another ncu.") from error

@@ -53,6 +53,7 @@ def read(path: Path) -> tables.NcuTables:
         raise ReportError(path, f"is damaged: {error}", _newer()) from error
 
 
+# Kept by the process, as sys.modules keeps every module.
 @functools.cache
 def find_module() -> Any | None:
     """The ncu_report module: the package, else the one of an installed Nsight Compute."""

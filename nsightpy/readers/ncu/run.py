@@ -105,7 +105,7 @@ def run_ncu(
     ncu: Tool,
     words: Sequence[str],
     *,
-    heard: Callable[[str], None] | None = None,
+    on_output: Callable[[str], None] | None = None,
     keep: Path | None = None,
 ) -> NcuOutcome:
     """Run ncu (its arguments and the application's) and report its ==PROF== lines as they come.
@@ -113,37 +113,37 @@ def run_ncu(
     `keep` gets everything that was said: CSV pages come among it. A run that matched nothing is an
     outcome; raises ToolFailedError, with the remedy where it is known, for all else that fails.
     """
-    listener = Listener(heard)
+    reader = OutputReader(on_output)
     try:
         if keep is None:
-            run = run_tool([ncu.path, *words], heard=listener)
+            run = run_tool([ncu.path, *words], on_output=reader)
         else:
             with keep.open("wb") as file:
 
                 def both(chunk: bytes) -> None:
                     file.write(chunk)
-                    listener(chunk)
+                    reader(chunk)
 
-                run = run_tool([ncu.path, *words], heard=both)
+                run = run_tool([ncu.path, *words], on_output=both)
     except OSError as error:
         problem = f"cannot be run: {error.strerror}"
         raise ToolFailedError(ncu.path, problem, "Set NSIGHTPY_NCU to a working ncu.") from error
-    listener.finish()
-    outcome = NcuOutcome(run.returncode, tuple(listener.profiled), listener.report, run.output)
-    errors = [text for text in listener.errors if "application returned" not in text]
+    reader.finish()
+    outcome = NcuOutcome(run.returncode, tuple(reader.profiled), reader.report, run.output)
+    errors = [text for text in reader.errors if "application returned" not in text]
     if errors or (run.returncode and not outcome.matched and NOTHING not in run.output):
-        raise failure(ncu, run.returncode, "\n".join([*listener.errors, run.output]))
+        raise failure(ncu, run.returncode, "\n".join([*reader.errors, run.output]))
     return outcome
 
 
-class Listener:
+class OutputReader:
     """Finds in what ncu says the kernels it profiles, its errors and its report."""
 
-    def __init__(self, heard: Callable[[str], None] | None) -> None:
+    def __init__(self, on_output: Callable[[str], None] | None) -> None:
         self.profiled: list[tuple[str, int]] = []
         self.errors: list[str] = []
         self.report: Path | None = None
-        self._heard = heard
+        self._on_output = on_output
         self._rest = b""
 
     def __call__(self, chunk: bytes) -> None:
@@ -165,8 +165,8 @@ class Listener:
             self.errors.append(match[1])
         if match := _REPORT.search(line):
             self.report = Path(match[1].strip())
-        if self._heard is not None and line.startswith("=="):
-            self._heard(line)
+        if self._on_output is not None and line.startswith("=="):
+            self._on_output(line)
 
 
 def available(output: str) -> list[str]:

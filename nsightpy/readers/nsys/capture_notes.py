@@ -9,8 +9,7 @@ import numpy as np
 
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, RUNTIME
-from nsightpy.readers.nsys.table_names import GPU_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.results import Abstention
 
 NO_WORK = Abstention(
@@ -48,7 +47,10 @@ def capture_notes(
         if not any(export.has(name) for name in ("TARGET_INFO_GPU", "TARGET_INFO_CUDA_GPU")):
             notes.append("The export does not describe its GPUs: model and limits are unknown.")
     if not export.has("StringIds"):
-        notes.append("The export has no StringIds table: names are shown by number.")
+        notes.append(
+            "The export has no StringIds table: names are shown by number, and what communicates "
+            "counts as compute."
+        )
     return notes + diagnostic_notes(diagnostics, pids)
 
 

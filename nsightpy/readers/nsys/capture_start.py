@@ -32,9 +32,10 @@ class CaptureStart:
 
 def capture_start(export: NsysExport, diagnostics: Frame) -> CaptureStart:
     """What the profiler itself said of the start (the diagnostics frame, else the strings)."""
-    time, text = diagnostics.ints("time_ns").tolist(), diagnostics.labels("text")
-    said = [text.values[code] for code in text.codes.tolist()]
-    launched = [at for at, words in zip(time, said, strict=True) if words.startswith(_LAUNCHED)]
+    said = list(diagnostics.labels("text"))
+    launched = [
+        at for at, words in diagnostics.tuples("time_ns", "text") if words.startswith(_LAUNCHED)
+    ]
     late = -min(launched, default=0)
     if launched and late < _AT_ONCE_NS:
         return CaptureStart()

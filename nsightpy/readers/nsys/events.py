@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import (
     SPAN,
     Expression,
@@ -180,7 +180,7 @@ def plain_calls(frame: Frame) -> Frame:
     if "name" not in frame:
         return frame
     names = frame.labels("name")
-    plain = Labels(names.codes, tuple(map(without_version, names.values))).merged()
+    plain = names.renamed(without_version)
     return Frame({**frame, "name": plain})
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from nsightpy.readers.extent import Extent
 from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import column, number, numbered, process_of, whole
 from nsightpy.readers.nsys.events import KERNEL, RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX, STYLES
-from nsightpy.readers.nsys.table_names import GPU_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 
 HOST_TABLES = (RUNTIME, NVTX)
@@ -41,15 +41,8 @@ def bounds(export: NsysExport, names: Iterable[str]) -> tuple[int, int] | None:
         table = export.file.tables.get(name)
         if table is None or not {"start", "end"} <= set(table.c.keys()):
             continue
-        for careful in (False, True):
-            start, end = (whole(table, time, careful=careful) for time in ("start", "end"))
-            query = sa.select(sa.func.min(start), sa.func.max(end)).where(_possible(table))
-            if name == NVTX and "eventType" in table.c:
-                query = query.where(table.c.eventType.in_(tuple(STYLES)))
-            low, high = export.file.rows(query)[0]
-            # texts stand above all numbers: then each value is looked at
-            if low is None or high is None or (isinstance(low, int) and isinstance(high, int)):
-                break
+        events = table.c.eventType.in_(tuple(STYLES)) if _is_nvtx(table) else sa.true()
+        low, high = _extremes(export, table, [], events)
         if low is not None and high is not None:
             spans.append((int(low), int(high)))
     if not spans:
@@ -57,10 +50,26 @@ def bounds(export: NsysExport, names: Iterable[str]) -> tuple[int, int] | None:
     return min(low for low, _ in spans), max(high for _, high in spans)
 
 
-def _possible(table: sa.TableClause) -> sa.ColumnElement[bool]:
-    """Rows whose times can be: the others are in no frame."""
-    start, end = (sa.cast(table.c[name], sa.Integer) for name in ("start", "end"))
-    return sa.and_(start >= -GREATEST_TIME, end <= GREATEST_TIME, end >= start)
+def _is_nvtx(table: sa.TableClause) -> bool:
+    return table.name == NVTX and "eventType" in table.c
+
+
+def _extremes(
+    export: NsysExport, table: sa.TableClause, more: Sequence[Any], condition: Any
+) -> tuple[Any, ...]:
+    """What else is asked, the first start and the last end of the rows whose times can be: the
+    others are in no frame."""
+    for careful in (False, True):
+        start, end = (whole(table, time, careful=careful) for time in ("start", "end"))
+        # texts stand above all numbers
+        possible = sa.and_(
+            start.between(-GREATEST_TIME, GREATEST_TIME), end <= GREATEST_TIME, end >= start
+        )
+        query = sa.select(*more, sa.func.min(start), sa.func.max(end)).where(possible, condition)
+        found = export.file.rows(query)[0]
+        if all(isinstance(time, int) for time in found[-2:]):
+            break
+    return found
 
 
 def _table_extent(
@@ -71,13 +80,9 @@ def _table_extent(
     extremes = [
         function(value) for value in (owner, device) for function in (sa.func.min, sa.func.max)
     ]
-    start_ns, end_ns = (sa.cast(table.c[name], sa.Integer) for name in ("start", "end"))
-    ends = (sa.func.min(start_ns), sa.func.max(end_ns))
-    rows = export.file.rows
-    query = sa.select(*extremes, *ends).where(_possible(table))
-    low_pid, high_pid, low, high, start, end = rows(query)[0]
+    low_pid, high_pid, low, high, start, end = _extremes(export, table, extremes, sa.true())
     if start is None or end is None:
         return set(), []
     alone = (low_pid, low) == (high_pid, high)
-    pairs = [(low_pid, low)] if alone else rows(sa.select(owner, device).distinct())
+    pairs = [(low_pid, low)] if alone else export.file.rows(sa.select(owner, device).distinct())
     return {(pid, ordinal) for pid, ordinal in numbered(pairs, 2)}, [(start, end)]

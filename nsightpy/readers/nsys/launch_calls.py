@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from nsightpy.frames import API_CALLS, ColumnData, Frame, constant, elementwise
-from nsightpy.readers.host_calls import LAUNCHING
+from nsightpy.readers.host_calls import LAST_LAUNCH_CLASS, LAUNCHING, launch_columns
 from nsightpy.readers.limits import GREATEST_TIME
 from nsightpy.readers.nsys.columns import NO_END, SPAN, column, process_of, stored
 from nsightpy.readers.nsys.events import GRAPH_TRACE, KERNEL, MEMCPY, MEMSET, RUNTIME
@@ -15,8 +15,6 @@ from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
-LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
-LAST_LAUNCH_CLASS = 1
 _THREADS = 1 << 24
 _FEW = 6
 
@@ -27,21 +25,19 @@ def launch_calls(
     kinds: Sequence[str] = LAUNCHING,
     *,
     others: bool = False,
-    ends: bool = False,
-    threads: bool = False,
+    whole: bool = False,
 ) -> Frame:
     """start_ns, pid and correlation_id of runtime and driver calls, by start; more on request.
 
     Calls of these `kinds`, or all `others`. `alone` is the global id of the one process whose calls
-    are wanted; None for all processes. `ends` adds end_ns, `threads` adds tid.
+    are wanted; None for all processes. `whole` adds end_ns and tid.
     """
     if not export.has(RUNTIME):
-        more = (*(["end_ns"] * ends), *(["tid"] * threads))
-        return Frame.empty(API_CALLS, (*LAUNCH_COLUMNS, *more))
+        return Frame.empty(API_CALLS, launch_columns(whole=whole))
     table = export.file.tables[RUNTIME]
     alone = alone if "globalTid" in table.c else None
     ids = {"correlation_id": column("correlationId")}
-    if threads:
+    if whole:
         ids["thread"] = column("globalTid")
     elif alone is None:
         ids["pid"] = process_of("globalTid")
@@ -49,7 +45,7 @@ def launch_calls(
 
     def query(*, careful: bool) -> Query:
         # SQLite itself leaves out what ends nowhere or before it starts, where ends are not read
-        names = SPAN if ends or careful else ("start_ns",)
+        names = SPAN if whole or careful else ("start_ns",)
         spans = [stored(table, n, SPAN[n], NO_END, careful=careful) for n in names]
         more = [stored(table, name, made, 0, careful=careful) for name, made in ids.items()]
         possible = [] if len(names) > 1 or "end" not in table.c else [
@@ -59,9 +55,9 @@ def launch_calls(
 
     raw = dict(countable_columns(export, table, query))
     note_unlinked(export, RUNTIME, raw)
-    if not ends:
+    if not whole:
         raw.pop("end_ns", None)
-    if threads:
+    else:
         raw |= _thread_columns(raw.pop("thread"), alone)
     calls = Frame(raw)
     if alone is None:

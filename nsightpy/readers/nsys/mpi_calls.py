@@ -24,8 +24,7 @@ from nsightpy.readers.nsys.columns import (
 )
 from nsightpy.readers.nsys.nvtx import domain_names
 from nsightpy.readers.nsys.table_frames import Source, read
-from nsightpy.readers.nsys.table_names import MPI_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 
 MPI_DOMAIN = "MPI"

@@ -19,7 +19,7 @@ from nsightpy.readers.nsys.columns import (
     text,
 )
 from nsightpy.readers.nsys.constant_columns import constant_columns
-from nsightpy.readers.nsys.table_frames import note_absent, stored_columns
+from nsightpy.readers.nsys.table_frames import note_absent, note_without_process, stored_columns
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
@@ -101,6 +101,7 @@ def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> F
         return sa.select(*spans, *ids, *said).where(_is_range(table))
 
     raw = stored_columns(export, table, query)
+    note_without_process(export, NVTX, raw)
     rows = len(next(iter(raw.values())))
     same = {name: fixed[stored_as] for name, stored_as in needed.items() if stored_as in fixed}
     return Frame({**raw, **{name: constant(value or 0, rows) for name, value in same.items()}})

@@ -21,8 +21,7 @@ from nsightpy.readers.nsys.memory import FAULT_TABLES, MEMORY_USAGE
 from nsightpy.readers.nsys.metrics import GPU_SAMPLES
 from nsightpy.readers.nsys.nvtx import NVTX
 from nsightpy.readers.nsys.streams import CUDA_EVENT, SYNCHRONIZATION
-from nsightpy.readers.nsys.table_names import MPI_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
 
 Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
 

@@ -20,8 +20,7 @@ from nsightpy.readers.limits import clock_reading
 from nsightpy.readers.nsys.columns import column, number, process_of, whole_number
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX
-from nsightpy.readers.nsys.table_names import GPU_TABLES, MPI_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, MPI_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 
 NO_UUID = re.compile(r"^[0\-]*$")

@@ -12,12 +12,19 @@ from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Labels, Schema, constant
 from nsightpy.readers.arrow import NotIntegersError
 from nsightpy.readers.limits import check_places
-from nsightpy.readers.nsys.columns import NO_END, Expression, coded, first_of, stored
+from nsightpy.readers.nsys.columns import (
+    NO_END,
+    SPAN,
+    Expression,
+    coded,
+    first_of,
+    stored,
+    whole,
+)
 from nsightpy.readers.nsys.constant_columns import differs
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
 from nsightpy.readers.nsys.strings import NAMELESS
-from nsightpy.readers.nsys.table_names import GPU_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
 
@@ -30,6 +37,9 @@ PLACES = {
     "correlation_id": "call that launched them",
 }
 UNKNOWN = -1
+# Columns of which something else is said where they hold no numbers.
+_SAID = {"start", "end", "bytes", "globalPid", "globalTid"}
+_PLACED = {"deviceId", "contextId", "streamId", "correlationId"}
 _ZERO_IF_UNKNOWN = ("pid", "correlation_id")
 _NAMES = ("name", "base_name")
 _SHAPE = ("blocks", "threads", *(f"{s}_{axis}" for s in ("grid", "block") for axis in "xyz"))
@@ -175,9 +185,19 @@ def unplaced_note(table: str, name: str, count: int) -> str:
 
 def note_unlinked(export: NsysExport, table: str, raw: Mapping[str, ColumnData]) -> None:
     """Say in a note where calls do not name the work that they launched."""
+    note_without_process(export, table, raw)
     ids = raw.get("correlation_id")
     if isinstance(ids, np.ndarray) and ids.min(initial=1) <= 0:
         export.notes[f"Calls in {table} name no correlation id: their work is not found."] = None
+
+
+def note_without_process(export: NsysExport, table: str, raw: Mapping[str, ColumnData]) -> None:
+    """Say in a note how many rows of a table that has processes name none."""
+    has_process = {"globalTid", "globalPid"} & set(export.file.tables[table].c.keys())
+    for name in ("pid", "thread") if has_process else ():
+        values = raw.get(name)
+        if isinstance(values, np.ndarray) and (lost := int(np.count_nonzero(values == 0))):
+            export.notes[f"{lost:,} rows of {table} name no process and no thread."] = None
 
 
 def _fixed(
@@ -202,7 +222,30 @@ def stored_columns(
             return only_integers(export.file.arrays(query(careful=False), split=table))
         except NotIntegersError:
             export.careful.add(table.name)
-    return export.file.arrays(query(careful=True), split=table)
+    asked = query(careful=True)
+    _note_not_whole(export, table, asked)
+    return export.file.arrays(asked, split=table)
+
+
+def _note_not_whole(export: NsysExport, table: sa.TableClause, careful: Query) -> None:
+    """Notes on the columns of a careful query that hold what is no whole number, but for those
+    that have notes of their own."""
+    casts = [each for each in sa.sql.visitors.iterate(careful) if isinstance(each, sa.Cast)]
+    read = {str(each.clause.name) for each in casts if isinstance(each.type, sa.Integer)}
+    names = sorted(read - _SAID - (_PLACED if table.name in GPU_TABLES else set()))
+    counts = [
+        sa.func.count(
+            sa.case((table.c[name].is_not(None) & whole(table, name, careful=True).is_(None), 1))
+        ).label(name)
+        for name in names
+    ]
+    found = export.file.arrays(sa.select(*counts).select_from(table)) if counts else {}
+    for name, count in found.items():
+        if lost := int(Frame({name: count}).ints(name)[0]):
+            note = (
+                f"{lost:,} values of {table.name}.{name} are no whole numbers: they are not used."
+            )
+            export.notes[note] = None
 
 
 def only_integers(raw: dict[str, ColumnData]) -> dict[str, ColumnData]:
@@ -221,6 +264,22 @@ def countable_columns(
     frame = Frame(stored_columns(export, table, query))
     kept, _ = countable_rows(frame)
     return frame if kept.all() else frame.take(kept)
+
+
+def timed_rows(
+    export: NsysExport,
+    table: sa.TableClause,
+    ids: Mapping[str, Expression],
+    condition: sa.ColumnElement[bool],
+) -> Frame:
+    """Start, end and ids of some rows, of those that can be counted; NO_END stands for no time."""
+
+    def query(*, careful: bool) -> Query:
+        spans = [stored(table, n, made, NO_END, careful=careful) for n, made in SPAN.items()]
+        more = [stored(table, n, made, 0, careful=careful) for n, made in ids.items()]
+        return sa.select(*spans, *more).where(condition)
+
+    return countable_columns(export, table, query)
 
 
 def lacks_times(export: NsysExport, source: Source, table: sa.TableClause) -> bool:

@@ -27,8 +27,7 @@ from nsightpy.readers.nsys.table_frames import (
     unplaced_note,
     with_labels,
 )
-from nsightpy.readers.nsys.table_names import GPU_TABLES
-from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite_tables import row_number
 

@@ -33,7 +33,7 @@ class ToolRun:
 def run_tool(
     command: Sequence[str | Path],
     *,
-    heard: Callable[[bytes], None] | None = None,
+    on_output: Callable[[bytes], None] | None = None,
     timeout_s: float | None = None,
 ) -> ToolRun:
     """Run a tool to its end, handing on what it says on either stream as it comes.
@@ -50,7 +50,7 @@ def run_tool(
     )
     try:
         end = None if timeout_s is None else monotonic() + timeout_s
-        output = _listen(process, heard, end)
+        output = _read_output(process, on_output, end)
         left = None if end is None else max(0.0, end - monotonic())
         return ToolRun(process.wait(left), output.decode("utf-8", "replace"))
     except BaseException as error:
@@ -60,8 +60,8 @@ def run_tool(
         raise
 
 
-def _listen(
-    process: subprocess.Popen[bytes], heard: Callable[[bytes], None] | None, end: float | None
+def _read_output(
+    process: subprocess.Popen[bytes], on_output: Callable[[bytes], None] | None, end: float | None
 ) -> bytes:
     """The last part of what the process said; ends with it even if a child holds the pipe."""
     chunks: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
@@ -81,8 +81,8 @@ def _listen(
             return bytes(kept)
         kept += chunk
         del kept[:-_KEPT_OUTPUT_BYTES]
-        if heard is not None:
-            heard(chunk)
+        if on_output is not None:
+            on_output(chunk)
 
 
 def _pump(pipe: IO[bytes], chunks: queue.SimpleQueue[bytes | None]) -> None:

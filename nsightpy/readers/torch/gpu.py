@@ -90,14 +90,12 @@ def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Fr
         key: Labels(codes, tuple(kind[place] for kind in kinds)).merged()
         for place, key in enumerate(("operation", "source_memory", "target_memory"))
     }
-    filled = sets.labels("name")
-    targets = tuple(
-        match["target"] if (match := _SET.search(name)) else "" for name in filled.values
-    )
     zeroed = {
         "operation": Labels.constant("[CUDA memset]", sets.rows),
         "source_memory": Labels.constant("", sets.rows),
-        "target_memory": Labels(filled.codes, targets).merged(),
+        "target_memory": sets.labels("name").renamed(
+            lambda name: match["target"] if (match := _SET.search(name)) else ""
+        ),
     }
     parts = [
         Frame(
@@ -136,9 +134,7 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
     the trace. Sizes are those of one rank's part, as in NCCL's payloads.
     """
     names = kernels.labels("base_name")
-    parsed = {code: parse_kernel(text) for code, text in enumerate(names.values)}
-    is_nccl = np.asarray([parsed[code] is not None for code in range(len(names.values))], np.bool_)
-    mask = is_nccl[names.codes] if len(is_nccl) else np.zeros(kernels.rows, dtype=np.bool_)
+    mask = names.where(lambda name: parse_kernel(name) is not None)
     mask[table.ints("kernel")] = True
     chosen = np.flatnonzero(mask)
     arguments = np.full(kernels.rows, -1, dtype=np.int64)

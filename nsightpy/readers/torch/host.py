@@ -29,14 +29,13 @@ _KINDS = {
 def api_calls(table: Frame) -> Frame:
     """The frame of runtime and driver calls; a trace has no return values."""
     names = table.labels("name")
-    driver = np.asarray([_is_driver(name) for name in names.values], dtype=np.int64)
     return Frame(
         {
             **_spans(table),
             "correlation_id": table["correlation"],
             "name": names,
             "return_value": frames.constant(0, table.rows),
-            "event_class": driver[names.codes] if len(driver) else np.empty(0, np.int64),
+            "event_class": names.map(_is_driver, np.int64),
         }
     )
 
@@ -88,9 +87,7 @@ def operators(table: Frame) -> Frame:
 
 def _direction(rows: Frame, parent: Ints, depth: Ints) -> Labels:
     """Which operators autograd runs backward, with what they call; which it will run forward."""
-    names = rows.labels("name")
-    engine = np.asarray([name.startswith(_ENGINE) for name in names.values], dtype=np.bool_)
-    backward = engine[names.codes] if len(engine) else np.zeros(rows.rows, dtype=np.bool_)
+    backward = rows.labels("name").where(lambda name: name.startswith(_ENGINE))
     backward |= rows.ints("forward_thread") > 0
     for level in range(1, int(depth.max(initial=0)) + 1):
         mine = np.flatnonzero(depth == level)
@@ -115,8 +112,7 @@ def python_functions(table: Frame) -> Frame:
 
 def synchronizations(table: Frame, pid: Ints) -> Frame:
     """The frame of synchronizations; recordings are known by the call that made them."""
-    names = table.labels("name")
-    kinds = tuple(_KINDS.get(name.lower(), name.lower()) for name in names.values)
+    kinds = table.labels("name").renamed(lambda name: _KINDS.get(name.lower(), name.lower()))
     return Frame(
         {
             "start_ns": table["start"],
@@ -126,7 +122,7 @@ def synchronizations(table: Frame, pid: Ints) -> Frame:
             "context": table["context"],
             "stream": table["stream"],
             "correlation_id": table["correlation"],
-            "kind": Labels(names.codes, kinds).merged(),
+            "kind": kinds,
             "event_id": table["event"],
             "event_sync_id": np.maximum(table.ints("record"), 0),
         }

@@ -24,6 +24,7 @@ from typing import Any, NoReturn
 
 OUT_OF_MEMORY, REFUSED, DAMAGED, NO_SNAPSHOT = 10, 11, 12, 13
 NONE = -1
+_OOM = "oom"
 # What the unpickler and these functions raise on files that are not what they should be.
 BROKEN = (
     pickle.UnpicklingError,
@@ -188,7 +189,10 @@ def rows_of(value: object, what: str) -> list[dict[str, Any]]:
 
 
 def add_events(columns: Columns, device: int, trace: list[dict[str, Any]], stacks: Stacks) -> None:
-    """What one device's allocator did, in order."""
+    """What one device's allocator did, in order; one that was out of memory names no address."""
+    for row in trace:
+        if not ("size" in row and "action" in row and ("addr" in row or row["action"] == _OOM)):
+            raise ShapeError("an event in it has no action, address or size")
     columns.add("event_device", array("q", [device]) * len(trace))
     columns.add("event_time_us", values(trace, "time_us", NONE))
     columns.add("event_stream", values(trace, "stream", 0))

@@ -45,7 +45,7 @@ _UNNAMED = (b"", b'""', b"null")
 
 
 class _Kinds(dict[str | None, str]):
-    """The kind of each category that was met."""
+    """The kind of each category that occurs."""
 
     def __missing__(self, category: str) -> str:
         kind = CATEGORIES.get(category.lower(), OTHER)

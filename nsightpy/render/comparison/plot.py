@@ -208,9 +208,9 @@ def _limits(bars: Sequence[Bar], narrowest: float) -> tuple[float, float]:
     """What of the axis to show: all of it, or where something changes; so many ns at least."""
     edges = [edge for bar in bars for edge in (bar.start, bar.end) if edge]
     least, most = min(edges), max(edges)
-    room = 0.16
+    margin = 0.16
     if (most - least) * 3 > most or len(bars) == NO_CHANGE:
-        return 0.0, most * (1 + room)
+        return 0.0, most * (1 + margin)
     width = max(most - least, narrowest, 1)
     return max(least - 0.25 * width, 0.0), most + 0.25 * width
 

@@ -92,15 +92,15 @@ def _labelled(label: str, text: str, width: int) -> Text:
     return line.append(shorten(text, width - LABEL), style="not dim")
 
 
-def _as_many(parts: Sequence[str], room: int) -> str:
+def _as_many(parts: Sequence[str], space: int) -> str:
     """As many parts as fit on one line, and how many more there are."""
     for kept in range(len(parts), 0, -1):
         more = f"; and {len(parts) - kept} more" if kept < len(parts) else ""
         text = "; ".join(parts[:kept]) + more
-        if display_width(text) <= room:
+        if display_width(text) <= space:
             return text
     more = f"; and {len(parts) - 1} more" if len(parts) > 1 else ""
-    return shorten(parts[0], room - len(more)) + more
+    return shorten(parts[0], space - len(more)) + more
 
 
 def _wrapped(label: str, text: str, width: int, style: str) -> Iterator[Text]:
@@ -139,8 +139,8 @@ def _sections(result: Comparison, width: int, top: int | None) -> Iterator[tuple
         title = ", ".join(titles).capitalize()
         yield title, renamed_lines(named, width, *sentences.unit_of_changes(changed))
     different = sentences.differences(result)
-    room = min(width, PIPED_WIDTH) - LABEL
-    if different and _as_many(different, room) != "; ".join(different):
+    space = min(width, PIPED_WIDTH) - LABEL
+    if different and _as_many(different, space) != "; ".join(different):
         yield (
             "What differs between the sides",
             [_styled(f"  {shorten(difference, width - 2)}", "not dim") for difference in different],

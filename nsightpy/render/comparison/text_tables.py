@@ -224,8 +224,8 @@ def renamed_lines(
     texts = []
     for quantity, change in zip(shown, changes, strict=True):
         before, after = map(printable, sentences.other_names_text(quantity))
-        room = width - indent - 3
-        first, second = short_names([readable(before, room), readable(after, room)], room)
+        space = width - indent - 3
+        first, second = short_names([readable(before, space), readable(after, space)], space)
         head = Text(f"  {quantity.change:<{kind}}  {change:>{widest}}  ")
         if not before or not after or before == after:
             texts.append(head.append(first or second))

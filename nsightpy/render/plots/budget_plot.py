@@ -21,7 +21,7 @@ from nsightpy.render.plots.drawing import (
 )
 from nsightpy.render.plots.iterations_plot import device_bars, mean_panel
 from nsightpy.render.timeline.plot import COLORS
-from nsightpy.results import Table, Value
+from nsightpy.results import Table, Value, ns_of
 from nsightpy.units import format_time, time_unit_for
 
 if TYPE_CHECKING:
@@ -101,16 +101,16 @@ def _shown(records: list[Record]) -> tuple[list[Record], int]:
     if len(records) <= MOST:
         return records, 0
     ranked = sorted(
-        records, key=lambda record: -_ns(record, "idle_ns") / max(_ns(record, "window_ns"), 1)
+        records, key=lambda record: -ns_of(record, "idle_ns") / max(ns_of(record, "window_ns"), 1)
     )
     kept = [id(record) for record in ranked[:MOST]]
     return [record for record in records if id(record) in kept], len(records) - MOST
 
 
 def _budget(record: Record) -> list[int] | None:
-    alone = _ns(record, "exposed_communication_ns")
-    parts = [_ns(record, "compute_ns"), alone, _ns(record, "copy_only_ns")]
-    return [*parts, _ns(record, "busy_ns") - sum(parts), _ns(record, "idle_ns")]
+    alone = ns_of(record, "exposed_communication_ns")
+    parts = [ns_of(record, "compute_ns"), alone, ns_of(record, "copy_only_ns")]
+    return [*parts, ns_of(record, "busy_ns") - sum(parts), ns_of(record, "idle_ns")]
 
 
 def _causes(record: Record) -> list[int] | None:
@@ -118,7 +118,7 @@ def _causes(record: Record) -> list[int] | None:
     if record["launch_starved_ns"] is None:
         return None
     names = ("launch_starved_ns", "blocking_ns", "dependency_stalled_ns", "unattributed_ns")
-    return [_ns(record, name) for name in names]
+    return [ns_of(record, name) for name in names]
 
 
 def _panel(
@@ -189,7 +189,7 @@ def _said(record: Record, row: list[int] | None, parts: Sequence[Part]) -> str:
     """What stands beside a bar."""
     if row is None:
         return "not attributed: the notes say why"
-    window = _ns(record, "window_ns")
+    window = ns_of(record, "window_ns")
     if parts is BUDGET:
         return f"{_percent(row[0], window)} compute, {_percent(row[-1], window)} idle"
     largest = max(range(len(row)), key=lambda place: row[place])
@@ -211,8 +211,3 @@ def _place(record: Record) -> str:
 def _title(table: Table, left_out: int) -> str:
     rest = f"; the {MOST} most idle devices, {left_out} left out" if left_out else ""
     return f"{reports_name(table.inputs, 60) or 'breakdown'}{rest}"
-
-
-def _ns(record: Record, name: str) -> int:
-    value = record[name]
-    return int(value) if isinstance(value, int | float) else 0

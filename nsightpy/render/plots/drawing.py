@@ -15,11 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from nsightpy.errors import UsageError
-from nsightpy.names import readable, readable_apart
+from nsightpy.names import file_name, readable, readable_apart
 from nsightpy.output.escape import printable
 from nsightpy.render.text.shortening import short_names, shorten
 from nsightpy.results import Table
-from nsightpy.units import significant
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -136,7 +135,7 @@ def short_name(name: str, width: int) -> str:
 
 def reports_name(inputs: Sequence[str], width: int) -> str:
     """The first report's file name, in at most so many characters, and how many more there are."""
-    name = inputs[0].replace("\\", "/").rstrip("/").rsplit("/", 1)[-1] if inputs else ""
+    name = file_name(inputs[0]) if inputs else ""
     more = f" and {len(inputs) - 1} more" if len(inputs) > 1 else ""
     return f"{short_name(name, width)}{more}"
 
@@ -151,14 +150,6 @@ def nothing_to_draw(table: Table, what: str) -> str:
 def distinct_names(names: Sequence[str], width: int) -> list[str]:
     """Kernel names for one picture: those that would look alike show where they differ."""
     return short_names([printable(name) for name in readable_apart(names, width)], width)
-
-
-def rate(value: float, unit: str) -> str:
-    """A rate with three digits and a prefix: 28.4 TFLOP/s."""
-    for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3)):
-        if abs(value) >= size:
-            return f"{significant(value / size)} {prefix}{unit}"
-    return f"{significant(value)} {unit}"
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:

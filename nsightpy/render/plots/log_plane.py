@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from nsightpy.render.plots.drawing import INK, SMALL, Box, log_ticks, text_box
+from nsightpy.units import prefix_for
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -121,7 +122,5 @@ def frame(plane: Plane, x_label: str, y_label: str) -> None:
 
 def _tick(value: float) -> str:
     """A power of ten as 10 T."""
-    for prefix, size in (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3)):
-        if value >= size:
-            return f"{value / size:g} {prefix}"
-    return f"{value:g}"
+    prefix, size = prefix_for(value)
+    return f"{value / size:g} {prefix}".rstrip()

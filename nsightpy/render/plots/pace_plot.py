@@ -72,7 +72,7 @@ def pace_figure(table: Table) -> Figure:
 
 
 def _column(table: Table, name: str) -> Values:
-    return np.asarray([np.nan if v is None else v for v in table.column(name)], dtype=np.float64)
+    return np.asarray(table.column(name), dtype=np.float64)  # None becomes NaN
 
 
 def _places(table: Table) -> dict[Place, NDArray[np.int64]]:

@@ -90,9 +90,7 @@ def _maps(table: Table) -> _Maps:
     places = list(every)[::count]
     panels = {}
     for name in TITLES:
-        values = np.asarray(
-            [np.nan if value is None else value for value in table.column(name)], dtype=np.float64
-        ).reshape(len(places), count)
+        values = np.asarray(table.column(name), dtype=np.float64).reshape(len(places), count)
         known = values[~np.isnan(values)]
         least = LEAST.get(name, 0.0)
         if name in ALWAYS or (len(known) and float(known.max()) >= least):

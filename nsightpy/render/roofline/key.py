@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.render.plots.drawing import INK, LINE, NORMAL, QUIET, SMALL, distinct_names, rate
+from nsightpy.render.plots.drawing import INK, LINE, NORMAL, QUIET, SMALL, distinct_names
 from nsightpy.render.roofline.points import FILLS, LEAST_AREA, DrawnPoint, marker_of
 from nsightpy.render.roofline.roofs import Roofs
 from nsightpy.results.rooflines import (
@@ -18,6 +18,7 @@ from nsightpy.results.rooflines import (
     RooflineVariant,
     tool_versions,
 )
+from nsightpy.units import format_rate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -92,7 +93,7 @@ def _signs(
     for ceiling in ceilings:
         y += LINE
         name = ceiling.name.upper() if ceiling.is_memory else ceiling.name
-        value = rate(ceiling.value, "B/s" if ceiling.is_memory else "FLOP/s")
+        value = format_rate(ceiling.value, "B/s" if ceiling.is_memory else "FLOP/s")
         axes.text(0.3, y, f"measured {name} {value}", fontsize=SMALL)
     return y + LINE
 

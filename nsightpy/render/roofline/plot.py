@@ -8,22 +8,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.render.plots.drawing import LARGE, QUIET, blank_axes, drawing, inch_axes, short_name
-from nsightpy.render.plots.log_plane import Plane
+from nsightpy.render.plots.drawing import (
+    LARGE,
+    QUIET,
+    Box,
+    blank_axes,
+    drawing,
+    inch_axes,
+    reports_name,
+    short_name,
+)
+from nsightpy.render.plots.log_plane import Plane, Span, frame
 from nsightpy.render.roofline import speed_axes
 from nsightpy.render.roofline.key import MOST_NAMED, draw_key, version
-from nsightpy.render.roofline.points import DrawnPoint
-from nsightpy.render.roofline.roofs import roofs_of
-from nsightpy.results.rooflines import LEVELS, Point, Roofline, RooflineLaunch, RooflineVariant
+from nsightpy.render.roofline.points import DrawnPoint, disc, draw_numbers, draw_points
+from nsightpy.render.roofline.roofs import Roofs, draw_roofs, roofs_of
+from nsightpy.results.rooflines import (
+    LEVELS,
+    Ceiling,
+    Point,
+    Roofline,
+    RooflineLaunch,
+    RooflineVariant,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-from nsightpy.render.plots.drawing import Box
-from nsightpy.render.plots.log_plane import Span, frame
-from nsightpy.render.roofline.points import disc, draw_numbers, draw_points
-from nsightpy.render.roofline.roofs import Roofs, draw_roofs
-from nsightpy.results.rooflines import Ceiling
 
 WIDTH, PLOT_LEFT, PLOT_WIDTH, PLOT_HEIGHT = 13.2, 0.95, 7.3, 5.0
 KEY_LEFT, GAP, TOP, BOTTOM = 8.65, 0.85, 0.55, 0.6
@@ -49,7 +59,7 @@ def roofline_figure(result: Roofline, *, title: str | None = None) -> Figure:
         figure.text(
             PLOT_LEFT / WIDTH,
             1 - 0.32 / height,
-            title or _title(result),
+            title or reports_name(result.inputs, 80),
             fontsize=LARGE,
             weight="bold",
         )
@@ -78,12 +88,6 @@ def _groups(variants: Sequence[RooflineVariant]) -> list[list[RooflineVariant]]:
 
 def _has_work(group: Sequence[RooflineVariant]) -> bool:
     return any(point.arithmetic_intensity for variant in group for point in variant.typical.work)
-
-
-def _title(result: Roofline) -> str:
-    first = short_name(result.inputs[0].replace("\\", "/").rsplit("/", 1)[-1], 80)
-    more = len(result.inputs) - 1
-    return f"{first} and {more} more" if more else first
 
 
 def _machines(result: Roofline) -> str:

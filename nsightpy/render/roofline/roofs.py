@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from nsightpy.render.plots.drawing import FAINT, INK, QUIET, SMALL, Box, free_place, rate, text_box
+from nsightpy.render.plots.drawing import FAINT, INK, QUIET, SMALL, Box, free_place, text_box
 from nsightpy.render.plots.log_plane import Plane
 from nsightpy.results.rooflines import LEVELS, Ceiling, RooflineVariant
+from nsightpy.units import format_rate
 
 WIDTHS = {"dram": 1.8, "l2": 1.2, "l1": 0.8}
 
@@ -79,7 +80,7 @@ def _memory_roofs(
             linewidth=WIDTHS[level],
             zorder=2,
         )
-        label = f"{prefix}{level.upper()} {rate(width, 'B/s')}"
+        label = f"{prefix}{level.upper()} {format_rate(width, 'B/s')}"
         plane.label_slope(label, width, (low, high), 0.16 + 0.3 * order)
 
 
@@ -97,7 +98,7 @@ def _compute_roofs(plane: Plane, roofs: Roofs, style: str) -> None:
             linewidth=1.4,
             zorder=2,
         )
-        _label_level(plane, f"{', '.join(names)} {rate(peak, 'FLOP/s')}", start, peak)
+        _label_level(plane, f"{', '.join(names)} {format_rate(peak, 'FLOP/s')}", start, peak)
 
 
 def _merged(work: dict[str, float]) -> list[tuple[float, list[str]]]:
@@ -143,7 +144,7 @@ def _measured(plane: Plane, ceilings: Sequence[Ceiling]) -> None:
         start = max(ceiling.value / fastest, plane.x.low) if fastest else plane.x.low
         ends = [min(start, plane.x.high), plane.x.high]
         plane.axes.plot(ends, [ceiling.value] * 2, "-", color=INK, linewidth=1.8, zorder=2)
-        label = f"measured {ceiling.name} {rate(ceiling.value, 'FLOP/s')}"
+        label = f"measured {ceiling.name} {format_rate(ceiling.value, 'FLOP/s')}"
         _label_level(plane, label, start, ceiling.value, needed=False)
 
 

@@ -6,10 +6,11 @@ import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from nsightpy.names import readable_apart
+from nsightpy.names import file_name
 from nsightpy.output.escape import printable
+from nsightpy.render.plots.drawing import distinct_names
 from nsightpy.render.text.layout import WIDEST_NOTE, Shown, fitted, hidden_line, lines
-from nsightpy.render.text.shortening import short_names, shorten
+from nsightpy.render.text.shortening import shorten
 from nsightpy.results.rooflines import (
     Point,
     Roofline,
@@ -17,7 +18,7 @@ from nsightpy.results.rooflines import (
     RooflineVariant,
     tool_versions,
 )
-from nsightpy.units import format_time, percent, significant
+from nsightpy.units import format_time, percent, prefix_for, significant
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +28,6 @@ _LEAST_PCT, _ALL_PCT = 1.0, 99.5
 MOST_VERDICTS = 10
 WIDEST_TEXT = 100
 _NAME_WIDTH, _LEAST_NAME_WIDTH, _TABLE_NAME_WIDTH, _FILE_WIDTH = 60, 28, 100, 30
-_STEPS = (("P", 1e15), ("T", 1e12), ("G", 1e9), ("M", 1e6), ("K", 1e3))
 
 
 def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> None:
@@ -61,8 +61,8 @@ def print_roofline(result: Roofline, out: Console, rows: int | None = None) -> N
     if not any(variant.typical.figures for variant in variants):
         return
     facts = [_facts(variant, result.variants) for variant in variants]
-    room = max(width - max(map(len, facts)) - 2, _LEAST_NAME_WIDTH)
-    names = _names([variant.first.name for variant in variants], min(_NAME_WIDTH, room))
+    space = max(width - max(map(len, facts)) - 2, _LEAST_NAME_WIDTH)
+    names = distinct_names([variant.first.name for variant in variants], min(_NAME_WIDTH, space))
     for variant, name, fact in zip(variants, names, facts, strict=True):
         out.print()
         out.print(Text(f"{name}  {fact}".rstrip(), style="bold"))
@@ -105,7 +105,7 @@ def _columns(result: Roofline, shown: Sequence[RooflineLaunch]) -> list[Shown]:
         return Shown(heading, tuple(next(left) if first else "" for *_, first in rows), is_text)
 
     speed = [head.speed for head in heads]
-    names = _names([head.named(result.naming) for head in heads], _TABLE_NAME_WIDTH)
+    names = distinct_names([head.named(result.naming) for head in heads], _TABLE_NAME_WIDTH)
     intensities = _each(points, lambda p: p.arithmetic_intensity)
     # the most telling first: a narrow terminal leaves out from the end
     return [
@@ -134,13 +134,8 @@ def _origin(heads: Sequence[RooflineLaunch], of_launch: Callable[..., Shown]) ->
     """The rank of each launch; where one is not known, the name of its report."""
     if all(head.rank is not None for head in heads):
         return of_launch("rank", [str(head.rank) for head in heads])
-    files = [printable(head.report.replace("\\", "/").rpartition("/")[2]) for head in heads]
+    files = [printable(file_name(head.report)) for head in heads]
     return of_launch("report", [shorten(name, _FILE_WIDTH) for name in files], is_text=True)
-
-
-def _names(names: Sequence[str], width: int) -> list[str]:
-    """The names short enough for a line; csv and json have them whole."""
-    return short_names([printable(name) for name in readable_apart(names, width)], width)
 
 
 def _rows(launch: RooflineLaunch) -> list[tuple[RooflineLaunch, Point | None, bool]]:
@@ -178,7 +173,7 @@ def _each(
 
 def _rates(what: str, unit: str, values: Sequence[float | None]) -> Shown:
     largest = max((abs(value) for value in values if value is not None), default=0.0)
-    prefix, size = next((step for step in _STEPS if largest >= step[1]), ("", 1.0))
+    prefix, size = prefix_for(largest)
     cells = tuple(_digits(None if value is None else value / size) for value in values)
     return Shown(f"{what} {prefix}{unit}", cells, False)
 

@@ -135,10 +135,11 @@ def lines(
 def fitted(
     columns: Sequence[Shown], width: int, importance: Sequence[str] = ()
 ) -> tuple[list[Shown], list[Shown]]:
-    """The columns to show and those to leave out, so that names keep a readable width.
+    """The columns to show and, most important first, those to leave out, so that names keep a
+    readable width.
 
     `importance` orders keys; without it the columns count from left to right. Columns that say
-    nothing, the same in every row, or what another column tells make room before anything is cut.
+    nothing, the same in every row, or what another column tells make space before anything is cut.
     The two most important ones always stay.
     """
     if sum(column.width for column in columns) + GAP * (len(columns) - 1) <= width:
@@ -159,7 +160,7 @@ def fitted(
         if len(kept) < 2 or (at not in needless and _fits(more, width)):
             kept.add(at)
     shown = [column for at, column in enumerate(columns) if at in kept]
-    return shown, [column for at, column in enumerate(columns) if at not in kept]
+    return shown, [columns[at] for at in ranked if at not in kept]
 
 
 def _follows_rank(columns: Sequence[Shown]) -> Shown | None:
@@ -173,7 +174,7 @@ def _follows_rank(columns: Sequence[Shown]) -> Shown | None:
 
 
 def hidden_line(hidden: Sequence[Shown], width: int) -> str:
-    """What a terminal has no room for, on one line: first what all rows share, then columns."""
+    """What a terminal has no space for, on one line: first what all rows share, then columns."""
     alone = [column for column in hidden if column.is_repeated and not column.is_empty]
     empty = [column for column in hidden if column.is_empty and column.cells[0] in _ZEROS]
     parts = [_shared(column) for column in alone]
@@ -183,8 +184,8 @@ def hidden_line(hidden: Sequence[Shown], width: int) -> str:
     for place, part in enumerate(parts):
         left = len(parts) - place
         mark = ", " if place else ""
-        room = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
-        if display_width(mark + part) > room:
+        space = width - display_width(text) - len(end) - (len(f", {left - 1} more") * (left > 1))
+        if display_width(mark + part) > space:
             return (
                 f"{text}{mark}{left} more{end}"
                 if place

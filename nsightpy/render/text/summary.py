@@ -110,7 +110,7 @@ def _header(summary: Summary, width: int) -> list[object]:
 
 
 def _columns(table: Table, width: int) -> list[object]:
-    """The figures of a section, then what they are about in what room is left."""
+    """The figures of a section, then what they are about in the space that is left."""
     from rich.text import Text
 
     fields = {field.name: field for field in table.fields}
@@ -124,13 +124,15 @@ def _columns(table: Table, width: int) -> list[object]:
 
 
 def _findings(summary: Summary, width: int) -> list[object]:
-    return [
+    texts = [
         line
         for finding in summary.findings[:MOST_FINDINGS]
         for line in _wrapped(
             f"{printable(finding.name)}: {printable(finding.text)}", width, "  ! ", "    "
         )
     ]
+    more = len(summary.findings) - MOST_FINDINGS
+    return [*texts, f"  - {more} more: nsightpy findings"] if more > 0 else texts
 
 
 def unsaid(notes: Sequence[str], texts: Sequence[str]) -> list[str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 from nsightpy.output.escape import printable
 from nsightpy.output.headings import cause_words
 from nsightpy.render.text.shortening import short_names
-from nsightpy.results import Table, Value
+from nsightpy.results import Table, Value, ns_of
 from nsightpy.units import format_time, percent, significant
 
 if TYPE_CHECKING:
@@ -214,11 +214,6 @@ def _shares(records: Sequence[Record], parts: Sequence[Part]) -> list[str]:
         widest = max(map(len, texts))
         columns.append([f"{part.short} {text:>{widest}}" for text in texts])
     return ["  ".join(texts) for texts in zip(*columns, strict=True)]
-
-
-def ns_of(record: Record, key: str) -> int:
-    value = record[key]
-    return int(value) if isinstance(value, int | float) else 0
 
 
 def _percent(part: int, whole: int) -> str:

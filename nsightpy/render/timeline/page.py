@@ -10,7 +10,6 @@ from __future__ import annotations
 import base64
 import html
 import zlib
-from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -231,9 +230,12 @@ def policy_hashes() -> tuple[str, str]:
 def _sources() -> tuple[str, str, str]:
     """The page's template, script and style."""
     folder = resources.files("nsightpy.render.timeline") / "html"
-    read = {name: (folder / name).read_text(encoding="utf-8") for name in _files()}
-    script = '"use strict";\n' + "".join(read[name] for name in _SCRIPTS)
-    return read["timeline.html"], script, read["timeline.css"]
+
+    def text(name: str) -> str:
+        return (folder / name).read_text(encoding="utf-8")
+
+    script = '"use strict";\n' + "".join(map(text, _SCRIPTS))
+    return text("timeline.html"), script, text("timeline.css")
 
 
 def _template() -> tuple[str, str]:
@@ -244,10 +246,6 @@ def _template() -> tuple[str, str]:
     page = page.replace("{{style}}", style).replace("{{script}}", script)
     before, _, after = page.partition("{{data}}")
     return before, after
-
-
-def _files() -> Iterator[str]:
-    yield from ("timeline.html", "timeline.css", *_SCRIPTS)
 
 
 def embed(timeline: Timeline, file: BinaryIO) -> None:

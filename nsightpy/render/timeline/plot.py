@@ -54,9 +54,9 @@ _CAPTION = 0.14  # inches of a line
 _MANY_POINTS = 60_000
 
 
-def columns_of(width: float = WIDTH, dpi: int = DPI) -> int:
+def columns_of(width: float = WIDTH) -> int:
     """The columns that a picture of that width (inches) has space for: one a pixel."""
-    return max(round((width - LEFT - RIGHT) * dpi), 100)
+    return max(round((width - LEFT - RIGHT) * DPI), 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,14 +69,14 @@ class _Slot:
     height: float
 
 
-def draw(picture: Picture, *, width: float = WIDTH, dpi: int = DPI) -> Figure:
+def draw(picture: Picture, *, width: float = WIDTH) -> Figure:
     """The figure of a picture; width in inches."""
     from matplotlib.figure import Figure
 
     slots, inner = _layout(picture)
     bottom = BOTTOM + _CAPTION * len(caption(picture))
     height = inner + TOP + bottom
-    figure = Figure(figsize=(width, height), dpi=dpi, facecolor="white")
+    figure = Figure(figsize=(width, height), dpi=DPI, facecolor="white")
     box = (LEFT / width, bottom / height, (width - LEFT - RIGHT) / width, inner / height)
     axes = figure.add_axes(box)
     unit, scale = time_unit_for([picture.end_ns - picture.start_ns])
@@ -321,7 +321,8 @@ def caption(picture: Picture) -> list[str]:
 
 def _fitted(name: str, space: int) -> str:
     """The name in that many characters; nothing where so little would be left that it says none."""
-    name = name.removeprefix("[CUDA memcpy ").removeprefix("[CUDA ").removesuffix("]")
+    if name.startswith("[CUDA "):
+        name = name.removeprefix("[CUDA ").removeprefix("memcpy ").removesuffix("]")
     text = printable(function_name(name)) if len(name) > space else printable(name)
     text = text.rpartition("::")[2] or text if len(text) > space else text
     if len(text) <= space:

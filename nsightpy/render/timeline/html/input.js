@@ -150,7 +150,7 @@ async function load() {
     const track = { ...meta, lanes: meta.lanes.map((lane) => laneOf(lane, source, place)) };
     track.counters = countersOf(track, meta.counters.map((counter) => counterOf(counter, source, place)));
     track.strips = strips(track);
-    for (const lane of track.lanes) if (lane.collective) gather(track, lane);
+    for (const lane of track.lanes) if (lane.collective) addCollectives(track, lane);
     state.tracks.push(track);
     for (const lane of track.lanes) for (const level of lane.levels) state.levels.push({ track, lane, level });
   }

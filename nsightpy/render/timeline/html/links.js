@@ -21,7 +21,7 @@ function collectiveOf({ lane, row }) {
   return parts && parts.length > 1 ? parts : null;
 }
 
-function gather(track, lane) {
+function addCollectives(track, lane) {
   for (let row = 0; row < lane.rows; row++) {
     const number = lane.collective[row];
     if (!number) continue;
