@@ -100,6 +100,7 @@ _MODULES = {
     **FIGURES,
     **FUNCTIONS,
 }
+__all__ = ["errors", *_MODULES]  # noqa: PLE0604 (strings, all of them)
 
 
 def __getattr__(name: str) -> Any:

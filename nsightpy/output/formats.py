@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nsightpy import __version__
-from nsightpy.output.cells import cells
+from nsightpy.output.cells import cells, is_text
 from nsightpy.output.escape import csv_text, markdown_text
 from nsightpy.output.headings import heading
 from nsightpy.results import UNKNOWN, Abstention, Field, Summary, Table, Value, findings_table
@@ -56,7 +56,7 @@ def to_markdown(table: Table) -> bytes:
     heads = [f"{head} ({unit})" if unit else head for head, _, unit in columns]
     lines = [
         f"| {' | '.join(map(markdown_text, heads))} |",
-        f"| {' | '.join('---' if _is_text(f) else '---:' for f in table.fields)} |",
+        f"| {' | '.join('---' if is_text(f) else '---:' for f in table.fields)} |",
     ]
     for row in zip(*(texts for _, texts, _ in columns), strict=True):
         lines.append(f"| {' | '.join(map(markdown_text, row))} |")
@@ -174,7 +174,7 @@ def finite(value: Any) -> Any:
 def _arrow(values: Sequence[Value], field: Field) -> Any:
     import pyarrow as pa
 
-    if _is_text(field) or any(isinstance(value, str) for value in values):
+    if is_text(field) or any(isinstance(value, str) for value in values):
         return pa.array([None if v is None else encodable(str(v)) for v in values], pa.string())
     if any(isinstance(value, bool) for value in values):
         return pa.array(values, pa.bool_())
@@ -185,7 +185,3 @@ def _arrow(values: Sequence[Value], field: Field) -> Any:
 def encodable(text: str) -> str:
     """The text as UTF-8 can hold it: names of files may carry bytes that are no text."""
     return text.encode("utf-8", "backslashreplace").decode()
-
-
-def _is_text(field: Field) -> bool:
-    return field.unit == "text"

@@ -89,6 +89,7 @@ def function_of(command: Command) -> Callable[..., Any]:
 def test_every_command_is_a_function_of_the_library(command: Command) -> None:
     assert function_of(command).__name__ == command.function
     assert command.function in dir(nsightpy)
+    assert command.function in nsightpy.__all__
 
 
 @each_command

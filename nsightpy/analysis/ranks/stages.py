@@ -1,7 +1,7 @@
 """Pipeline stages: chains of ranks that hand each other something, two by two, and nobody else.
 
-Rings and rank pairs that branch are no pipeline whose stages could be told: ring attention looks
-like that, and so does an interleaved schedule.
+Rings and rank pairs that branch are no pipeline whose stages could be distinguished: ring attention
+looks like that, and so does an interleaved schedule.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is asked and answered over MCP: the end of the input is heard when all was answered, and
+"""What is asked and answered over MCP: the end of the input is seen when all was answered, and
 lines that are no message are answered, too.
 
 The package mcp drops what it is still working on when its input ends: requests that a program
@@ -134,9 +134,9 @@ def _refusal(error: Exception) -> SessionMessage | None:
             asked = json.loads(given[0])
     number = asked.get("id") if isinstance(asked, dict) else None
     known = isinstance(number, int | str) and not isinstance(number, bool)
-    told = types.JSONRPCError(
+    answer = types.JSONRPCError(
         jsonrpc="2.0",
         id=number if known and str(number).isprintable() else None,
         error=types.ErrorData(code=code, message=said),
     )
-    return SessionMessage(told)
+    return SessionMessage(answer)

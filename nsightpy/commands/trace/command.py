@@ -46,7 +46,7 @@ class _Kind:
     identity: tuple[RowKey, ...] = ()
 
 
-# What rows are about; a range's domain is in no column, so that its key cannot be told.
+# What rows are about; a range's domain is in no column, so that its key is not known.
 _KERNEL, _CALL = RowKey(KERNEL, ("Name",)), RowKey(API, ("Name",))
 _LAUNCHED = RowKey(KERNEL, ("Kernel Name",))
 LISTINGS = {

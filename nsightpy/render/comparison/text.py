@@ -162,7 +162,7 @@ def _contributors_title(result: Comparison, changed: Sequence[ComparedQuantity])
 
 
 def _next(steps: Sequence[tuple[str, str]], width: int) -> list[Text]:
-    """Commands, never cut, with what they are for where there is room."""
+    """Commands, never cut, with what they are for where there is space."""
     texts = []
     for command, why in steps:
         line = _styled(f"  {printable(command)}", "not dim")
