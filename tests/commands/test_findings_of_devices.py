@@ -60,8 +60,19 @@ def barriers(machine: Machine) -> None:
         threads[0].now = threads[1].now = max(thread.now for thread in threads) + 20 * US
 
 
+def one_after_another(machine: Machine) -> None:
+    """One thread that waits for each device before it goes on with the next one."""
+    thread = machine.thread()
+    for _ in range(15):
+        for device in range(2):
+            thread.copy("HtoD", 1 << 20, 90 * US, device=device, blocks=True)
+            thread.kernel("process", 5 * MS, device=device)
+            thread.copy("DtoH", 1 << 20, 90 * US, device=device, blocks=True)
+
+
 @pytest.mark.parametrize(
-    ("write", "share"), [(halves_of_a_model, 0.49), (replicas, 0.63), (barriers, 0.33)]
+    ("write", "share"),
+    [(halves_of_a_model, 0.49), (replicas, 0.63), (barriers, 0.33), (one_after_another, 0.5)],
 )
 def test_devices_that_wait_for_each_other(
     write: Callable[[Machine], None], share: float, tmp_path: Path
@@ -90,6 +101,20 @@ def test_threads_with_requests_of_their_own_are_not_waiting_for_each_other(tmp_p
     # what comes after a device's last work is nothing that the capture lacks
     assert "capture-incomplete" not in rows
     assert "imbalance" not in rows or rows["imbalance"]["severity"] == "info"
+
+
+def test_threads_that_pause_together_are_not_waiting_for_each_other(tmp_path: Path) -> None:
+    """A thread for each device, as of JAX: between steps nothing is launched on any."""
+    machine = Machine(tmp_path / "report.sqlite", 2)
+    threads = [machine.thread(2001), machine.thread(2002)]
+    for _ in range(20):
+        for device, thread in enumerate(threads):
+            layers(thread, device)
+            thread.wait(device)
+        threads[0].now = threads[1].now = max(thread.now for thread in threads) + 3 * MS
+    rows = concluded(machine)
+    assert rows["host-gap"]["recoverable_share"] == pytest.approx(0.48, abs=0.02)
+    assert "imbalance" not in rows
 
 
 @pytest.mark.parametrize(("name", "cause"), [("write", "host-gap"), ("poll", "sync-drain")])

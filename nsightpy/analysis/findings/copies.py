@@ -18,7 +18,11 @@ _TOWARDS = {
 }
 _ONCE = "; where they happen once, they matter once"
 _AROUND = "; what is copied once, before or after the kernels, matters once"
-_LESS = {"h2d": "keep the data on the device", "d2h": "copy less", "d2d": "write results in place"}
+_LESS = {
+    "h2d": "keep the data on the device",
+    "d2h": "copy less",
+    "d2d": "write results in place, or send less to other devices",
+}
 
 
 def exposed_copies(facts: Facts) -> list[Finding]:
@@ -31,7 +35,7 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
 
     def text(device: DeviceFacts, copies: CopyUse) -> str:
         advice = _LESS[direction]
-        if device.kernels.directives:
+        if device.kernels.directives and beside:
             advice = "keep the data mapped across regions (target data, enter data)"
         elif not device.iterations:
             advice += _AROUND if copies.once else _ONCE

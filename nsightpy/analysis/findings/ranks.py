@@ -177,7 +177,8 @@ def _in_turn(facts: Facts) -> list[Finding]:
         lambda device: device.caused_ns("imbalance"),
         lambda device: (
             f"device {device.device} had nothing to do while its process waited for other devices "
-            "of it: {time}, {share} of {place}; smaller parts of the work let them run at once"
+            "of it: {time}, {share} of {place}; they run at once where work is launched on all "
+            "before one is waited for, and handed on in smaller parts"
         ),
         "breakdown",
         alone=False,
