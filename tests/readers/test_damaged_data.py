@@ -316,6 +316,14 @@ def test_ids_that_are_no_numbers_are_counted(
     assert [said for said in notes if note in said and said.startswith("2 ")]
 
 
+def test_work_of_no_process_has_a_utilization(tmp_path: Path) -> None:
+    update = [*nulls_allowed(KERNEL), f"UPDATE {KERNEL} SET globalPid = NULL"]
+    path = changed(SAMPLE, tmp_path / "a.sqlite", update)
+    found = ask("utilization", path, "--format", "json").json
+    assert found["rows"]
+    assert [note for note in found["notes"] if "name no process" in note]
+
+
 @pytest.mark.parametrize("value", ["NULL", "0.5"])
 def test_kinds_of_memory_that_are_not_known_are_none(tmp_path: Path, value: str) -> None:
     table = "CUPTI_ACTIVITY_KIND_MEMCPY"
