@@ -113,9 +113,10 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def _take_closed_descriptors() -> None:
-    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(descriptor, True)
-    os.close(descriptor)
+    with contextlib.suppress(OSError):  # none is left: then these are taken
+        while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+            os.set_inheritable(descriptor, True)
+        os.close(descriptor)
 
 
 class _Closed(io.RawIOBase):

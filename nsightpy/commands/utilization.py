@@ -158,6 +158,7 @@ def _part(
     windows = scope.windows(report)
     captured = Spans.of(*(report.bounds(gpu=True) or (0, 0)))
     keys = gpu_keys(report)
+    first = next((at for (path, _), at in edges.items() if path == str(report.path)), None)
     devices = []
     for pid, device in places_of(*work):
         kernels, operations, graphs = (frame.at(pid=pid, device=device) for frame in work)
@@ -165,13 +166,15 @@ def _part(
         window = captured if windows is None else windows.get((pid, device), Spans.of(0, 0))
         done = activity(kernels, communicates, operations, graphs).inside(window)
         sets = (done.busy, done.compute, done.communication, done.memory)
-        stretches = edges[str(report.path), pid]
+        # rows of damaged exports name processes that the report does not
+        stretches = edges.get((str(report.path), pid), first)
+        if stretches is None:
+            continue
         device_shares = {
             n: shares(spans, window, stretches) for n, spans in zip(BUSY, sets, strict=True)
         }
         rank = report.rank_of(pid)[0]
         devices.append(_Device(rank, pid, device, keys.get((pid, device), ("", "")), device_shares))
-    first = next((at for (path, _), at in edges.items() if path == str(report.path)), None)
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
     return _Part(devices, None if first is None else sampled(report, first), doubtful)
 

@@ -300,6 +300,8 @@ def test_calls_that_name_no_work_are_said(tmp_path: Path, rows: str) -> None:
         ("CUPTI_ACTIVITY_KIND_RUNTIME", "globalTid = NULL", "name no process and no thread."),
         ("NVTX_EVENTS", "globalTid = 'x'", "name no process and no thread."),
         ("CUPTI_ACTIVITY_KIND_RUNTIME", "correlationId = 0.5", "no whole numbers"),
+        (KERNEL, "globalPid = 1e300", "name no process"),
+        (KERNEL, "globalPid = -5", "name no process"),
     ],
 )
 def test_ids_that_are_no_numbers_are_counted(
@@ -312,6 +314,23 @@ def test_ids_that_are_no_numbers_are_counted(
     path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])
     notes = ask("nvtx", path, "--format", "json").json["notes"]
     assert [said for said in notes if note in said and said.startswith("2 ")]
+
+
+def test_work_of_no_process_has_a_utilization(tmp_path: Path) -> None:
+    update = [*nulls_allowed(KERNEL), f"UPDATE {KERNEL} SET globalPid = NULL"]
+    path = changed(SAMPLE, tmp_path / "a.sqlite", update)
+    found = ask("utilization", path, "--format", "json").json
+    assert found["rows"]
+    assert [note for note in found["notes"] if "name no process" in note]
+
+
+@pytest.mark.parametrize("value", ["NULL", "0.5"])
+def test_kinds_of_memory_that_are_not_known_are_none(tmp_path: Path, value: str) -> None:
+    table = "CUPTI_ACTIVITY_KIND_MEMCPY"
+    whole = full(tmp_path / "full.sqlite").write()
+    change = f"UPDATE {table} SET srcKind = {value} WHERE {FIRST.replace(KERNEL, table)}"
+    path = changed(whole, tmp_path / "a.sqlite", [*nulls_allowed(table), change])
+    assert "Unknown (-1)" in NsysReport(path).frame("memory_operations").labels("source_memory")
 
 
 def test_work_without_a_context_is_said(tmp_path: Path) -> None:

@@ -37,6 +37,8 @@ PLACES = {
     "correlation_id": "call that launched them",
 }
 UNKNOWN = -1
+# The process in a global id below 0.
+NO_PROCESS = 0xFFFFFF
 # Columns of which something else is said where they hold no numbers.
 _SAID = {"start", "end", "bytes", "globalPid", "globalTid"}
 _PLACED = {"deviceId", "contextId", "streamId", "correlationId"}
@@ -151,6 +153,8 @@ def selected_column(
             null = NO_END
         elif name in PLACES and source.table in GPU_TABLES:
             null = UNKNOWN
+    elif name in source.codes:
+        null = UNKNOWN
     elif name in _NAMES:
         null = NAMELESS
     return stored(table, name, expression, null, careful=careful)
@@ -167,10 +171,12 @@ def _unplaced(
         if values is None or isinstance(values, Labels) or name not in source.numbers:
             continue
         unknown = values < 0 if name in _ZERO_IF_UNKNOWN else values == UNKNOWN
+        if name == "pid":
+            unknown |= values == NO_PROCESS
         if count := int(np.count_nonzero(unknown)):
             export.notes[unplaced_note(source.table, name, count)] = None
             if name in _ZERO_IF_UNKNOWN:
-                made[name] = np.maximum(values, 0)
+                made[name] = np.where(unknown, 0, values)
     shapes = [raw[name] for name in _SHAPE if name in raw]
     if lost := sum(int(np.count_nonzero(values == 0)) for values in shapes):
         note = f"{lost:,} sizes of grids and blocks are missing in {source.table}: they are 0."
@@ -223,11 +229,11 @@ def stored_columns(
         except NotIntegersError:
             export.careful.add(table.name)
     asked = query(careful=True)
-    _note_not_whole(export, table, asked)
+    note_not_whole(export, table, asked)
     return export.file.arrays(asked, split=table)
 
 
-def _note_not_whole(export: NsysExport, table: sa.TableClause, careful: Query) -> None:
+def note_not_whole(export: NsysExport, table: sa.TableClause, careful: Query) -> None:
     """Notes on the columns of a careful query that hold what is no whole number, but for those
     that have notes of their own."""
     casts = [each for each in sa.sql.visitors.iterate(careful) if isinstance(each, sa.Cast)]
@@ -249,10 +255,12 @@ def _note_not_whole(export: NsysExport, table: sa.TableClause, careful: Query) -
 
 
 def only_integers(raw: dict[str, ColumnData]) -> dict[str, ColumnData]:
-    """Columns that were not read carefully. Raises NotIntegersError where a process is 0: the bits
-    of a text or blob are, in SQLite."""
+    """Columns that were not read carefully. Raises NotIntegersError where a process is 0 or has all
+    bits: texts and blobs have none in SQLite, fractions beyond int64 all."""
     pids = raw.get("pid")
-    if pids is None or isinstance(pids, Labels) or np.all(pids):
+    if pids is None or isinstance(pids, Labels) or not len(pids):
+        return raw
+    if pids.min() > 0 and pids.max() < NO_PROCESS:
         return raw
     raise NotIntegersError
 

@@ -22,6 +22,7 @@ from nsightpy.readers.nsys.table_frames import (
     UNKNOWN,
     Source,
     lacks_times,
+    note_not_whole,
     only_integers,
     selected_column,
     unplaced_note,
@@ -185,6 +186,8 @@ def read_block(
         raw = raw if careful else only_integers(raw)
     except NotIntegersError:
         export.careful.add(table.name)
+        made = [selected_column(export, schema, source, name, careful=True) for name in asked]
+        note_not_whole(export, table, sa.select(*made).select_from(table))
         return read_block(export, block, begin, end, columns)
     named = with_labels(export, source, raw)
     read = Frame({name: named[name] for name in columns})
