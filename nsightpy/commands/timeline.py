@@ -83,7 +83,9 @@ def timeline(
     placed = _placed(pair for pair in mapped.results if pair[0].path not in repeated)
     if not any(survey.end_ns > survey.start_ns for _, survey in placed):
         what = listed(request.ranks.inputs)
-        raise MissingDataError(what, "there is nothing to draw", "check --rank and --device.")
+        narrowed = scope.ranks is not None or scope.devices is not None
+        hint = "check --rank and --device." if narrowed else "nsightpy info says what was recorded."
+        raise MissingDataError(what, "holds no GPU work: there is nothing to draw", hint)
     places = tuple(place for place, _ in placed)
     clocks = clocks_of(request.ranks, places)
     bounds = [clocks.aligned(place, survey.start_ns, survey.end_ns) for place, survey in placed]

@@ -127,14 +127,16 @@ class Request:
         known = {rank for rank, _ in decided if rank is not None}
         if not wanted & known:
             what, none = "no process has it", "none is known"
-            raise NsightpyError(f"--rank {_shown(wanted)}: {what}; {_there(known, none)}.")
+            raise NsightpyError(f"--rank {_shown(wanted)}: {what}; {_there('rank', known, none)}.")
 
     def _check_devices(self, wanted: frozenset[int]) -> None:
         """Raise NsightpyError when none of the wanted devices did anything."""
         known = set[int]().union(*self.ranks.map(_devices, jobs=1).values)
         if not wanted & known:
             what, none = "no GPU work on it", "the reports hold none"
-            raise NsightpyError(f"--device {_shown(wanted)}: {what}; {_there(known, none)}.")
+            raise NsightpyError(
+                f"--device {_shown(wanted)}: {what}; {_there('device', known, none)}."
+            )
 
     def finish(self, table: AnyTable, *notes: str) -> AnyTable:
         """The table with the inputs and everything that has to be said about them."""
@@ -204,9 +206,10 @@ def _shown(numbers: Iterable[int]) -> str:
     return listed(map(str, sorted(numbers)))
 
 
-def _there(known: Collection[int], none: str) -> str:
+def _there(what: str, known: Collection[int], none: str) -> str:
     """What there is instead."""
-    return f"{f'there are {_shown(known)}' if known else none}. See nsightpy info"
+    some = f"there is {what}" if len(known) == 1 else f"there are {what}s"
+    return f"{f'{some} {_shown(known)}' if known else none}. See nsightpy info"
 
 
 def _devices(report: SystemReport) -> set[int]:

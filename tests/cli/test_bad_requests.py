@@ -87,7 +87,7 @@ def test_a_window_that_ends_before_it_begins(export: Path) -> None:
 @pytest.mark.parametrize("command", ["kernels", "api", "breakdown", "findings", "summarize"])
 def test_a_device_that_did_nothing(export: Path, command: str) -> None:
     message = refused(command, export, "--device", "3,7")
-    assert "--device 3, 7: no GPU work on it; there are 0. See nsightpy info." in message
+    assert "--device 3, 7: no GPU work on it; there is device 0. See nsightpy info." in message
     assert ask(command, export, "--device", "0-7").code == 0
 
 
