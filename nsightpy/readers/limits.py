@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from nsightpy.errors import ReportError, UsageError, memory_left
 from nsightpy.frames import Frame, Ints, distinct_pairs
+from nsightpy.readers.tools.signals import interruption
 
 QUERY_SECONDS = "NSIGHTPY_QUERY_SECONDS"
 ROWS = "NSIGHTPY_MOST_ROWS"
@@ -204,9 +205,12 @@ class QueryWatch:
 
     @property
     def was_interrupted(self) -> BaseException:
-        """What to raise for a query that ended without reaching a limit."""
+        """What to raise for a query that ended without reaching a limit.
+
+        Python handles a signal at the very start of a call, where `__call__` cannot catch it yet.
+        """
         main = threading.current_thread() is threading.main_thread()
-        return self.interruption or (KeyboardInterrupt() if main else SystemExit(1))
+        return self.interruption or (interruption() if main else SystemExit(1))
 
 
 _GROUP = Path("/sys/fs/cgroup")

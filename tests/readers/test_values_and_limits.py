@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sqlite3
+import threading
 import time
 from contextlib import closing
 from dataclasses import replace
@@ -24,6 +27,7 @@ from nsightpy.query import steady_state
 from nsightpy.readers import limits
 from nsightpy.readers.nsys import tables
 from nsightpy.readers.sqlite import SqliteFile
+from nsightpy.readers.tools.signals import signals_raise
 from nsightpy.readers.torch.columns import whole
 from nsightpy.render.plots.memory_plot import memory_figure
 from nsightpy.reports.nsys import NsysReport
@@ -390,3 +394,16 @@ def test_a_device_that_names_no_gpu_is_said(tmp_path: Path) -> None:
     note = f"1 devices in {table} name no GPU."
     for command in ("trace", "info"):
         assert note in ask(command, path, "--format", "json").everything.decode(), command
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_query_that_a_signal_ends_says_which(number: signal.Signals, tmp_path: Path) -> None:
+    path = Export(tmp_path / "a.sqlite").write()
+    endless = "WITH n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), number))
+    file = SqliteFile(path)
+    timer.start()
+    with signals_raise(), pytest.raises((KeyboardInterrupt, SystemExit)) as ended:
+        file.rows(sa.text(endless))
+    expected = None if number == signal.SIGINT else 128 + number
+    assert getattr(ended.value, "code", None) == expected

@@ -8,6 +8,9 @@ import signal
 import threading
 from collections.abc import Iterator
 
+# The signal that ends this process's work, for whoever cannot be reached by an exception.
+_ENDING: list[int] = []
+
 
 @contextlib.contextmanager
 def signals_raise() -> Iterator[None]:
@@ -26,6 +29,7 @@ def signals_raise() -> Iterator[None]:
         if os.getpid() != owner:
             os.kill(os.getpid(), number)
             return
+        _ENDING.append(number)
         raise SystemExit(128 + number)
 
     wanted = [getattr(signal, name, None) for name in ("SIGTERM", "SIGHUP")]
@@ -37,3 +41,10 @@ def signals_raise() -> Iterator[None]:
     finally:
         for each in taken:
             signal.signal(each, signal.SIG_DFL)
+        if taken:
+            _ENDING.clear()
+
+
+def interruption() -> BaseException:
+    """What interrupts this process: a termination signal if there was one, else Ctrl-C."""
+    return SystemExit(128 + _ENDING[-1]) if _ENDING else KeyboardInterrupt()
