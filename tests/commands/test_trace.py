@@ -229,3 +229,21 @@ def test_kernels_without_a_known_launch_are_no_empty_capture(tmp_path: Path) -> 
         notes = ask(*request, path, "--format", "json").json["notes"]
         assert "12 kernels have no recorded launch call: they are left out." in notes
         assert not any("capture holds" in note for note in notes)
+
+
+def test_an_id_that_a_trace_lacks_is_empty(tmp_path: Path) -> None:
+    def event(name: str, kind: str, start: int, args: dict[str, int]) -> dict[str, Any]:
+        times = {"ts": start, "dur": 5, "args": args}
+        return {"ph": "X", "name": name, "cat": kind, "pid": 1, "tid": 2, **times}
+
+    gpu = {"device": 0, "stream": 7}
+    events = [
+        event("cudaLaunchKernel", "cuda_runtime", 0, {"correlation": 4}),
+        event("cuLaunchKernel", "cuda_driver", 9, {}),
+        event("gemm", "kernel", 20, {**gpu, "correlation": 4}),
+        event("gemm", "kernel", 30, gpu),
+    ]
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({"schemaVersion": 1, "traceEvents": events}), encoding="utf-8")
+    assert nsightpy.trace(path, api=True).column("CorrID") == [4, None]
+    assert nsightpy.trace(path).column("CorrId") == [4, None]

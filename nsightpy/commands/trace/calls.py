@@ -38,7 +38,10 @@ def listing(place: Place, scope: Scope, _: str = "") -> Iterator[Row]:
                         place.times(frame, start),
                         listed(end - start),
                         texts(frame.labels("name")),
-                        *(listed(frame.ints(c)) for c in COLUMNS[3:]),
+                        listed(frame.ints("return_value")),
+                        place.correlations(frame),
+                        pids,
+                        tids,
                         [priority for priority, _ in about],
                         [name for _, name in about],
                     ]

@@ -37,6 +37,11 @@ class Place:
             shown[rows] = self.clock(pid, shown[rows])
         return listed(shown)
 
+    def correlations(self, frame: Frame) -> list[Value]:
+        """Correlation ids, as nsys lists them; what a trace does not write is not known."""
+        ids = frame.ints("correlation_id")
+        return positive(ids) if self.report.kind == "torch" else listed(ids)
+
 
 def listed(values: Any) -> list[Value]:
     """An array as plain numbers."""

@@ -106,7 +106,7 @@ def _memory(place: Place, frame: Frame, devices: dict[tuple[int, int], str], _: 
 def _when(place: Place, frame: Frame) -> list[list[Value]]:
     starts = frame.ints("start_ns")
     lengths = listed(frame.ints("end_ns") - starts)
-    return [place.times(frame, starts), lengths, listed(frame.ints("correlation_id"))]
+    return [place.times(frame, starts), lengths, place.correlations(frame)]
 
 
 def _where(frame: Frame, devices: dict[tuple[int, int], str]) -> list[list[Value]]:
