@@ -100,16 +100,24 @@ def test_calls_of_large_tables_are_checked_as_well(
     assert large == small
 
 
-@pytest.mark.parametrize("update", ["start = NULL", "start = '9x'", '"end" = start - 1'])
-def test_listings_leave_out_what_has_no_time(tmp_path: Path, update: str) -> None:
+@pytest.mark.parametrize(
+    ("table", "update"),
+    [
+        *((KERNEL, update) for update in ("start = NULL", "start = '9x'", '"end" = start - 1')),
+        *((COPY, f"bytes = {size}") for size in ("NULL", "-1", "'9x'", "1e300")),
+    ],
+)
+def test_listings_leave_out_what_has_no_time_or_size(
+    tmp_path: Path, table: str, update: str
+) -> None:
     whole = full(tmp_path / "full.sqlite").write()
-    damage = f"UPDATE {KERNEL} SET {update} WHERE rowid = 1"
-    path = changed(whole, tmp_path / "a.sqlite", untyped(KERNEL, damage))
-    without = f"DELETE FROM {KERNEL} WHERE rowid = 1"
-    other = changed(whole, tmp_path / "b.sqlite", untyped(KERNEL, without))
+    damage = f"UPDATE {table} SET {update} WHERE rowid = 1"
+    path = changed(whole, tmp_path / "a.sqlite", untyped(table, damage))
+    without = f"DELETE FROM {table} WHERE rowid = 1"
+    other = changed(whole, tmp_path / "b.sqlite", untyped(table, without))
     found, expected = (ask("trace", each, "--format", "json").json for each in (path, other))
     assert found["rows"] == expected["rows"]
-    note = f"1 rows of {KERNEL} have no time that can be: left out."
+    note = f"1 rows of {table} have no possible time or size: left out."
     assert note in found["notes"]
 
 

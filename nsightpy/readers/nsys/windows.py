@@ -37,7 +37,11 @@ BLOCK_ROWS = 1 << 16
 # Row numbers for each row, on average, of a table that is read in blocks.
 MOST_GAPS = 4
 _END = 2**63 - 1
-_NUMBERS = ("start", "end", "globalPid", "deviceId", "contextId", "streamId", "correlationId")
+_BYTES = "bytes"
+_NUMBERS = (
+    *("start", "end", _BYTES),
+    *("globalPid", "deviceId", "contextId", "streamId", "correlationId"),
+)
 _GREEN = Column("green_context", "int", "", "green context; 0 = none")
 _GREEN_ID = "greenContextId"
 
@@ -97,7 +101,9 @@ def _blocks(export: NsysExport, frame: str, source: Source) -> list[Block]:
         if first is not None and last is not None:
             pieces.append(Block(frame, source, low, low + BLOCK_ROWS, first, last))
     if lost:
-        export.notes[f"{lost:,} rows of {table.name} have no time that can be: left out."] = None
+        export.notes[f"{lost:,} rows of {table.name} have no possible time or size: left out."] = (
+            None
+        )
     for name, count in zip(places, unplaced, strict=True):
         if count:
             export.notes[unplaced_note(table.name, name, count)] = None
@@ -202,12 +208,14 @@ def _times(
     return whole(table, "start", careful=careful), whole(table, "end", careful=careful)
 
 
-def _countable(
-    export: NsysExport, table: sa.TableClause
-) -> tuple[sa.ColumnElement[bool], sa.ColumnElement[bool], sa.ColumnElement[bool]]:
-    """Rows with times that can be: as countable_rows has it."""
+def _countable(export: NsysExport, table: sa.TableClause) -> list[sa.ColumnElement[bool]]:
+    """Rows with times and sizes that can be: as countable_rows has it."""
     start, end = _times(export, table)
-    return start >= -GREATEST_TIME, end <= GREATEST_TIME, end >= start
+    fine = [start >= -GREATEST_TIME, end <= GREATEST_TIME, end >= start]
+    if _BYTES in table.c:
+        size = whole(table, _BYTES, careful=table.name in export.careful)
+        fine += [size >= 0, size <= GREATEST_TIME]
+    return fine
 
 
 def _rows(
