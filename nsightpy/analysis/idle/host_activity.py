@@ -142,8 +142,7 @@ def _on_cpu(time: Spans, runs: Frame) -> float | None:
 
 def compiling(ranges: Frame) -> Spans:
     """The time inside ranges whose names say that code is compiled or tuned."""
-    mine = ranges.labels("name").where(COMPILING.search)
-    return union(ranges.ints("start_ns")[mine], ranges.ints("end_ns")[mine])
+    return _time_in(ranges, COMPILING)
 
 
 def compiled_share(samples: Frame, low: Ints, high: Ints) -> NDArray[np.float64]:
@@ -163,9 +162,13 @@ def compiled_share(samples: Frame, low: Ints, high: Ints) -> NDArray[np.float64]
 
 def ins_and_outs(os_calls: Frame) -> Spans:
     """The time in OS calls that wait for files, consoles, sockets or a time."""
-    names = os_calls.labels("name")
-    mine = names.where(lambda name: bool(_IN_OUT.search(name)))
-    return union(os_calls.ints("start_ns")[mine], os_calls.ints("end_ns")[mine])
+    return _time_in(os_calls, _IN_OUT)
+
+
+def _time_in(events: Frame, names: re.Pattern[str]) -> Spans:
+    """The time inside events whose names match."""
+    mine = events.labels("name").where(names.search)
+    return union(events.ints("start_ns")[mine], events.ints("end_ns")[mine])
 
 
 def _percent(share: float) -> str:

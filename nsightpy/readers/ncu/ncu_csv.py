@@ -223,10 +223,8 @@ class _Reader:
             row = _row(header, cells)
             if not row.get("ID"):
                 continue
-            if (number := _whole(row["ID"])) is None:
-                self._lost += 1
+            if (result := self._result(row, shift)) is None:
                 continue
-            result = self._result(row, number + shift)
             if row.get("Metric Name"):
                 metric = metric_of(row.get("Section Name", ""), row["Metric Name"])
                 self._value(result, metric, row.get("Metric Unit", ""), row.get("Metric Value", ""))
@@ -245,14 +243,17 @@ class _Reader:
             if not row.get("ID"):
                 units = row
                 continue
-            if (number := _whole(row["ID"])) is None:
-                self._lost += 1
+            if (result := self._result(row, shift)) is None:
                 continue
-            result = self._result(row, number + shift)
             for name in metrics:
                 self._value(result, name, units.get(name, ""), row.get(name, ""))
 
-    def _result(self, row: Mapping[str, str], number: int) -> _Result:
+    def _result(self, row: Mapping[str, str], shift: int) -> _Result | None:
+        """The result that a row is about; None, and counted, where its ID is no number."""
+        if (number := _whole(row["ID"])) is None:
+            self._lost += 1
+            return None
+        number += shift
         if number not in self._results:
             self._results[number] = _Result(_launch(row, number))
         return self._results[number]

@@ -101,9 +101,8 @@ def _blocks(export: NsysExport, frame: str, source: Source) -> list[Block]:
         if first is not None and last is not None:
             pieces.append(Block(frame, source, low, low + BLOCK_ROWS, first, last))
     if lost:
-        export.notes[f"{lost:,} rows of {table.name} have no possible time or size: left out."] = (
-            None
-        )
+        note = f"{lost:,} rows of {table.name} have no possible time or size: left out."
+        export.notes[note] = None
     for name, count in zip(places, unplaced, strict=True):
         if count:
             export.notes[unplaced_note(table.name, name, count)] = None
