@@ -75,29 +75,24 @@ def rank_by_time(
     splits: Sequence[Field],
     *,
     count: str = "Instances",
-    top: int | None = None,
 ) -> Table:
     """The ranking of groups whose keys are (split values..., name)."""
     fields = (*splits, *time_fields(count))
-    order = _order(statistics)
     whole = int(statistics.total.sum())
     rows = []
-    for group in order[:top]:
+    for group in _order(statistics):
         *split, label = statistics.keys[group]
         rows.append((*split, *time_values(statistics, group, whole), label))
-    return Table(command, fields, tuple(rows), total_rows=len(order))
+    return Table(command, fields, tuple(rows))
 
 
-def rank_memory(
-    time: Statistics, sizes: Statistics, top: int | None = None, splits: Sequence[Field] = ()
-) -> Table:
+def rank_memory(time: Statistics, sizes: Statistics, splits: Sequence[Field] = ()) -> Table:
     """The ranking of memory operations: their times, then their sizes and throughput."""
     fields = (*splits, *memory_fields())
     place = {key: group for group, key in enumerate(sizes.keys)}
     whole = int(time.total.sum())
     rows = []
-    order = _order(time)
-    for group in order[:top]:
+    for group in _order(time):
         key = time.keys[group]
         size = place[key]
         total_ns, total_bytes = int(time.total[group]), int(sizes.total[size])
@@ -105,7 +100,7 @@ def rank_memory(
         *split, label = key
         figures = time_values(time, group, whole)
         rows.append((*split, *figures, label, *_size_values(sizes, size), throughput))
-    return Table("memory", fields, tuple(rows), total_rows=len(order))
+    return Table("memory", fields, tuple(rows))
 
 
 def time_values(statistics: Statistics, group: int, whole: int) -> tuple[Value, ...]:

@@ -55,9 +55,11 @@ def api(
     parts = request.map(work, ranked="rank" in splits).values
     statistics = merge([part for part, _ in parts]).statistics()
     fields = [Field(split, "id") for split in splits]
-    table = ranking.rank_by_time("api", statistics, fields, count="Num Calls", top=top)
+    table = ranking.rank_by_time("api", statistics, fields, count="Num Calls")
     dropped = sum(count for _, count in parts)
-    return request.finish(table, *_notes(request.scope, dropped, library, table))
+    return request.finish(
+        table.first(top, of_each="rank"), *_notes(request.scope, dropped, library, table)
+    )
 
 
 def _tally(

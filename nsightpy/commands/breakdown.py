@@ -76,7 +76,7 @@ def breakdown(
     rows = sorted((row for part in parts for row in part.rows), key=budget_order)
     doubtful = dict.fromkeys(name for part in parts for name in part.doubtful)
     notes = dict.fromkeys(note for part in parts for note in part.notes)
-    table = Table("breakdown", FIELDS, tuple(budget_row(row) for row in rows[:top]))
+    table = Table("breakdown", FIELDS, tuple(map(budget_row, rows))).first(top)
     residual = residual_note([row.idle for row in rows])
     waits = stream_waits_note([(row.budget.window_ns, row.idle) for row in rows])
     return request.finish(table, *map(suspect_note, doubtful), *notes, *residual, *waits)

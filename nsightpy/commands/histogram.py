@@ -101,7 +101,11 @@ def histogram(
         modes.append(_named(text, modes_of_name))
         rows += _bins(text, values, counts, modes_of_name)
     identity = (RowKey(KERNEL, ("name",)),) if kind == "kernel" else ()
-    table = Histogram("histogram", FIELDS, tuple(rows), modes=tuple(modes), identity=identity)
+    extremes = zip(figures.minimum.tolist(), figures.maximum.tolist(), strict=True)
+    bins = sum(len(bin_edges(low, high)) - 1 for low, high in extremes)
+    table = Histogram(
+        "histogram", FIELDS, tuple(rows), modes=tuple(modes), identity=identity, total_rows=bins
+    )
     left = len(every.keys) - len(order)
     more = [f"{left:,} more names with less time are left out: --top N shows more."] if left else []
     return request.finish(table, *map(_note, modes[:MODES_SAID]), *more)

@@ -94,12 +94,12 @@ def iterations(
     placed = [(str(report.path), device) for report, part in results for device in part.devices]
     placed.sort(key=lambda pair: (*rank_order(pair[1].rank), pair[1].pid, pair[1].device))
     parts, devices = [part for _, part in results], [device for _, device in placed]
-    rows = tuple(row for path, device in placed for row in _rows(device, path, clock))[:top]
+    rows = tuple(row for path, device in placed for row in _rows(device, path, clock))
     notes = [*_spread_notes(devices), *_slow_notes(devices)]
     why = [pair for part in parts for pair in part.why]
     said = dict.fromkeys(text for device in devices for text in device.iterations.notes)
     others = _others_note(devices)
-    table = Table("iterations", FIELDS, rows)
+    table = Table("iterations", FIELDS, rows).first(top)
     return request.finish(table, *notes, *said, *others, *_reasons(why))
 
 

@@ -58,8 +58,8 @@ def kernels(
     )
     tallies = request.map(work, ranked="rank" in splits).values
     statistics = merge(tallies).statistics()
-    table = ranking.rank_by_time("kernels", statistics, [split_field(s) for s in splits], top=top)
-    return request.finish(table)
+    table = ranking.rank_by_time("kernels", statistics, [split_field(s) for s in splits])
+    return request.finish(table.first(top, of_each="rank"))
 
 
 def kernel_tally(

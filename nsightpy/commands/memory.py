@@ -62,8 +62,8 @@ def memory(
     time = merge([part.time for part in parts]).statistics()
     sizes = merge([part.sizes for part in parts]).statistics()
     fastest = max((part.fastest for part in parts), default=0)
-    ranked = ranking.rank_memory(time, sizes, top, [split_field(split) for split in splits])
-    table = believable(ranked, fastest)
+    ranked = ranking.rank_memory(time, sizes, [split_field(split) for split in splits])
+    table = believable(ranked.first(top, of_each="rank"), fastest)
     if not splits:
         return request.finish(table, *table.notes)
     exposed: dict[Key, int] = {}

@@ -94,7 +94,7 @@ def mpi_waits(reports: Paths, *, top: int | None = None, **common: Unpack[Common
         if wanted is None or alignment.clocks[row.clock].rank in wanted
     ]
     notes = _notes(alignment, aligned)
-    return request.finish(Table("mpi-waits", FIELDS, tuple(rows[:top])), *notes)
+    return request.finish(Table("mpi-waits", FIELDS, tuple(rows)).first(top), *notes)
 
 
 def _part_of(report: SystemReport, *, scope: Scope) -> _Part:

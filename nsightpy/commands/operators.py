@@ -108,7 +108,8 @@ def operators(
     notes = _notes(parts)
     if rows and "shape" in splits and not any(row[splits.index("shape")] for row in rows):
         notes.insert(0, NO_SHAPES)
-    return request.finish(Table("operators", fields, tuple(rows)).first(top), *notes)
+    table = Table("operators", fields, tuple(rows)).first(top, of_each="rank")
+    return request.finish(table, *notes)
 
 
 def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part:

@@ -88,7 +88,7 @@ def ranks(
     straggler = straggler_of(alignment, arrivals)
     rows = _rows(results, alignment, waits, straggler, request.scope)
     notes = [*_notes(alignment, arrivals, straggler), *alignment.notes]
-    return request.finish(Table("ranks", FIELDS, tuple(rows)[:top]), *notes)
+    return request.finish(Table("ranks", FIELDS, tuple(rows)).first(top), *notes)
 
 
 def _rows(

@@ -5,8 +5,10 @@ A Table holds raw numbers: ns, bytes, counts. How they are shown is the renderer
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from nsightpy.results.abstention import Abstention
@@ -119,13 +121,19 @@ class Table:
         """What the document of this command holds beside rows, as plain JSON values."""
         return {}
 
-    def first(self, count: int | None) -> Self:
-        """The same with at most so many rows, and how many there were; None: with all."""
+    def first(self, count: int | None, of_each: str = "") -> Self:
+        """The same with at most so many rows, and how many there were; None: with all.
+
+        Where there is a column `of_each`, so many rows of each of its values.
+        """
         if count is None or len(self.rows) <= count:
             return self
+        total = len(self.rows) if self.total_rows is None else self.total_rows
+        if of_each in self.columns:
+            kept = _first_of_each(self.column(of_each), count)
+            return replace(self, rows=tuple(compress(self.rows, kept)), total_rows=total)
         rows = self.rows.first(count) if isinstance(self.rows, LazyRows) else self.rows[:count]
         keys = None if self.keys is None else self.keys[:count]
-        total = len(self.rows) if self.total_rows is None else self.total_rows
         return replace(self, rows=rows, keys=keys, total_rows=total)
 
     def column(self, name: str) -> list[Value]:
@@ -151,6 +159,16 @@ class Table:
         made = self.to_pandas()
         shown = made.astype(object).where(made.notna(), "")
         return str(shown.to_html(escape=True, index=False))
+
+
+def _first_of_each(values: Sequence[Value], count: int) -> list[bool]:
+    """Whether each value is among the first so many of its like."""
+    seen = Counter[Value]()
+    first = []
+    for value in values:
+        seen[value] += 1
+        first.append(seen[value] <= count)
+    return first
 
 
 def _whole_with_gaps(values: Sequence[Value]) -> bool:

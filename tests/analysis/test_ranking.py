@@ -50,7 +50,7 @@ def frame(kernels: list[Kernel]) -> Frame:
 
 def ranked(kernels: list[Kernel], top: int | None = None) -> Table:
     found = tally_durations(frame(kernels), ["name"]).statistics()
-    return rank_by_time("kernels", found, [], top=top)
+    return rank_by_time("kernels", found, []).first(top)
 
 
 def test_the_table_in_plain_sight() -> None:
@@ -196,7 +196,7 @@ def memory(rows: list[tuple[str, int, int]], top: int | None = None) -> Table:
         "operation": Labels.of(n for n, *_ in rows[::-1]),
     }
     size = tally_bytes(Frame(backwards), ["operation"])
-    return rank_memory(time.statistics(), size.statistics(), top)
+    return rank_memory(time.statistics(), size.statistics()).first(top)
 
 
 def test_memory_sizes_are_decimal_megabytes_and_follow_the_time() -> None:

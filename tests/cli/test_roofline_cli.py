@@ -116,6 +116,17 @@ def test_clock_top_name_and_variants(capsysbinary: CAPTURE) -> None:
     assert "launches" in out
 
 
+@needs_reports
+@needs_library
+def test_the_first_variants_are_whole() -> None:
+    every = roofline(GENE, by="variant")
+    first = roofline(GENE, by="variant", top=1)
+    assert len(every.variants) > 1
+    assert first.variants == every.variants[:1]
+    assert first.rows == every.rows[: len(first.rows)]
+    assert (first.total_rows, first.truncated) == (len(every.rows), True)
+
+
 @pytest.mark.parametrize(
     ("clock", "hertz"), [("1755", 1.755e9), ("1755 MHz", 1.755e9), (1400.5, 1.4005e9)]
 )

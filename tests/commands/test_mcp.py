@@ -24,6 +24,7 @@ from nsightpy.output.formats import document_of
 from tests.support.reports import REPORTS, ROOT, needs_reports, refused, state
 
 SAMPLES = ROOT / "sample_reports"
+TRAINING = SAMPLES / "training_4rank"
 needs_mcp = pytest.mark.skipif(find_spec("mcp") is None, reason="the package mcp is not here")
 
 
@@ -234,6 +235,9 @@ def test_rows_lists_and_texts_are_bounded() -> None:
     trace = tools()["trace"].answer({"reports": "single_process.sqlite"}, roots)
     assert (len(trace["rows"]), trace["truncated"]) == (50, True)
     assert trace["total_rows"] == len(nsightpy.trace(SAMPLES / "single_process.sqlite"))
+    of_ranks = {"reports": "training_4rank", "by": "rank", "top": 20}
+    kernels = tools()["kernels"].answer(of_ranks, roots)
+    assert len(kernels["rows"]) == len(nsightpy.kernels(TRAINING, by="rank", top=20)) > 50
     document = bounded({"rows": [{"name": "x" * 9000}], "inputs": ["a"] * 99, "notes": []}, 50)
     assert len(document["rows"][0]["name"]) == 2000
     assert (len(document["inputs"]), document["notes"]) == (

@@ -20,6 +20,8 @@ SAMPLES = ROOT / "sample_reports"
 TRAINING = SAMPLES / "training_4rank"
 MEASURED = SAMPLES / "training_4rank.ncu.csv"
 NCU = SAMPLES / "kernels_h100.ncu.csv"
+TRACES = SAMPLES / "torch_2rank"
+SNAPSHOT = SAMPLES / "training_memory.pickle"
 
 
 def rows(*request: str | Path) -> list[dict[str, Any]]:
@@ -183,13 +185,47 @@ def test_the_first_rows_say_how_many_there_are() -> None:
     assert table.first(3) is table is table.first(None)
 
 
-@pytest.mark.parametrize("command", ["kernels", "api", "memory", "nvtx", "launches"])
-def test_top_is_counted(command: str) -> None:
-    whole = ask(command, TRAINING, "--top", "1000", "--format", "json").json
-    cut = ask(command, TRAINING, "--top", "2", "--format", "json").json
+COUNTED: tuple[tuple[str | Path, ...], ...] = (
+    *((name, TRAINING) for name in ("breakdown", "collectives", "findings", "gaps", "histogram")),
+    *((name, TRAINING) for name in ("imbalance", "iterations", "launch-queues", "launches")),
+    *((name, TRAINING) for name in ("kernels", "api", "memory", "modules", "nvtx", "ranks")),
+    *((name, TRAINING) for name in ("sync-waits", "trace", "select")),
+    *((name, TRACES) for name in ("operators", "pipeline", "breakdown", "iterations")),
+    *(("kernels", TRAINING, "--by", split) for split in ("device", "stream", "grid", "block")),
+    *((name, TRAINING, "--by", "process") for name in ("kernels", "api", "memory")),
+    *(("operators", TRACES, "--by", split) for split in ("shape", "thread", "module")),
+    *(("collectives", TRAINING, "--by", by) for by in ("node", "pair")),
+    *(("stats", TRAINING, "--report", name) for name in ("nvtx_sum", "cuda_gpu_sum")),
+    *(("roofline", NCU, "--by", by) for by in ("launch", "variant")),
+    ("headroom", TRAINING, "--ncu", MEASURED),
+    ("memory-usage", SNAPSHOT),
+)
+
+
+@pytest.mark.parametrize("request_", COUNTED, ids=lambda r: "-".join(Path(p).stem for p in r))
+def test_top_is_counted(request_: tuple[str | Path, ...]) -> None:
+    whole = ask(*request_, "--top", "0", "--format", "json").json
+    cut = ask(*request_, "--top", "1", "--format", "json").json
     assert (whole["total_rows"], whole["truncated"]) == (len(whole["rows"]), False)
-    assert (cut["total_rows"], cut["truncated"]) == (len(whole["rows"]), True)
-    assert cut["rows"] == whole["rows"][:2]
+    assert (cut["total_rows"], cut["truncated"]) == (len(whole["rows"]), len(whole["rows"]) > 1)
+    if request_[0] != "select":  # chosen launches are planned together
+        assert all(row in whole["rows"] for row in cut["rows"])
+
+
+@pytest.mark.parametrize("command", ["kernels", "api", "memory", "operators"])
+def test_top_counts_per_rank_where_rows_are_of_ranks(command: str) -> None:
+    reports = TRACES if command == "operators" else TRAINING
+    for by in ("rank", "rank,process" if reports == TRAINING else "thread,rank"):
+        whole = ask(command, reports, "--by", by, "--top", "0", "--format", "json").json
+        cut = ask(command, reports, "--by", by, "--top", "2", "--format", "json").json
+        assert cut["total_rows"] == len(whole["rows"]) > len(cut["rows"])
+        assert cut["truncated"]
+        first: list[dict[str, Any]] = []
+        for row in whole["rows"]:
+            if [each["rank"] for each in first].count(row["rank"]) < 2:
+                first.append(row)
+        assert cut["rows"] == first
+        assert len({row["rank"] for row in first}) > 1
 
 
 def test_gaps_that_are_not_shown_are_counted() -> None:

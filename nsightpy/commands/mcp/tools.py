@@ -99,7 +99,9 @@ class Tool:
                 given[name] = _allowed(given[name], roots, several=several)
         if "use_cache" in inspect.signature(self.function).parameters:
             given["use_cache"] = use_cache
-        return bounded(_document(self.function(**given), rows), max(rows, ROWS.usual))
+        counted = "top" in given  # by the command: of each rank where it splits by it
+        document = _document(self.function(**given), ROWS.most if counted else rows)
+        return bounded(document, max(len(document.get("rows", ())), rows, ROWS.usual))
 
     def _checked(self, arguments: Mapping[str, Any]) -> Json:
         """The arguments that are given, each of the right type. Raises UsageError."""

@@ -58,8 +58,8 @@ def roofline(
 
     Rates are FLOP/s and bytes/s, times ns. `clock` is "profiled", "max" or MHz and moves the peaks
     of the SMs, never what was achieved; `ceilings` is a file of measured limits for the picture;
-    `top` keeps the longest launches, `nvtx` those inside a range, `kernel_name` those of one kernel
-    (a name with * for anything, or regex:EXPRESSION), `launch_id` those with these ids (3,7-9);
+    `top` keeps the longest launches or variants, `nvtx` those inside a range, `kernel_name` those
+    of a kernel (a name, * for anything, or regex:EXPRESSION), `launch_id` those with ids (3,7-9);
     `name` is the one that is shown. Rows of several reports end with rank and report. `by`: launch,
     or variant: the launch of median duration speaks for all of its kernel and shape, whose spread
     ends the row. Raises UsageError and ReportError.
@@ -79,10 +79,14 @@ def roofline(
     ).values
     read = [launch for launches, _ in parts for launch in launches]
     every = of_kernels(read, kernel_name, launch_id)
-    kept = _longest(every, top)
+    if by == "variant":
+        groups = variants(every)[:top]
+        kept = [launch for group in groups for launch in group.launches]
+    else:
+        kept = _longest(every, top)
+        groups = variants(kept)
     shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
     notes = [*_launch_notes(kept), *_clock_notes(kept)]
-    groups = variants(kept)
     several = len(opened) > 1
     extra: tuple[Field, ...] = ORIGIN if several else ()
     if by == "variant":

@@ -102,6 +102,7 @@ def _plan(request: Request, criteria: Criteria, settings: NcuSettings) -> Plan:
         "select",
         FIELDS,
         tuple(rows(selection, runs, options)),
+        total_rows=selection.variants if 0 < (criteria.top or 0) < selection.variants else None,
         selection=selection,
         runs=tuple(runs),
         options=options,

@@ -71,7 +71,7 @@ def summarize(reports: Paths, *, top: int | None = None, **common: Unpack[Common
     sections = {
         "ranks": ranks_section([(str(report.path), part) for report, part in mapped.results]),
         "breakdown": Table("breakdown", BREAKDOWN_FIELDS, tuple(map(budget_row, budgets))),
-        "kernels": ranking.rank_by_time("kernels", kernel_statistics, (), top=top or TOP_KERNELS),
+        "kernels": ranking.rank_by_time("kernels", kernel_statistics, ()).first(top or TOP_KERNELS),
         "collectives": collectives_section([part.collectives for part in parts]),
         "memory": memory_section(parts),
         "nvtx": ranges_section([part.ranges for part in parts]),
