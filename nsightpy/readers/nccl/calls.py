@@ -34,6 +34,7 @@ from nsightpy.readers.nsys.columns import (
     thread_of,
 )
 from nsightpy.readers.nsys.nvtx import domain_names, events
+from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
@@ -211,7 +212,7 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
         *(number(table, name, SPAN[name], 0) for name in SPAN),
         number(table, "pid", process_of("globalTid"), 0),
         number(table, "tid", thread_of("globalTid"), 0),
-        number(table, "text_id", column("textId"), 0),
+        number(table, "text_id", column("textId"), UNNAMED),
         number(table, "domain", column("domainId"), 0),
         number(table, "kind", column("eventType"), 0),
         text(table, "text"),

@@ -80,14 +80,13 @@ SPAN: Mapping[str, Expression] = {"start_ns": column("start"), "end_ns": column(
 
 
 def number(
-    table: sa.TableClause, name: str, expression: Expression, missing: int | float | str
+    table: sa.TableClause, name: str, expression: Expression, missing: int
 ) -> sa.ColumnElement[Any]:
-    """An integer column under its frame's name: NULL means 0 there, but for an end."""
+    """An integer column under its frame's name; NULL means `missing` there, but for an end."""
     value = expression(table)
-    absent = missing if isinstance(missing, int) else 0
     if value is None:
-        return sa.literal_column(str(absent)).label(name)
-    null = NO_END if name == "end_ns" else 0
+        return sa.literal_column(str(missing)).label(name)
+    null = NO_END if name == "end_ns" else missing
     return sa.func.coalesce(value, _literal(null)).label(name)
 
 

@@ -15,6 +15,7 @@ from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.columns import SPAN, Expression, column, number, process_of, thread_of
 from nsightpy.readers.nsys.events import plain_calls
+from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
@@ -86,8 +87,8 @@ def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
             number(samples, "time_ns", column("start"), 0),
             number(samples, "pid", process_of("globalTid"), 0),
             number(samples, "tid", thread_of("globalTid"), 0),
-            number(chains, "name", column("symbol"), 0),
-            number(chains, "module", column("module"), 0),
+            number(chains, "name", column("symbol"), UNNAMED),
+            number(chains, "module", column("module"), UNNAMED),
         )
         .select_from(samples.join(chains, samples.c.id == chains.c.id))
         .where(chains.c.stackDepth == 0)

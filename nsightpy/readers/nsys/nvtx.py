@@ -19,6 +19,7 @@ from nsightpy.readers.nsys.columns import (
     text,
 )
 from nsightpy.readers.nsys.constant_columns import constant_columns
+from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.table_frames import note_absent, note_without_process, stored_columns
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
@@ -38,6 +39,8 @@ _SOURCES = {
     "domain_id": ("domainId", {"domain"}),
     "event_type": ("eventType", {"style"}),
 }
+# What stands for NULL, where that is not 0.
+_NULL = {"text_id": UNNAMED}
 
 
 def events(export: NsysExport) -> sa.TableClause | None:
@@ -93,7 +96,7 @@ def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> F
     def query(*, careful: bool) -> Query:
         spans = [stored(table, name, SPAN[name], NO_END, careful=careful) for name in times]
         ids = [
-            stored(table, name, column(stored_as), 0, careful=careful)
+            stored(table, name, column(stored_as), _NULL.get(name, 0), careful=careful)
             for name, stored_as in needed.items()
             if stored_as not in fixed
         ]
@@ -104,7 +107,8 @@ def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> F
     note_without_process(export, NVTX, raw)
     rows = len(next(iter(raw.values())))
     same = {name: fixed[stored_as] for name, stored_as in needed.items() if stored_as in fixed}
-    return Frame({**raw, **{name: constant(value or 0, rows) for name, value in same.items()}})
+    values = {n: _NULL.get(n, 0) if value is None else value for n, value in same.items()}
+    return Frame({**raw, **{name: constant(value, rows) for name, value in values.items()}})
 
 
 def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
@@ -135,14 +139,15 @@ def _last_thread(end: Ints, thread: Ints) -> Ints:
 
 def _names(export: NsysExport, raw: Frame) -> Labels:
     """The texts of ranges, or the texts that they registered."""
-    registered = export.strings.labels(raw.ints("text_id"))
     if "text" not in raw:
+        registered = export.strings.labels(raw.ints("text_id"))
         return note_absent(export, NVTX, registered.merged())
     texts = raw.labels("text")
-    has_text = ~texts.equals([""])
-    codes = np.where(has_text, texts.codes, registered.codes + np.int32(len(texts.values)))
-    names = Labels(codes.astype(np.int32), texts.values + registered.values).merged()
-    return note_absent(export, NVTX, names)
+    rows = np.flatnonzero(texts.equals([""]))
+    registered = note_absent(export, NVTX, export.strings.labels(raw.ints("text_id")[rows]))
+    codes = texts.codes.copy()
+    codes[rows] = registered.codes + np.int32(len(texts.values))
+    return Labels(codes, texts.values + registered.values).merged()
 
 
 def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
@@ -185,7 +190,7 @@ def naming_events(export: NsysExport) -> Frame:
         number(table, "pid", process_of("globalTid"), 0),
         number(table, "start_ns", column("start"), 0),
         number(table, "domain", column("domainId"), 0),
-        number(table, "text_id", column("textId"), 0),
+        number(table, "text_id", column("textId"), UNNAMED),
         text(table, "text"),
         text(table, "jsonText").label("jsonText"),
     ).where(sa.or_(sa.false(), *wanted))

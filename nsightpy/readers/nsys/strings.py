@@ -1,8 +1,10 @@
-"""Names of an export: ids into StringIds become Labels, looked up only for the ids that occur."""
+"""Names of an export: ids into StringIds become Labels, whichever ids were asked for before."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,13 +15,15 @@ from nsightpy.readers.limits import NAMES, check_count
 from nsightpy.readers.nsys.columns import numbered
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
-from nsightpy.side_by_side import shared_property
 
 _CHUNK = 500
 _FEW = 10_000
-_NO_NAME = 0
-# Stands for the name of what must have one and has none.
+# In place of NULL: the id of what must have a name, and of what may have none. An id 0 is neither:
+# it names what the export says, and where that says nothing, it is none.
 NAMELESS = -(2**62)
+UNNAMED = NAMELESS + 1
+_NO_IDS = {NAMELESS: NO_NAME, UNNAMED: "", 0: ""}
+_ABSENT = re.compile(r"\[name -?\d+ is not in the export\]")
 
 
 class Strings:
@@ -27,23 +31,18 @@ class Strings:
 
     def __init__(self, file: SqliteFile) -> None:
         self._file = file
-        self._known: dict[int, str] = {NAMELESS: NO_NAME}
-        self._absent: set[int] = set()
 
     def labels(self, ids: Ints) -> Labels:
-        """The names of a column of ids, as Labels; id 0 without an entry is the empty name."""
+        """The names of a column of ids, as Labels."""
         unique, codes = distinct(ids)
         check_count(self._file.path, NAMES, len(unique))
-        self._fetch([int(i) for i in unique if int(i) not in self._known])
-        return Labels(codes, tuple(self._known[int(i)] for i in unique))
+        asked = unique.tolist()
+        texts = self._texts_of(asked)
+        return Labels(codes, tuple(texts.get(i, _without_text(i)) for i in asked))
 
     def absent(self, labels: Labels) -> int:
         """How many rows of such labels have a name that the export does not hold."""
-        if not self._absent:
-            return 0
-        numbers = set(map(_numbered, self._absent))
-        lost = [value in numbers for value in labels.values]
-        return int(np.count_nonzero(np.asarray(lost, dtype=np.bool_)[labels.codes]))
+        return int(np.count_nonzero(labels.where(_ABSENT.fullmatch)))
 
     def starting(self, *prefixes: str) -> dict[int, str]:
         """The strings that begin with one of these prefixes in any case, by id."""
@@ -72,37 +71,35 @@ class Strings:
         """The ids of the strings that begin with one of these prefixes, ascending."""
         return sorted(self.starting(*prefixes))
 
-    @shared_property
+    @cached_property
     def _few(self) -> dict[int, str] | None:
         """All strings, where they are few enough to be read at once."""
         table = self._table
-        bounds = None if table is None else self._file.row_bounds(table.name)
-        if table is None or bounds is None or bounds[1] - bounds[0] >= _FEW:
-            return None
-        return _texts(self._file.rows(sa.select(table.c.id, table.c.value)))
+        if table is None:
+            return {}
+        rows = self._file.rows(sa.select(table.c.id, table.c.value).limit(_FEW + 1))
+        return None if len(rows) > _FEW else _texts(rows)
 
-    @shared_property
+    @cached_property
     def _table(self) -> sa.TableClause | None:
         table = self._file.tables.get("StringIds")
         return table if table is not None and {"id", "value"} <= set(table.c.keys()) else None
 
-    def _fetch(self, ids: list[int]) -> None:
+    def _texts_of(self, ids: list[int]) -> dict[int, str]:
+        """The strings of these ids, and maybe of others."""
         table = self._table
-        if self._few is not None:
-            self._known.update((i, self._few[i]) for i in ids if i in self._few)
-        elif table is not None:
-            for start in range(0, len(ids), _CHUNK):
-                wanted = ids[start : start + _CHUNK]
-                query = sa.select(table.c.id, table.c.value).where(table.c.id.in_(wanted))
-                self._known.update(_texts(self._file.rows(query)))
-        self._known.setdefault(_NO_NAME, "")
-        self._absent.update(i for i in ids if i not in self._known)
-        self._known.update((i, _numbered(i)) for i in self._absent)
+        if self._few is not None or table is None:
+            return self._few or {}
+        texts: dict[int, str] = {}
+        for start in range(0, len(ids), _CHUNK):
+            among = table.c.id.in_(ids[start : start + _CHUNK])
+            texts |= _texts(self._file.rows(sa.select(table.c.id, table.c.value).where(among)))
+        return texts
+
+
+def _without_text(number: int) -> str:
+    return _NO_IDS.get(number, f"[name {number} is not in the export]")
 
 
 def _texts(rows: Iterable[tuple[Any, ...]]) -> dict[int, str]:
     return {i: str(value) for i, value in numbered(rows, 1) if value is not None}
-
-
-def _numbered(number: int) -> str:
-    return f"[name {number} is not in the export]"

@@ -23,7 +23,7 @@ from nsightpy.readers.nsys.columns import (
 )
 from nsightpy.readers.nsys.constant_columns import differs
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
-from nsightpy.readers.nsys.strings import NAMELESS
+from nsightpy.readers.nsys.strings import NAMELESS, UNNAMED
 from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import Query
@@ -155,8 +155,8 @@ def selected_column(
             null = UNKNOWN
     elif name in source.codes:
         null = UNKNOWN
-    elif name in _NAMES:
-        null = NAMELESS
+    else:
+        null = NAMELESS if name in _NAMES else UNNAMED
     return stored(table, name, expression, null, careful=careful)
 
 
@@ -284,7 +284,8 @@ def timed_rows(
 
     def query(*, careful: bool) -> Query:
         spans = [stored(table, n, made, NO_END, careful=careful) for n, made in SPAN.items()]
-        more = [stored(table, n, made, 0, careful=careful) for n, made in ids.items()]
+        nulls = {name: NAMELESS if name in _NAMES else 0 for name in ids}
+        more = [stored(table, n, made, nulls[n], careful=careful) for n, made in ids.items()]
         return sa.select(*spans, *more).where(condition)
 
     return countable_columns(export, table, query)

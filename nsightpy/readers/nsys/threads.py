@@ -7,6 +7,7 @@ from typing import TypeAlias
 import numpy as np
 
 from nsightpy.readers.nsys.columns import numbered, whole_number
+from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
@@ -23,10 +24,11 @@ def thread_names(export: NsysExport) -> ThreadNames:
     priority = table.c.priority if "priority" in table.c else sa.null()
     stored = export.file.rows(sa.select(table.c.globalTid, table.c.nameId, priority))
     rows = [
-        (thread, whole_number(name) or 0, whole_number(importance))
+        (thread, whole_number(name), whole_number(importance))
         for thread, name, importance in numbered(stored, 1)
     ]
-    names = export.strings.labels(np.asarray([name for _, name, _ in rows], dtype=np.int64))
+    ids = [UNNAMED if name is None else name for _, name, _ in rows]
+    names = export.strings.labels(np.asarray(ids, dtype=np.int64))
     threads: ThreadNames = {}
     for place, (thread, _, importance) in enumerate(rows):
         key = ((thread >> 24) & 0xFFFFFF, thread & 0xFFFFFF)

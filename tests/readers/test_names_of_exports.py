@@ -1,0 +1,55 @@
+"""Names of exports: whatever their ids, and whichever were asked for before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from nsightpy.readers.nsys.strings import Strings
+from nsightpy.readers.sqlite import SqliteFile
+from tests.support.full_export import changed, full
+from tests.support.reports import ask
+from tests.support.rewritten import NUMBERINGS, rewritten
+
+FEW, MANY = 10, 11_000
+
+
+def strings(path: Path, count: int, first: int) -> Strings:
+    insert = (
+        f"WITH numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < {count - 1}) "
+        f"INSERT INTO StringIds SELECT {first} + n, 'name ' || n FROM numbers"
+    )
+    whole = full(path / "full.sqlite").write()
+    made = changed(whole, path / "a.sqlite", ["DELETE FROM StringIds", insert])
+    return Strings(SqliteFile(made))
+
+
+@pytest.mark.parametrize("count", [FEW, MANY])
+@pytest.mark.parametrize("first", [0, 10, 2**40, -5])
+def test_a_name_is_the_same_whichever_was_asked_for_before(
+    tmp_path: Path, count: int, first: int
+) -> None:
+    asked = strings(tmp_path, count, first)
+    ids = np.asarray([first, first + 5, first + 6, first])
+    expected = ["name 0", "name 5", "name 6", "name 0"]
+    assert list(asked.labels(ids[1:2])) == expected[1:2]
+    assert list(asked.labels(ids)) == expected
+    assert list(asked.labels(ids[::-1])) == expected[::-1]
+
+
+def test_no_name_stands_for_0_where_the_export_has_none(tmp_path: Path) -> None:
+    labels = strings(tmp_path, FEW, 10).labels(np.asarray([0, 10, 1]))
+    assert list(labels) == ["", "name 0", "[name 1 is not in the export]"]
+
+
+@pytest.mark.parametrize("numbering", NUMBERINGS)
+def test_what_has_no_name_takes_none_from_the_export(tmp_path: Path, numbering: str) -> None:
+    export = full(tmp_path / "full.sqlite")
+    export.nvtx_push_pop(20, 40, "", tid=7)
+    whole = export.write()
+    other = rewritten(whole, tmp_path / "other.sqlite", numbering, 1)
+    for command in ("nvtx", "kernels", "api"):
+        expected = ask(command, whole, "--format", "csv").stdout
+        assert ask(command, other, "--format", "csv").stdout == expected
