@@ -1,7 +1,7 @@
 """Where in the source memory was allocated: call stacks as places that people know.
 
-A place is the first Python frame outside torch: the frames before it are the allocator, ATen and
-torch's own modules, which allocate for everybody.
+A place is the first frame of the user's own code, else the first Python frame outside torch: the
+frames before it are the allocator, torch's own modules and libraries, which allocate for everybody.
 """
 
 from __future__ import annotations
@@ -24,13 +24,15 @@ _TORCH = re.compile(
     r"|torchinductor_[^/]*/)"
     r"|^<eval_with_key>"
 )
+# What was installed, and Python's own modules.
+_INSTALLED = re.compile(r"(?:^|/)(?:(?:site|dist)-packages|lib/python\d[.\d]*)/")
 _PYTHON = re.compile(r"\.pyw?$|^<ipython-input|^<stdin>$")
 _GENERATED = re.compile(r"^<")
 _MACHINERY = re.compile(
     r"^(?:torch::unwind|torch::CapturedTraceback|torch::cuda::|c10::|at::detail::|void \*|std::)"
 )
 # How well a frame names a place; of equal ones the innermost does.
-_USER, _GENERATED_CODE, _TORCH_PYTHON, _CPP, _ALLOCATOR = range(5)
+_USER, _LIBRARY, _GENERATED_CODE, _TORCH_PYTHON, _CPP, _ALLOCATOR = range(6)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +85,15 @@ def _kind_of_file(file: str) -> int:
     if _TORCH.search(plain):
         return _TORCH_PYTHON
     if _PYTHON.search(plain):
-        return _USER
+        return _LIBRARY if _INSTALLED.search(plain) else _USER
     return _GENERATED_CODE if _GENERATED.match(plain) else _CPP
 
 
 def _whole_stacks(frames: Frame, kind: Ints, first: Ints, files: list[str]) -> AllocationPlaces:
-    """The frames of a stack that are as good as its best one, innermost first."""
+    """The frames of a stack that are as good as its best one, innermost first; libraries' too."""
     stack = frames.ints("stack")
-    kept = np.flatnonzero(kind == kind[first][stack])
+    level = np.maximum(kind, _LIBRARY)
+    kept = np.flatnonzero(level == level[first][stack])
     texts = [_name(frames, files, row, "place") for row in kept.tolist()]
     joined: dict[int, list[str]] = {}
     for number, text in zip(stack[kept].tolist(), texts, strict=True):

@@ -93,8 +93,9 @@ def memory_usage(
     the one with most live bytes at the peak first; bytes and ns. Memory allocated before the
     capture is not known, but of traces of PyTorch its sum.
 
-    Of PyTorch memory snapshots, allocators are the first Python frames outside torch, and memory
-    from before the recording is known. `by`: "function", "file" or "stack" instead of such a line.
+    Of PyTorch memory snapshots, allocators are the first frames of the user's own code (else the
+    first outside torch), and memory from before the recording is known. `by`: "function", "file" or
+    "stack" instead of such a line.
     `diff`: compare two snapshots by these places.
     """
     if by is not None and by not in BY:
