@@ -64,7 +64,14 @@ SCRIPTS = {
         ("#SBATCH --nodes={nodes}", "#SBATCH --ntasks-per-node={per_node}"),
     ),
     "mpi": Launcher(
-        ("#PBS -N ncu",),
+        (
+            "#PBS -N ncu",
+            "# What PBS may ask of a job: fill in, and take away the first # of the line.",
+            "##PBS -l select={nodes}:mpiprocs={per_node}",
+            "##PBS -l walltime=HH:MM:SS",
+            "##PBS -l filesystems=NAME:NAME",
+            "##PBS -q QUEUE",
+        ),
         ("mpirun", "-n", "{ranks}"),
         MPI_RANKS,
         "bash SCRIPT, or qsub SCRIPT; PALS: --launcher 'mpiexec -n {ranks}'",

@@ -83,6 +83,15 @@ def test_only_the_chosen_rank_runs_under_ncu(kind: str, tmp_path: Path) -> None:
     assert written == ["ncu_01_2.ncu-rep", "ncu_02_2.ncu-rep"]
 
 
+def test_what_pbs_asks_for_stands_before_the_first_command_to_be_filled_in() -> None:
+    made = select(SAMPLE_JOB, application=("app",)).script("mpi")
+    header = made[: made.index("set -u")].splitlines()
+    assert "#PBS -N ncu" in header
+    assert "##PBS -l select=2:mpiprocs=2" in header
+    for wanted in ("-l walltime=", "-l filesystems=", "-q "):
+        assert sum(line.startswith(f"##PBS {wanted}") for line in header) == 1, wanted
+
+
 def test_a_launcher_of_ones_own(tmp_path: Path) -> None:
     bench, plan = job(tmp_path, top=1)
     done = started(bench, plan.script("mpi", "mpiexec -n 2"))
