@@ -15,10 +15,11 @@ from nsightpy.cli.options import asked, common_options, communication_option, to
 @communication_option
 @top_option
 def command(**options: Any) -> None:
-    """List what stands out in the REPORTs, the largest share of a device's time first.
+    """List what stands out in the REPORTs, the most severe first.
 
-    Each bound is a ceiling for that finding alone; ceilings overlap and must not be added. It is
-    per iteration where iterations are known, else for the whole window.
+    In order of severity (error, warning, info), and in each the largest share of a device's time
+    first. Each bound is a ceiling for that finding alone; ceilings overlap and must not be added.
+    It is per iteration where iterations are known, else for the whole window.
     """
     from nsightpy.commands.findings.command import findings
 

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Unpack
 
 from nsightpy.query.rank_alignment import alignment_of
 from nsightpy.query.request import Reading
+from nsightpy.query.signature import described_by
 from nsightpy.report_sets.rank_opening import Paths, open_ranks
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
+@described_by(open_ranks)
 def aligned_frame(reports: Paths, name: str, **reading: Unpack[Reading]) -> pd.DataFrame:
     """A frame of all ranks ("kernels", ...) with rank and report, its times on one clock.
 

@@ -37,10 +37,10 @@ def command_function(function: F) -> F:
 
 
 def described_by(command: Callable[..., Any]) -> Callable[[F], F]:
-    """The same for a function whose **options are the parameters of a command."""
+    """The same for a function whose **options are the keywords of a command."""
+    keywords = _keywords_of(inspect.signature(command))
 
     def decorate(function: F) -> F:
-        keywords = inspect.signature(command).parameters
         return cast(F, described(function, _with_keywords(inspect.signature(function), keywords)))
 
     return decorate
@@ -65,12 +65,19 @@ def described(function: Callable[P, T], signature: Signature) -> Callable[P, T]:
             kwargs["top"] = sys.maxsize  # 0 is all of them
         return function(*args, **kwargs)
 
-    shared = [SHARED[name] for name in signature.parameters if name in SHARED]
+    keywords = _keywords_of(signature)
+    shared = [SHARED[name] for name in keywords if name in SHARED]
     lines = (f"    {each.name}{each.typed}: {each.meaning}" for each in shared)
     text = inspect.cleandoc(function.__doc__ or "")
     checked.__doc__ = "\n".join([text, "", "Parameters that commands share:", *lines])
     checked.__signature__ = signature  # type: ignore[attr-defined]
     return checked
+
+
+def _keywords_of(signature: Signature) -> dict[str, Parameter]:
+    """The parameters that are given by name only."""
+    parameters = signature.parameters.items()
+    return {name: each for name, each in parameters if each.kind is Parameter.KEYWORD_ONLY}
 
 
 def _with_keywords(signature: Signature, keywords: Mapping[str, Parameter]) -> Signature:

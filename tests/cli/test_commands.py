@@ -143,6 +143,20 @@ def test_a_wrong_keyword_names_the_nearest_one() -> None:
         nsightpy.roofline_figure(TRAINING, clocks="max")
 
 
+@pytest.mark.parametrize(
+    "name", [name for name in nsightpy.__all__ if inspect.isfunction(getattr(nsightpy, name))]
+)
+def test_a_wrong_keyword_is_said_of_the_function_that_was_called(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"^{name}\(\) got an unexpected keyword"):
+        getattr(nsightpy, name)(TRAINING, nothing=1)
+
+
+def test_parameters_of_a_function_itself_are_not_explained_as_shared_ones() -> None:
+    explained = inspect.getdoc(nsightpy.aligned_frame) or ""
+    assert "--jobs N" in explained
+    assert "--name" not in explained
+
+
 def test_type_checkers_see_the_same_functions() -> None:
     tree = ast.parse((ROOT / "nsightpy" / "__init__.py").read_text(encoding="utf-8"))
     seen = {

@@ -16,8 +16,9 @@ from nsightpy.commands.findings.command import FIELDS, findings
 from nsightpy.commands.summarize.command import summarize
 from nsightpy.query.request import Common
 from nsightpy.results import Value
-from tests.support.reports import ask
+from tests.support.reports import ROOT, ask
 
+TRAINING = ROOT / "sample_reports" / "training_4rank"
 US, MS = 1_000, 1_000_000
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 # What nothing stands against in a report whose kernels all have names of their own.
@@ -54,6 +55,17 @@ def test_a_clean_report_is_healthy(tmp_path: Path) -> None:
     assert set(rows) == QUIET
     assert {row["severity"] for row in rows.values()} == {"info"}
     assert str(rows["healthy"]["next_command"]).startswith("nsightpy select ")
+
+
+def test_help_page_and_guide_say_the_order_that_findings_have() -> None:
+    severities = [str(row["severity"]) for row in findings(str(TRAINING)).records()]
+    assert len(set(severities)) > 1
+    assert severities == sorted(severities, key=["error", "warning", "info"].index)
+    package = ROOT / "nsightpy"
+    guide = (package / "SKILL.md").read_text(encoding="utf-8")
+    page = (package / "render/page/html/page.html").read_text(encoding="utf-8").lower()
+    for text in (ask("findings", "--help").text, guide, page):
+        assert "most severe first" in text
 
 
 def test_nothing_stands_out_where_there_is_nothing(tmp_path: Path) -> None:

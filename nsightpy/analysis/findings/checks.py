@@ -32,7 +32,7 @@ CHECKS: tuple[Callable[[Facts], list[Finding]], ...] = (
 
 
 def check_all(facts: Facts) -> list[Finding]:
-    """What makes the others blind, then the largest share of a window, then the rest."""
+    """All findings, the most severe first, then the largest share of a window."""
     findings = [finding for check in CHECKS for finding in check(facts)]
     said = [
         finding for finding in findings if finding.share is None or finding.share >= LEAST_SHARE

@@ -52,7 +52,7 @@ def findings(
     communication: Iterable[str] = (),
     **common: Unpack[Common],
 ) -> Table:
-    """What stands out, the largest share of a window first; bounds in ns.
+    """What stands out, by severity and then by share of a window; bounds in ns.
 
     recoverable_ns is a ceiling: per iteration where the evidence says so, else for the window.
     Ceilings of different findings overlap and must not be added.
