@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import combinations
 
 import numpy as np
@@ -34,13 +35,26 @@ def by_hand(before: list[int], after: list[int]) -> float:
     return sum(every) / len(every)
 
 
-@given(
-    st.lists(st.integers(0, 9), min_size=4, max_size=6),
-    st.lists(st.integers(0, 9), min_size=4, max_size=6),
-)
-def test_p_values_count_every_way_to_divide_the_runs(before: list[int], after: list[int]) -> None:
+@given(st.lists(st.integers(0, 99), min_size=10, max_size=12, unique=True), st.integers(4, 6))
+def test_p_values_count_every_way_to_divide_the_runs(values: list[int], size: int) -> None:
+    before, after = values[:size], values[size:]
     found = mann_whitney(np.asarray(before, float), np.asarray(after, float))
     assert found == pytest.approx(by_hand(before, after))
+
+
+def test_runs_that_took_as_long_are_counted() -> None:
+    same = np.full(5, 7.0)
+    assert mann_whitney(same, same) == 1.0
+    assert mann_whitney(same, same + 1) == pytest.approx(by_hand([7] * 5, [8] * 5), abs=0.005)
+
+
+def test_many_runs_are_tested_in_a_moment() -> None:
+    runs = np.arange(150.0)
+    mann_whitney(runs[:4], runs[:4])  # loads the library
+    began = time.process_time()
+    assert mann_whitney(runs, runs + 0.5) == pytest.approx(0.92, abs=0.02)
+    assert mann_whitney(runs, runs + 50) == pytest.approx(0.0, abs=1e-9)
+    assert time.process_time() - began < 1.0
 
 
 def test_fewer_than_four_runs_have_no_p_value() -> None:
