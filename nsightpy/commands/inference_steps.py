@@ -27,6 +27,7 @@ FIELDS = (
     Field("graph_launches"),
     Field("operations"),
     Field("tokens_per_s", "per s", 1),
+    Field("elapsed_ns", "ns"),
 )
 
 
@@ -35,8 +36,9 @@ def inference_steps(reports: Paths, *, top: int | None = None, **common: Unpack[
     """The annotated steps of vLLM and SGLang in time order: tokens, host and GPU time; in ns.
 
     busy: for how long any operation ran that the step launched. launching: the length of the calls
-    that launched them. tokens_per_s: over the host's time of the step. Notes give the medians of
-    prefill, decode and mixed steps.
+    that launched them. elapsed: from the step's begin to the end of the work that it launched, or
+    to the begin of its thread's next step where that is earlier; tokens_per_s: tokens over it.
+    Notes give the medians of prefill, decode and mixed steps.
     """
     request = Request.of(reports, **common)
     results = request.map(partial(_steps, scope=request.scope), ranked=True).results
@@ -62,6 +64,14 @@ def _steps(report: SystemReport, *, scope: Scope) -> tuple[list[Step], list[int 
 def _row(step: Step, rank: int | None, place: int, start_ns: int) -> Row:
     batch = step.batch
     figures = (step.busy_ns, step.launching_ns, step.graph_launches, step.operations)
-    rate = batch.tokens / (step.host_ns * 1e-9) if step.host_ns else None
     about = (batch.phase, batch.requests, batch.tokens)
-    return (rank, place, *about, start_ns, step.host_ns, *figures, rate)
+    return (
+        rank,
+        place,
+        *about,
+        start_ns,
+        step.host_ns,
+        *figures,
+        step.tokens_per_s,
+        step.elapsed_ns,
+    )

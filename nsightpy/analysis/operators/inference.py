@@ -14,7 +14,7 @@ import numpy as np
 
 from nsightpy.analysis.intervals import measure_before, union
 from nsightpy.analysis.launches import graph_calls
-from nsightpy.analysis.nvtx.projection import launched, project
+from nsightpy.analysis.nvtx.projection import launched, project, thread_key
 from nsightpy.frames import Frame, Ints
 from nsightpy.units import counted, format_time
 
@@ -35,7 +35,11 @@ class Batch:
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step; times in ns: of its annotation on the host, of the union of its GPU work, and of
-    the calls that launched it."""
+    the calls that launched it.
+
+    `elapsed_ns`: from its begin to the end of that work, or to the begin of its thread's next step
+    where that is earlier; None without work.
+    """
 
     batch: Batch
     pid: int
@@ -45,6 +49,11 @@ class Step:
     launching_ns: int
     graph_launches: int
     operations: int
+    elapsed_ns: int | None
+
+    @property
+    def tokens_per_s(self) -> float | None:
+        return self.batch.tokens / (self.elapsed_ns * 1e-9) if self.elapsed_ns else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,22 +98,35 @@ def inference_steps(ranges: Frame, work: Frame, calls: Frame) -> list[Step]:
     projection = project(steps, done)
     graphs = np.isin(done.call_start, graph_calls(calls).ints("start_ns"))
     start, end = work.ints("start_ns")[done.rows], work.ints("end_ns")[done.rows]
-    said = steps.labels("name")
-    made = []
+    names_of = steps.labels("name")
+    ended, following = projection.end.tolist(), _begins_of_next(steps)
+    found = []
     for row, (low, high) in enumerate(
         zip(projection.low.tolist(), projection.high.tolist(), strict=True)
     ):
-        batch = batch_of(said[row])
+        batch = batch_of(names_of[row])
         first, last = int(done.first[low]), int(done.first[high])
         if batch is None:
             continue
-        host = int(steps.ints("end_ns")[row] - steps.ints("start_ns")[row])
+        begin = int(steps.ints("start_ns")[row])
+        host = int(steps.ints("end_ns")[row]) - begin
         launching = int((done.call_end[low:high] - done.call_start[low:high]).sum())
         busy = union(start[first:last], end[first:last]).total
-        place = int(steps.ints("pid")[row]), int(steps.ints("start_ns")[row])
         count = int(graphs[low:high].sum())
-        made.append(Step(batch, *place, host, busy, launching, count, last - first))
-    return made
+        elapsed = min(ended[row], following[row]) - begin if last > first else None
+        pid = int(steps.ints("pid")[row])
+        found.append(Step(batch, pid, begin, host, busy, launching, count, last - first, elapsed))
+    return found
+
+
+def _begins_of_next(steps: Frame) -> list[int]:
+    """When the next step of each one's thread begins, in ns; the last moment there is for none."""
+    begins, following = [], dict[int, int]()
+    threads, starts = thread_key(steps).tolist(), steps.ints("start_ns").tolist()
+    for thread, start in zip(reversed(threads), reversed(starts), strict=True):
+        begins.append(following.get(thread, np.iinfo(np.int64).max))
+        following[thread] = start
+    return begins[::-1]
 
 
 def graph_launches(work: Frame, calls: Frame) -> GraphLaunches | None:

@@ -215,7 +215,8 @@ STEPS = Question(
     inference_steps,
     sentences.steps,
     "The annotated steps of vLLM and SGLang in time order. busy: for how long any operation ran "
-    "that the step launched; launching: the length of the calls that launched them.",
+    "that the step launched; launching: the length of the calls that launched them; tokens/s: over "
+    "the time from the step's begin to the end of that work, at most to the next step's begin.",
     "No step of vLLM or SGLang is annotated.",
     main=("rank", "step", "phase", "requests", "tokens", "host_ns", "busy_ns", "tokens_per_s"),
 )

@@ -95,7 +95,8 @@ _VIEWS = {
         " gap_ns busy_med_ns launch_med_ns share_of_graph operations rank device"
     ),
     "inference-steps": _view(
-        "step phase tokens tokens_per_s busy_ns host_ns requests rank launching_ns start_ns"
+        "step phase tokens tokens_per_s elapsed_ns busy_ns host_ns requests rank launching_ns"
+        " start_ns"
     ),
     "modules": _view(
         "module device_total_ns calls share_of_device_time device_self_ns attributed_ns"
