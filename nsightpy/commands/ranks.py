@@ -159,8 +159,8 @@ def _notes(alignment: Alignment, arrivals: Arrivals, straggler: Straggler | None
         return [none, *notes]
     late = (
         f"Rank {names[straggler.unit]} is a straggler: it comes last to "
-        f"{100 * straggler.last_share:.0f} % of the collectives in which ranks wait; had it come "
-        f"with the next to last, the others had waited {format_time(straggler.saved_ns)} less."
+        f"{100 * straggler.last_share:.0f} % of the collectives in which ranks wait; "
+        "`nsightpy findings` says what that costs."
     )
     return [late, *notes]
 

@@ -73,7 +73,7 @@ class HostCalls(Protocol):
         """The same of every call whose name begins with one of the prefixes."""
 
     def holding(self, least_ns: int) -> tuple[Frame, Frame]:
-        """The calls of `synchronising`; and those that allocate, or took at least so long."""
+        """The calls of `synchronising`; and others that allocate, or took at least so long."""
 
     def any_named(self, *prefixes: str) -> bool:
         """Whether any function's name begins so."""
@@ -120,8 +120,7 @@ class CallsOfFrame:
         return calls.take(begins(calls, prefixes))
 
     def holding(self, least_ns: int) -> tuple[Frame, Frame]:
-        calls = self._calls()
-        return calls.take(synchronises(calls)), calls.take(holds(calls, least_ns))
+        return holding_of(self._calls(), least_ns)
 
     def any_named(self, *prefixes: str) -> bool:
         return bool(begins(self._read(), prefixes).any())
@@ -144,7 +143,8 @@ def synchronises(calls: Frame) -> NDArray[np.bool_]:
     return begins(calls, SYNCHRONISING) & ~calls.labels("name").where(lambda name: "Async" in name)
 
 
-def holds(calls: Frame, least_ns: int) -> NDArray[np.bool_]:
-    """Mask of the calls that allocate, or took at least so long."""
-    start, end = calls.ints("start_ns"), calls.ints("end_ns")
-    return ((end > start) & (end - start >= least_ns)) | begins(calls, ALLOCATING)
+def holding_of(calls: Frame, least_ns: int) -> tuple[Frame, Frame]:
+    """The calls that wait for the GPU; and others that allocate, or took at least so long."""
+    start, end, waits = calls.ints("start_ns"), calls.ints("end_ns"), synchronises(calls)
+    holds = ((end > start) & (end - start >= least_ns)) | begins(calls, ALLOCATING)
+    return calls.take(waits), calls.take(holds & ~waits)

@@ -14,6 +14,7 @@ from nsightpy.analysis.idle.queues import launch_bound, queue_length
 from nsightpy.analysis.ranks.abnormal import beyond_usual, middle
 from nsightpy.commands.findings.command import FIELDS, findings
 from nsightpy.commands.summarize.command import summarize
+from nsightpy.names import brief_kernel
 from nsightpy.query.request import Common
 from nsightpy.results import Value
 from tests.support.reports import ROOT, ask
@@ -490,3 +491,38 @@ def test_what_is_abnormal_and_how_long_an_instance_lasts() -> None:
     sizes = np.asarray([100] * 20 + [900, 905, 910, 920, 930] + [5_000])
     assert np.flatnonzero(beyond_usual(sizes, False)[0]).tolist() == [25]
     assert [middle(np.asarray(v)) for v in ([7], [1, 9], [1, 5, 9], [1, 2, 8, 9])] == [7, 9, 5, 8]
+
+
+@pytest.mark.parametrize("name", ["step{share}_kernel<{place}>", "{time}{loss}"])
+def test_names_stay_as_they_are_in_sentences(name: str, tmp_path: Path) -> None:
+    """Figures are no part of names, whatever those hold."""
+
+    def build(export: Export) -> None:
+        end = busy(export, MS)
+        export.nvtx_push_pop(end - MS, end + 6 * MS, name)
+        start = end + 6 * MS + 900 * US
+        export.kernel(start, start + 20 * MS, name, block=(32, 1, 1), launch=(end + 6 * MS, start))
+
+    rows = found(tmp_path, build)
+    assert f"inside range '{name}'" in str(rows["host-gap"]["evidence"])
+    assert brief_kernel(name) in str(rows["tiny-blocks"]["evidence"])
+    assert brief_kernel(name) in str(rows["dominating-kernel"]["evidence"])
+
+
+def test_an_allocation_counts_once_and_a_pool_is_not_told_to_be_one(tmp_path: Path) -> None:
+    def build(first: str, second: str) -> Build:
+        def build(export: Export) -> None:
+            end = busy(export, MS)
+            export.api(end, end + 3 * MS, f"{first}_v3020")
+            export.api(end + 3 * MS, end + 5 * MS, f"{second}_v3020")
+            busy(export, end + 6 * MS)
+
+        return build
+
+    row = found(tmp_path, build("cudaMallocPitch", "cudaFree"))["allocation"]
+    assert "mostly in cudaMallocPitch" in str(row["evidence"])
+    assert "or from a pool" in str(row["evidence"])
+    row = found(tmp_path, build("cudaMallocAsync", "cudaFree"))["allocation"]
+    assert "mostly in cudaMallocAsync" in str(row["evidence"])
+    assert "from a pool" not in str(row["evidence"])
+    assert "let the pool keep" in str(row["evidence"])

@@ -12,6 +12,9 @@ import pytest
 from simulator import PRESETS, Export
 from terminal import run_in_terminal
 
+from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Repetition, StragglerFact
+from nsightpy.analysis.findings.ranks import straggler, unbalanced
+from nsightpy.analysis.time_budget import TimeBudget
 from nsightpy.commands.breakdown import breakdown
 from nsightpy.commands.collectives.command import collectives
 from nsightpy.commands.findings import rank_facts
@@ -22,6 +25,7 @@ from tests.support.jobs import simulate
 from tests.support.reports import DDP, NSYS, ROOT, ask, exports, needs_reports
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
+MS = 1_000_000
 ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -264,3 +268,38 @@ def test_next_commands_keep_the_part_that_was_asked_for(
     commands = run_all(Path("sample_reports/training_4rank"), *options)
     assert commands
     assert all("--nvtx=iteration" in command for command in commands)
+
+
+def of_rank(rank: int, compute_ns: int, iterations: int | None, exposed_ns: int = 0) -> DeviceFacts:
+    """A device that computes for so long in a window of 200 ms."""
+    budget = TimeBudget(0, 200 * MS, compute_ns, compute_ns, exposed_ns, 0, 0, exposed_ns, 0, 0)
+    return DeviceFacts(rank, 0, budget, repetition=Repetition(iterations))
+
+
+def test_what_is_said_per_iteration_is_that_part_of_the_same_figure() -> None:
+    facts = Facts([of_rank(0, 30 * MS, 10), of_rank(1, 90 * MS, 10)])
+    (finding,) = unbalanced(facts)
+    assert finding.text.startswith("rank 1 computes 90.0 ms (9.00 ms per iteration), 1.50 times")
+    assert finding.recoverable_ns == 3 * MS
+
+
+def test_windows_are_not_compared_with_iterations() -> None:
+    """One rank of equal work has no iterations that are known."""
+    late = replace(of_rank(0, 90 * MS, None), straggler=StragglerFact(1.0, 5 * MS))
+    others = [of_rank(rank, 80 * MS, 8, 5 * MS) for rank in (1, 2)]
+    assert unbalanced(Facts([late, *others])) == []
+    (finding,) = straggler(Facts([late, *others]))
+    assert "times the others' median" not in finding.text
+    late = replace(of_rank(0, 160 * MS, 8), straggler=late.straggler)
+    (finding,) = straggler(Facts([late, *others]))
+    assert "its kernels take 80.0 ms longer, 2.00 times the others' median" in finding.text
+
+
+def test_what_a_straggler_costs_is_one_figure() -> None:
+    """Other figures, of other windows or of hidden time, would be about something else."""
+    costs = by_id(TRAINING)["straggler"]
+    assert "up to 12.5 ms" in str(costs["evidence"])
+    for options in ({}, {"iteration": "steady"}):
+        (note,) = [note for note in ranks(TRAINING, **options).notes if "is a straggler" in note]
+        assert " ms" not in note
+        assert "`nsightpy findings` says what that costs" in note

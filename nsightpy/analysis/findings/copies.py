@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from nsightpy.analysis.findings.copy_use import SMALL_BYTES, CopyUse
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
-from nsightpy.analysis.findings.worst import severity_of_use, worst
+from nsightpy.analysis.findings.worst import Loss, severity_of_use, worst
 from nsightpy.results import Finding
 from nsightpy.units import counted, format_bytes, format_count, format_time, significant
 
@@ -33,7 +33,7 @@ def exposed_copies(facts: Facts) -> list[Finding]:
 def _exposed(facts: Facts, direction: str) -> list[Finding]:
     way, beside = _TOWARDS[direction]
 
-    def text(device: DeviceFacts, copies: CopyUse) -> str:
+    def text(device: DeviceFacts, copies: CopyUse, loss: Loss) -> str:
         advice = _LESS[direction]
         if device.kernels.directives and beside:
             advice = "keep the data mapped across regions (target data, enter data)"
@@ -49,7 +49,7 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
             )
             if (inside := device.caused_ns(f"exposed-{direction}")) > copies.exposed_ns / 10:
                 what += f", {format_time(inside)} of it inside the calls before they began"
-        return f"{what}: {{time}}, {{share}} of {{place}}; {advice}"
+        return f"{what}: {loss}; {advice}"
 
     return _of_copies(
         facts,
@@ -63,11 +63,11 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
 def pageable_copies(facts: Facts) -> list[Finding]:
     """Large copies from or to pageable memory; their time is that of the exposed copies."""
 
-    def text(_: DeviceFacts, copies: CopyUse) -> str:
+    def text(_: DeviceFacts, copies: CopyUse, loss: Loss) -> str:
         rate = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
         return (
             f"{format_bytes(copies.bytes)} in {counted(copies.count, 'copy', 'copies')} came from "
-            f"or went to pageable memory{rate}, {{share}} of {{place}}, the same time as "
+            f"or went to pageable memory{rate}, {loss.of_window}, the same time as "
             "that of the copies not overlapped: pinned memory copies faster, and beside kernels"
         )
 
@@ -84,11 +84,11 @@ def pageable_copies(facts: Facts) -> list[Finding]:
 def many_small_copies(facts: Facts) -> list[Finding]:
     """Copies whose number costs, not their bytes."""
 
-    def text(_: DeviceFacts, copies: CopyUse) -> str:
+    def text(_: DeviceFacts, copies: CopyUse, loss: Loss) -> str:
         each = format_bytes(copies.bytes / max(copies.count, 1))
         return (
             f"{format_count(copies.count)} copies under {format_bytes(SMALL_BYTES)} ({each} on "
-            "average) took {time}, {share} of {place}, and each may hold up the host: copy once, "
+            f"average) took {loss}, and each may hold up the host: copy once, "
             "or decide on the device"
         )
 
@@ -104,12 +104,12 @@ def many_small_copies(facts: Facts) -> list[Finding]:
 def unified_memory(facts: Facts) -> list[Finding]:
     """Pages of unified memory that migrate while kernels wait for them."""
 
-    def text(device: DeviceFacts, copies: CopyUse) -> str:
+    def text(device: DeviceFacts, copies: CopyUse, loss: Loss) -> str:
         idle = device.caused_ns("unified-memory")
         between = f", {format_time(idle)} of it idle before pages that were touched" if idle else ""
         return (
-            f"{format_bytes(copies.bytes)} of unified memory migrated in {{time}}, {{share}} of "
-            f"{{place}}{between}; cudaMemPrefetchAsync or explicit copies avoid page faults"
+            f"{format_bytes(copies.bytes)} of unified memory migrated in {loss}"
+            f"{between}; cudaMemPrefetchAsync or explicit copies avoid page faults"
         )
 
     return _of_copies(
@@ -126,7 +126,7 @@ def _of_copies(
     part: str,
     names: tuple[str, str],
     lost: Callable[[DeviceFacts, CopyUse], int],
-    text: Callable[[DeviceFacts, CopyUse], str],
+    text: Callable[[DeviceFacts, CopyUse, Loss], str],
     *,
     recoverable: bool = True,
 ) -> list[Finding]:
@@ -153,7 +153,7 @@ def _of_copies(
         facts,
         *names,
         lambda device: lost(device, use(device)),
-        lambda device: text(device, use(device)),
+        lambda device, loss: text(device, use(device), loss),
         "memory",
         more="--by memory",
         place=place,

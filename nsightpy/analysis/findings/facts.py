@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from nsightpy.analysis.findings.copy_use import CopyUses
 from nsightpy.analysis.findings.kernel_use import Gpu, KernelUse
 from nsightpy.analysis.time_budget import UNUSED, TimeBudget
+from nsightpy.units import format_time
 
 # What takes less of a window than this is no finding, and nothing is looked up for it.
 LEAST_SHARE = 0.01
@@ -197,6 +198,12 @@ class DeviceFacts:
         if self.iterations == 1:
             return f"{self.name}'s steady iteration"
         return f"{self.name}'s {self.iterations:,} steady iterations"
+
+    def per_iteration(self, time_ns: int) -> str:
+        """What a time in the window is per iteration, in brackets; empty without iterations."""
+        if not self.iterations:
+            return ""
+        return f" ({format_time(time_ns / self.iterations)} per iteration)"
 
     def caused_ns(self, cause: str) -> int:
         """The idle time of one cause, in ns; 0 where causes are not known."""

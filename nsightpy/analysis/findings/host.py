@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, IdleFacts, Place
-from nsightpy.analysis.findings.worst import WARNING_SHARE, placed, worst
+from nsightpy.analysis.findings.worst import WARNING_SHARE, Loss, placed, worst
 from nsightpy.analysis.idle.gap_causes import HOST_GAP_NS
 from nsightpy.analysis.idle.host_activity import ON_CPU
 from nsightpy.results import Finding
@@ -25,7 +25,7 @@ def sync_drain(facts: Facts) -> list[Finding]:
 
     put_off = _beside(facts, drained, lambda idle: idle.put_off_ns)
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         direct, ahead = device.caused_ns("sync-drain"), device.idle.run_ahead_lost_ns
         after = ""
         if time := put_off(device):
@@ -40,8 +40,8 @@ def sync_drain(facts: Facts) -> list[Finding]:
             )
         return (
             f"the host waited for the GPU {_times(device.idle.drained)}"
-            f"{_call(device, 'sync-drain')}, with nothing queued behind: up to {{time}}, "
-            f"{{share}} of {{place}}, idle until the queue had filled again{after}"
+            f"{_call(device, 'sync-drain')}, with nothing queued behind: up to {loss}, "
+            f"idle until the queue had filled again{after}"
         )
 
     return _idle(
@@ -77,14 +77,14 @@ def _beside(
 def launch_bound(facts: Facts) -> list[Finding]:
     """The host issues work continuously, and still slower than the GPU does it."""
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         usual = ""
         if device.kernels.launches:
             mean = device.kernels.work_ns / device.kernels.launches
             usual = f" (kernels take {format_time(mean)} on average)"
         return (
-            f"the GPU waited for launches, in gaps below 1 ms between kernels{usual}: {{time}}, "
-            "{share} of {place}; CUDA graphs, torch.compile or fused kernels save launches"
+            f"the GPU waited for launches, in gaps below 1 ms between kernels{usual}: {loss}; "
+            "CUDA graphs, torch.compile or fused kernels save launches"
         )
 
     return _cause(facts, "launch-bound", "GPU idle: launch-bound", text)
@@ -93,7 +93,7 @@ def launch_bound(facts: Facts) -> list[Finding]:
 def host_gap(facts: Facts) -> list[Finding]:
     """Longer stretches in which the launching thread is outside CUDA."""
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         idle = device.idle
         host = f": {idle.host}" if idle.host else ""
         after = ""
@@ -107,7 +107,7 @@ def host_gap(facts: Facts) -> list[Finding]:
         unknown = NO_RANGES if where == "outside CUDA" and not known else ""
         return (
             f"nothing was launched while the launching thread was {where} {least}"
-            f"{after}: {{time}}, {{share}} of {{place}}{host}{unknown}"
+            f"{after}: {loss}{host}{unknown}"
         )
 
     def most(device: DeviceFacts) -> str:
@@ -119,10 +119,10 @@ def host_gap(facts: Facts) -> list[Finding]:
 def not_begun(facts: Facts) -> list[Finding]:
     """Work that was launched long before it began, for a reason that is not recorded."""
 
-    def text(device: DeviceFacts) -> str:
+    def text(_: DeviceFacts, loss: Loss) -> str:
         return (
             "work had been launched for 1 ms or more and did not begin, with nothing else on the "
-            "GPU: {time}, {share} of {place}; what it waited for is not in the capture: an event, "
+            f"GPU: {loss}; what it waited for is not in the capture: an event, "
             "work from before the capture, or another process on this GPU"
         )
 
@@ -145,7 +145,7 @@ def first_launch(facts: Facts) -> list[Finding]:
 
     before = _beside(facts, loaded, lambda idle: idle.before_loading_ns)
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         likely = ""
         if time := before(device):
             likely = (
@@ -154,7 +154,7 @@ def first_launch(facts: Facts) -> list[Finding]:
             )
         return (
             "code was loaded or compiled while the GPU had nothing to do"
-            f"{_call(device, 'first-launch')}: {{time}}, {{share}} of {{place}}{likely}; a warm-up "
+            f"{_call(device, 'first-launch')}: {loss}{likely}; a warm-up "
             "keeps it out of what is measured"
         )
 
@@ -198,11 +198,13 @@ def _loaded_first(facts: Facts) -> list[Finding]:
 def allocation(facts: Facts) -> list[Finding]:
     """Allocations and frees on the critical path."""
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
+        advice = "from a pool"
+        if "Async" in device.idle.calls.get("allocation", ""):
+            advice = "let the pool keep what is freed (its release threshold)"
         return (
             "memory was allocated or freed while the GPU had nothing to do"
-            f"{_call(device, 'allocation')}"
-            ": {time}, {share} of {place}; allocate once, or from a pool"
+            f"{_call(device, 'allocation')}: {loss}; allocate once, or {advice}"
         )
 
     return _cause(facts, "allocation", "GPU idle: allocation", text)
@@ -212,7 +214,7 @@ def _cause(
     facts: Facts,
     cause: str,
     name: str,
-    text: Callable[[DeviceFacts], str],
+    text: Callable[[DeviceFacts, Loss], str],
     most: Callable[[DeviceFacts], str] = lambda _: "warning",
 ) -> list[Finding]:
     return _idle(facts, cause, name, lambda device: device.caused_ns(cause), text, most)
@@ -223,7 +225,7 @@ def _idle(
     identifier: str,
     name: str,
     lost: Callable[[DeviceFacts], int],
-    text: Callable[[DeviceFacts], str],
+    text: Callable[[DeviceFacts, Loss], str],
     most: Callable[[DeviceFacts], str] = lambda _: "warning",
     cause: str = "",
 ) -> list[Finding]:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from nsightpy.analysis.findings.facts import DeviceFacts, Facts, Place
 from nsightpy.analysis.findings.kernel_use import SHORT_NS, WARP, Part
 from nsightpy.analysis.findings.worst import (
+    Loss,
     finding_of,
     percent_text,
     severity_of_use,
@@ -30,7 +31,7 @@ def small_kernels(facts: Facts) -> list[Finding]:
         use = device.kernels
         return 0 if use.short.launches < max(MANY, use.launches / 2) else device.short_cost_ns
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         use = device.kernels
         advice = "they run in CUDA graphs: fuse them"
         if not device.in_graphs:
@@ -38,7 +39,7 @@ def small_kernels(facts: Facts) -> list[Finding]:
         return (
             f"{format_count(use.short.launches)} of {format_count(use.launches)} kernels ran for "
             f"less than {format_time(SHORT_NS)}; they and the waits for their launches took up to "
-            f"{{time}}, {{share}} of {{place}}: {advice}"
+            f"{loss}: {advice}"
         )
 
     return worst(
@@ -49,11 +50,11 @@ def small_kernels(facts: Facts) -> list[Finding]:
 def small_grid(facts: Facts) -> list[Finding]:
     """Kernels with fewer blocks than the GPU has multiprocessors."""
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         part = device.kernels.small_grid
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with too few blocks or threads for "
-            f"the {device.gpu.sm_count} multiprocessors ran for {{time}}, {{share}} of {{place}}; "
+            f"the {device.gpu.sm_count} multiprocessors ran for {loss}; "
             f"most of it {brief_kernel(part.name)} with {part.detail} block(s): more, smaller "
             "blocks, or independent kernels side by side, would use the rest of the GPU"
         )
@@ -67,11 +68,11 @@ def small_grid(facts: Facts) -> list[Finding]:
 def tiny_blocks(facts: Facts) -> list[Finding]:
     """Blocks of at most a warp in kernels that matter."""
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         part = device.kernels.tiny_block
         return (
             f"{counted(part.launches, 'kernel', 'kernels')} with blocks of at most {WARP} threads "
-            f"ran for {{time}}, {{share}} of {{place}}; most of it {brief_kernel(part.name)} with "
+            f"ran for {loss}; most of it {brief_kernel(part.name)} with "
             f"{part.detail} thread(s) a block: the blocks that fit on a multiprocessor at a time "
             "do not fill it"
         )
@@ -85,13 +86,13 @@ def tiny_blocks(facts: Facts) -> list[Finding]:
 def fp32_gemm(facts: Facts) -> list[Finding]:
     """Matrix products in FP32 on a GPU with tensor cores."""
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         part = device.kernels.fp32_gemm
         share = percent_text(part.work_ns / device.kernels.work_ns)
         precision = "TF32 or BF16" if device.gpu.compute_major >= 8 else "FP16"
         return (
             f"matrix products ran in FP32 without tensor cores (most in {brief_kernel(part.name)}; "
-            f"all of them {share} of the kernels' time): {{time}}, {{share}} of {{place}}; "
+            f"all of them {share} of the kernels' time): {loss}; "
             f"{precision} would use them, where its precision is enough"
         )
 
@@ -106,14 +107,14 @@ def unfused_elementwise(facts: Facts) -> list[Finding]:
         few = use.elementwise.work_ns < ELEMENTWISE_SHARE * use.work_ns
         return 0 if few else use.elementwise.busy_ns
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         use = device.kernels
         share = percent_text(use.elementwise.work_ns / use.work_ns)
         return (
-            f"elementwise and reduction kernels have {share} of the kernels' time: {{time}}, "
-            "{share} of {place}; fused (torch.compile, jax.jit, cupy.fuse, "
+            f"elementwise and reduction kernels have {share} of the kernels' time: {loss}; "
+            "fused (torch.compile, jax.jit, cupy.fuse, "
             "fused norms and optimisers) they would read and write memory less often"
-        ).replace("{share} of the kernels", f"{share} of the kernels")
+        )
 
     return worst(
         facts,
@@ -138,31 +139,28 @@ def dominating_kernel(facts: Facts) -> list[Finding]:
     if dominating:
         _, device = max(dominating, key=lambda case: case[0])
         top = device.kernels.top
-        text = f"one kernel ran for {_ran(device, top)}: {brief_kernel(top.name)}, "
-        return [_dominating(facts, "dominating kernel", device, top, text, kernel=top.name)]
+        ran = Loss(device, top.busy_ns)
+        text = f"one kernel ran for {ran}: {brief_kernel(top.name)}, "
+        return [_dominating(facts, "dominating kernel", ran, top, text, kernel=top.name)]
     for device in facts.used:
         family = device.kernels.family
         if family.busy_ns >= DOMINANT_SHARE * device.budget.window_ns:
-            text = f"the kernels made in {family.name} ran for {_ran(device, family)}: "
-            return [_dominating(facts, "dominating kernels", device, family, text)]
+            ran = Loss(device, family.busy_ns)
+            text = f"the kernels made in {family.name} ran for {ran}: "
+            return [_dominating(facts, "dominating kernels", ran, family, text)]
     return []
 
 
-def _ran(device: DeviceFacts, part: Part) -> str:
-    share = percent_text(part.busy_ns / device.budget.window_ns)
-    return f"{format_time(part.busy_ns)}, {share} of {device.span}"
-
-
 def _dominating(
-    facts: Facts, name: str, device: DeviceFacts, part: Part, text: str, kernel: str = ""
+    facts: Facts, name: str, ran: Loss, part: Part, text: str, kernel: str = ""
 ) -> Finding:
+    device = ran.device
     share = percent_text(part.work_ns / device.kernels.work_ns)
     profiler = "ncu" if device.gpu.ncu else "a kernel profiler of the GPU's maker"
     return finding_of(
         "dominating-kernel",
         name,
-        device,
-        part.busy_ns,
+        ran,
         f"{text}{counted(part.launches, 'launch', 'launches')}, {share} of the kernels' time; "
         f"{profiler} says how much of it could be saved",
         facts.command("select" if device.gpu.ncu else "kernels"),
@@ -181,17 +179,17 @@ def serialised_streams(facts: Facts) -> list[Finding]:
             return device.kernels.serial.busy_ns
         return min(device.budget.copy_only_ns, device.budget.compute_ns)
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         if not device.kernels.serial.busy_ns:
             return (
                 f"copies and kernels ran on {device.in_turn} streams and never two at a time; side "
-                "by side they would hide up to {time}, {share} of {place}: pinned memory, and no "
+                f"by side they would hide up to {loss}: pinned memory, and no "
                 "calls that wait between them"
             )
         return (
             "kernels that leave most of the GPU free followed one another on "
             f"{device.kernels.serial_streams} streams, never two at a time: "
-            "{time}, {share} of {place}"
+            f"{loss}"
         )
 
     return worst(
@@ -219,7 +217,7 @@ def _of_kernels(
     identifier: str,
     name: str,
     trait: str,
-    text: Callable[[DeviceFacts], str],
+    text: Callable[[DeviceFacts, Loss], str],
     most: Callable[[DeviceFacts], str] = severity_of_use,
 ) -> list[Finding]:
     return worst(

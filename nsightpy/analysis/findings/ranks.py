@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts, Facts, Place
-from nsightpy.analysis.findings.worst import finding_of, percent_text, worst
+from nsightpy.analysis.findings.worst import Loss, finding_of, percent_text, worst
 from nsightpy.results import Finding
 from nsightpy.units import format_time, significant
 
@@ -28,7 +28,7 @@ def straggler(facts: Facts) -> list[Finding]:
         lost = min(device.straggler.caused_ns, most)
         if lost <= 0:
             continue
-        share = percent_text(lost / device.budget.window_ns)
+        loss = Loss(device, lost)
         times = device.straggler.times
         how = (
             f"came late {times:,} time{'s' if times > 1 else ''}, not as a rule"
@@ -37,25 +37,38 @@ def straggler(facts: Facts) -> list[Finding]:
             "which ranks wait"
         )
         text = (
-            f"the other ranks wait for {device.name}, which {how}: up to {format_time(lost)}, "
-            f"{share} of {device.span}{_slower(device, others, lost)}"
+            f"the other ranks wait for {device.name}, which {how}: up to {loss}"
+            f"{_slower(device, others, lost)}"
         )
         name = "late rank" if times else "straggler"
         place = device.straggler.worst
         command = facts.command("ranks")
-        return [finding_of("straggler", name, device, lost, text, command, place=place)]
+        return [finding_of("straggler", name, loss, text, command, place=place)]
     return []
 
 
 def _slower(device: DeviceFacts, others: Sequence[DeviceFacts], lost: int) -> str:
     """Whether it is longer compute that makes a rank late."""
-    mean = median(other.budget.compute_ns / (other.iterations or 1) for other in others)
-    count = device.iterations or 1
-    more = device.budget.compute_ns - mean * count
+    times = _comparable_compute([device, *others])
+    if not times:
+        return ""
+    usual = median(times[1:])
+    more = (times[0] - usual) * (device.iterations or 1)
     if more < EXPLAINS * lost:
         return ""
-    ratio = significant(device.budget.compute_ns / (mean * count)) if mean else "many"
+    ratio = significant(times[0] / usual) if usual else "many"
     return f"; its kernels take {format_time(more)} longer, {ratio} times the others' median"
+
+
+def _comparable_compute(devices: Sequence[DeviceFacts]) -> list[float]:
+    """The compute time of each device per iteration, or of whole windows, in ns.
+
+    Nothing where some windows hold iterations and others are whole captures.
+    """
+    counted = [bool(device.iterations) for device in devices]
+    if any(counted) and not all(counted):
+        return []
+    return [device.budget.compute_ns / (device.iterations or 1) for device in devices]
 
 
 def exposed_communication(facts: Facts) -> list[Finding]:
@@ -64,13 +77,10 @@ def exposed_communication(facts: Facts) -> list[Finding]:
     def in_mpi(device: DeviceFacts) -> int:
         return device.caused_ns("exposed-communication")
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         if in_mpi(device) > device.budget.exposed_communication_ns:
-            return (
-                "the launching thread waited in MPI calls with nothing on the GPU for {time}, "
-                "{share} of {place}"
-            )
-        return "communication ran alone for {time}, {share} of {place}"
+            return f"the launching thread waited in MPI calls with nothing on the GPU for {loss}"
+        return f"communication ran alone for {loss}"
 
     def place(device: DeviceFacts) -> Place | None:
         waited = device.idle.worst.get("exposed-communication")
@@ -99,14 +109,14 @@ def slow_communication(facts: Facts) -> list[Finding]:
         hidden = device.budget.exposed_communication_ns < LEAST_SHARE * device.budget.window_ns
         return 0 if hidden or device.slow_collectives is None else device.slow_collectives.lost_ns
 
-    def text(device: DeviceFacts) -> str:
+    def text(device: DeviceFacts, loss: Loss) -> str:
         slow = device.slow_collectives
         if slow is None:
             return ""
         calls = "1 collective" if slow.instances == 1 else f"{slow.instances:,} collectives"
         return (
-            f"{calls} took {{time}} longer than the median of their kind, {{share}} of {{place}}, "
-            f"waiting for late ranks included; worst: {slow.called} took "
+            f"{calls} took {format_time(loss.time_ns)} longer than the median of their kind, "
+            f"{loss.of_window}, waiting for late ranks included; worst: {slow.called} took "
             f"{format_time(slow.duration_ns)}, {significant(slow.ratio)} times its median; "
             f"{slow.cause}"
         )
@@ -128,18 +138,12 @@ def slow_communication(facts: Facts) -> list[Finding]:
 def unbalanced(facts: Facts) -> list[Finding]:
     """One device that computes much longer than the mean of all, while another waits."""
     devices = facts.used
-    counted = all(device.iterations for device in devices)
-    work = [
-        device.budget.compute_ns / (device.iterations or 1 if counted else 1) for device in devices
-    ]
-    if len(work) < 2 or not sum(work):
-        return []
-    mean = sum(work) / len(work)
-    place = max(range(len(work)), key=lambda index: work[index])
-    if work[place] < UNBALANCED * mean:
+    work = _comparable_compute(devices)
+    mean = sum(work) / max(len(work), 1)
+    if not mean or max(work) < UNBALANCED * mean:
         return _in_turn(facts)
+    place = work.index(max(work))
     device = devices[place]
-    count = (device.iterations or 1) if counted else 1
     # devices that are busy with something else wait for nobody
     longest = max(other.budget.window_ns for other in devices)
     free, freest = max(
@@ -147,16 +151,17 @@ def unbalanced(facts: Facts) -> list[Finding]:
         for number, other in enumerate(devices)
         if other is not device
     )
-    lost = min(int((work[place] - mean) * count), free)
+    lost = min(int((work[place] - mean) * (device.iterations or 1)), free)
+    computes = device.budget.compute_ns
     text = (
-        f"{device.name} computes {format_time(work[place] * count)}, "
+        f"{device.name} computes {format_time(computes)}{device.per_iteration(computes)}, "
         f"{significant(work[place] / mean)} times the mean of {len(work)} devices"
     )
     most = "warning" if lost >= LEAST_IMBALANCE * device.budget.window_ns else "info"
     command = facts.command("breakdown")
     return [
         finding_of(
-            *("imbalance", "unbalanced devices", device, lost, text, command),
+            *("imbalance", "unbalanced devices", Loss(device, lost), text, command),
             place=_longest_wait(devices[freest], device),
             most=most,
         )
@@ -175,9 +180,9 @@ def _in_turn(facts: Facts) -> list[Finding]:
         "imbalance",
         "devices wait for each other",
         lambda device: device.caused_ns("imbalance"),
-        lambda device: (
+        lambda device, loss: (
             f"device {device.device} had nothing to do while its process waited for other devices "
-            "of it: {time}, {share} of {place}; they run at once where work is launched on all "
+            f"of it: {loss}; they run at once where work is launched on all "
             "before one is waited for, and handed on in smaller parts"
         ),
         "breakdown",

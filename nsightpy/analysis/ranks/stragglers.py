@@ -47,10 +47,6 @@ class Straggler:
     last_share: float
     saved: Ints
 
-    @property
-    def saved_ns(self) -> int:
-        return int(self.saved.sum())
-
 
 @dataclass(frozen=True, slots=True)
 class LateOnce:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from nsightpy.frames import Frame
-from nsightpy.readers.host_calls import LAUNCHING, CallsOfFrame, holds, synchronises
+from nsightpy.readers.host_calls import LAUNCHING, CallsOfFrame, holding_of
 from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.launch_calls import launch_calls, only_process
 from nsightpy.readers.nsys.sync_calls import calls_named, holding_calls, sync_calls
@@ -54,8 +54,7 @@ class NsysCalls:
     def holding(self, least_ns: int) -> tuple[Frame, Frame]:
         if self._are_few:
             return self._few.holding(least_ns)
-        calls = holding_calls(self._export, least_ns)
-        return calls.take(synchronises(calls)), calls.take(holds(calls, least_ns))
+        return holding_of(holding_calls(self._export, least_ns), least_ns)
 
     def any_named(self, *prefixes: str) -> bool:
         return bool(self._export.strings.matching(*prefixes))
