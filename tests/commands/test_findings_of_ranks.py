@@ -303,3 +303,12 @@ def test_what_a_straggler_costs_is_one_figure() -> None:
         (note,) = [note for note in ranks(TRAINING, **options).notes if "is a straggler" in note]
         assert " ms" not in note
         assert "`nsightpy findings` says what that costs" in note
+
+
+@pytest.mark.parametrize("skew", [20 * MS, 900 * MS])
+def test_who_began_late_costs_the_steady_iterations_nothing(skew: int, tmp_path: Path) -> None:
+    job = replace(PRESETS["ranks_8"], straggler=None, start_skew_ns=(0, 0, 0, skew, 0))
+    simulate(job, tmp_path)
+    rows = by_id(tmp_path)
+    assert {row["window"] for row in rows.values()} == {"steady"}
+    assert "straggler" not in rows

@@ -108,10 +108,13 @@ def straggler_of(alignment: Alignment, arrivals: Arrivals) -> Straggler | None:
     return Straggler(worst, float(last[worst]), np.where(of_worst, np.minimum(costs, usual), 0))
 
 
-def late_once(alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True) -> list[LateOnce]:
+def late_once(
+    alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True, inside: Mask | None = None
+) -> list[LateOnce]:
     """Units that kept the others waiting long, but only a few times; the most costly first.
 
     Without `pairs`, transfers between two count for nothing: a receiver waits for data, as it must.
+    `inside` masks the rows of the ledger to count.
     """
     if len(arrivals.rows) == 0:
         return []
@@ -119,6 +122,8 @@ def late_once(alignment: Alignment, arrivals: Arrivals, *, pairs: bool = True) -
     if not pairs:
         passed = point_to_point(alignment.ledger)[arrivals.rows]
         caused = np.where(passed & (arrivals.sizes[arrivals.instance] == 2), 0, caused)
+    if inside is not None:
+        caused = np.where(inside[arrivals.rows], caused, 0)
     long = caused >= max(LATE_ONCE * _observed(alignment, arrivals.rows), 1)
     units, times = np.unique(arrivals.unit[long], return_counts=True)
     stragglers = []

@@ -75,7 +75,7 @@ def with_waits(
         )
         facts[place] = replace(facts[place], straggler=waited_for)
     if late is None:
-        for once_late in late_once(alignment, arrivals, pairs=False)[:1]:
+        for once_late in late_once(alignment, arrivals, pairs=False, inside=inside)[:1]:
             if (place := places[once_late.unit]) in facts:
                 worst_place = _awaited(alignment, arrivals, once_late.worst)
                 came = StragglerFact(0.0, once_late.cost_ns, once_late.times, worst_place)
