@@ -67,21 +67,21 @@ def nvtx(
 
     An operation belongs to a range when its launch call lies inside it on the same thread; an
     instance's projected interval is [first start, last end] of its operations (nsys
-    nvtx_gpu_proj_sum). share_of_busy: for how long any operation of the range ran, of the time
-    in which any operation ran. With `tree` a range is its path a/b/c, outer ranges first.
-    With `fold` ranges that differ in numbers only are one row: layer * for layer 0 and layer 1.
+    nvtx_gpu_proj_sum). share_of_busy: for how long any operation of the range ran, its own or
+    attributed, of the time in which any operation ran. With `tree` a range is its path a/b/c,
+    outer ranges first. With `fold` ranges that differ in numbers only are one row: layer * for
+    layer 0 and layer 1.
 
     attributed: what other threads launched while the range's own thread waited, a framework's
-    backward pass for instance, and for how long any of it ran; it is in no other column.
+    backward pass for instance, and for how long any of it ran; of the other columns it is in
+    share_of_busy alone.
     """
     request = Request.of(reports, **common)
     work = partial(_tallies, tree=tree, fold=fold, scope=request.scope)
     parts = request.map(work).values
-    tallied = merged([part.own for part in parts])
-    waited = [part.attributed for part in parts if part.attributed]
-    attributed = merged(waited) if waited else None
+    tallied = merged([part.tallies for part in parts])
     known = any(part.known for part in parts)
-    rows = _rows(tallied, attributed, known)
+    rows = _rows(tallied, known)
     if tree:  # those inside one parent by host time
         hosts = {key: -int(row[1] or 0) for key, row in rows.items()}
         ordered = list(depth_first(rows, lambda key: (hosts.get(key, 0), *key)))
@@ -127,8 +127,7 @@ Rows: TypeAlias = dict[Key, tuple[Value, ...]]
 class _Part:
     """What one report contributes; work is the sum of its operations' durations, in ns."""
 
-    own: RangeTallies
-    attributed: RangeTallies | None
+    tallies: RangeTallies
     known: bool
     outside_ns: int
     work_ns: int
@@ -146,18 +145,19 @@ def _tallies(report: SystemReport, *, tree: bool, fold: bool, scope: Scope) -> _
     known = recorded is not None or not operations.rows
     calls, done = recorded or (NO_CALLS, launched(operations, NO_CALLS))
     del recorded  # of which each array is let go of when it is not needed any more
-    tallies = partial(range_tallies, ranges, operations, tree=tree, fold=fold)
     waiting = waiting_threads(calls, whole)
     attributed = None
     if not is_constant(waiting) and (waited := as_launched_by(calls, waiting)).rows:
         theirs = launched(operations, waited)
-        attributed = tallies(theirs, project(ranges, theirs))
+        attributed = theirs.order, project(ranges, theirs)
+        del theirs
     projected, order = project(ranges, done), done.order
     del done
     outside_ns = _outside_ns(ranges, operations, calls, waiting, projected, order)
     del calls
     work_ns = int((operations.ints("end_ns") - operations.ints("start_ns")).sum())
-    return _Part(tallies(order, projected), attributed, known, outside_ns, work_ns)
+    tallies = range_tallies(ranges, operations, order, projected, attributed, tree=tree, fold=fold)
+    return _Part(tallies, known, outside_ns, work_ns)
 
 
 def _outside_ns(
@@ -218,7 +218,7 @@ def _launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched
     return calls, done
 
 
-def _rows(tallied: RangeTallies, attributed: RangeTallies | None, known: bool) -> Rows:
+def _rows(tallied: RangeTallies, known: bool) -> Rows:
     """The figures by (range, domain, style); None where no calls show what a range launched."""
     projected = tallied.projected.statistics()
     times: dict[Key, tuple[int, float]] = {
@@ -226,7 +226,6 @@ def _rows(tallied: RangeTallies, attributed: RangeTallies | None, known: bool) -
         for group, key in enumerate(projected.keys)
     }
     ranges = tallied.ranges.statistics()
-    waited_ns, waited_ops = (attributed.busy_ns, attributed.operations) if attributed else ({}, {})
     rows: Rows = {}
     for group, key in enumerate(ranges.keys):
         total, median = times.get(key, (0, None))
@@ -234,7 +233,7 @@ def _rows(tallied: RangeTallies, attributed: RangeTallies | None, known: bool) -
         share = busy / whole if whole else None
         gpu: tuple[Value, ...] = (total, median, tallied.operations[key], share)
         host = (int(ranges.instances[group]), int(ranges.total[group]))
-        waited = (waited_ns.get(key, 0), waited_ops.get(key, 0))
+        waited = (tallied.attributed_ns[key], tallied.attributed[key])
         rows[tuple(map(str, key))] = (
             *host,
             *(gpu if known else (None,) * 4),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 
 from nsightpy.analysis.nvtx.attribution import NO_THREAD, as_launched_by, waiting_threads
 from nsightpy.analysis.nvtx.projection import OPERATION_COLUMNS, RANGE_COLUMNS, launched, project
@@ -103,6 +104,48 @@ def test_siblings_never_share_an_operation() -> None:
     done = launched(operations, launches)
     found = range_tallies(ranges, operations, done, project(ranges, done))
     assert 0 < sum(found.operations.values()) <= launches.rows
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_range_was_busy_with_what_any_thread_launched_for_it(seed: int) -> None:
+    """Against all moments; several streams and ranges of one name, on both sides of a launch."""
+    rng = np.random.default_rng(seed)
+    places = [tuple(sorted(rng.integers(0, 200, 2).tolist())) for _ in range(8)]
+    names = rng.choice(["step", "backward"], 8).tolist()
+    tids = rng.integers(MAIN, AUTOGRAD + 1, 8).tolist()
+    ranges = ranges_of(*((*at, t, n) for at, t, n in zip(places, tids, names, strict=True)))
+    launches = zip(rng.integers(0, 200, 25), rng.integers(MAIN, AUTOGRAD + 1, 25), strict=True)
+    calls = calls_of(*((int(at), int(tid)) for at, tid in launches))
+    at = calls.ints("start_ns")
+    start = at + rng.integers(1, 40, 25)
+    operations = Frame(
+        {
+            "start_ns": start,
+            "end_ns": start + rng.integers(1, 60, 25),
+            "pid": calls.ints("pid"),
+            "device": np.zeros(25, dtype=np.int64),
+            "correlation_id": calls.ints("correlation_id"),
+        }
+    )
+    waiting = waiting_threads(calls, ranges)
+    done = launched(operations, calls)
+    theirs = launched(operations, as_launched_by(calls, waiting))
+    attributed = theirs.order, project(ranges, theirs)
+    found = range_tallies(ranges, operations, done, project(ranges, done), attributed)
+    for key in found.busy_ns:
+        mine, others = set[int](), set[int]()
+        for (low, high), tid, name in zip(places, tids, names, strict=True):
+            inside = (low <= at) & (at < high)
+            if name == key[0]:
+                mine |= set(np.flatnonzero(inside & (calls.ints("tid") == tid)).tolist())
+                others |= set(np.flatnonzero(inside & (waiting == tid)).tolist())
+        assert found.busy_ns[key] == moments(operations, mine | others)
+        assert found.attributed_ns[key] == moments(operations, others)
+
+
+def moments(operations: Frame, rows: set[int]) -> int:
+    start, end = operations.ints("start_ns"), operations.ints("end_ns")
+    return len({at for row in rows for at in range(int(start[row]), int(end[row]))})
 
 
 @needs_reports

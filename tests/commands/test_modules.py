@@ -122,6 +122,10 @@ def test_ranges_of_nsys_are_modules_and_hold_the_backward_pass() -> None:
     # one stream: the sum of its operations is the time in which any of them ran
     backward = "profile/backward pass"
     assert rows[backward]["attributed_ns"] == ranges[backward]["attributed_ns"]
+    assert ranges[backward]["share_of_busy"] == pytest.approx(0.622, abs=0.0005)
+    for name, row in ranges.items():
+        share = rows[name]["share_of_device_time"]
+        assert row["share_of_busy"] == pytest.approx(share, abs=1e-9), name
     whole = rows["profile"]
     below = [
         row for name, row in rows.items() if name.count("/") == 1 and name.startswith("profile/")

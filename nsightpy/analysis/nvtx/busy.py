@@ -5,7 +5,7 @@ Operations that overlap no other are summed; only the rest is united, group by g
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,10 +22,11 @@ _PAIRS = 500_000
 
 
 def busy_by_group(
-    groups: Groups, projection: Projection, done: LaunchOrder, operations: Frame
+    groups: Groups, operations: Frame, *parts: tuple[LaunchOrder, Projection]
 ) -> tuple[Ints, int]:
     """For how long any operation of each group of ranges ran, and any operation at all, in ns.
 
+    Each of the `parts` says which operations are a range's; in several of them the same one may be.
     Instances may nest and repeat; the times of several devices add up.
     """
     busy = np.zeros(len(groups.keys), dtype=np.int64)
@@ -33,19 +34,43 @@ def busy_by_group(
         return busy, 0
     starts, ends = _on_one_axis(operations)
     alone, whole = _alone(starts, ends)
-    rows = np.flatnonzero(projection.found)
-    if len(rows) == 0:
+    parts = tuple(part for part in parts if part[1].found.any())
+    if not parts:
         return busy, whole
-    mine = _stretches(groups.codes[rows], projection.low[rows], projection.high[rows], len(done))
-    group, low = np.divmod(mine.starts, len(done) + 1)
-    first, last = done.first[low], done.first[low + (mine.ends - mine.starts)]
-    single = alone[done.rows]
-    before = _running((ends - starts)[done.rows] * single)
+    for done, _ in parts[1:]:
+        alone[done.rows] = False
+    group, first, last = _operations_of(groups, parts)
+    rows = np.concatenate([done.rows for done, _ in parts])
+    single = alone[rows]
+    before = _running((ends - starts)[rows] * single)
     busy += _sums(group, before[last] - before[first], len(busy))
     shared = _running(~single)
-    chosen = done.rows[~single]
+    chosen = rows[~single]
     busy += _united(group, shared[first], shared[last], starts[chosen], ends[chosen], len(busy))
     return busy, whole
+
+
+def _operations_of(
+    groups: Groups, parts: Sequence[tuple[LaunchOrder, Projection]]
+) -> tuple[Ints, Ints, Ints]:
+    """Disjoint stretches of the operations of all parts, one part after another, by group.
+
+    For each its group, and between which places its operations are.
+    """
+    codes, lows, highs, firsts = [], [], [], []
+    calls = rows = 0
+    for done, projection in parts:
+        found = np.flatnonzero(projection.found)
+        codes.append(groups.codes[found])
+        lows.append(projection.low[found] + calls)
+        highs.append(projection.high[found] + calls)
+        firsts.append(done.first[:-1] + rows)
+        calls, rows = calls + len(done), rows + len(done.rows)
+    first = np.append(np.concatenate(firsts), rows)
+    low, high = np.concatenate(lows), np.concatenate(highs)
+    stretches = _stretches(np.concatenate(codes), low, high, calls)
+    group, begin = np.divmod(stretches.starts, calls + 1)
+    return group, first[begin], first[begin + (stretches.ends - stretches.starts)]
 
 
 def _on_one_axis(operations: Frame) -> tuple[Ints, Ints]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,7 +13,7 @@ from nsightpy.analysis.nvtx.busy import busy_by_group
 from nsightpy.analysis.nvtx.nesting import nest, paths
 from nsightpy.analysis.nvtx.projection import LaunchOrder, Projection
 from nsightpy.analysis.tally import Key, Tally, merge, tally
-from nsightpy.frames import Frame, Labels, distinct
+from nsightpy.frames import Frame, Ints, Labels, distinct
 
 BY = ("name", "domain", "style")
 
@@ -49,8 +49,9 @@ class RangeTallies:
     """Ranges by (name or path, domain, style); what several reports merge. Times in ns.
 
     `ranges` and `projected` tally lengths; the latter only of instances with operations.
-    `operations` and `busy_ns` by key: how many there are, and for how long any of them ran.
-    `whole_busy_ns`: for how long anything ran. `unlaunched`: operations without a recorded call;
+    By key: `operations` and `attributed`, how many the range's own thread and others launched;
+    `attributed_ns` for how long any of the latter ran, `busy_ns` any of both. `whole_busy_ns`: for
+    how long anything ran. `unlaunched`: operations without a recorded call;
     `crossing`: ranges that end on another thread. `members`: where numbered ranges are folded, the
     names (or paths) that each folded one stands for.
     """
@@ -58,6 +59,8 @@ class RangeTallies:
     ranges: Tally
     projected: Tally
     operations: dict[Key, int]
+    attributed: dict[Key, int]
+    attributed_ns: dict[Key, int]
     busy_ns: dict[Key, int]
     whole_busy_ns: int
     unlaunched: int
@@ -76,6 +79,7 @@ def range_tallies(
     operations: Frame,
     done: LaunchOrder,
     projection: Projection,
+    attributed: tuple[LaunchOrder, Projection] | None = None,
     *,
     tree: bool = False,
     fold: bool = False,
@@ -83,7 +87,8 @@ def range_tallies(
     """Ranges (RANGE_COLUMNS) and what they launched, by name or by path in the tree of ranges.
 
     With `fold`, ranges that differ in their numbers only are one. `done` says which calls launched
-    the operations (OPERATION_COLUMNS), `projection` where the ranges are on the GPU.
+    the operations (OPERATION_COLUMNS), `projection` where the ranges are on the GPU; `attributed`
+    the same of calls for which the ranges' threads waited.
     """
     unfolded = names = folded(ranges.labels("name"))
     if fold:
@@ -94,13 +99,26 @@ def range_tallies(
     groups = group_by(Frame({**ranges, "name": names}), BY)
     some = projection.found
     lengths = ranges.ints("end_ns") - ranges.ints("start_ns")
-    counts = np.bincount(groups.codes, projection.operations, len(groups.keys)).astype(np.int64)
-    busy, whole = busy_by_group(groups, projection, done, operations)
+    waited = () if attributed is None else (attributed,)
+    attributed_ns, _ = busy_by_group(groups, operations, *waited)
+    busy, whole = busy_by_group(groups, operations, (done, projection), *waited)
+
+    def by_key(values: Ints) -> dict[Key, int]:
+        return dict(zip(groups.keys, values.tolist(), strict=True))
+
+    def counted(projections: Iterable[Projection]) -> dict[Key, int]:
+        found = np.zeros(len(groups.keys), dtype=np.int64)
+        for each in projections:
+            np.add.at(found, groups.codes, each.operations)
+        return by_key(found)
+
     return RangeTallies(
         tally(groups.codes, lengths, groups.keys),
         tally(groups.codes[some], projection.length[some], groups.keys),
-        dict(zip(groups.keys, counts.tolist(), strict=True)),
-        dict(zip(groups.keys, busy.tolist(), strict=True)),
+        counted([projection]),
+        counted(each for _, each in waited),
+        by_key(attributed_ns),
+        by_key(busy),
         whole,
         operations.rows - len(done.rows),
         int(np.count_nonzero(ranges.ints("tid") != ranges.ints("end_tid"))),
@@ -120,20 +138,25 @@ def _members(names: Labels, unfolded: Labels) -> dict[str, frozenset[str]]:
 
 def merged(parts: Sequence[RangeTallies]) -> RangeTallies:
     """The tallies of several reports as one."""
-    operations: dict[Key, int] = {}
-    busy: dict[Key, int] = {}
     members: dict[str, frozenset[str]] = {}
     for part in parts:
         for name, those in part.members.items():
             members[name] = members.get(name, frozenset()) | those
-        for key, count in part.operations.items():
-            operations[key] = operations.get(key, 0) + count
-            busy[key] = busy.get(key, 0) + part.busy_ns[key]
+
+    def added(name: str) -> dict[Key, int]:
+        sums: dict[Key, int] = {}
+        for part in parts:
+            for key, value in getattr(part, name).items():
+                sums[key] = sums.get(key, 0) + value
+        return sums
+
     return RangeTallies(
         merge([part.ranges for part in parts]),
         merge([part.projected for part in parts]),
-        operations,
-        busy,
+        added("operations"),
+        added("attributed"),
+        added("attributed_ns"),
+        added("busy_ns"),
         sum(part.whole_busy_ns for part in parts),
         sum(part.unlaunched for part in parts),
         sum(part.crossing for part in parts),
