@@ -8,20 +8,23 @@ from functools import partial
 
 import numpy as np
 
-from nsightpy.analysis.iterations.steady import NONE, Iterations, find_iterations
+from nsightpy.analysis.iterations.steady import (
+    NONE,
+    PROFILER_CALLS,
+    Iterations,
+    find_iterations,
+)
 from nsightpy.analysis.launches import launch_starts
 from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.frames import API_CALLS, Frame, Labels, distinct
 from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work
 from nsightpy.query.nvtx_filter import named_ranges
-from nsightpy.readers.host_calls import CALL_COLUMNS
+from nsightpy.readers.host_calls import CALL_COLUMNS, KERNEL_LAUNCHES
 from nsightpy.reports.system import SystemReport
 from nsightpy.side_by_side import OtherThread
 
 PLACED = ("start_ns", "end_ns", "pid", "device", "correlation_id")
-LAUNCHES = ("Launch", "GraphLaunch")
-PROFILER = ("cudaProfilerSt", "cuProfilerSt")
 _WORK = (("kernels", (*PLACED, "name")), ("memory_operations", PLACED), ("graph_launches", PLACED))
 
 
@@ -101,7 +104,7 @@ def _read_both(report: SystemReport) -> tuple[Work, CallsRead]:
     source = report.calls
     likely = source.only_process(likely=True)
     with OtherThread() as other:
-        reading = other.start(partial(source.launching, likely, LAUNCHES))
+        reading = other.start(partial(source.launching, likely, KERNEL_LAUNCHES))
         waiting = other.start(source.synchronising)
         naming = other.start(partial(report.frame, "nvtx_ranges", RANGE_COLUMNS))
         work = _work_of(report)
@@ -117,9 +120,9 @@ def calls_of(
     """The calls by which iterations are found; those that were read already are given."""
     source = report.calls
     if launches is None:
-        launches = source.launching(source.only_process(), LAUNCHES)
+        launches = source.launching(source.only_process(), KERNEL_LAUNCHES)
     waits = source.synchronising() if waits is None else waits
-    return CallsRead(launches, Frame.concatenate([waits, source.named(*PROFILER)]))
+    return CallsRead(launches, Frame.concatenate([waits, source.named(*PROFILER_CALLS)]))
 
 
 def followed_calls(

@@ -20,9 +20,18 @@ CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
 # All are read at once: one query of a small export answers every question.
 _READ = (*CALL_COLUMNS, "correlation_id", "event_class")
 
+# How the functions begin that launch kernels and graphs: CUDA runtime, CUDA driver, HIP.
+KERNEL_LAUNCHES = (
+    *("cudaLaunch", "cudaGraphLaunch", "cuLaunch", "cuGraphLaunch"),
+    *("hipLaunch", "hipGraphLaunch", "hipModuleLaunch", "hipDrvLaunch"),
+    *("hipExtLaunch", "hipExtModuleLaunch", "hipHccModuleLaunch"),
+)
 # Calls that launch work. Others may, too; but most calls of a report do not.
-LAUNCHING = ("Launch", "Memcpy", "Memset", "GraphLaunch")
-ORDERING = (*LAUNCHING, "EventRecord")
+LAUNCHING = (
+    *KERNEL_LAUNCHES,
+    *(f"{api}{kind}" for api in ("cuda", "cu", "hip") for kind in ("Memcpy", "Memset")),
+)
+ORDERING = (*LAUNCHING, "cudaEventRecord", "cuEventRecord", "hipEventRecord")
 # Copies that are not Async block; freeing memory waits for the device.
 SYNCHRONISING = (
     *(f"cuda{kind}Synchronize" for kind in ("Device", "Stream", "Event", "Thread")),
@@ -56,14 +65,14 @@ class HostCalls(Protocol):
     def launching(
         self,
         alone: int | None,
-        kinds: Sequence[str] = LAUNCHING,
+        names: Sequence[str] = LAUNCHING,
         *,
         others: bool = False,
         whole: bool = False,
     ) -> Frame:
         """start_ns, pid and correlation_id of runtime and driver calls, by start.
 
-        Calls of these `kinds`, or all `others`; `whole` adds end_ns and tid.
+        Calls of functions whose names begin so, or all `others`; `whole` adds end_ns and tid.
         """
 
     def synchronising(self) -> Frame:
@@ -100,14 +109,13 @@ class CallsOfFrame:
     def launching(
         self,
         alone: int | None,
-        kinds: Sequence[str] = LAUNCHING,
+        names: Sequence[str] = LAUNCHING,
         *,
         others: bool = False,
         whole: bool = False,
     ) -> Frame:
         calls = self._read()
-        prefixes = [f"{api}{kind}" for api in ("cuda", "cu") for kind in kinds]
-        wanted = begins(calls, prefixes) != others
+        wanted = begins(calls, names) != others
         wanted &= calls.ints("event_class") <= LAST_LAUNCH_CLASS
         return calls.select(launch_columns(whole=whole)).take(wanted)
 

@@ -14,6 +14,7 @@ LAUNCH, COPY, WAIT, ALLOCATION, MODULE, OTHER = range(6)
 # First that fits. CUDA runtime (cuda*), CUDA driver (cu*) and HIP (hip*) names.
 _KINDS = (
     (WAIT, re.compile(r"^(?:cuda|cu|hip)\w*Synchronize|^cuEventSynchronize")),
+    (LAUNCH, re.compile(r"Launch")),
     (MODULE, re.compile(r"Module|Library|FuncLoad|FuncGet|FuncSet|Kernel(?:Get|Set)|Link|^cuInit")),
     (MODULE, re.compile(r"Ctx(?:Create|Set)|Primary|cudaSetDevice$|GetExportTable|GetProcAddress")),
     (MODULE, re.compile(r"Graph(?:Instantiate|Upload)")),
@@ -25,7 +26,6 @@ _KINDS = (
         ),
     ),
     (COPY, re.compile(r"Mem(?:cpy|set)|MemPrefetch")),
-    (LAUNCH, re.compile(r"Launch")),
 )
 
 

@@ -35,7 +35,9 @@ MARK_STEPS = "An NVTX range around each step shows them."
 WARM_UP, STEADY, EDGE = "warm-up", "steady", "edge"
 # What a user chooses: numbers of iterations, or STEADY.
 Chosen: TypeAlias = "frozenset[int] | str"
-PROFILER_CALLS = ("cudaProfilerStart", "cudaProfilerStop", "cuProfilerStart", "cuProfilerStop")
+PROFILER_CALLS = tuple(
+    f"{api}Profiler{call}" for api in ("cuda", "cu", "hip") for call in ("Start", "Stop")
+)
 
 
 _NEVER = np.empty(0, dtype=np.int64)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct, distinct_pairs
+from nsightpy.readers.host_calls import KERNEL_LAUNCHES
 from nsightpy.readers.nccl.calls import NONE, Calls, nccl_calls
 from nsightpy.readers.nccl.launches import (
     BY_GROUP,
@@ -52,7 +53,6 @@ _ROW = (
     *("kernel", "order", "start_ns", "end_ns", "operation", "payload", "calls", "evidence", "sent"),
 )
 _PREFIXES = ("nccl", "void nccl")
-_LAUNCHING = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
 
 
 def collectives(export: NsysExport, frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
@@ -124,7 +124,7 @@ def _launches(
         # by name first, which tells soonest of most calls that they launch nothing
         usual = []
         if "nameId" in table.c:
-            usual = [table.c.nameId.in_(export.strings.matching(*_LAUNCHING))]
+            usual = [table.c.nameId.in_(export.strings.matching(*KERNEL_LAUNCHES))]
         calls = _calls_where(export, table, *usual, behind)
         if usual and not np.isin(ids, calls.ints("correlation_id")).all():
             calls = _calls_where(export, table, behind)

@@ -36,14 +36,14 @@ class NsysCalls:
     def launching(
         self,
         alone: int | None,
-        kinds: Sequence[str] = LAUNCHING,
+        names: Sequence[str] = LAUNCHING,
         *,
         others: bool = False,
         whole: bool = False,
     ) -> Frame:
         if self._are_few:
-            return self._few.launching(alone, kinds, others=others, whole=whole)
-        return launch_calls(self._export, alone, kinds, others=others, whole=whole)
+            return self._few.launching(alone, names, others=others, whole=whole)
+        return launch_calls(self._export, alone, names, others=others, whole=whole)
 
     def synchronising(self) -> Frame:
         return self._few.synchronising() if self._are_few else sync_calls(self._export)

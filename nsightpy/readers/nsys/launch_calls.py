@@ -22,15 +22,15 @@ _FEW = 6
 def launch_calls(
     export: NsysExport,
     alone: int | None,
-    kinds: Sequence[str] = LAUNCHING,
+    names: Sequence[str] = LAUNCHING,
     *,
     others: bool = False,
     whole: bool = False,
 ) -> Frame:
     """start_ns, pid and correlation_id of runtime and driver calls, by start; more on request.
 
-    Calls of these `kinds`, or all `others`. `alone` is the global id of the one process whose calls
-    are wanted; None for all processes. `whole` adds end_ns and tid.
+    Calls of functions whose names begin so, or all `others`. `alone` is the global id of the one
+    process whose calls are wanted; None for all processes. `whole` adds end_ns and tid.
     """
     if not export.has(RUNTIME):
         return Frame.empty(API_CALLS, launch_columns(whole=whole))
@@ -41,7 +41,7 @@ def launch_calls(
         ids["thread"] = column("globalTid")
     elif alone is None:
         ids["pid"] = process_of("globalTid")
-    conditions = _conditions(export, table, alone, kinds, others=others)
+    conditions = _conditions(export, table, alone, names, others=others)
 
     def query(*, careful: bool) -> Query:
         # SQLite itself leaves out what ends nowhere or before it starts, where ends are not read
@@ -70,15 +70,14 @@ def _conditions(
     export: NsysExport,
     table: sa.TableClause,
     alone: int | None,
-    kinds: Sequence[str],
+    names: Sequence[str],
     *,
     others: bool,
 ) -> list[sa.ColumnElement[bool]]:
-    """Which rows are calls of these kinds, or all others, of one process or of all."""
+    """Which rows are calls of these functions, or all others, of one process or of all."""
     conditions: list[sa.ColumnElement[bool]] = []
     if "nameId" in table.c:
-        prefixes = [f"{api}{kind}" for api in ("cuda", "cu") for kind in kinds]
-        conditions.append(_among(table.c.nameId, export.strings.matching(*prefixes), others=others))
+        conditions.append(_among(table.c.nameId, export.strings.matching(*names), others=others))
     elif others:
         conditions.append(sa.false())
     if alone is not None:

@@ -14,7 +14,7 @@ class TraceCalls(CallsOfFrame):
     def launching(
         self,
         alone: int | None,
-        kinds: Sequence[str] = LAUNCHING,
+        names: Sequence[str] = LAUNCHING,
         *,
         others: bool = False,
         whole: bool = False,
