@@ -8,7 +8,9 @@ from nsightpy.cli.table_command import table_command
 
 @table_command(
     "operators",
-    click.option("--by", metavar="LIST", default="", help="Split by shape, thread, rank, module."),
+    click.option(
+        "--by", metavar="LIST", default="", help="Split by shape, thread, rank, process, module."
+    ),
     top_option,
 )
 def command() -> None:

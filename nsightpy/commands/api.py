@@ -8,16 +8,16 @@ from functools import partial
 from typing import Unpack
 
 from nsightpy.analysis import ranking
-from nsightpy.analysis.tally import Key, Tally, merge
+from nsightpy.analysis.tally import Tally, merge
 from nsightpy.errors import require_choice
 from nsightpy.frames import Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.query.splits import parse_splits
+from nsightpy.query.splits import distinct_parts, parse_splits, shown, split_field
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Field, Table
+from nsightpy.results import Abstention, Table
 
 _COLUMNS = ("start_ns", "end_ns", "name", "event_class")
 _CALLS = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -31,7 +31,7 @@ LIBRARIES = {
 }
 SPLITS = ("rank", "process")
 FIELDS = ranking.time_fields("Num Calls")
-MORE_FIELDS = tuple(Field(split, "id") for split in SPLITS)
+MORE_FIELDS = tuple(map(split_field, SPLITS))
 
 
 @command_function
@@ -51,10 +51,13 @@ def api(
     require_choice("library", library, LIBRARIES)
     splits = parse_splits(by, SPLITS)
     request = Request.of(reports, **common)
-    work = partial(_tally, library=library, splits=splits, scope=request.scope)
+    path_parts = distinct_parts(request.ranks.inputs)
+    work = partial(
+        _tally, library=library, splits=splits, scope=request.scope, path_parts=path_parts
+    )
     parts = request.map(work, ranked="rank" in splits).values
     statistics = merge([part for part, _ in parts]).statistics()
-    fields = [Field(split, "id") for split in splits]
+    fields = list(map(split_field, splits))
     table = ranking.rank_by_time("api", statistics, fields, count="Num Calls")
     dropped = sum(count for _, count in parts)
     return request.finish(
@@ -63,25 +66,13 @@ def api(
 
 
 def _tally(
-    report: SystemReport, *, library: str, splits: Sequence[str], scope: Scope
+    report: SystemReport, *, library: str, splits: Sequence[str], scope: Scope, path_parts: int
 ) -> tuple[Tally, int]:
     """Durations per (splits..., function), and how many rows are no calls of their own."""
     rows = _cuda(report, scope, splits) if library == "cuda" else _other(report, scope, library)
     calls = ranking.calls(rows) if library == "cuda" else rows
     tally = ranking.tally_durations(calls, [*("pid" for _ in splits), "name"])
-
-    def shown(key: Key) -> Key:
-        pids = [pid if isinstance(pid, int) else 0 for pid in key[:-1]]
-        texts = [
-            report.rank_of(pid)[0] if split == "rank" else pid
-            for split, pid in zip(splits, pids, strict=True)
-        ]
-        return (*texts, key[-1])
-
-    if splits:
-        renamed = Tally(tuple(map(shown, tally.keys)), tally.bounds, tally.values, tally.counts)
-        tally = merge([renamed])
-    return tally, rows.rows - calls.rows
+    return shown(tally, report, splits, path_parts), rows.rows - calls.rows
 
 
 def _cuda(report: SystemReport, scope: Scope, splits: Sequence[str]) -> Frame:

@@ -14,7 +14,13 @@ from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.query.splits import parse_splits, shown, split_field
+from nsightpy.query.splits import (
+    distinct_parts,
+    in_processes,
+    parse_splits,
+    shown,
+    split_field,
+)
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Table
@@ -49,12 +55,10 @@ def kernels(
     splits = parse_splits(by, _SPLIT_COLUMNS)
     require_choice("name", name, NAME_COLUMNS)
     request = Request.of(reports, **common)
+    path_parts = distinct_parts(request.ranks.inputs)
+    splits = in_processes(splits, path_parts)
     work = partial(
-        kernel_tally,
-        splits=splits,
-        name=name,
-        scope=request.scope,
-        several=len(request.ranks) > 1,
+        kernel_tally, splits=splits, name=name, scope=request.scope, path_parts=path_parts
     )
     tallies = request.map(work, ranked="rank" in splits).values
     statistics = merge(tallies).statistics()
@@ -63,17 +67,17 @@ def kernels(
 
 
 def kernel_tally(
-    report: SystemReport, *, splits: Sequence[str], name: str, scope: Scope, several: bool = False
+    report: SystemReport, *, splits: Sequence[str], name: str, scope: Scope, path_parts: int = 0
 ) -> Tally:
     """Durations per (splits..., name) of one report; what other processes merge."""
     label = NAME_COLUMNS[name]
     needed = ("start_ns", "end_ns", *(c for split in splits for c in _SPLIT_COLUMNS[split]))
     frame = scope.narrow(report, report.frame("kernels", wanted(scope, needed, label)))
-    return tally_of(report, frame, splits, label, several=several)
+    return tally_of(report, frame, splits, label, path_parts)
 
 
 def tally_of(
-    report: SystemReport, frame: Frame, splits: Sequence[str], label: str, *, several: bool = False
+    report: SystemReport, frame: Frame, splits: Sequence[str], label: str, path_parts: int = 0
 ) -> Tally:
     """Durations per (splits..., name) of a kernels frame."""
     keyed: dict[str, ColumnData] = {
@@ -83,7 +87,7 @@ def tally_of(
         "label": named(frame, label),
     }
     tally = ranking.tally_durations(Frame(keyed), (*splits, "label"))
-    return shown(tally, report, splits, several=several)
+    return shown(tally, report, splits, path_parts)
 
 
 def _split(frame: Frame, split: str) -> ColumnData:

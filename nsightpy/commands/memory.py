@@ -17,7 +17,14 @@ from nsightpy.frames import ColumnData, Frame
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.query.splits import parse_splits, shown, shown_key, split_field
+from nsightpy.query.splits import (
+    distinct_parts,
+    in_processes,
+    parse_splits,
+    shown,
+    shown_key,
+    split_field,
+)
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
@@ -56,8 +63,9 @@ def memory(
     """
     splits = parse_splits(by, SPLITS)
     request = Request.of(reports, **common)
-    several = len(request.ranks) > 1
-    work = partial(_tallied, splits=splits, scope=request.scope, several=several)
+    path_parts = distinct_parts(request.ranks.inputs)
+    splits = in_processes(splits, path_parts)
+    work = partial(_tallied, splits=splits, scope=request.scope, path_parts=path_parts)
     parts = request.map(work, ranked="rank" in splits).values
     time = merge([part.time for part in parts]).statistics()
     sizes = merge([part.sizes for part in parts]).statistics()
@@ -84,19 +92,21 @@ def _plain(value: Value) -> int | str | None:
     return value if isinstance(value, int | str) else None
 
 
-def _tallied(report: SystemReport, *, splits: Sequence[str], scope: Scope, several: bool) -> _Part:
+def _tallied(
+    report: SystemReport, *, splits: Sequence[str], scope: Scope, path_parts: int
+) -> _Part:
     columns = dict.fromkeys((*_COLUMNS, *scope.columns))
     if splits:
         columns |= dict.fromkeys((*_PLACED, "stream", "source_memory", "target_memory"))
     frame = scope.narrow(report, report.frame("memory_operations", tuple(columns)))
     keyed: dict[str, ColumnData] = {name: frame[name] for name in _COLUMNS}
-    keyed |= {split: _split(report, frame, split, several=several) for split in splits}
+    keyed |= {split: _split(frame, split) for split in splits}
     by = (*splits, "operation")
     whole = Frame(keyed)
     return _Part(
-        shown(ranking.tally_durations(whole, by), report, splits, several=several),
-        shown(ranking.tally_bytes(whole, by), report, splits, several=several),
-        _exposed(report, scope, frame, whole, splits, several=several) if splits else {},
+        shown(ranking.tally_durations(whole, by), report, splits, path_parts),
+        shown(ranking.tally_bytes(whole, by), report, splits, path_parts),
+        _exposed(report, scope, frame, whole, splits, path_parts) if splits else {},
         fastest_memory(report),
     )
 
@@ -107,7 +117,7 @@ def fastest_memory(report: SystemReport) -> int:
     return int(speeds.max(initial=0))
 
 
-def _split(report: SystemReport, frame: Frame, split: str, *, several: bool) -> ColumnData:
+def _split(frame: Frame, split: str) -> ColumnData:
     if split == "memory":
         return host_memory(frame)
     return frame["pid" if split in ("rank", "process") else split]
@@ -119,8 +129,7 @@ def _exposed(
     placed: Frame,
     whole: Frame,
     splits: Sequence[str],
-    *,
-    several: bool,
+    path_parts: int,
 ) -> dict[Key, int]:
     """How long the operations of each group ran with no kernel on their device, in ns."""
     everything = [
@@ -135,6 +144,6 @@ def _exposed(
         for code, key in enumerate(groups.keys):
             rows = groups.codes == code
             ran = union(on_device.ints("start_ns")[rows], on_device.ints("end_ns")[rows])
-            shown_as = shown_key(key, report, splits, several=several)
+            shown_as = shown_key(key, report, splits, path_parts)
             lost[shown_as] = lost.get(shown_as, 0) + difference(ran, kernels).total
     return lost

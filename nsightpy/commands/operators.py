@@ -34,17 +34,24 @@ from nsightpy.frames import Floats, Frame
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
-from nsightpy.query.splits import parse_splits
+from nsightpy.query.splits import (
+    distinct_parts,
+    in_processes,
+    parse_splits,
+    shown_key,
+    split_field,
+)
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, Field, Table, Value, fields_in
 from nsightpy.units import format_time
 
 _SPLITS = {
-    "shape": ("shapes", "text"),
-    "thread": ("tid", "id"),
-    "rank": ("pid", "id"),
-    "module": ("module", "text"),
+    "shape": "shapes",
+    "thread": "tid",
+    "rank": "pid",
+    "process": "pid",
+    "module": "module",
 }
 FIELDS = (
     Field("operator", "text"),
@@ -54,7 +61,7 @@ FIELDS = (
     Field("model_flop_per_s", "flops/s"),
     Field("mfu", "ratio", 4),
 )
-MORE_FIELDS = tuple(Field(split, unit) for split, (_, unit) in _SPLITS.items())
+MORE_FIELDS = tuple(map(split_field, _SPLITS))
 GPU_FRAMES = ("kernels", "memory_operations")
 _SUMS = ("calls", "host_total", "host_self", "device_total", "device_self")
 _FUNCTION = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -93,18 +100,20 @@ def operators(
 ) -> Table:
     """Operators by their own device time, then host time.
 
-    `by` splits them: shape, thread, rank, module. Own times are those of torch's `key_averages`;
-    device totals add what ran on several streams. model_flop_by_shapes is what the shapes of matrix
-    products, convolutions and attention in and under the operator ask for, whatever the kernels
-    did. Notes name the steps of inference engines and of CUDA-graph launches. Raises UsageError
-    for an unknown split.
+    `by` splits them: shape, thread, rank, process, module. Own times are those of torch's
+    `key_averages`; device totals add what ran on several streams. model_flop_by_shapes is what the
+    shapes of matrix products, convolutions and attention in and under the operator ask for,
+    whatever the kernels did. Notes name the steps of inference engines and of CUDA-graph launches.
+    Raises UsageError for an unknown split.
     """
     splits = parse_splits(by, _SPLITS)
     request = Request.of(reports, **common)
-    work = partial(_sums, splits=splits, scope=request.scope)
+    path_parts = distinct_parts(request.ranks.inputs)
+    splits = in_processes(splits, path_parts)
+    work = partial(_sums, splits=splits, scope=request.scope, path_parts=path_parts)
     parts = request.map(work, ranked="rank" in splits).values
     rows = _rows(parts)
-    fields = (*(Field(split, _SPLITS[split][1]) for split in splits), *FIELDS)
+    fields = (*map(split_field, splits), *FIELDS)
     notes = _notes(parts)
     if rows and "shape" in splits and not any(row[splits.index("shape")] for row in rows):
         notes.insert(0, NO_SHAPES)
@@ -112,7 +121,7 @@ def operators(
     return request.finish(table, *notes)
 
 
-def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part:
+def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope, path_parts: int) -> _Part:
     frame = report.frame("operators", (*OPERATOR_COLUMNS, *_MORE))
     if "module" in splits:
         functions = report.frame("python_functions", _FUNCTION)
@@ -139,7 +148,7 @@ def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part
         }
     )
     shown = scope.narrow(report, whole)
-    rows, flops = _by_key(shown, report, splits)
+    rows, flops = _by_key(shown, report, splits, path_parts)
     ranges = scope.within(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
     ran = Frame.concatenate(work)
     return _Part(
@@ -156,9 +165,9 @@ def _sums(report: SystemReport, *, splits: Sequence[str], scope: Scope) -> _Part
 
 
 def _by_key(
-    frame: Frame, report: SystemReport, splits: Sequence[str]
+    frame: Frame, report: SystemReport, splits: Sequence[str], path_parts: int
 ) -> tuple[dict[Key, tuple[int, ...]], dict[Key, tuple[float, float]]]:
-    columns = [_SPLITS[split][0] for split in splits]
+    columns = [_SPLITS[split] for split in splits]
     groups = group_by(frame, (*columns, "name"))
     sums = []
     for name in _SUMS:
@@ -170,22 +179,13 @@ def _by_key(
         for name in ("flop", "ideal_s")
     )
     counted = np.bincount(groups.codes, frame.ints("counted"), len(groups.keys))
-    keys = [_shown(key, report, splits) for key in groups.keys]
+    keys = [shown_key(key, report, splits, path_parts) for key in groups.keys]
     present = sums[0]
     rows = {key: figures for key, *figures in zip(keys, *sums, strict=True)}
     return (
         {key: tuple(figures) for key, figures in rows.items() if figures[0]},
         {keys[i]: (flop[i], ideal[i]) for i in np.flatnonzero(counted).tolist() if present[i]},
     )
-
-
-def _shown(key: Key, report: SystemReport, splits: Sequence[str]) -> Key:
-    parts = list(key)
-    for place, split in enumerate(splits):
-        pid = parts[place]
-        if split == "rank" and isinstance(pid, int):
-            parts[place] = report.rank_of(pid)[0]
-    return tuple(parts)
 
 
 def _gpu(report: SystemReport, work: Sequence[Frame]) -> str:

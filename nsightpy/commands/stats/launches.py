@@ -19,7 +19,8 @@ from nsightpy.results import Field, Row
 
 _KERNELS = ("start_ns", "end_ns", "pid", "device", "correlation_id")
 _CALLS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class", "name")
-_BY = ("pid", "tid", "device", "api", "kernel")
+# numbers of processes and devices are of one report
+_BY = ("pid", "tid", "device", "api", "kernel", "report")
 
 
 def _phases(report: SystemReport, scope: Scope, label: str) -> Tallies:
@@ -37,6 +38,7 @@ def _phases(report: SystemReport, scope: Scope, label: str) -> Tallies:
             "device": kernels["device"],
             "api": calls["name"],
             "kernel": Labels(names.codes[done], names.values),
+            "report": Labels.constant(str(report.path), kernels.rows),
         }
     )
     groups = group_by(keys, _BY)
@@ -58,7 +60,7 @@ def _shown(parts: Sequence[Statistics]) -> Shown:
     order = whole.by_total()
     rows: list[Row] = []
     for group in order:
-        pid, tid, device, function, name = whole.keys[group]
+        pid, tid, device, function, name, _ = whole.keys[group]
         waited = place.get(whole.keys[group])
         count = 0 if waited is None else int(queue.instances[waited])
         in_queue = (None,) * 5 if waited is None else spread(queue, waited)

@@ -11,7 +11,7 @@ from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.ranking import MEGA, durations
 from nsightpy.analysis.tally import Key, Statistics, Tally, tally
 from nsightpy.commands.stats.summary import Shown, Summary, Tallies
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import Frame, Ints, Labels
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row
@@ -29,11 +29,11 @@ RECORDS = "--cuda-um-cpu-page-faults=true --cuda-um-gpu-page-faults=true"
 
 def _by_place(report: SystemReport, scope: Scope, _: str, *, by: tuple[str, ...] = ()) -> Tallies:
     """Bytes moved in each direction, faults of each side, durations of what was moved."""
-    copies = scope.narrow(report, report.frame("memory_operations", _COPIES))
+    copies = _of_report(report, scope, "memory_operations", _COPIES)
     moved = [
         copies.take(copies.labels("operation").equals([name])) for name in _MIGRATIONS.values()
     ]
-    faults = scope.narrow(report, report.frame("page_faults", _FAULTS))
+    faults = _of_report(report, scope, "page_faults", _FAULTS)
     on_gpu = faults.ints("device") >= 0
     sides = [faults.take(~on_gpu), faults.take(on_gpu)]
     both = Frame.concatenate(moved)
@@ -44,6 +44,12 @@ def _by_place(report: SystemReport, scope: Scope, _: str, *, by: tuple[str, ...]
         _tally(both, by, durations(both)),
         *(_tally(part, (), part.ints("address")) for part in placed),
     )
+
+
+def _of_report(report: SystemReport, scope: Scope, name: str, columns: tuple[str, ...]) -> Frame:
+    """A frame in scope, with the report: addresses and numbers of processes are of one report."""
+    frame = scope.narrow(report, report.frame(name, columns))
+    return Frame({**frame, "report": Labels.constant(str(report.path), frame.rows)})
 
 
 def _tally(frame: Frame, by: tuple[str, ...], values: Ints) -> Tally:
@@ -117,7 +123,7 @@ def _instructions_shown(parts: Sequence[Statistics]) -> Shown:
     return (Field("CPU Page Faults"), Field("CPU Instruction Address", "text")), rows
 
 
-_PAGES = partial(_by_place, by=("address", "pid"))
+_PAGES = partial(_by_place, by=("address", "pid", "report"))
 SUMMARIES = {
     "um_sum": Summary("Unified memory by page.", _PAGES, _pages_shown, RECORDS, tallies=7),
     "um_total_sum": Summary(
