@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import signal
-import sys
 
 # Modules are objects by the ten thousand, none of them garbage: looked for less often (700 is
 # usual), and not at all where the process ends: that saves a fifth of a short command's time.
@@ -15,10 +14,6 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 def main() -> None:
     """Run the command line and exit; Ctrl-C ends it with one line, also while modules load."""
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    if not sys.flags.dev_mode:
-        # a thread that had no memory to begin: it is told otherwise, and there is none for a
-        # function of Python's, so one of C's keeps quiet
-        sys.unraisablehook = bool
     try:
         _interruptible()
     finally:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from pathlib import Path
 
 # Where limits leave less than this, whatever goes wrong does for want of memory: libraries that
 # cannot be loaded, calls that fail without a word.
 _LITTLE = 32 * 2**20
+# "raise": what no check foresaw is raised as it is, so that no run of the tests gets past it.
+FAULTS = "NSIGHTPY_FAULTS"
 
 
 class NsightpyError(Exception):
@@ -64,6 +67,24 @@ class ReportError(_FileError):
         return f"left out: {self.path}: {self.problem}"
 
 
+class FaultError(ReportError):
+    """A fault of nsightpy: what no check foresaw, met with a report where `path` names one."""
+
+    def __init__(self, path: object, what: str) -> None:
+        on = f" on {path}" if path else ""
+        advice = "this is a fault of nsightpy, please report it; -v shows where"
+        super().__init__(path, f"nsightpy failed{on} ({what})", advice)
+        self.what = what
+        self.args = (f"{self.problem}; {advice}",)
+
+    def __reduce__(self) -> tuple[type[FaultError], tuple[str, str]]:  # type: ignore[override]
+        return type(self), (self.path, self.what)
+
+    @property
+    def left_out(self) -> str:
+        return f"left out: {self.problem}"
+
+
 def memory_left() -> int | None:
     """Bytes that limits of this process (`ulimit -v`, `-d`) leave; None where there is no limit."""
     try:
@@ -83,10 +104,11 @@ class TooMuchError(Exception):
     """More than there may be, seen where no file is known: `unforeseen` makes it a ReportError."""
 
 
-def unforeseen(path: object, error: BaseException, since: float | None = None) -> ReportError:
-    """The error for an exception that no check of a report foresaw: its data make no sense.
+def unforeseen(path: object, error: Exception, since: float | None = None) -> ReportError:
+    """The error for an exception that no check foresaw: mostly a FaultError.
 
     `since`: when reading began (Unix time, s); a file that changed after that is said to have.
+    Raises the exception itself where NSIGHTPY_FAULTS=raise and it is a fault of nsightpy.
     """
     left = memory_left()
     if isinstance(error, MemoryError) or (left is not None and left < _LITTLE):
@@ -103,12 +125,9 @@ def unforeseen(path: object, error: BaseException, since: float | None = None) -
     if since is not None and _changed_at(path) > since:
         problem = f"was changed while it was read ({what})"
         return ReportError(path, problem, "wait until nothing writes it, then ask again.")
-    return ReportError(
-        path,
-        f"holds data that contradict each other ({what})",
-        "it may be damaged: copy or export it again. If it is whole, this is a fault of nsightpy: "
-        "-v shows where it happened.",
-    )
+    if os.environ.get(FAULTS) == "raise":
+        raise error
+    return FaultError(path, what)
 
 
 def _changed_at(path: object) -> float:

@@ -10,35 +10,25 @@ from collections.abc import Callable
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from nsightpy.errors import memory_left
+
 A = TypeVar("A")
 B = TypeVar("B")
-_TICK_S = 0.1
-_TICKS = 100
+# A thread takes less to begin, its stack with it.
+_MEMORY_TO_BEGIN = 32 * 2**20
 
 
-class SideThread(threading.Thread):
-    """A daemon thread; starting it raises MemoryError where there is no memory for it to begin.
+def begun(target: Callable[..., object], *arguments: object) -> threading.Thread:
+    """A daemon thread that runs. Raises RuntimeError where the system has no room for one.
 
-    A Thread waits for that without end: https://docs.python.org/3/library/threading.html says
-    RuntimeError, and the thread has died before it ran anything.
+    Thread.start waits without end for a thread that has no memory to begin.
     """
-
-    def __init__(self, target: Callable[..., object], *arguments: object) -> None:
-        super().__init__(target=target, args=arguments, daemon=True)
-        self._started = _Begun()
-
-
-class _Begun(threading.Event):
-    """What the thread sets that starts another."""
-
-    def wait(self, timeout: float | None = None) -> bool:
-        # ticks, not a moment: while this process is stopped, no time passes
-        for _ in range(_TICKS) if timeout is None else ():
-            if super().wait(_TICK_S):
-                return True
-        if timeout is None:
-            raise MemoryError("no thread could begin")
-        return super().wait(timeout)
+    left = memory_left()
+    if left is not None and left < _MEMORY_TO_BEGIN:
+        raise RuntimeError("no memory for a thread")
+    thread = threading.Thread(target=target, args=arguments, daemon=True)
+    thread.start()
+    return thread
 
 
 def both(first: Callable[[], A], second: Callable[[], B]) -> tuple[A, B]:
@@ -87,12 +77,10 @@ class OtherThread:
         That is asked for once, and not kept.
         """
         job = _Job(function)
-        thread = SideThread(self._do, job, self._last)
         try:
-            thread.start()
+            self._last = begun(self._do, job, self._last)
         except RuntimeError:  # no more threads, or no memory for one
             return function
-        self._last = thread
         return job.result
 
     def _do(self, job: _Job[A], before: threading.Thread | None) -> None:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import gc
+import os
 
 from hypothesis import settings
+
+from nsightpy.errors import FAULTS
 
 # A busy machine is no failure.
 settings.register_profile("nsightpy", deadline=None)
 settings.load_profile("nsightpy")
+# A fault of nsightpy fails the test that meets it, in child processes, too.
+os.environ[FAULTS] = "raise"
 
 
 def pytest_collection_finish() -> None:

@@ -49,7 +49,8 @@ def _coded(frame: Frame, name: str) -> tuple[NDArray[np.int32], Sequence[int | s
     data = frame[name]
     if isinstance(data, Labels):
         merged = data.merged()
-        return merged.codes, merged.values
+        used, places = distinct(merged.codes.astype(np.int64))
+        return places, [merged.values[code] for code in used.tolist()]
     unique, places = distinct(frame.ints(name))
     return places, unique.tolist()
 

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import io
+import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 
 import click
 
 from nsightpy.cli.streams import give_up, wrapped
-from nsightpy.errors import NsightpyError, UsageError
+from nsightpy.errors import FaultError, NsightpyError, UsageError
 
 MOST_MEMORY = "NSIGHTPY_MOST_MEMORY"
 # What ends a command with a message; everything else is made one of these before.
@@ -39,7 +41,8 @@ class Failure:
             return cls("interrupted", 130, "interrupted")
         if isinstance(error, NsightpyError):
             code = 2 if isinstance(error, UsageError) else 1
-            return cls(str(error), code, error.problem, error.path, error.advice)
+            said_by = "" if isinstance(error, FaultError) else cls.said_by
+            return cls(str(error), code, error.problem, error.path, error.advice, said_by)
         if isinstance(error, MemoryError):
             limit = f" ({MOST_MEMORY} is set)" if MOST_MEMORY in os.environ else ""
             what, advice = "out of memory", "narrow the question with --from and --to, or use fewer"
@@ -74,6 +77,32 @@ class Failure:
 
             lines.append(error_line(self.file, self.what, self.what_to_do))
         return lines
+
+
+@contextmanager
+def faults_raised() -> Iterator[None]:
+    """Raise the first fault of nsightpy that is logged meanwhile, once all else is answered."""
+    faults = _Faults(logging.ERROR)
+    logger = logging.getLogger("nsightpy")
+    logger.addHandler(faults)
+    try:
+        yield
+    finally:
+        logger.removeHandler(faults)
+    if faults.found:
+        raise faults.found[0]
+
+
+class _Faults(logging.Handler):
+    """Keeps the faults of nsightpy that are logged."""
+
+    def __init__(self, level: int) -> None:
+        super().__init__(level)
+        self.found: list[FaultError] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if isinstance(record.msg, FaultError):
+            self.found.append(record.msg)
 
 
 def _fitted(line: str) -> str:

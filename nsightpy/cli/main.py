@@ -79,7 +79,7 @@ class Commands(click.Group):
             import logging
 
             logging.getLogger("nsightpy").info("where it happened:", exc_info=error)
-            raise unforeseen(ctx.meta.get(REPORTS, "nsightpy"), error) from error
+            raise unforeseen(ctx.meta.get(REPORTS, ""), error) from error
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

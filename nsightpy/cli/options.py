@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
+from nsightpy.cli.failures import faults_raised
 from nsightpy.cli.streams import terminal_progress
 from nsightpy.query.parameters import (
     COMMUNICATION,
@@ -167,7 +168,8 @@ def _prepared(function: F) -> F:
             from nsightpy.workers.resources import set_up_process
 
             set_up_process()
-        return function(*args, **options)
+        with faults_raised():
+            return function(*args, **options)
 
     return cast(F, run)
 

@@ -135,6 +135,8 @@ def _rows(
     alignment: Alignment, aligned: AlignedCalls, idle: dict[tuple[str, int], Spans]
 ) -> list[WaitRow]:
     calls = aligned.matching.calls
+    if not calls.rows:
+        return []
     waits = waits_of(aligned.matching.matched, aligned.starts, aligned.ends, calls.labels("name"))
     kept = calls.ints("shown")[waits.row] == 1
     waits = Waits(*(getattr(waits, name)[kept] for name in ("state", "row", "cause", "lasted")))

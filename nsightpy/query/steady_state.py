@@ -53,7 +53,7 @@ def steady_places(
             steady[pid] = Steady(window, state.count, state.source, state.median_ns)
     busy = _work_of_processes(work)
     busiest = max(busy, key=lambda pid: busy[pid])
-    if any(spent > UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in steady):
+    if any(spent >= UNUSED * busy[busiest] for pid, spent in busy.items() if pid not in steady):
         return None
     return {place: steady.get(place[0], steady[busiest]) for place in places_of(*work)}
 

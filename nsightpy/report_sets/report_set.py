@@ -9,9 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Generic, Self, TypeAlias, TypeVar
 
-from nsightpy.errors import ReportError, UsageError
+from nsightpy.errors import FaultError, ReportError, UsageError
 from nsightpy.workers.engine import engine
-from nsightpy.workers.outcomes import R, Run
+from nsightpy.workers.outcomes import LOG, R, Run
 
 T = TypeVar("T")
 Progress: TypeAlias = Callable[[float | None, str], None]
@@ -142,6 +142,7 @@ class ReportSet(Generic[R]):
         for done, (report, outcome) in enumerate(run(function, reports), start=1):
             if isinstance(outcome, ReportError):
                 self._failures[report.path] = outcome
+                log_fault(outcome)
             else:
                 if outcome.facts is not None:
                     report.adopt(outcome.facts)
@@ -160,3 +161,9 @@ class ReportSet(Generic[R]):
         if not results and self._failures:
             raise self.failures[0]
         return Mapped(results, self.failures)
+
+
+def log_fault(outcome: object) -> None:
+    """Log a fault of nsightpy as what it is, whatever becomes of the other reports."""
+    if isinstance(outcome, FaultError):
+        LOG.error(outcome)

@@ -68,8 +68,8 @@ class Run(Protocol[R]):
 def attempt(function: Callable[[R], T], report: R) -> Outcome[T]:
     """The function's outcome for one report.
 
-    The one place where whatever a damaged report makes nsightpy raise becomes a ReportError. Other
-    NsightpyErrors pass, as do the exceptions of functions that are not nsightpy's own.
+    What no check foresaw becomes a FaultError. NsightpyErrors that are no ReportErrors pass, as do
+    the exceptions of functions that are not nsightpy's own.
     """
     began, since = time.perf_counter(), time.time()
     try:

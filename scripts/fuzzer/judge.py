@@ -15,7 +15,7 @@ from fuzzer.values import SCRIPT, SECRET
 
 # Control characters but line ends and tabs, and those that reorder text.
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
-UNFORESEEN = re.compile(r"data that contradict each other \((\w+: [^)]{0,60})")
+UNFORESEEN = re.compile(r"nsightpy failed[^\n]* \((\w+[^)]{0,60})")
 State = dict[str, tuple[bytes, int]]
 
 
@@ -69,7 +69,7 @@ def _ending(ran: Ran, around: Around) -> Iterator[str]:
         yield f"memory: {ran.peak_bytes / 1e9:.1f} GB"
     if "more memory than there is" in ran.err or "out of memory" in ran.err:
         yield "memory: refused by the system"
-    has_message = re.search(r"^(nsightpy: |Error: )", ran.err, re.MULTILINE)
+    has_message = re.search(r"^(nsightpy: |nsightpy failed |Error: )", ran.err, re.MULTILINE)
     if ran.code in (1, 2) and not has_message and not around.silent:
         yield f"message: none, exit code {ran.code}"
     if found := UNFORESEEN.search(ran.err):

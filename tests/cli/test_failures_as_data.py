@@ -13,6 +13,8 @@ from simulator import Export
 import nsightpy
 from nsightpy import __version__
 from nsightpy.commands import kernels
+from nsightpy.errors import FAULTS
+from nsightpy.reports.nsys import NsysReport
 from tests.support.reports import ask
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -20,7 +22,11 @@ jsonschema = pytest.importorskip("jsonschema")
 
 @pytest.fixture(scope="module")
 def export(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = Export(tmp_path_factory.mktemp("good") / "good.sqlite")
+    return one_kernel(tmp_path_factory.mktemp("good") / "good.sqlite")
+
+
+def one_kernel(path: Path) -> Path:
+    made = Export(path)
     made.gpu()
     made.cuda_device()
     made.kernel(1_000, 1_600, "k", launch=(500, 600))
@@ -137,7 +143,7 @@ def test_an_output_that_must_not_be_written(export: Path, tmp_path: Path) -> Non
         (MemoryError(), 1, "out of memory"),
         (OSError(28, "No space left on device"), 1, "the output cannot be written: No space left"),
         (OSError(5, "Input/output error", "/a/b"), 1, "Input/output error"),
-        (ZeroDivisionError("by zero"), 1, "holds data that contradict each other"),
+        (ZeroDivisionError("by zero"), 1, "(ZeroDivisionError: by zero)"),
         (KeyboardInterrupt(), 130, "interrupted"),
     ],
 )
@@ -149,11 +155,44 @@ def test_what_nobody_foresaw(
 
     monkeypatch.setattr(kernels.Request, "of", raises)
     monkeypatch.setattr("nsightpy.cli.failures.give_up", lambda *streams: None)
-    said = "" if code == 130 else "nsightpy: "
+    monkeypatch.delenv(FAULTS)
+    is_fault = isinstance(raised, ZeroDivisionError)
+    said = f"nsightpy failed on {export} (" if is_fault else "" if code == 130 else "nsightpy: "
     error = failed("kernels", export, code=code, said=said)
     assert what in error["what"]
     file = "/a/b" if isinstance(raised, OSError) and raised.errno == 5 else None
-    assert error["file"] == (str(export) if "contradict" in what else file)
+    assert error["file"] == (str(export) if is_fault else file)
+
+
+def test_a_fault_is_data_beside_the_answer_about_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows of the other reports on stdout, exit code 1 all the same."""
+    for name in ("a", "b"):
+        one_kernel(tmp_path / f"{name}.sqlite")
+
+    def broken(report: NsysReport, name: str, columns: object = None) -> object:
+        if report.path.stem == "b" and name == "kernels":
+            raise KeyError("shown")
+        return whole(report, name, columns)  # type: ignore[arg-type]
+
+    whole = NsysReport.frame
+    monkeypatch.setattr(NsysReport, "frame", broken)
+    monkeypatch.delenv(FAULTS)
+    answer = ask("kernels", tmp_path, "--jobs", "1", "--format", "json", expect=1)
+    what = f"nsightpy failed on {tmp_path / 'b.sqlite'} (KeyError: 'shown')"
+    assert answer.json["rows"]
+    assert f"left out: {what}" in answer.json["notes"]
+    *message, last = answer.stderr.splitlines()
+    advice = "this is a fault of nsightpy, please report it; -v shows where"
+    assert message[-1] == f"{what}; {advice}"
+    error = {"file": str(tmp_path / "b.sqlite"), "what": what, "what_to_do": advice}
+    assert json.loads(last)["error"] == error
+    page = ask("report", tmp_path, "--jobs", "1", "-o", tmp_path / "page.html", expect=1)
+    assert f"{what}; {advice}" in page.stderr
+    monkeypatch.setenv(FAULTS, "raise")
+    with pytest.raises(KeyError, match="shown"):
+        ask("kernels", tmp_path, "--jobs", "1")
 
 
 def test_other_formats_have_the_message_alone(export: Path, tmp_path: Path) -> None:

@@ -126,6 +126,12 @@ def test_a_report_without_mpi_calls_among_others_is_no_hindrance(tmp_path: Path)
     assert any("nsys profile -t mpi" in note for note in table.notes)
 
 
+def test_a_report_without_any_process_is_answered(tmp_path: Path) -> None:
+    table = nsightpy.mpi_waits(str(Export(tmp_path / "a.sqlite").write()))
+    assert table.rows == ()
+    assert any("nsys profile -t mpi" in note for note in table.notes)
+
+
 @needs_reports
 def test_one_rank_alone_is_answered() -> None:
     table = nsightpy.mpi_waits(str(SAXPY))

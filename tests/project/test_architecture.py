@@ -18,7 +18,7 @@ MAY_IMPORT = {
     "errors": set(),
     "units": {"errors"},
     "names": set(),
-    "side_by_side": set(),
+    "side_by_side": {"errors"},
     "frames": set(),
     "results": {"frames", "names", "units"},
     "readers": DATA,

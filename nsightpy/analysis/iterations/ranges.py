@@ -85,7 +85,7 @@ def named_groups(ranges: Frame) -> ProgramRanges:
     groups: Groups = group_by(
         Frame({**ranges, "name": plain, "level": level}), ("tid", "domain", "level", "name")
     )
-    keys = groups.keys if ranges.rows else ()
+    keys = groups.keys
     first = np.zeros(len(keys), dtype=np.int64)
     first[groups.codes[::-1]] = np.arange(ranges.rows)[::-1]
     return ProgramRanges(

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from nsightpy.errors import NsightpyError, ReportError, unforeseen
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.report_sets.report_set import Mapped
+from nsightpy.report_sets.report_set import Mapped, log_fault
 from nsightpy.reports.system import SystemReport
 from nsightpy.workers.outcomes import LOG
 
@@ -72,6 +72,9 @@ class OnePass(RankSet):
         wanted, self._wanted = self._wanted, {}
         work = partial(_each, functions=tuple(wanted.values()))
         results = super().map(work, ranked=True).results
+        for _, values in results:
+            for value in values:
+                log_fault(value)
         for place, key in enumerate(wanted):
             self._known[key] = {report.path: values[place] for report, values in results}
 

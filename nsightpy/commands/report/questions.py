@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from nsightpy.commands.report.one_pass import OnePass
-from nsightpy.errors import ReportError
+from nsightpy.errors import FaultError, ReportError
 from nsightpy.query.capture_advice import for_kind
 from nsightpy.query.request import Common
 from nsightpy.report_sets.rank_set import RankSet
@@ -81,6 +81,8 @@ def answer(ranks: OnePass, question: Question, common: Common) -> Table | Report
 def section_of(question: Question, answered: Table | ReportError, context: Context) -> Section:
     """The section that shows an answer, or says why there is nothing to show."""
     section = Section(question.id, question.title, help=question.help)
+    if isinstance(answered, FaultError):
+        return replace(section, missing=f"{answered}.")
     if isinstance(answered, ReportError):
         advice = f" {answered.advice[0].upper()}{answered.advice[1:]}" if answered.advice else ""
         return replace(section, missing=f"The capture {answered.problem}.{advice}")

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from nsightpy.side_by_side import SideThread
+from nsightpy.side_by_side import begun
 
 _TICK_S = 0.1
 
@@ -57,10 +57,8 @@ def in_threads(work: Callable[[int], None], parts: Sequence[int], seconds: float
     end = time.process_time() + seconds * len(parts)
     threads = []
     for part in parts:
-        thread = SideThread(do_part, part)
         try:
-            thread.start()
-            threads.append(thread)
+            threads.append(begun(do_part, part))
         except RuntimeError:  # no more threads, or no memory for one: this one does it
             do_part(part)
     waited_for = len(parts)

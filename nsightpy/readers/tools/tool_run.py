@@ -14,7 +14,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO
 
-from nsightpy.side_by_side import SideThread
+from nsightpy.side_by_side import begun
 
 _KEPT_OUTPUT_BYTES = 64 * 1024
 _TICK_S = 0.2
@@ -65,7 +65,7 @@ def _read_output(
 ) -> bytes:
     """The last part of what the process said; ends with it even if a child holds the pipe."""
     chunks: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    SideThread(_pump, process.stdout, chunks).start()
+    begun(_pump, process.stdout, chunks)
     kept = bytearray()
     while True:
         if end is not None and monotonic() > end:
