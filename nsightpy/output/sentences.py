@@ -16,6 +16,7 @@ from nsightpy.results.comparison import (
     CANNOT_TELL,
     FASTER,
     GONE,
+    LAUNCH_SPREAD,
     LEAST_SHARE,
     NEW,
     SAME,
@@ -105,7 +106,7 @@ def percent_cell(quantity: ComparedQuantity, unit: str, decimals: int) -> str:
 
 
 def interval(quantity: ComparedQuantity) -> str:
-    """The 95 % interval of its change: +7.1 to +8.7 %; - where there is none."""
+    """The interval of its change: +7.1 to +8.7 %; - where there is none."""
     low, high = quantity.ratio_low, quantity.ratio_high
     if low is None or high is None:
         return "-"
@@ -209,7 +210,8 @@ def confidence(result: Comparison) -> str:
     if step.ratio_low is None:
         parts.append(NO_SPREAD)
     else:
-        parts.append(f"95 % interval {interval(step)} {_spread(result)}")
+        sure = "" if result.spread == "nothing" else "95 % "
+        parts.append(f"{sure}interval {interval(step)} {_spread(result)}")
     if step.p_value is not None:
         parts.append(f"p = {significant(step.p_value, 2)}")
     limits = result.limits
@@ -246,8 +248,9 @@ def _spread(result: Comparison) -> str:
         sizes = f"{counted(before, 'run') if before > 1 else 'one run'} a side"
     if result.spread == "runs":
         return f"over {sizes}"
-    what = "launches" if result.unit == "launch" else f"{result.unit}s"
-    return f"over the {what} of {sizes} (the runs' own spread is not covered)"
+    if result.spread == "nothing":
+        return f"if each measurement is within {100 * LAUNCH_SPREAD:g} %"
+    return f"over the {result.unit}s of {sizes} (the runs' own spread is not covered)"
 
 
 def limit_ns(result: Comparison) -> float:

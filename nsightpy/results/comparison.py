@@ -30,6 +30,9 @@ COMPARE_FIELDS = (
 )
 
 
+# How far one launch that ncu measured lies from the median of its kernel and grid: 12 % at most in
+# captures of ncu that repeat launches (24 of a stencil on six V100, GEMM on A10G and A100).
+LAUNCH_SPREAD = 0.15
 # What is less than this part of the unit is no change of a part of it.
 LEAST_SHARE = 0.001
 
@@ -60,8 +63,9 @@ class ComparedQuantity:
 
     section: step, time (a part of the step), kernel, collective or range. `before_runs` and
     `after_runs` are the values of the single runs. Counts are launches per unit, and the two
-    deltas add up to the change. The interval of the ratio is at 95 %; `p_value` is None below four
-    runs a side. `runs_needed` runs a side would tell, where the verdict is that one cannot.
+    deltas add up to the change. The interval of the ratio is at 95 %, or what single launches of
+    ncu may be off by; `p_value` is None below four runs a side. `runs_needed` runs a side would
+    tell, where the verdict is that one cannot.
     `change` is renamed, variant, fused, split, new or gone, or empty; `before_names` and
     `after_names` what was taken for the same. `figures`: name, before, after of what ncu measured.
     """

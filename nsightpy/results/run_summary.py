@@ -41,7 +41,7 @@ class WorkSummary:
     `count` launches took `total_ns` together; `samples` are the totals of single units, in ns,
     empty where there is one only. `path` is the range or operator it was launched in, `position`
     its place in the order of launches (0 to 1), `category` a class of kernels. `figures` are what
-    ncu measured, by name.
+    ncu measured, by name, `shapes` the grids and blocks of the launches, where ncu measured them.
     """
 
     section: str
@@ -53,6 +53,7 @@ class WorkSummary:
     category: str = ""
     samples: tuple[int, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
+    shapes: tuple[str, ...] = ()
 
     @property
     def duration_ns(self) -> float:

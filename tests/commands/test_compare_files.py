@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 import shutil
@@ -202,6 +203,52 @@ def test_measured_kernels_are_compared_by_launch(tmp_path: Path) -> None:
     assert all(a == b for a, b in figures.values())
     with pytest.raises(UsageError, match="have no timeline: --iteration"):
         nsightpy.compare(NCU, copy, iteration=3)
+
+
+def measured_again(path: Path, factor: float, grid: str = "") -> Path:
+    """The launches of NCU with other durations, that of the first kernel with another grid."""
+    lines = list(csv.reader(NCU.read_text(encoding="utf-8").splitlines()))
+    time, shape = (lines[0].index(name) for name in ("gpu__time_duration.sum", "Grid Size"))
+    for line in lines[2:]:
+        line[time] = str(float(line[time].replace(",", "")) * factor)
+    lines[2][shape] = grid or lines[2][shape]
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, quoting=csv.QUOTE_ALL).writerows(lines)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("factor", "verdict"),
+    [
+        (37.0, "slower"),
+        (1.4, "slower"),
+        (1.2, "cannot tell"),
+        (0.7, "faster"),
+        (0.9, "cannot tell"),
+    ],
+)
+def test_launches_measured_once_are_told_apart_beyond_what_launches_differ_by(
+    factor: float, verdict: str, tmp_path: Path
+) -> None:
+    found = nsightpy.compare(NCU, measured_again(tmp_path / "after.csv", factor))
+    assert {one.verdict for one in (found.step, found.kernels[0])} == {verdict}
+    assert found.step.ratio_low is not None
+    assert found.step.ratio_high is not None
+    assert found.step.ratio_low < factor < found.step.ratio_high
+    assert "interval" in confidence(found)
+    assert "if each measurement is within 15 %" in confidence(found)
+    assert "95 %" not in confidence(found)
+
+
+def test_launches_with_another_grid_differ(tmp_path: Path) -> None:
+    found = nsightpy.compare(NCU, measured_again(tmp_path / "after.csv", 1.0, "(8192, 1, 1)"))
+    (one,) = found.circumstances
+    assert one.name.startswith("grid x block of void copy_kernel<float4>")
+    assert (one.before, one.after) == ("65536x1x1 x 256x1x1", "8192x1x1 x 256x1x1")
+    base = tmp_path / "base.json"
+    nsightpy.compare(NCU, save_baseline=base)
+    again = nsightpy.compare(tmp_path / "after.csv", baseline=base)
+    assert again.circumstances == found.circumstances
 
 
 @needs_reports

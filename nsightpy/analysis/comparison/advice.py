@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Sequence
 
 from nsightpy.analysis.comparison.verdicts import limit_of
-from nsightpy.results.comparison import ComparedQuantity, Comparison
+from nsightpy.results.comparison import LAUNCH_SPREAD, ComparedQuantity, Comparison
 from nsightpy.units import format_time
 
 FEW_RUNS = (
@@ -27,7 +27,8 @@ REPETITIONS = (
 )
 LAUNCHES = (
     "Reports of ncu: times of single launches, each measured alone; they do not add up to a step. "
-    "One measurement of a launch has no spread: profile again (four runs a side) to see it."
+    f"Below four runs a side each is taken to be within {100 * LAUNCH_SPREAD:g} %, as far as "
+    "launches of one kernel lie apart in captures: profile again (four runs a side) to know it."
 )
 # Of the change of the unit, what is worth a command.
 MATERIAL = 0.1

@@ -19,9 +19,11 @@ from nsightpy.analysis.comparison.statistics import (
     mann_whitney,
 )
 from nsightpy.analysis.comparison.verdicts import runs_needed, verdict_of
+from nsightpy.names import brief_kernel
 from nsightpy.results.comparison import (
     CANNOT_TELL,
     COMPARE_FIELDS,
+    LAUNCH_SPREAD,
     LEAST_SHARE,
     CircumstanceDifference,
     ComparedQuantity,
@@ -58,7 +60,10 @@ def compare_sides(
     """The comparison of two sides with runs of one kind; see docs/comparison.md."""
     limits = limits or Limits()
     unit = unit_of((*before.runs, *after.runs))
-    first, second = (Side(tuple(run.units[unit] for run in side.runs)) for side in (before, after))
+    within = LAUNCH_SPREAD if unit == "launch" else 0.0
+    first, second = (
+        Side(tuple(run.units[unit] for run in side.runs), within) for side in (before, after)
+    )
     step = _step(first, second, unit, limits)
     least = round(LEAST_SHARE * min(step.before_ns or 0, step.after_ns or 0))
     inner = replace(limits, absolute_ns=max(limits.absolute_ns, least))
@@ -75,7 +80,10 @@ def compare_sides(
         kernels=sections[0],
         collectives=sections[1],
         ranges=sections[2],
-        circumstances=differences(before, after, unit),
+        circumstances=(
+            *differences(before, after, unit),
+            *shape_differences(sections[0], first, second),
+        ),
         limits=limits,
         spread=_spread(first, second),
     )
@@ -251,6 +259,20 @@ def differences(
         if not alike(_middle(few), _middle(many), SAME_STEPS):
             texts = (_text(list(map(str, counts))) for counts in (few, many))
             differing.append(CircumstanceDifference("steps a run", *texts))
+    return tuple(differing)
+
+
+def shape_differences(
+    kernels: Iterable[ComparedQuantity], first: Side, second: Side
+) -> tuple[CircumstanceDifference, ...]:
+    """The kernels of both sides that were launched with other grids or blocks."""
+    below, above = first.works("kernel"), second.works("kernel")
+    differing = []
+    for kernel in kernels:
+        shapes = below.shapes(kernel.before_names), above.shapes(kernel.after_names)
+        if all(shapes) and shapes[0] != shapes[1]:
+            name = f"grid x block of {brief_kernel(kernel.name)}"
+            differing.append(CircumstanceDifference(name, *map(_text, shapes)))
     return tuple(differing)
 
 

@@ -16,15 +16,16 @@ from nsightpy.results.run_summary import PARTS, UnitSummary, WorkSummary
 
 @dataclass(frozen=True)
 class Side:
-    """The units of the runs of one side."""
+    """The units of the runs of one side; `within` as in Sample."""
 
     units: tuple[UnitSummary, ...]
+    within: float = 0.0
 
     @property
     def step(self) -> Sample:
         """The time of a unit."""
         runs = np.asarray([unit.duration_ns for unit in self.units], dtype=np.float64)
-        return Sample(runs, self._units(0))
+        return Sample(runs, self._units(0), self.within)
 
     def part(self, place: int) -> Sample:
         """The time of one of PARTS."""
@@ -49,7 +50,7 @@ class Side:
             {work.name: work for work in unit.works if work.section == section}
             for unit in self.units
         ]
-        return Works(tuple(named), tuple(len(unit.samples) for unit in self.units))
+        return Works(tuple(named), tuple(len(unit.samples) for unit in self.units), self.within)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -64,6 +65,7 @@ class Works:
 
     runs: tuple[Mapping[str, WorkSummary], ...]
     sampled: tuple[int, ...]
+    within: float = 0.0
 
     @property
     def items(self) -> dict[str, Item]:
@@ -90,7 +92,7 @@ class Works:
             for run, count in zip(self.runs, self.sampled, strict=True)
         ]
         known = tuple(unit for unit in units if unit is not None)
-        return Sample(runs, known if len(known) == len(units) else ())
+        return Sample(runs, known if len(known) == len(units) else (), self.within)
 
     def _sampled(
         self, run: Mapping[str, WorkSummary], count: int, names: Sequence[str]
@@ -112,6 +114,11 @@ class Works:
     def category(self, names: Sequence[str]) -> str:
         """The class of the first of some names."""
         return next((run[name].category for name in names for run in self.runs if name in run), "")
+
+    def shapes(self, names: Sequence[str]) -> list[str]:
+        """The grids and blocks that some names were launched with, as far as they are known."""
+        works = [run[name] for run in self.runs for name in names if name in run]
+        return sorted({shape for work in works for shape in work.shapes})
 
     def figures(self, names: Sequence[str]) -> dict[str, float]:
         """What ncu measured of some names, medians over runs."""

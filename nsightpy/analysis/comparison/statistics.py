@@ -25,10 +25,14 @@ SIGNIFICANT = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One time of one side: its value in each run, and in single units of each run (or nothing)."""
+    """One time of one side: its value in each run, and in single units of each run (or nothing).
+
+    `within` is the part by which a single value may be off, where that is known of its kind.
+    """
 
     runs: Floats
     units: tuple[Floats, ...] = ()
+    within: float = 0.0
 
     @property
     def median(self) -> float:
@@ -58,7 +62,8 @@ def covers_runs(before: int, after: int) -> bool:
 def change_interval(before: Sample, after: Sample) -> Interval | None:
     """The interval of the change of the median; None where nothing shows a spread.
 
-    Two-stage where a side has fewer than four runs: runs, then units in each.
+    Two-stage where a side has fewer than four runs: runs, then units in each; where there are no
+    units, by what single values are known to be off.
     """
     if not len(before.runs) or not len(after.runs):
         return None
@@ -67,13 +72,22 @@ def change_interval(before: Sample, after: Sample) -> Interval | None:
     elif before.has_units and after.has_units:
         below, above = _drawn_units(before.units, 0), _drawn_units(after.units, 1)
     else:
-        return None
+        return _interval_within(before, after) if before.within and after.within else None
     tails = ((1.0 - CONFIDENCE) / 2.0, (1.0 + CONFIDENCE) / 2.0)
     least, most = np.quantile(above - below, tails)
     if not (below > 0).all():
         return Interval(float(least), float(most))
     low, high = np.quantile(above / below, tails)
     return Interval(float(least), float(most), float(low), float(high))
+
+
+def _interval_within(before: Sample, after: Sample) -> Interval:
+    """The interval of the change where both values are off by what they may be."""
+    lowest, low = before.median * (1 - before.within), after.median * (1 - after.within)
+    highest, high = before.median * (1 + before.within), after.median * (1 + after.within)
+    if lowest <= 0:
+        return Interval(low - highest, high - lowest)
+    return Interval(low - highest, high - lowest, low / highest, high / lowest)
 
 
 @lru_cache(maxsize=16)

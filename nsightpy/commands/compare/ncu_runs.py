@@ -84,6 +84,7 @@ def _work(name: str, launches: Sequence[RooflineLaunch]) -> WorkSummary:
         sum(times),
         category=category_of(name),
         figures=medians,
+        shapes=tuple(sorted({f"{one.grid} x {one.block}" for one in launches if one.grid})),
     )
 
 

@@ -68,7 +68,7 @@ def _verdict(result: Comparison) -> Iterator[str]:
 def _parts(result: Comparison) -> Iterator[str]:
     unit, decimals = sentences.unit_of_parts(result)
     name = f"{sentences.unit_name(result)} ({unit})"
-    yield f"| {name} | before | after | change | % | 95 % interval | verdict |"
+    yield f"| {name} | before | after | change | % | interval | verdict |"
     yield "| --- | ---: | ---: | ---: | ---: | ---: | --- |"
     for part in sentences.shown_parts(result):
         mark = "**" if part is result.step else ""
@@ -115,7 +115,7 @@ def _quantities(rows: Sequence[ComparedQuantity], top: int) -> Iterator[str]:
     split = "| by count | by time " if counts else ""
     matched = sentences.names_matches(shown)
     last = ("| matched by ", "| --- ") if matched else ("", "")
-    yield f"| change ({unit}) {split}| % | 95 % interval | verdict | name {last[0]}|"
+    yield f"| change ({unit}) {split}| % | interval | verdict | name {last[0]}|"
     yield f"| ---: {'| ---: | ---: ' if counts else ''}| ---: | ---: | --- | --- {last[1]}|"
     names = short_names([readable(quantity.name, NAME_WIDTH) for quantity in shown], NAME_WIDTH)
     for quantity, name in zip(shown, names, strict=True):

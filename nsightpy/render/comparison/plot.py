@@ -276,7 +276,7 @@ def _spread(axes: Axes, result: Comparison) -> None:
     axes.set_ylabel(f"{each} ({unit})", fontsize=SMALL)
     points = f"{result.unit}s" if steps else "runs"
     key = f"points: {points}; lines: medians;\nband: limits" + (
-        "" if step.ratio_low is None else "; bar: 95 % interval"
+        "" if step.ratio_low is None else "; bar: interval"
     )
     axes.set_title(key, loc="left", fontsize=SMALL - 0.5, color=QUIET)
     axes.spines[["top", "right"]].set_visible(False)

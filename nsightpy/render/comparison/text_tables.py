@@ -131,7 +131,7 @@ def _confidence(shown: Sequence[ComparedQuantity], intervals: tuple[str, ...]) -
     if set(intervals) == {"-"}:
         verdicts = tuple("" if verdict == CANNOT_TELL else verdict for verdict in verdicts)
         return [Shown("verdict", verdicts, False)] if any(verdicts) else []
-    return [Shown("95 % interval", intervals, False), Shown("verdict", verdicts, False)]
+    return [Shown("interval", intervals, False), Shown("verdict", verdicts, False)]
 
 
 def _times(
