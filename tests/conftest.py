@@ -16,6 +16,11 @@ settings.load_profile("nsightpy")
 os.environ[FAULTS] = "raise"
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Long texts go by the name of their parameter: ids are in the environment of every process."""
+    return argname if isinstance(val, str | bytes) and len(val) > 100 else None
+
+
 def pytest_collection_finish() -> None:
     """Modules and tests live as long as the session: the collector need not look at them."""
     gc.collect()

@@ -39,8 +39,10 @@ MAY_IMPORT = {
 }
 FILES = sorted(ROOT.rglob("*.py"))
 # Modules that no command needs before it runs.
-HEAVY = {"numpy", "pandas", "scipy", "sqlalchemy", "matplotlib", "pyarrow", "rich"}
-HEAVY |= {"adbc_driver_manager"}
+HEAVY = {
+    *("numpy", "pandas", "scipy", "sqlalchemy", "matplotlib", "pyarrow", "rich"),
+    "adbc_driver_manager",
+}
 
 
 def tree_of(path: Path) -> ast.Module:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent.parent
 TESTS = ROOT / "tests"
 # Folders that belong to no package of nsightpy, and what they hold.
@@ -25,6 +27,14 @@ def test_folders_are_those_of_the_packages() -> None:
     modules = {path.stem for path in (ROOT / "nsightpy").glob("*.py")}
     flat = {path.stem.removeprefix("test_") for path in TESTS.glob("test_*.py")}
     assert flat <= modules
+
+
+@pytest.mark.parametrize("text", ["a" * 100_000, b"\xff" * 100_000])
+def test_ids_of_tests_fit_into_the_environment_of_processes(
+    text: str | bytes, request: pytest.FixtureRequest
+) -> None:
+    assert len(text) == 100_000
+    assert len(request.node.nodeid) < 200
 
 
 def test_helpers_lie_in_support() -> None:

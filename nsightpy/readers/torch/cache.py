@@ -109,7 +109,7 @@ def _write(made: Path, trace: Trace) -> None:
     with zipfile.ZipFile(made, "w", zipfile.ZIP_STORED) as archive:
         archive.writestr(_FACTS, json.dumps(asdict(trace.facts)))
         for name, frame in trace.frames.items():
-            batch = pa.record_batch({key: _array(column) for key, column in frame.items()})
+            batch = pa.RecordBatch.from_pydict({k: _array(column) for k, column in frame.items()})
             with (
                 archive.open(f"{name}.feather", "w", force_zip64=True) as file,
                 pa.ipc.new_file(file, batch.schema, options=options) as writer,
