@@ -40,9 +40,12 @@ def file_name(path: str) -> str:
 def function_name(name: str) -> str:
     """The function of a demangled name: no return type, no template arguments, no parameters."""
     plain = _without_signature(name)
-    depth, kept = 0, []
+    depth, brackets, kept = 0, 0, []
     for character in plain.replace("<unnamed>::", "").replace("(anonymous namespace)::", ""):
-        depth += (character == "<") - (character == ">")
+        if depth > 0:  # a template argument in brackets may compare: k<(1>0)>
+            brackets += (character == "(") - (character == ")")
+        if not brackets:
+            depth += (character == "<") - (character == ">")
         if depth <= 0 and character not in "<>":
             kept.append(character)
     return "".join(kept).strip() or name

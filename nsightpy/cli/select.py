@@ -75,11 +75,11 @@ def refuse_application(words: tuple[str, ...]) -> None:
     from pathlib import Path
 
     from nsightpy.errors import UsageError
-    from nsightpy.reports.nsys import NSYS_SUFFIXES, SQLITE_SUFFIXES
+    from nsightpy.report_sets.report_files import is_nsys_name
 
     for word in words[1:]:
         path = Path(word)
-        is_named_so = path.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES or glob.has_magic(word)
+        is_named_so = is_nsys_name(path) or glob.has_magic(word)
         if not (is_named_so or path.exists()):
             raise UsageError(f"{word}: is no report; the application's own command goes after --")
 

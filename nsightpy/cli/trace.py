@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -18,30 +17,14 @@ if TYPE_CHECKING:
 SHOWN = 200
 
 
-class Trace(click.Command):
-    """`--nvtx` without a range lists all ranges; with one it narrows, as elsewhere."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        words = [
-            "--nvtx-ranges" if word == "--nvtx" and _is_no_range(args[place + 1 :]) else word
-            for place, word in enumerate(args)
-        ]
-        return super().parse_args(ctx, words)
-
-
-def _is_no_range(following: list[str]) -> bool:
-    """Whether what follows `--nvtx` is nothing, an option or a report."""
-    return not following or following[0].startswith("-") or Path(following[0]).exists()
-
-
-@click.command("trace", cls=Trace)
+@click.command("trace")
 @common_options
 @click.option("-r", "--report", metavar="NAME", help="nvtx_pushpop_trace, cuda_api_trace, ...")
 @click.option("--api", is_flag=True, help="CUDA API calls, as cuda_api_trace.")
 @click.option(
     "--nvtx-ranges",
     is_flag=True,
-    help="NVTX ranges on the GPU, as nvtx_gpu_proj_trace; --nvtx alone is the same.",
+    help="NVTX ranges on the GPU, as nvtx_gpu_proj_trace.",
 )
 @click.option("--launches", is_flag=True, help="Call, queue and kernel, as cuda_kern_exec_trace.")
 @click.option("--mpi", is_flag=True, help="MPI calls, as mpi_event_trace.")

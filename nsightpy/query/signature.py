@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from inspect import Parameter, Signature
 from typing import Any, ParamSpec, TypeVar, cast
 
+from nsightpy.errors import UsageError
 from nsightpy.query.parameters import COMMON, SHARED
 from nsightpy.query.request import Common
 
@@ -61,8 +62,11 @@ def described(function: Callable[P, T], signature: Signature) -> Callable[P, T]:
             hint = f"; did you mean {close[0]!r}?" if close else ""
             name = function.__name__
             raise TypeError(f"{name}() got an unexpected keyword argument {given!r}{hint}")
-        if kwargs.get("top") == 0:
-            kwargs["top"] = sys.maxsize  # 0 is all of them
+        top = kwargs.get("top")
+        if top is not None:
+            if not isinstance(top, int) or top < 0:
+                raise UsageError(f"top must be a number of rows, 0 for all, not {top!r}")
+            kwargs["top"] = top or sys.maxsize
         return function(*args, **kwargs)
 
     keywords = _keywords_of(signature)

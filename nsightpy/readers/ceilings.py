@@ -14,7 +14,8 @@ from nsightpy.results.rooflines import LEVELS, SCALAR, Ceiling
 
 MOST_BYTES = 1 << 20
 _PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
-_UNIT = re.compile(r"([kmgtp]?)(?:flops?|flop/s|ops?|ops/s|bytes?/s|b/s)", re.IGNORECASE)
+_WORK = re.compile(r"([kmgtp]?)(?:flops?|flop/s|ops?|ops/s)", re.IGNORECASE)
+_TRAFFIC = re.compile(r"([kmgtp]?)(?:bytes?/s|b/s)", re.IGNORECASE)
 _ADVICE = (
     'write one ceiling per line, as "fp32, 18.9, TFLOP/s" or "dram, 1.41, TB/s" '
     "(fp64, fp32, fp16, tensor_bf16, ..., dram, l2, l1), or the same as JSON: "
@@ -40,17 +41,20 @@ def read_ceilings(path: Path | str) -> tuple[Ceiling, ...]:
     ceilings = tuple(_ceiling(path, row) for row in rows)
     if not ceilings:
         raise ReportError(path, "holds no ceilings", _ADVICE)
+    names = [ceiling.name for ceiling in ceilings]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise ReportError(path, f"has more than one ceiling of {twice}", _ADVICE)
     return ceilings
 
 
 def _json_rows(path: Path, text: str) -> list[list[str]]:
     try:
-        content: Any = json.loads(text)
+        content: Any = json.loads(text, object_pairs_hook=list)  # what is there twice stays
     except (ValueError, RecursionError) as error:
         raise ReportError(path, f"is no JSON: {error}", _ADVICE) from None
-    if not isinstance(content, dict):
+    if not text.lstrip().startswith("{"):
         raise ReportError(path, "is no JSON object of names and values", _ADVICE)
-    return [[str(name), str(value)] for name, value in content.items()]
+    return [[str(name), str(value)] for name, value in content]
 
 
 def _text_rows(text: str) -> list[list[str]]:
@@ -68,7 +72,8 @@ def _ceiling(path: Path, row: list[str]) -> Ceiling:
     name = row[0].strip().lower()
     if name not in (*LEVELS, *SCALAR) and not name.startswith("tensor_"):
         raise ReportError(path, f"{row[0]!r} is no precision or memory level", _ADVICE)
-    unit = _UNIT.fullmatch(row[2].strip()) if len(row) > 2 and row[2].strip() else None
+    known = _TRAFFIC if name in LEVELS else _WORK
+    unit = known.fullmatch(row[2].strip()) if len(row) > 2 and row[2].strip() else None
     try:
         if len(row) > 2 and row[2].strip() and unit is None:
             raise ValueError

@@ -10,7 +10,7 @@ from pathlib import Path
 from shlex import quote
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.tools.file_check import KINDS, MAGIC, file_errors, is_regular
+from nsightpy.readers.tools.file_check import KINDS, MAGIC, file_errors, has_suffix, is_regular
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.readers.torch.sniff import TRACE_SUFFIXES, is_torch_trace, latest_cycles
 from nsightpy.reports.ncu import NCU_SUFFIXES, is_ncu_file
@@ -123,8 +123,8 @@ def _deeper(folder: Path) -> Path | None:
 def first_hand(paths: Iterable[Path], suffixes: tuple[str, ...]) -> list[Path]:
     """The files without what was made of those among them that have one of these suffixes."""
     files = list(paths)
-    stems = {p.with_suffix("") for p in files if p.suffix in suffixes}
-    return [p for p in files if p.suffix in suffixes or p.with_suffix("") not in stems]
+    stems = {p.with_suffix("") for p in files if has_suffix(p, suffixes)}
+    return [p for p in files if has_suffix(p, suffixes) or p.with_suffix("") not in stems]
 
 
 def in_order(paths: Iterable[Path]) -> list[Path]:
@@ -140,8 +140,7 @@ def natural(text: str) -> tuple[tuple[int, int | str], ...]:
 
 def is_system_report(path: Path) -> bool:
     """Whether a file of a folder is such a report: by its name, or as a trace by its content."""
-    name = path.name.lower()
-    return is_nsys_name(path) or (name.endswith(TRACE_SUFFIXES) and is_torch_trace(path))
+    return is_nsys_name(path) or (has_suffix(path, TRACE_SUFFIXES) and is_torch_trace(path))
 
 
 def is_no_report(path: Path) -> bool:
@@ -156,4 +155,4 @@ def is_no_report(path: Path) -> bool:
 
 def is_nsys_name(path: Path) -> bool:
     """Whether a file is called like a report of Nsight Systems, or the export of one."""
-    return path.suffix in NSYS_SUFFIXES + SQLITE_SUFFIXES
+    return has_suffix(path, NSYS_SUFFIXES + SQLITE_SUFFIXES)

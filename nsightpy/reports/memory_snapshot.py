@@ -11,7 +11,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.tools.file_check import file_errors, is_regular, resolved
+from nsightpy.readers.tools.file_check import file_errors, has_suffix, is_regular, resolved
 from nsightpy.readers.torch.snapshot import read_snapshot
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.reports.one_file import OneFile, name_ranks
@@ -110,7 +110,7 @@ def find_snapshots(given: str | Path) -> list[Path]:
         else:
             return [path] if is_regular(path) and is_snapshot_file(path) else []
     snapshots = sorted(file for file in files if is_snapshot_file(file))
-    return snapshots if not any(file.suffix in REPORT_SUFFIXES for file in files) else []
+    return snapshots if not any(has_suffix(file, REPORT_SUFFIXES) for file in files) else []
 
 
 def open_snapshots(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.ncu.file import MAGIC
-from nsightpy.readers.tools.file_check import file_errors, is_regular, size_of_regular
+from nsightpy.readers.tools.file_check import file_errors, has_suffix, is_regular, size_of_regular
 from nsightpy.reports.one_file import OneFile
 from nsightpy.reports.presentation import DataFrameOf, facts_table
 
@@ -36,7 +36,7 @@ class NcuReport(OneFile):
         """Everything in the file, in nsightpy's own columnar form."""
         with file_errors(self.path):
             size_of_regular(self.path)
-        if self.path.suffix in NCU_SUFFIXES or _has_magic(self.path):
+        if has_suffix(self.path, NCU_SUFFIXES) or _has_magic(self.path):
             from nsightpy.readers.ncu import ncu_rep
 
             return ncu_rep.read(self.path)
@@ -87,14 +87,14 @@ def _has_magic(path: Path) -> bool:
 
 def is_ncu_file(path: Path) -> bool:
     """Whether a file is Nsight Compute's: by its suffix, its magic or the header of a CSV page."""
-    if path.suffix in NCU_SUFFIXES:
+    if has_suffix(path, NCU_SUFFIXES):
         return True
     # reading anything but a regular file could wait for ever
     if not is_regular(path):
         return False
     if _has_magic(path):
         return True
-    if path.suffix.lower() not in CSV_SUFFIXES:
+    if not has_suffix(path, CSV_SUFFIXES):
         return False
     from nsightpy.readers.ncu.ncu_csv import looks_like_csv
 

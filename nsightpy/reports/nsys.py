@@ -40,7 +40,7 @@ from nsightpy.readers.nsys.session import (
 )
 from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
 from nsightpy.readers.nsys.threads import ThreadNames, thread_names
-from nsightpy.readers.tools.file_check import file_size
+from nsightpy.readers.tools.file_check import file_size, has_suffix
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport, Wanted
 from nsightpy.side_by_side import shared_property
@@ -101,7 +101,7 @@ class NsysReport(SystemReport):
     @shared_property
     def export(self) -> NsysExport:
         """The SQLite export behind the report; made with nsys when the report is binary."""
-        if self.path.suffix not in NSYS_SUFFIXES:
+        if not has_suffix(self.path, NSYS_SUFFIXES):
             return NsysExport(self.path, self.threads)
         from nsightpy.readers.export.nsys_export import sqlite_of
 
@@ -156,7 +156,7 @@ class NsysReport(SystemReport):
     @property
     def reading_bytes(self) -> int:
         """Memory that reading it takes at most, estimated from its size; binary is compressed."""
-        return file_size(self.path) * (8 if self.path.suffix in NSYS_SUFFIXES else 2)
+        return file_size(self.path) * (8 if has_suffix(self.path, NSYS_SUFFIXES) else 2)
 
     @cached_property
     def _capture_notes(self) -> list[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.tools.file_check import file_errors, size_of_regular
+from nsightpy.readers.tools.file_check import file_errors, has_suffix, size_of_regular
 from nsightpy.readers.torch.snapshot_process import is_snapshot_file
 from nsightpy.readers.torch.sniff import is_perfetto_trace, is_torch_trace
 from nsightpy.reports.ncu import NcuReport, is_ncu_file
@@ -44,7 +44,7 @@ def open_report(
         from nsightpy.reports.memory_snapshot import MemorySnapshot
 
         return MemorySnapshot(path)
-    if path.suffix not in NSYS_SUFFIXES:
+    if not has_suffix(path, NSYS_SUFFIXES):
         if is_torch_trace(path):
             from nsightpy.reports.torch import TorchTrace
 

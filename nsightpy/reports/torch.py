@@ -18,7 +18,7 @@ from nsightpy.readers.nsys.identity import (
     rank_in_name,
 )
 from nsightpy.readers.nsys.session import Session
-from nsightpy.readers.tools.file_check import file_size
+from nsightpy.readers.tools.file_check import file_size, has_suffix
 from nsightpy.readers.torch.cache import CachedTrace, cached, keep
 from nsightpy.readers.torch.host_calls import TraceCalls
 from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
@@ -129,7 +129,7 @@ class TorchTrace(SystemReport):
     @property
     def reading_bytes(self) -> int:
         """Memory that reading it takes at most, by its size; gzip shrinks to a tenth."""
-        return file_size(self.path) * (10 if self.path.suffix == ".gz" else 1)
+        return file_size(self.path) * (10 if has_suffix(self.path, (".gz",)) else 1)
 
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
         """A frame, or only the wanted columns of it, in nsightpy's own columnar form."""

@@ -16,6 +16,7 @@ import pytest
 
 import nsightpy
 from nsightpy.command_table import COMMANDS, FIGURES, FUNCTIONS, Command
+from nsightpy.errors import UsageError
 from nsightpy.query.parameters import COMMON, SHARED
 from nsightpy.query.request import Common
 from tests.support.reports import ask
@@ -155,6 +156,13 @@ def test_parameters_of_a_function_itself_are_not_explained_as_shared_ones() -> N
     explained = inspect.getdoc(nsightpy.aligned_frame) or ""
     assert "--jobs N" in explained
     assert "--name" not in explained
+
+
+@pytest.mark.parametrize("top", [-1, 1.5, "3"])
+def test_top_is_a_number_of_rows(top: Any) -> None:
+    for function in (nsightpy.kernels, nsightpy.findings, nsightpy.roofline, nsightpy.trace):
+        with pytest.raises(UsageError, match="top must be a number of rows"):
+            function(TRAINING, top=top)
 
 
 def test_type_checkers_see_the_same_functions() -> None:

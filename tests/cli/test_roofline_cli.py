@@ -162,7 +162,11 @@ def test_ceilings(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "hbm, 5", "fp32", "fp32, fast", "fp32, 5, furlongs", "{", "[1]", "dram, -1"]
+    "text",
+    [
+        *("", "hbm, 5", "fp32", "fp32, fast", "fp32, 5, furlongs", "{", "[1]", "dram, -1"),
+        *("fp32, 18.9, TB/s", "dram, 5, GFLOP/s", "l1, 1\nL1, 2", '{"l2": 1, "l2": 2}'),
+    ],
 )
 def test_bad_ceilings_say_how_to_write_them(text: str, tmp_path: Path) -> None:
     path = tmp_path / "ceilings.txt"

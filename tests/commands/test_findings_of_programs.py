@@ -238,6 +238,9 @@ def test_gaps_in_mpi_calls_are_said_to_be(tmp_path: Path) -> None:
     (row,) = (row for row in findings(path).records() if row["id"] == "exposed-communication")
     assert row["next_command"] == f"nsightpy gaps {path} --iteration steady"
     assert row["start_ns"] == worst["start_ns"]
+    named = findings(path, rank_regex="job--iteration(\\d+)").records()
+    (row,) = (row for row in named if row["id"] == "exposed-communication")
+    assert row["next_command"].endswith(" --iteration steady")
 
 
 def test_a_comparison_tells_longer_waits_in_mpi(tmp_path: Path) -> None:

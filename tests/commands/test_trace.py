@@ -155,6 +155,15 @@ def test_two_listings_at_once_are_refused(small: Path) -> None:
     assert "ask for one" in refused("trace", small, "--api", "--launches", code=2)
 
 
+def test_a_range_is_a_range_whatever_lies_in_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = ask("trace", TRAINING, "--nvtx", "forward", "--top", "5").text
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "forward").mkdir()
+    assert ask("trace", "--nvtx", "forward", TRAINING, "--top", "5").text == wanted
+
+
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
     """The peak of four times as many rows is nearly the same, and far below what they take."""
     peaks = []

@@ -337,7 +337,9 @@ def test_ranges_nested_without_end_are_bounded(tmp_path: Path) -> None:
     export.nvtx_push_pop(150_000, 160_000, "crosses")
     export.nvtx_start_end(99_000, 155_000, "crosses")
     path = export.write()
-    assert "nests ranges more than 1,000 deep" in ask("trace", "--nvtx", path, expect=1).stderr
+    assert (
+        "nests ranges more than 1,000 deep" in ask("trace", "--nvtx-ranges", path, expect=1).stderr
+    )
     for words in (("modules",), ("nvtx", "--tree")):
         rows = ask(*words, path, "--format", "json").json["rows"]
         assert [rows[0].get(name) for name in ("module", "range") if name in rows[0]] == ["r0"]

@@ -44,7 +44,7 @@ MORE = {
     "operators": ("", "--by shape"),
     "pace": ("--of *forward*",),
     "stats": ("-r cuda_gpu_sum", "-r nvtx_sum"),
-    "trace": ("", "--api", "--nvtx", "--launches"),
+    "trace": ("", "--api", "--nvtx-ranges", "--launches"),
 }
 QUESTIONS = [
     (command.name, more)

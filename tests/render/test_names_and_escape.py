@@ -61,6 +61,8 @@ REAL = (SGEMM, NCCL, GATHER, CUTLASS, CONCATENATE, CLOVER, NEGATE.format(7), SOF
         (NEGATE.format(7), "at::native::vectorized_elementwise_kernel"),
         (SOFTMAX, "softmax_warp_forward"),
         ("saxpy(double *, double *, int)", "saxpy"),
+        ("k<(1>0)>(int)", "k"),
+        ("void n::k<(A<(2<3)>::value), (4>>(1))>::run<(bool)1>(float)", "n::k::run"),
         ("", ""),
     ],
 )

@@ -215,7 +215,8 @@ class Facts:
     """What the checks look at. `problems` are those of the captures, each on one line.
 
     `host` says what the threads of captures without GPU work did, as CPU samples show.
-    `report` and `options` are what a next command is about: files and the part of them.
+    `report` and `options` are what a next command is about: files and the part of them;
+    `of_iterations`: that part is iterations already.
     """
 
     devices: Sequence[DeviceFacts]
@@ -224,6 +225,7 @@ class Facts:
     kernels: int = 0
     unlaunched: int = 0
     options: str = ""
+    of_iterations: bool = False
     has_ranges: bool = True
     has_collectives: bool = False
     notes: tuple[str, ...] = ()
@@ -263,7 +265,7 @@ class Facts:
     def _steady(self, command: str) -> list[str]:
         """What narrows a command to the window that findings speak of."""
         steady = bool(self.used) and all(device.window == "steady" for device in self.used)
-        narrowed = steady and command in WINDOWED and "--iteration" not in self.options
+        narrowed = steady and command in WINDOWED and not self.of_iterations
         return ["--iteration steady"] if narrowed else []
 
     def _only(self, device: DeviceFacts | None) -> str:

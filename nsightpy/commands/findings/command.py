@@ -80,6 +80,7 @@ def facts_of(request: Request, results: Sequence[tuple[SystemReport, ReportFacts
         problems=[n for n in request.ranks.notes if any(mark in n for mark in _PROBLEMS)],
         unlaunched=sum(part.unlaunched for part in parts),
         options=request.options,
+        of_iterations=request.scope.iteration is not None,
         has_ranges=any(part.has_ranges for part in parts),
         host=listed((part.host for part in parts if part.host), most=3, mark="; "),
         has_calls=any(part.has_calls for part in parts),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import UsageError
+from nsightpy.readers.tools.file_check import has_suffix
 from nsightpy.report_sets.report_files import is_system_report
 from nsightpy.reports.memory_snapshot import find_snapshots
 from nsightpy.reports.ncu import is_ncu_file
@@ -93,7 +94,7 @@ def _literal(path: Path) -> Path:
 
 def _exports_of(path: Path) -> list[Path]:
     """What may lie beside a report and be read instead of it."""
-    return [path.with_suffix(".sqlite")] if path.suffix != ".sqlite" else []
+    return [path.with_suffix(".sqlite")] if not has_suffix(path, (".sqlite",)) else []
 
 
 def _is_report(path: Path) -> bool:

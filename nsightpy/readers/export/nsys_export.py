@@ -17,7 +17,7 @@ from nsightpy.errors import ReportError, ToolNotFoundError
 from nsightpy.readers.export import export_cache
 from nsightpy.readers.export.environment import remove_environment
 from nsightpy.readers.export.nsys_run import OPTIONS, run_export
-from nsightpy.readers.tools.file_check import size_of_regular
+from nsightpy.readers.tools.file_check import has_suffix, size_of_regular
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
 from nsightpy.readers.tools.signals import signals_raise
 
@@ -102,7 +102,7 @@ def _is_sqlite(report: Path) -> bool:
         problem = "holds raw events that were not imported yet"
         advice = "Import it with the QdstrmImporter of Nsight Systems, then read the .nsys-rep."
         raise ReportError(report, problem, advice)
-    if report.suffix.lower() not in REPORT_SUFFIXES:
+    if not has_suffix(report, REPORT_SUFFIXES):
         wanted = f"Give a {' or '.join(REPORT_SUFFIXES)} file, or its SQLite export."
         raise ReportError(report, "is no Nsight Systems report", wanted)
     if not magic:

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import BinaryIO, TypeAlias
 
 from nsightpy.errors import ReportError
-from nsightpy.readers.tools.file_check import file_errors, size_of_regular
+from nsightpy.readers.tools.file_check import file_errors, has_suffix, size_of_regular
 
 MAGIC = b"NVR\x00"
 PACKED_SUFFIX = ".ncu-repz"
@@ -61,7 +61,7 @@ def _facts(path: Path, file: BinaryIO, size: int) -> FileFacts:
     if not start:
         raise ReportError(path, "is empty", "ncu writes it when the program has ended; " + _COPY)
     if start != MAGIC:
-        if path.suffix == PACKED_SUFFIX:
+        if has_suffix(path, (PACKED_SUFFIX,)):
             return FileFacts()
         advice = "give a .ncu-rep file, or what `ncu --import REPORT --csv --page raw` prints."
         raise ReportError(path, "is no Nsight Compute report", advice)

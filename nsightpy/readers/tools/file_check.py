@@ -21,6 +21,11 @@ SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 UTF8_MARK = b"\xef\xbb\xbf"
 
 
+def has_suffix(path: Path, suffixes: tuple[str, ...]) -> bool:
+    """Whether a file's name ends with one of these, in any case: RUN.SQLITE is a .sqlite."""
+    return path.name.lower().endswith(suffixes)
+
+
 def check_file(path: Path) -> None:
     """Raise ReportError unless the path is a whole, readable SQLite file."""
     with file_errors(path):
@@ -47,7 +52,7 @@ def check_file(path: Path) -> None:
 
 def _other_kind(path: Path, header: bytes) -> str:
     """What is wrong with a file that is none of the kinds that are read."""
-    if path.suffix.lower() in SQLITE_SUFFIXES:
+    if has_suffix(path, SQLITE_SUFFIXES):
         return "is not an SQLite file, whatever its name says"
     if header.removeprefix(UTF8_MARK).lstrip()[:1] in (b"{", b"["):
         return "is JSON, but does not begin as a trace of PyTorch's profiler"

@@ -1,0 +1,50 @@
+"""A suffix means the same in any case, directly and through the folder of the file."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from nsightpy.readers.tools.file_check import has_suffix
+from nsightpy.report_sets.report_files import find_ncu_reports, find_reports, is_no_report
+from nsightpy.reports.memory_snapshot import MemorySnapshot
+from nsightpy.reports.opening import open_report
+from tests.support.reports import ROOT, ask, refused
+
+SAMPLES = ROOT / "sample_reports"
+
+
+@pytest.mark.parametrize("name", ["RUN.SQLITE", "Run.Db"])
+def test_exports_of_any_case_are_read(name: str, tmp_path: Path) -> None:
+    path = Path(shutil.copy(SAMPLES / "single_process.sqlite", tmp_path / name))
+    direct = ask("kernels", path, "--format", "csv").text
+    assert ask("kernels", tmp_path, "--format", "csv").text == direct
+    assert find_reports(tmp_path) == find_reports(tmp_path / "*") == [path]
+
+
+@pytest.mark.parametrize("name", ["x.NSYS-REP", "x.QdRep"])
+def test_binary_reports_of_any_case_are_reports(name: str, tmp_path: Path) -> None:
+    """They are handed to nsys, and its export beside them is no second report."""
+    path = tmp_path / name
+    path.write_bytes(b"no such thing")
+    shutil.copy(SAMPLES / "single_process.sqlite", tmp_path / "x.SQLITE")
+    assert find_reports(tmp_path) == [path]
+    assert not is_no_report(path)
+    assert "is no report of a kind" not in refused("kernels", path)
+
+
+def test_measurements_and_snapshots_of_any_case(tmp_path: Path) -> None:
+    csv = Path(shutil.copy(SAMPLES / "kernels_h100.ncu.csv", tmp_path / "K.CSV"))
+    assert find_ncu_reports(tmp_path) == [csv]
+    (tmp_path / "K.NCU-REP").write_bytes(b"")
+    assert find_ncu_reports(tmp_path) == [tmp_path / "K.NCU-REP"]
+    snapshot = shutil.copy(SAMPLES / "training_memory.pickle", tmp_path / "M.PICKLE")
+    assert isinstance(open_report(snapshot), MemorySnapshot)
+
+
+def test_traces_of_any_case(tmp_path: Path) -> None:
+    trace = sorted((SAMPLES / "torch_2rank").glob("*.json*"))[0]
+    shutil.copy(trace, tmp_path / ("T.JSON.GZ" if has_suffix(trace, (".gz",)) else "T.JSON"))
+    assert ask("kernels", tmp_path, "--format", "csv").csv[1:]
