@@ -79,12 +79,8 @@ def roofline(
     ).values
     read = [launch for launches, _ in parts for launch in launches]
     every = of_kernels(read, kernel_name, launch_id)
-    if by == "variant":
-        groups = variants(every)[:top]
-        kept = [launch for group in groups for launch in group.launches]
-    else:
-        kept = _longest(every, top)
-        groups = variants(kept)
+    kept = _longest(every, by, top)
+    groups = variants(kept)
     shared = _shared_notes([note for _, notes in parts for note in notes], len(opened))
     notes = [*_launch_notes(kept), *_clock_notes(kept)]
     several = len(opened) > 1
@@ -167,10 +163,12 @@ def _of_ranks(reports: ReportSet[NcuReport], spec: str | int | None) -> ReportSe
     return kept
 
 
-def _longest(launches: list[RooflineLaunch], top: int | None) -> list[RooflineLaunch]:
-    """All launches, or the longest ones, in the order of the reports."""
+def _longest(launches: list[RooflineLaunch], by: str, top: int | None) -> list[RooflineLaunch]:
+    """All launches, the longest ones in the order of the reports, or those of the first variants."""
     if top is None:
         return launches
+    if by == "variant":
+        return [launch for variant in variants(launches)[:top] for launch in variant.launches]
     places = sorted(range(len(launches)), key=lambda i: (-(launches[i].duration_ns or 0), i))[:top]
     return [launches[place] for place in sorted(places)]
 
