@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 from simulator import Export
 
-from nsightpy.errors import FAULTS, ReportError
+from nsightpy.commands.info.command import report_info
+from nsightpy.errors import FAULTS, FaultError, ReportError
 from nsightpy.readers.export.environment import remove_environment
 from nsightpy.readers.ncu import ncu_csv
 from nsightpy.readers.nsys.identity import rank_in_name
 from nsightpy.readers.sqlite import SqliteFile
 from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.reports.nsys import NsysReport
+from nsightpy.workers.outcomes import attempt_elsewhere
 from tests.support.full_export import changed, full
 from tests.support.reports import ROOT, ask, refused
 
@@ -172,6 +174,14 @@ def test_a_damaged_report_leaves_the_others(
     path = tmp_path / "rank1.sqlite"
     said = f"{path}: was changed while it was read" if replaced else f"nsightpy failed on {path}"
     assert f"left out: {said} (OverflowError" in answer.stderr
+
+
+def test_facts_that_no_check_foresaw_leave_a_report_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are asked for after the work, for the process that has the other reports."""
+    report = NsysReport(SAMPLE)
+    monkeypatch.setattr(NsysReport, "facts", property(lambda _: {}["shown"]))
+    monkeypatch.delenv(FAULTS)
+    assert isinstance(attempt_elsewhere(report_info, report), FaultError)
 
 
 def nulls_allowed(table: str) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from operator import attrgetter
 from pathlib import Path
 from typing import Unpack
 
@@ -51,7 +50,7 @@ def export(
     require_choice("file format", file_format, FORMATS)
     request = Request.of(reports, **common)
     with output_folder(Path(output), force=force) as folder:
-        pids_of_reports = request.map(attrgetter("pids"), ranked=True).results
+        pids_of_reports = request.map(_pids, ranked=True).results
         several = len(pids_of_reports) > 1
         alignment = alignment_of(request.ranks) if several else None
         clocks: list[ProcessClock] = [] if alignment is None else list(alignment.fits)
@@ -79,6 +78,10 @@ def export(
         (folder / CONTENTS).write_text(described, encoding="utf-8")
         (folder / "README.md").write_text(readme(names, file_format), encoding="utf-8")
     return table
+
+
+def _pids(report: SystemReport) -> list[int]:
+    return report.pids
 
 
 def _parts(
