@@ -1,15 +1,17 @@
-"""No command fails on a real report in a way that no check foresaw: NSIGHTPY_FAULTS is set."""
+"""No command fails in a way that no check foresaw, as tests/conftest.py has it: real reports, and
+those that hold next to nothing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from simulator import Export
 
 from nsightpy.command_table import COMMANDS
-from tests.support.reports import REPORTS, ask
+from tests.support.reports import REPORTS, ROOT, ask
 
-MEASURED = REPORTS / "ncu/a40_2022.1.ncu-rep"
+MEASURED = ROOT / "sample_reports/kernels_h100.ncu.csv"
 WITHOUT_REPORTS = ("schema", "skill", "mcp", "cache")
 FILES = [
     path
@@ -38,4 +40,19 @@ def test_every_command_on_every_real_report(path: Path | None, tmp_path: Path) -
     if path is None:
         pytest.skip("the real reports are not here")
     for words in requests(path, tmp_path):
+        ask(*words, expect=None)
+
+
+@pytest.mark.parametrize("recorded", ["nothing", "a process", "an idle GPU", "calls"])
+def test_every_command_on_a_report_of_next_to_nothing(recorded: str, tmp_path: Path) -> None:
+    """Frames have their columns where they have no rows."""
+    export = Export(tmp_path / "a.sqlite")
+    process = export.process(70) if recorded != "nothing" else None
+    if recorded == "an idle GPU":
+        export.gpu()
+        export.cuda_device()
+    if recorded == "calls":
+        export.mpi_other(10, 20, "MPI_Init", process)
+        export.nvtx_push_pop(0, 30, "step", process=process)
+    for words in requests(export.write(), tmp_path):
         ask(*words, expect=None)
