@@ -50,7 +50,8 @@ def tally_durations(frame: Frame, by: Sequence[str]) -> Tally:
 
 
 def tally_bytes(frame: Frame, by: Sequence[str]) -> Tally:
-    """Sizes (bytes) per group of the columns in `by`."""
+    """Sizes (bytes) per group of the columns in `by`, of those that are known."""
+    frame = frame.take(frame.ints("bytes") >= 0)
     groups = group_by(frame, by)
     return tally(groups.codes, frame.ints("bytes"), groups.keys)
 
@@ -94,12 +95,10 @@ def rank_memory(time: Statistics, sizes: Statistics, splits: Sequence[Field] = (
     rows = []
     for group in _order(time):
         key = time.keys[group]
-        size = place[key]
-        total_ns, total_bytes = int(time.total[group]), int(sizes.total[size])
-        throughput = round(total_bytes / total_ns, 3) if total_ns else None
         *split, label = key
         figures = time_values(time, group, whole)
-        rows.append((*split, *figures, label, *_size_values(sizes, size), throughput))
+        size = _size_values(sizes, place.get(key), time, group)
+        rows.append((*split, *figures, label, *size))
     return Table("memory", fields, tuple(rows))
 
 
@@ -125,7 +124,14 @@ def spread(statistics: Statistics, group: int) -> tuple[Value, ...]:
     )
 
 
-def _size_values(sizes: Statistics, group: int) -> tuple[Value, ...]:
+def _size_values(
+    sizes: Statistics, group: int | None, time: Statistics, of_time: int
+) -> tuple[Value, ...]:
+    """The figures of one group's sizes, and its throughput; None where a size is not known."""
+    if group is None or sizes.instances[group] < time.instances[of_time]:
+        return (None,) * (len(SIZE_FIELDS) + 1)
+    total_ns = int(time.total[of_time])
+    throughput = round(int(sizes.total[group]) / total_ns, 3) if total_ns else None
     figures: tuple[NDArray[np.generic], ...] = (
         sizes.total,
         sizes.mean,
@@ -134,7 +140,8 @@ def _size_values(sizes: Statistics, group: int) -> tuple[Value, ...]:
         sizes.maximum,
         sizes.deviation,
     )
-    return tuple(round_half_up(float(figure[group]) / MEGA, 3) for figure in figures)
+    shown = (round_half_up(float(figure[group]) / MEGA, 3) for figure in figures)
+    return (*shown, throughput)
 
 
 def _order(statistics: Statistics) -> list[int]:

@@ -43,7 +43,7 @@ MEMORY_OPERATIONS = Schema(
         *SPAN,
         *PLACE,
         _label("operation", "NVIDIA's name of the operation, [CUDA memcpy Host-to-Device]"),
-        _int("bytes", "bytes", "size"),
+        _int("bytes", "bytes", "size; -1 where the capture does not say", -1),
         _label("source_memory", "memory the data came from: Pageable, Pinned, Device, ..."),
         _label("target_memory", "memory the data went to"),
         _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.analysis.findings.copy_use import DIRECTIONS, SMALL_BYTES
+from nsightpy.analysis.findings.copy_use import DIRECTIONS, large
 from nsightpy.analysis.grouping import group_by
 from nsightpy.analysis.idle.gap_activity import with_host
 from nsightpy.analysis.idle.gap_causes import (
@@ -169,8 +169,7 @@ def _stages(work: Work) -> tuple[NDArray[np.int8], NDArray[np.bool_], NDArray[np
     copies = slice(work.kernels.rows, work.kernels.rows + work.operations.rows)
     for cause, direction in ((TO_DEVICE, "h2d"), (TO_HOST, "d2h")):
         stages[copies][names.equals(DIRECTIONS[direction])] = cause
-    large = work.operations.ints("bytes") >= SMALL_BYTES
-    staged[copies] = large & host_memory(work.operations).equals([PAGEABLE])
+    staged[copies] = large(work.operations) & host_memory(work.operations).equals([PAGEABLE])
     blocks = stages == TO_HOST
     blocks[copies] &= work.operations.labels("target_memory").equals(["Pageable"])
     return stages, staged, blocks

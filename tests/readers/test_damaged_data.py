@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from simulator import Export
 
+from nsightpy.commands import memory
+from nsightpy.commands.findings.command import findings
 from nsightpy.commands.info.command import report_info
 from nsightpy.errors import FAULTS, FaultError, ReportError
 from nsightpy.readers.export.environment import remove_environment
@@ -252,7 +254,50 @@ def test_another_column_of_names_does_as_well(tmp_path: Path) -> None:
     whole = full(tmp_path / "full.sqlite").write()
     drop = [*nulls_allowed(KERNEL), f"ALTER TABLE {KERNEL} DROP COLUMN demangledName"]
     path = changed(whole, tmp_path / "a.sqlite", drop)
-    assert all(row["Name"] for row in ask("kernels", path, "--format", "json").json["rows"])
+    for command in ("kernels", "trace"):
+        found = ask(command, path, "--format", "json").json
+        assert all(row["Name"] for row in found["rows"])
+        assert f"{KERNEL} has no demangledName: mangledName is shown instead." in found["notes"]
+    found = ask("kernels", path, "--name", "base", "--format", "json").json
+    assert not any("shown instead" in note for note in found["notes"]), (
+        "no other name was asked for"
+    )
+
+
+def test_sizes_that_are_not_recorded_are_empty_everywhere(tmp_path: Path) -> None:
+    """Times stay; nothing becomes 0 bytes, and no copy is small."""
+    export = full(tmp_path / "full.sqlite")
+    for number in range(200):
+        at = 20_000 + 2_000 * number
+        export.memcpy(at, at + 1_000, 1 << 20, process=export.process(100), launch=(at, at + 10))
+    drop = [
+        statement
+        for table in ("CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET")
+        for statement in (*nulls_allowed(table), f"ALTER TABLE {table} DROP COLUMN bytes")
+    ]
+    whole = export.write()
+    path = changed(whole, tmp_path / "a.sqlite", drop)
+    sizes = [field.name for field in memory.FIELDS if "MB" in field.name or "gb" in field.name]
+    said = "CUPTI_ACTIVITY_KIND_MEMCPY has no sizes: they are not known."
+    for more in ((), ("--by", "device")):
+        found = ask("memory", path, *more, "--format", "json").json
+        known = ask("memory", whole, *more, "--format", "json").json
+        assert said in found["notes"]
+        assert {row[name] for row in found["rows"] for name in sizes} == {None}
+        blank = [{**row, **dict.fromkeys(sizes)} for row in known["rows"]]
+        assert found["rows"] == blank
+    lines = ask("memory", path, "--format", "csv").stdout.splitlines()[1:]
+    assert all(line.endswith(b"," * len(sizes)) for line in lines)
+    found = ask("trace", path, "--format", "json").json
+    assert said in found["notes"]
+    operations = [row for row in found["rows"] if str(row["Name"]).startswith("[CUDA mem")]
+    listed = ("Bytes (MB)", "Throughput (MB/s)")
+    assert {row[name] for row in operations for name in listed} == {None}
+    assert set(NsysReport(path).memory_operations["bytes"]) == {-1}
+    (row,) = [r for r in findings(path).records() if r["id"] == "exposed-h2d"]
+    assert "an unknown amount" in row["evidence"]
+    assert "many-small-copies" not in findings(path).column("id")
+    assert b"0 B" not in ask("summarize", path).stdout
 
 
 def test_kernels_without_one_name_go_by_another(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def _exposed(facts: Facts, direction: str) -> list[Finding]:
         what = f"calls of small copies {way} took long, with nothing on the GPU"
         if copies.count:
             what = (
-                f"{counted(copies.count, 'copy', 'copies')} {way} ({format_bytes(copies.bytes)}"
+                f"{counted(copies.count, 'copy', 'copies')} {way} ({_amount(copies)}"
                 f"{_pageable_text(copies)}) ran with no kernel beside them"
             )
             if (inside := device.caused_ns(f"exposed-{direction}")) > copies.exposed_ns / 10:
@@ -66,7 +66,7 @@ def pageable_copies(facts: Facts) -> list[Finding]:
     def text(_: DeviceFacts, copies: CopyUse, loss: Loss) -> str:
         rate = f" at {significant(copies.gb_per_s)} GB/s" if copies.gb_per_s else ""
         return (
-            f"{format_bytes(copies.bytes)} in {counted(copies.count, 'copy', 'copies')} came from "
+            f"{_amount(copies)} in {counted(copies.count, 'copy', 'copies')} came from "
             f"or went to pageable memory{rate}, {loss.of_window}, the same time as "
             "that of the copies not overlapped: pinned memory copies faster, and beside kernels"
         )
@@ -108,7 +108,7 @@ def unified_memory(facts: Facts) -> list[Finding]:
         idle = device.caused_ns("unified-memory")
         between = f", {format_time(idle)} of it idle before pages that were touched" if idle else ""
         return (
-            f"{format_bytes(copies.bytes)} of unified memory migrated in {loss}"
+            f"{_amount(copies)} of unified memory migrated in {loss}"
             f"{between}; cudaMemPrefetchAsync or explicit copies avoid page faults"
         )
 
@@ -160,6 +160,10 @@ def _of_copies(
         recoverable=recoverable,
         most=most,
     )
+
+
+def _amount(copies: CopyUse) -> str:
+    return format_bytes(copies.bytes) if copies.bytes else "an unknown amount"
 
 
 def _pageable_text(copies: CopyUse) -> str:

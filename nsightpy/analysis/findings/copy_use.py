@@ -39,9 +39,10 @@ DIRECTIONS = {
 class CopyUse:
     """Some copies that touch a window: united time in it, and the part without kernels, in ns.
 
-    `bytes` are those copied inside the window; start and duration are those of the copy that was
-    exposed longest. `edge_ns`: what was exposed before a tenth of the kernels' time had passed, or
-    after all but a tenth; `pageable`: how many were from or to pageable memory.
+    `bytes` are those copied inside the window, as far as sizes are known; start and duration are
+    those of the copy that was exposed longest. `edge_ns`: what was exposed before a tenth of the
+    kernels' time had passed, or after all but a tenth; `pageable`: how many were from or to
+    pageable memory.
     """
 
     busy_ns: int = 0
@@ -80,21 +81,28 @@ class CopyUses:
 def copy_uses(operations: Frame, kernels: Spans, window: Spans) -> CopyUses:
     """The uses of one device's memory operations; copies under 16 KiB count as small only."""
     names = operations.labels("operation")
-    size = operations.ints("bytes")
+    is_large = large(operations)
     start, end = operations.ints("start_ns"), operations.ints("end_ns")
     inside = measure_before(window, end) > measure_before(window, start)
     unified = names.where(lambda name: name.startswith(UNIFIED))
     copies = names.equals([name for names in DIRECTIONS.values() for name in names])
-    small = inside & copies & ~names.equals([SETS]) & (size < SMALL_BYTES)
-    large = inside & (size >= SMALL_BYTES)
+    small = inside & copies & ~names.equals([SETS]) & ~is_large
+    is_large &= inside
     pageable = host_memory(operations).equals([PAGEABLE])
     edges = _around_work(kernels & window)
 
     def use(mask: NDArray[np.bool_]) -> CopyUse:
         return _use(operations, mask, pageable, kernels, window, edges)
 
-    h2d, d2h, d2d = (use(large & names.equals(wanted)) for wanted in DIRECTIONS.values())
-    return CopyUses(h2d, d2h, d2d, use(small), use(inside & unified), use(large & pageable))
+    h2d, d2h, d2d = (use(is_large & names.equals(wanted)) for wanted in DIRECTIONS.values())
+    return CopyUses(h2d, d2h, d2d, use(small), use(inside & unified), use(is_large & pageable))
+
+
+def large(operations: Frame) -> NDArray[np.bool_]:
+    """Which memory operations are of 16 KiB or more; those of unknown size are no small ones."""
+    size = operations.ints("bytes")
+    mask: NDArray[np.bool_] = (size >= SMALL_BYTES) | (size < 0)
+    return mask
 
 
 def streams_in_turn(operations: Frame, kernels: Frame, window: Spans) -> int:
@@ -142,10 +150,11 @@ def _use(
     cost = measure_before(alone, end) - measure_before(alone, start)
     worst = int(np.argmax(cost))
     from_pageable = pageable[rows]
+    sizes = np.maximum(operations.ints("bytes")[rows], 0)
     return CopyUse(
         busy_ns=busy.total,
         exposed_ns=alone.total,
-        bytes=round((operations.ints("bytes")[rows] * (inside / (end - start))).sum()),
+        bytes=round((sizes * (inside / (end - start))).sum()),
         count=len(rows),
         pageable_ns=(union(start[from_pageable], end[from_pageable]) & window).total,
         pageable=int(np.count_nonzero(from_pageable)),

@@ -168,8 +168,9 @@ def _sizes(operations: Frame) -> Labels:
     groups = group_by(operations, ("bytes", "source_memory", "target_memory"))
     texts = []
     for size, source, target in groups.keys:
-        way = f", {source} to {target}" if source and target else f", {source or target}"
-        texts.append(f"{format_bytes(_int(size))}{way.removesuffix(', ')}")
+        way = f"{source} to {target}" if source and target else str(source or target)
+        known = [format_bytes(_int(size))] if _int(size) >= 0 else []
+        texts.append(", ".join(filter(None, [*known, way])))
     return Labels(groups.codes, tuple(texts))
 
 

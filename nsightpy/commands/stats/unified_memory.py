@@ -39,7 +39,7 @@ def _by_place(report: SystemReport, scope: Scope, _: str, *, by: tuple[str, ...]
     both = Frame.concatenate(moved)
     placed = [part.take(part.ints("address") != 0) for part in (both, faults)]
     return (
-        *(_tally(part, by, part.ints("bytes")) for part in moved),
+        *(_sizes(part, by) for part in moved),
         *(_tally(part, by, part.ints("faults")) for part in sides),
         _tally(both, by, durations(both)),
         *(_tally(part, (), part.ints("address")) for part in placed),
@@ -50,6 +50,14 @@ def _of_report(report: SystemReport, scope: Scope, name: str, columns: tuple[str
     """A frame in scope, with the report: addresses and numbers of processes are of one report."""
     frame = scope.narrow(report, report.frame(name, columns))
     return Frame({**frame, "report": Labels.constant(str(report.path), frame.rows)})
+
+
+def _sizes(moved: Frame, by: tuple[str, ...]) -> Tally:
+    """The sizes that are known; no group where there are none."""
+    known = moved.take(moved.ints("bytes") >= 0)
+    if moved.rows and not known.rows:
+        return tally(np.zeros(0, dtype=np.int32), known.ints("bytes"), ())
+    return _tally(known, by, known.ints("bytes"))
 
 
 def _tally(frame: Frame, by: tuple[str, ...], values: Ints) -> Tally:
@@ -68,7 +76,9 @@ def _pages_shown(parts: Sequence[Statistics]) -> Shown:
     moved = {key: (sums[0] or 0) + (sums[1] or 0) for key, sums in figures.items()}
     for key in sorted(every, key=lambda key: (-moved[key], *key)):
         *sizes, at_cpu, at_gpu, length = figures[key]
-        rate = round_half_up(moved[key] * 1e9 / length / MEGA, 3) if length else None
+        rate = None
+        if length and any(size is not None for size in sizes):
+            rate = round_half_up(moved[key] * 1e9 / length / MEGA, 3)
         rows.append((_hex(key[0]), *map(_megabytes, sizes), at_cpu, at_gpu, rate, key[1]))
     fields = (
         Field("Virtual Address", "text"),

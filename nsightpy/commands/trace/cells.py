@@ -56,8 +56,8 @@ def texts(labels: Labels) -> list[Value]:
 
 
 def megabytes(sizes: Ints) -> list[Value]:
-    """Bytes as MB = 10^6 bytes."""
-    return listed(sizes / MEGA)
+    """Bytes as MB = 10^6 bytes; below 0 they are not known."""
+    return [None if size < 0 else size / MEGA for size in sizes.tolist()]
 
 
 def positive(values: Ints) -> list[Value]:
@@ -72,7 +72,7 @@ def absent(rows: int) -> list[Value]:
 def throughputs(sizes: Ints, lengths: Ints) -> list[Value]:
     """MB/s as nsys counts them: bytes times the whole number of such lengths (ns) in a second."""
     pairs = zip(sizes.tolist(), lengths.tolist(), strict=True)
-    return [size * (NS_PER_S // ns) / MEGA if ns > 0 else None for size, ns in pairs]
+    return [size * (NS_PER_S // ns) / MEGA if size >= 0 and ns > 0 else None for size, ns in pairs]
 
 
 def rows_of(columns: Sequence[Sequence[Value]]) -> list[tuple[Value, ...]]:

@@ -63,6 +63,9 @@ FAULT_TABLES = tuple(source.table for source in _FAULTS)
 def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of allocations and frees; static variables are allocated when they are loaded."""
     wanted = tuple(columns or frames.MEMORY_USAGE.names)
+    if export.has(MEMORY_USAGE) and "bytes" not in export.file.tables[MEMORY_USAGE].c:
+        export.notes[f"its table {MEMORY_USAGE} has no column bytes and is left out."] = None
+        return Frame.empty(frames.MEMORY_USAGE, wanted)
     plain = tuple(name for name in wanted if name != "variable" and name not in _NOT_RECORDED)
     usage = read(export, frames.MEMORY_USAGE, _USAGE, plain or ("start_ns",))
     made = dict(usage)

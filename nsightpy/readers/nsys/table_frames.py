@@ -65,6 +65,10 @@ class Source:
     essential: Sequence[str] = ()
     where: Expression | None = None
 
+    def has(self, table: sa.TableClause, name: str) -> bool:
+        """Whether the table has what one of the `numbers` is made of."""
+        return self.numbers[name](table) is not None
+
 
 def read(
     export: NsysExport, schema: Schema, source: Source, columns: Sequence[str] | None
@@ -100,7 +104,8 @@ def read(
         return read(export, schema, source, columns)
     raw |= {name: constant(value, rows) for name, value in fixed.items()}
     named = with_labels(export, source, raw)
-    return export.countable(source.table, Frame({name: named[name] for name in wanted}))
+    lacking = [name for name in names if name in source.numbers and not source.has(table, name)]
+    return export.countable(source.table, Frame({name: named[name] for name in wanted}), lacking)
 
 
 def with_labels(
@@ -146,6 +151,7 @@ def selected_column(
     if name in source.essential and expression(table) is None:
         problem = f"its table {source.table} has no column for the {name.replace('_', ' ')}"
         raise ReportError(export.file.path, problem, "the export is damaged: export it again.")
+    note_lacking(export, source, name)
     absent = schema[name].missing
     null = absent if isinstance(absent, int) else 0
     if name in source.numbers:
@@ -158,6 +164,18 @@ def selected_column(
     else:
         null = NAMELESS if name in _NAMES else UNNAMED
     return stored(table, name, expression, null, careful=careful)
+
+
+def note_lacking(export: NsysExport, source: Source, name: str) -> None:
+    """Say in a note where a table has no sizes, or other names than those of a column."""
+    table = export.file.tables[source.table]
+    sized = name == "bytes" and name in source.numbers and source.table in GPU_TABLES
+    if sized and not source.has(table, name):
+        export.notes[f"{source.table} has no sizes: they are not known."] = None
+    kept = source.names.get(name)
+    if kept is not None and kept not in table.c:
+        for other in [other for other in source.instead.get(name, ()) if other in table.c][:1]:
+            export.notes[f"{source.table} has no {kept}: {other} is shown instead."] = None
 
 
 def _unplaced(

@@ -183,13 +183,16 @@ class NsysExport:
             pids |= {int(row[0] or 0) for row in self.file.rows(sa.union(*few))}
         return pids
 
-    def countable(self, table: str, frame: Frame) -> Frame:
+    def countable(self, table: str, frame: Frame, lacking: Collection[str] = ()) -> Frame:
         """The rows of a table's frame that can be counted; the others make one note.
 
-        Which they are is known from the first frame on, which has the times and sizes.
+        The columns that the table is `lacking` rule out none. Which rows they are is known from
+        the first frame on, which has the times and sizes.
         """
         if table not in self._countable and not {"start_ns", "end_ns"}.isdisjoint(frame):
-            countable, note = countable_rows(frame)
+            countable, note = countable_rows(
+                frame.select(name for name in frame if name not in lacking)
+            )
             self._countable[table] = None if countable.all() else countable
             if note:
                 self.notes[f"{note.format(table=table)} left out."] = None

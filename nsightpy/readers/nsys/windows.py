@@ -22,6 +22,7 @@ from nsightpy.readers.nsys.table_frames import (
     UNKNOWN,
     Source,
     lacks_times,
+    note_lacking,
     note_not_whole,
     only_integers,
     selected_column,
@@ -89,6 +90,8 @@ def _blocks(export: NsysExport, frame: str, source: Source) -> list[Block]:
         return [Block(frame, source, None, 0, -_END, _END)]
     pieces, lost = [], 0
     places = _places(export, frame, source)
+    for name in (*source.names, _BYTES):
+        note_lacking(export, source, name)
     unplaced = [0] * len(places)
     for low in range(bounds[0], bounds[1] + 1, BLOCK_ROWS):
         counts, first, last, *missing = _counted_rows(export, table, low, list(places.values()))

@@ -33,7 +33,7 @@ from nsightpy.readers.export.export_cache import (
 from nsightpy.readers.torch.trace import Trace, TraceFacts, restored
 
 # Changes whenever the reader or the layout does.
-LAYOUT = "torch trace 4"
+LAYOUT = "torch trace 5"
 # Smaller files are read again as fast.
 LEAST_BYTES = 256 * 1024
 _FACTS = "facts.json"

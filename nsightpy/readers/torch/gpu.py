@@ -102,7 +102,7 @@ def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Fr
             {
                 **_placed(table, pid),
                 "operation": labels["operation"],
-                "bytes": np.maximum(table.ints("bytes"), 0),
+                "bytes": np.maximum(table.ints("bytes"), -1),
                 "source_memory": labels["source_memory"],
                 "target_memory": labels["target_memory"],
                 **{name: frames.constant(0, table.rows) for name in ("graph_node_id", "address")},

@@ -249,11 +249,7 @@ def _names_note(raw: dict[str, Frame]) -> str:
 
 def _sizes_note(raw: dict[str, Frame]) -> str:
     unknown = sum(int(np.count_nonzero(raw[kind].ints("bytes") < 0)) for kind in (COPY, SET))
-    return (
-        f"{unknown:,} copies and memory sets have no size: they count as 0 bytes."
-        if unknown
-        else ""
-    )
+    return f"{unknown:,} copies and memory sets have no size." if unknown else ""
 
 
 def restored(note: str) -> str:
