@@ -16,6 +16,7 @@ from nsightpy.frames.frame import (
     elementwise as elementwise,
     is_constant as is_constant,
     joined as joined,
+    sort_key as sort_key,
     taken as taken,
 )
 from nsightpy.frames.gpu_schema import (
@@ -49,6 +50,7 @@ from nsightpy.frames.ncu_schema import (
     NCU_SCHEMAS as NCU_SCHEMAS,
     RULES as RULES,
 )
+from nsightpy.frames.order import time_order as time_order
 from nsightpy.frames.schema import (
     DEVICES as DEVICES,
     DIAGNOSTICS as DIAGNOSTICS,

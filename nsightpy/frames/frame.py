@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from nsightpy.frames.columns import Column, Schema
+from nsightpy.frames.order import time_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,11 +171,10 @@ class Frame(Mapping[str, ColumnData]):
             yield self.take(np.arange(low, min(low + most, self.rows)))
 
     def ordered(self, by: str = "start_ns") -> Frame:
-        """The rows by a column of times; those of one time in the order that they have."""
-        times = self.ints(by)
-        if bool(np.all(times[1:] >= times[:-1])):
-            return self
-        return self.take(np.argsort(times, kind="stable"))
+        """The rows by a column of times; those of one time by the others, the longest first."""
+        others = sorted(self, key=lambda name: name != "end_ns")
+        rows = time_order(self.ints(by), (sort_key(name, self[name]) for name in others))
+        return self if rows is None else self.take(rows)
 
     def to_pandas(self) -> pd.DataFrame:
         """The same columns as a DataFrame: int64, and category for names."""
@@ -243,6 +243,14 @@ def joined(parts: Sequence[ColumnData]) -> ColumnData:
         table = np.asarray([seen.setdefault(v, len(seen)) for v in part.values], dtype=np.int32)
         codes.append(table[part.codes] if len(table) else part.codes)
     return Labels(np.concatenate(codes), tuple(seen))
+
+
+def sort_key(name: str, column: ColumnData) -> NDArray[Any]:
+    """Numbers that sort as a column does among rows of one time: what encloses others first."""
+    if isinstance(column, Labels):
+        place = {value: rank for rank, value in enumerate(sorted(column.values))}
+        return column.map(place.__getitem__, np.int64)
+    return np.invert(column) if name == "end_ns" else column
 
 
 def constant(value: int, length: int) -> Ints:

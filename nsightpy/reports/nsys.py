@@ -52,8 +52,8 @@ SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 LARGE_ROWS = 1 << 20
 
 _Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
-# How each frame is read, and the column that its rows are in the order of; None: as in the file.
-_READERS: Mapping[str, tuple[_Reader, str | None]] = {
+# How each frame is read, and the column of times that its rows are in the order of.
+_READERS: Mapping[str, tuple[_Reader, str]] = {
     "kernels": (events.kernels, "start_ns"),
     "graph_launches": (events.graph_launches, "start_ns"),
     "graph_nodes": (events.graph_nodes, "start_ns"),
@@ -61,7 +61,7 @@ _READERS: Mapping[str, tuple[_Reader, str | None]] = {
     "api_calls": (events.api_calls, "start_ns"),
     "nvtx_ranges": (nvtx.nvtx_ranges, "start_ns"),
     "synchronizations": (streams.synchronizations, "start_ns"),
-    "cuda_events": (streams.cuda_events, None),
+    "cuda_events": (streams.cuda_events, "time_ns"),
     "memory_usage": (memory.memory_usage, "start_ns"),
     "mpi_calls": (mpi_calls.mpi_calls, "start_ns"),
     "library_calls": (host_tables.library_calls, "start_ns"),

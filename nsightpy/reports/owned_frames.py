@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames import ColumnData, Frame, Labels, Schema, is_constant, taken
+from nsightpy.frames import (
+    ColumnData,
+    Frame,
+    Labels,
+    Schema,
+    is_constant,
+    sort_key,
+    taken,
+    time_order,
+)
 
 T = TypeVar("T")
 
@@ -42,7 +51,10 @@ class OwnedFrames:
     def read(
         self, schema: Schema, reader: Reader, columns: Sequence[str] | None, order: str | None
     ) -> Frame:
-        """A frame that is read column by column, its rows in the `order` of a column, if any."""
+        """A frame that is read column by column, its rows in the `order` of a column of times.
+
+        None: the reader gives them in their order.
+        """
         if schema.name in self._whole and set(columns or ()) <= set(self._whole[schema.name]):
             return _chosen(self._whole[schema.name], columns)
         owned = self._columns.setdefault(schema.name, _Columns(schema, order))
@@ -109,7 +121,7 @@ class _Columns:
         first = () if self._is_ordered else self._telling()
         raw = dict(reader(tuple(dict.fromkeys((*first, *missing)))))
         if not self._is_ordered:
-            self._rows = None if self._by is None else _order(raw[self._by])
+            self._rows = None if self._by is None else self._order(reader, raw, self._by)
             self._is_ordered = True
         made: dict[str, ColumnData] = {}
         for name in list(raw):
@@ -119,18 +131,23 @@ class _Columns:
             made[name] = self._known[name] = column
         return made
 
+    def _order(
+        self, reader: Reader, raw: Mapping[str, ColumnData], by: str
+    ) -> NDArray[np.int32] | None:
+        """The rows in the order of Frame.ordered; None where they are already."""
+
+        def keys() -> Iterator[NDArray[Any]]:
+            for name in sorted(self._schema.names, key=lambda name: name != "end_ns"):
+                column = raw[name] if name in raw else reader((name,))[name]
+                yield sort_key(name, column)
+
+        rows = time_order(Frame(raw).ints(by), keys())
+        return None if rows is None else rows.astype(np.int32)
+
     def _telling(self) -> tuple[str, ...]:
         """The columns that say which rows count, and in which order they are."""
         wanted = (self._by, "start_ns", "end_ns", "bytes")
         return tuple(name for name in self._schema.names if name in wanted)
-
-
-def _order(column: ColumnData) -> NDArray[np.int32] | None:
-    """The rows by a column of times, ties in the order of the file; None where they are already."""
-    assert not isinstance(column, Labels)
-    if bool(np.all(column[1:] >= column[:-1])):
-        return None
-    return np.argsort(column, kind="stable").astype(np.int32)
 
 
 def _taken(column: ColumnData, rows: NDArray[np.int32]) -> ColumnData:

@@ -34,7 +34,7 @@ def rewritten(original: Path, path: Path, numbering: str, seed: int) -> Path:
         chance.shuffle(ids)
         numbers = {old: NUMBERINGS[numbering](place) for place, old in enumerate(ids)}
         connection.create_function("chance", 0, chance.random)
-        connection.create_function("renumbered", 1, (numbers | {None: None}).__getitem__)
+        connection.create_function("renumbered", 1, lambda old: numbers.get(old, old))
         tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         for (table,) in tables.fetchall():
             _rewrite(connection, table)

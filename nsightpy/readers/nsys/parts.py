@@ -6,14 +6,15 @@ in the file and begin earlier.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
 
-from nsightpy.frames import Frame, Labels
+from nsightpy.frames import SCHEMAS, Frame, Labels
 from nsightpy.readers.nsys.countable import summed_notes
 from nsightpy.readers.nsys.events import KERNEL, MEMCPY, MEMSET, RUNTIME
 from nsightpy.readers.nsys.host_tables import LIBRARY_TABLES, OSRT, SAMPLES
@@ -44,7 +45,6 @@ TABLES: Mapping[str, Sequence[str]] = {
 BLOCK_ROWS = 1 << 16
 # Row numbers for each row, on average, of tables that are read in blocks.
 MOST_GAPS = 4
-_POSITION = "position"
 
 
 def are_many(export: NsysExport, name: str, rows: int) -> bool:
@@ -63,49 +63,31 @@ def _rows_and_numbers(export: NsysExport, table: str) -> tuple[int, int]:
 
 
 def in_parts(
-    export: NsysExport, name: str, reader: Reader, columns: Sequence[str], order: str | None
+    export: NsysExport, name: str, reader: Reader, columns: Sequence[str], order: str
 ) -> Iterator[Frame]:
-    """The rows of a frame of `are_many` rows as its reader gives them, by the column `order`.
-
-    Without an order they come as in the file.
-    """
-    blocks = list(_blocks(export, TABLES[name]))
+    """The rows of a frame of `are_many` rows by the column `order`, those of one time as always."""
     notes: list[str] = []
-    firsts: list[int] = []
-    if order is not None:
-        blocks, firsts = _by_first(export, blocks, reader, order)
-    waiting: Frame | None = None
-    for place, block in enumerate(blocks):
+    blocks, firsts = _by_first(export, _blocks(export, TABLES[name]), reader, order)
+    waiting = Frame.empty(SCHEMAS[name], columns)
+    for block, end in zip(blocks, [*firsts[1:], None], strict=False):
         part = block.of(export)
-        read = reader(part, columns)
+        rows = Frame.concatenate([waiting, reader(part, columns)]).ordered(order)
         notes += part.notes
-        if order is None:
-            yield read
-            continue
-        rows = Frame({**read, _POSITION: block.position + np.arange(read.rows, dtype=np.int64)})
-        rows = rows if waiting is None else Frame.concatenate([waiting, rows])
-        times = rows.ints(order)
-        now = np.lexsort((rows.ints(_POSITION), times))
-        last = place + 1 == len(blocks)
-        count = len(now) if last else int(np.searchsorted(times[now], firsts[place + 1]))
-        waiting = _used(rows.take(now[count:]))
-        yield rows.take(now[:count]).select(columns)
+        count = rows.rows if end is None else int(np.searchsorted(rows.ints(order), end))
+        waiting = _used(rows.take(np.arange(count, rows.rows)))
+        yield rows.take(np.arange(count))
     for note in summed_notes(notes):
         export.notes[note] = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The rows low to high - 1 of a table; `others` are the frame's other tables.
-
-    `position` numbers the first of them in the order of the files.
-    """
+    """The rows low to high - 1 of a table; `others` are the frame's other tables."""
 
     table: str
     low: int
     high: int
     others: frozenset[str]
-    position: int
 
     def of(self, export: NsysExport) -> NsysExport:
         """The export with these rows alone."""
@@ -114,26 +96,24 @@ class _Block:
 
 def _blocks(export: NsysExport, tables: Sequence[str]) -> Iterator[_Block]:
     """The blocks of tables, in the order of the file."""
-    count = 0
     for table in filter(export.holds_rows, tables):
         first, last = export.file.row_bounds(table) or (0, -1)
         edges = [*range(first, last + 1, BLOCK_ROWS), last + 1]
         for low, high in pairwise(edges):
-            yield _Block(table, low, high, frozenset(tables) - {table}, count * BLOCK_ROWS)
-            count += 1
+            yield _Block(table, low, high, frozenset(tables) - {table})
 
 
 def _by_first(
-    export: NsysExport, blocks: Sequence[_Block], reader: Reader, order: str
+    export: NsysExport, blocks: Iterable[_Block], reader: Reader, order: str
 ) -> tuple[list[_Block], list[int]]:
     """The blocks that have rows, by the first time in them, and those times."""
-    firsts = []
-    for place, block in enumerate(blocks):
+    found = []
+    for block in blocks:
         times = reader(block.of(export), (order,)).ints(order)
         if len(times):
-            firsts.append((int(times.min()), place))
-    firsts.sort()
-    return [blocks[place] for _, place in firsts], [first for first, _ in firsts]
+            found.append((int(times.min()), block))
+    found.sort(key=itemgetter(0))
+    return [block for _, block in found], [first for first, _ in found]
 
 
 def _used(frame: Frame) -> Frame:

@@ -191,7 +191,7 @@ def diagnostics(export: NsysExport) -> Frame:
         }
         for time, severity, source, pid, text in rows
     ]
-    return _frame(frames.DIAGNOSTICS, sorted(facts, key=lambda fact: fact["time_ns"]))
+    return _frame(frames.DIAGNOSTICS, facts).ordered("time_ns")
 
 
 def _device(

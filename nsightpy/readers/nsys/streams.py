@@ -61,5 +61,5 @@ def synchronizations(export: NsysExport, columns: Sequence[str] | None = None) -
 
 
 def cuda_events(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of recorded CUDA events, in the order of the file."""
+    """The frame of recorded CUDA events."""
     return read(export, frames.CUDA_EVENTS, _CUDA_EVENTS, columns)

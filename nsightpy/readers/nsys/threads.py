@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TypeAlias
 
 import numpy as np
@@ -17,7 +18,7 @@ _TABLE = "ThreadNames"
 
 
 def thread_names(export: NsysExport) -> ThreadNames:
-    """Priority and name by process and thread; of a thread that was renamed, the first."""
+    """Priority and name by process and thread; of a thread that was renamed, the first by name."""
     table = export.file.tables.get(_TABLE)
     if table is None or not {"globalTid", "nameId"} <= set(table.c.keys()):
         return {}
@@ -30,7 +31,8 @@ def thread_names(export: NsysExport) -> ThreadNames:
     ids = [UNNAMED if name is None else name for _, name, _ in rows]
     names = export.strings.labels(np.asarray(ids, dtype=np.int64))
     threads: ThreadNames = {}
-    for place, (thread, _, importance) in enumerate(rows):
+    named = [(not name, name, row[2] or 0, row) for name, row in zip(names, rows, strict=True)]
+    for _, name, _, (thread, _, importance) in sorted(named, key=itemgetter(0, 1, 2)):
         key = ((thread >> 24) & 0xFFFFFF, thread & 0xFFFFFF)
-        threads.setdefault(key, (importance, names[place] or None))
+        threads.setdefault(key, (importance, name or None))
     return threads

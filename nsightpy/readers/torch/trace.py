@@ -13,7 +13,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame, Ints, constant, distinct
+from nsightpy.frames import Frame, Ints, constant, distinct, time_order
 from nsightpy.readers.limits import check_places, clock_reading
 from nsightpy.readers.torch import gpu, host
 from nsightpy.readers.torch.decode import Damage, EventDecoder
@@ -143,7 +143,7 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
         if unplaced := int(np.count_nonzero(by_name[name].ints("device") == -1)):
             notes.append(f"{unplaced:,} rows of {name} name no device.")
     whole = {name: _complete(name, frame) for name, frame in by_name.items()}
-    by_name = {n: f.ordered() if "start_ns" in f else f for n, f in whole.items()}
+    by_name = {name: _by_start(frame) for name, frame in whole.items()}
     used = _values([by_name["kernels"].ints("device"), by_name["memory_operations"].ints("device")])
     by_name["devices"] = gpu.devices(header.gpus, used)
     gpu_pids = _values([pids[kind] for kind in (KERNEL, COPY, SET)])
@@ -204,6 +204,12 @@ def _shifted(table: Frame, zero: int) -> Frame:
         return table
     moved = {name: table.ints(name) - zero for name in ("start", "end")}
     return Frame({**table, **moved})
+
+
+def _by_start(frame: Frame) -> Frame:
+    """The rows by start; those of one start as in the trace, where what encloses comes first."""
+    rows = time_order(frame.ints("start_ns"), ()) if "start_ns" in frame else None
+    return frame if rows is None else frame.take(rows)
 
 
 def _owner(path: Path, tables: TraceTables, raw: dict[str, Frame]) -> int:
