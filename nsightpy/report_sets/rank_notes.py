@@ -92,6 +92,17 @@ def claim_notes(reports: Sequence[SystemReport], repeated: Collection[Path]) -> 
     return notes + (_missing_note(owners) if owners and not guessed else [])
 
 
+def guess_notes(reports: Sequence[SystemReport]) -> list[str]:
+    """That ranks are only an order, where no evidence gives any."""
+    sources = (source for report in reports for _, source in report.ranks.values())
+    guess = next((source for source in sources if source.startswith(GUESS)), None)
+    if guess is None:
+        return []
+    order = guess.removeprefix(GUESS).strip()
+    note = f"ranks are a guess, the order of the {order}: --rank-regex finds them in file names"
+    return [note]
+
+
 def _missing_note(ranks: Collection[int]) -> list[str]:
     """The note of ranks below the greatest that no report has: some named, the others counted."""
     missing = max(ranks) + 1 - len(ranks)

@@ -14,6 +14,7 @@ from nsightpy.readers.nsys.identity import decide_ranks, evidence_for
 from nsightpy.report_sets.rank_frames import ProcessClock, clock_aligned, ranked_frame
 from nsightpy.report_sets.rank_notes import (
     claim_notes,
+    guess_notes,
     notes_by_report,
     other_programs,
     other_times,
@@ -144,6 +145,8 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
             others = listed((path.name for path in self.passed_by), MOST_PASSED_BY)
             notes.append(f"not read, as no report of a kind that nsightpy reads: {others}")
         notes += self.derived("inner folders", partial(inner_folders, self.folders))
+        if self._ranked:
+            notes += guess_notes(self.readable)
         if len(self.reports) < 2:
             return notes
         notes += self._other_times or other_programs(self.readable)

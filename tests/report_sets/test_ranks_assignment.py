@@ -14,6 +14,7 @@ from nsightpy.report_sets.rank_opening import open_ranks
 from nsightpy.report_sets.report_files import find_reports, natural
 from nsightpy.reports.nsys import NsysReport
 from tests.support.ranked_reports import join, write
+from tests.support.reports import ask
 
 OPEN_FILES = Path("/proc/self/fd")
 Ranks = dict[str, dict[int, tuple[int | None, str]]]
@@ -79,6 +80,28 @@ def test_without_any_evidence_the_order_of_the_files_is_a_guess(tmp_path: Path) 
     assert ranks(write(tmp_path / "a.sqlite")) == {"a.sqlite": {1000: (None, "")}}
 
 
+@pytest.mark.parametrize(
+    "request_",
+    [
+        *((name,) for name in ("breakdown", "iterations", "ranks", "launches", "gaps")),
+        *((name,) for name in ("findings", "summarize", "imbalance", "collectives")),
+        *((name, "--by", "rank") for name in ("kernels", "api", "memory")),
+        ("kernels", "--rank", "1"),
+    ],
+    ids="".join,
+)
+def test_what_shows_ranks_says_that_they_are_a_guess(
+    request_: tuple[str, ...], tmp_path: Path
+) -> None:
+    for number in (2, 10):
+        write(tmp_path / f"run{number}.sqlite")
+    notes = ask(*request_, tmp_path, "--format", "json").json["notes"]
+    assert any("ranks are a guess, the order of the files" in note for note in notes)
+    regex = ("--rank-regex", r"run(\d+)", *(() if "--rank" not in request_ else ("--rank", "2")))
+    notes = ask(*request_, *regex, tmp_path, "--format", "json").json["notes"]
+    assert not any("ranks are a guess" in note for note in notes)
+
+
 def test_two_reports_may_say_the_same_rank_and_a_silent_one_stays_unknown(tmp_path: Path) -> None:
     write(tmp_path / "a.sqlite", environment={"RANK": "1"})
     write(tmp_path / "b.sqlite", environment={"RANK": "1"})
@@ -121,7 +144,8 @@ def test_nccl_ranks_are_those_of_the_largest_communicator(tmp_path: Path) -> Non
 
 
 NAMES = {"rank_3": 3, "RANK-12": 12, "train.rank=4.h100": 4, "run_r3": 3, "r07.x": 7}
-NO_NAMES = ("report3", "ranks", "carr3", "rank12345678901234567890")
+NAMES |= {"model-3-of-8": 3, "llama.0-of-2.pt.trace": 0}
+NO_NAMES = ("report3", "ranks", "carr3", "rank12345678901234567890", "part-8-of-8", "2-of-many")
 
 
 @pytest.mark.parametrize(("name", "rank"), [*NAMES.items(), *((name, None) for name in NO_NAMES)])

@@ -164,7 +164,7 @@ def _of_ranks(reports: ReportSet[NcuReport], spec: str | int | None) -> ReportSe
 
 
 def _longest(launches: list[RooflineLaunch], by: str, top: int | None) -> list[RooflineLaunch]:
-    """All launches, the longest ones in the order of the reports, or those of the first variants."""
+    """All launches; the longest, in the order of the reports, or those of the first variants."""
     if top is None:
         return launches
     if by == "variant":
