@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import platformdirs
@@ -22,6 +25,8 @@ from nsightpy.readers.export.export_cache import (
 from nsightpy.readers.export.nsys_export import sqlite_of
 from nsightpy.readers.tools import file_lock
 from tests.support.nsys_stand_in import Bench, set_up
+
+POSIX = pytest.mark.skipif(os.name != "posix", reason="patches flock")
 
 
 @pytest.fixture
@@ -46,6 +51,11 @@ def entry(cache: Path, number: int, hours: float = 0, size: int = 1000) -> Path:
     used = time.time() - 3600 * hours
     os.utime(path, (used, used))
     return path
+
+
+def no_locks(number: int, *_: int) -> None:
+    """What a file system without locks answers."""
+    raise OSError(number, os.strerror(number))
 
 
 def names(cache: Path) -> list[str]:
@@ -159,31 +169,50 @@ def test_a_released_lock_is_free_and_gone(tmp_path: Path) -> None:
         assert not path.exists()
 
 
+@POSIX
 def test_a_lock_file_replaced_while_waiting(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever opened a lock file that its holder then removed must take the new one."""
     path = tmp_path / "lock"
-    real, tries = file_lock._try_lock, []
+    real, tries = pytest.importorskip("fcntl").flock, []
 
-    def meanwhile_removed(descriptor: int) -> bool | None:
+    def meanwhile_removed(descriptor: int, operation: int) -> None:
         if not tries:
             path.unlink()
             path.touch()
         tries.append(descriptor)
-        return real(descriptor)
+        real(descriptor, operation)
 
-    monkeypatch.setattr(file_lock, "_try_lock", meanwhile_removed)
+    monkeypatch.setattr("fcntl.flock", meanwhile_removed)
     lock = file_lock.acquire(path, lambda: None)
     assert len(tries) == 2
     assert file_lock.is_locked(path)
     lock.release()
+    assert not path.exists()
 
 
+def test_who_waits_says_so_once(tmp_path: Path) -> None:
+    path, waits = tmp_path / "lock", list[str]()
+    first = file_lock.acquire(path, lambda: pytest.fail("nobody to wait for"))
+    with ThreadPoolExecutor(1) as pool:
+        second = pool.submit(file_lock.acquire, path, lambda: waits.append("waits"))
+        while not waits:
+            time.sleep(0.01)
+        with pytest.raises(TimeoutError):
+            second.result(timeout=0.5)
+        first.release()
+        second.result(timeout=10).release()
+    assert waits == ["waits"]
+    assert not path.exists()
+
+
+@POSIX
+@pytest.mark.parametrize("number", [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP])
 def test_without_locks_nothing_is_taken_from_others(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Path, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr(file_lock, "_try_lock", lambda descriptor: None)
+    monkeypatch.setattr("fcntl.flock", partial(no_locks, number))
     path = entry(cache, 1, hours=9)
     path.with_name(f"{path.name}.lock").touch()
     monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", "0")

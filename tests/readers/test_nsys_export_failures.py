@@ -13,7 +13,7 @@ import pytest
 
 from nsightpy.errors import ReportError, ToolFailedError, ToolNotFoundError, UsageError
 from nsightpy.readers.export.nsys_export import export_fault, sqlite_of
-from nsightpy.readers.tools import file_lock, signals
+from nsightpy.readers.tools import signals
 from tests.support.nsys_stand_in import Bench, set_up
 
 
@@ -99,10 +99,15 @@ def test_nsys_that_went_away(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> N
         sqlite_of(bench.report)
 
 
+def no_locks(*_: int) -> None:
+    raise OSError(errno.ENOLCK, "No locks available")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="patches flock")
 def test_cache_on_a_file_system_without_locks(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(file_lock, "_try_lock", lambda descriptor: None)
+    monkeypatch.setattr("fcntl.flock", no_locks)
     monkeypatch.setenv("STAND_IN_NSYS_NO_LOCKS", str(bench.cache))
     entry = sqlite_of(bench.report).path
     assert export_fault(entry) is None
@@ -155,6 +160,24 @@ def is_alive(process: int) -> bool:
         return False
     state = Path(f"/proc/{process}/stat")
     return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_workers_end_nsys_when_their_caller_was_killed(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("STAND_IN_NSYS_FAULT", "hang")
+    other = bench.report.with_name("train.rank1.nsys-rep")
+    other.write_bytes(bench.report.read_bytes())
+    program = bench.start("import nsightpy; nsightpy.kernels(report.parent, jobs=2)")
+    bench.wait_for_export(2)
+    program.kill()
+    program.wait()
+    end = time.monotonic() + 20
+    while bench.listing(bench.cache) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert bench.listing(bench.cache) == []
+    assert not any(map(is_alive, bench.processes()))
 
 
 def test_an_exception_in_the_callback_ends_nsys(

@@ -48,7 +48,11 @@ class Bench:
         return [arguments for _, arguments in self._logged() if arguments[0] == "export"]
 
     def process_of_last_run(self) -> int:
-        return self._logged()[-1][0]
+        return self.processes()[-1]
+
+    def processes(self) -> list[int]:
+        """The process of each run of nsys so far."""
+        return [process for process, *_ in self._logged()]
 
     def listing(self, folder: Path) -> list[str]:
         return sorted(str(path.relative_to(folder)) for path in folder.rglob("*"))

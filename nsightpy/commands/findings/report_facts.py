@@ -29,7 +29,6 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
 from nsightpy.side_by_side import both
-from nsightpy.workers.resources import return_free_memory
 
 SHARED = (
     "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
@@ -76,9 +75,7 @@ def report_facts(
     work = _with_launches(work, followed)
     ranges = read_ranges()  # other calls are still read, too: now nothing else is left to do
     calls, waiting = followed_calls(report, followed, launches, ranges)
-    return_free_memory()
     steady = steady_places(report, scope, work, calls) or {}
-    return_free_memory()
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
     (rows, notes), idle = both(
         partial(_budgets, report, scope, work, followed, communication, counted, causes),
@@ -89,7 +86,6 @@ def report_facts(
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
     first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
     del followed, calls, idle  # what is needed of them is known; they are as large as the kernels
-    return_free_memory()
     source = DeviceSource(report, work, communicates, launch, first_calls, waiting, ranges, steady)
     devices = device_facts(source, gaps, rows)
     matters = bool(communicates.any()) and not (alone and _hidden(rows))

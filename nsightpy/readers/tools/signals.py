@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ _ENDING: list[int] = []
 
 @contextlib.contextmanager
 def signals_raise() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise SystemExit(128 + signal) in this process, not in forked ones.
+    """SIGTERM and SIGHUP raise SystemExit(128 + signal).
 
     So half-written files go. Only in the main thread, and where the program left these signals
     at their default; a second signal ends the process at once.
@@ -22,13 +21,9 @@ def signals_raise() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    owner = os.getpid()
 
     def leave(number: int, _frame: object) -> None:
         signal.signal(number, signal.SIG_DFL)
-        if os.getpid() != owner:
-            os.kill(os.getpid(), number)
-            return
         _ENDING.append(number)
         raise SystemExit(128 + number)
 

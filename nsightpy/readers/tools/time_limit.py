@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import queue
 import signal
 import threading
 import time
@@ -45,14 +44,14 @@ def in_threads(work: Callable[[int], None], parts: Sequence[int], seconds: float
     Raises TimeoutError where they take more of the processor: nobody waits for the threads then,
     which end with the process at the latest. Signals are handled meanwhile.
     """
-    done: queue.SimpleQueue[BaseException | None] = queue.SimpleQueue()
+    outcomes: list[BaseException | None] = []
 
     def do_part(part: int) -> None:
         try:
             work(part)
-            done.put(None)
+            outcomes.append(None)
         except BaseException as error:  # noqa: BLE001 - raised again where it is waited for
-            done.put(error)
+            outcomes.append(error)
 
     end = time.process_time() + seconds * len(parts)
     threads = []
@@ -61,18 +60,12 @@ def in_threads(work: Callable[[int], None], parts: Sequence[int], seconds: float
             threads.append(begun(do_part, part))
         except RuntimeError:  # no more threads, or no memory for one: this one does it
             do_part(part)
-    waited_for = len(parts)
-    while waited_for:
-        try:
-            failed = done.get(timeout=_TICK_S)
-        except queue.Empty:
+    for thread in threads:
+        while thread.is_alive() and not any(outcomes):
             if time.process_time() > end:
-                raise TimeoutError(f"took more than {seconds} s of processor time") from None
-            if not any(thread.is_alive() for thread in threads) and done.empty():
-                raise MemoryError("a thread ended without a word") from None
-            continue
-        waited_for -= 1
-        if failed is not None:
-            raise failed
-    for thread in threads:  # a process with threads cannot be copied
-        thread.join()
+                raise TimeoutError(f"took more than {seconds} s of processor time")
+            thread.join(_TICK_S)
+    for failed in filter(None, outcomes):
+        raise failed
+    if len(outcomes) < len(parts):
+        raise MemoryError("a thread ended without a word")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import queue
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import IO
 from nsightpy.side_by_side import begun
 
 _KEPT_OUTPUT_BYTES = 64 * 1024
-_TICK_S = 0.2
+_TICK_S = 0.02
 _LAST_WORDS_S = 1.0
 _TERMINATE_S = 2.0
 
@@ -34,7 +35,7 @@ def run_tool(
     command: Sequence[str | Path],
     *,
     on_output: Callable[[bytes], None] | None = None,
-    timeout_s: float | None = None,
+    timeout_s: float = math.inf,
 ) -> ToolRun:
     """Run a tool to its end, handing on what it says on either stream as it comes.
 
@@ -48,48 +49,37 @@ def run_tool(
         bufsize=0,
         start_new_session=True,
     )
-    try:
-        end = None if timeout_s is None else monotonic() + timeout_s
-        output = _read_output(process, on_output, end)
-        left = None if end is None else max(0.0, end - monotonic())
-        return ToolRun(process.wait(left), output.decode("utf-8", "replace"))
-    except BaseException as error:
-        _kill_group(process)
-        if isinstance(error, subprocess.TimeoutExpired):
-            raise TimeoutError(f"{command[0]} took longer than {timeout_s} s") from None
-        raise
-
-
-def _read_output(
-    process: subprocess.Popen[bytes], on_output: Callable[[bytes], None] | None, end: float | None
-) -> bytes:
-    """The last part of what the process said; ends with it even if a child holds the pipe."""
-    chunks: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-    begun(_pump, process.stdout, chunks)
     kept = bytearray()
-    while True:
-        if end is not None and monotonic() > end:
+    try:
+        for chunk in _said(process, monotonic() + timeout_s):
+            kept += chunk
+            del kept[:-_KEPT_OUTPUT_BYTES]
+            if on_output is not None:
+                on_output(chunk)
+    except BaseException:
+        _kill_group(process)
+        raise
+    return ToolRun(process.returncode, kept.decode("utf-8", "replace"))
+
+
+def _said(process: subprocess.Popen[bytes], end: float) -> Iterator[bytes]:
+    """What a process says as it comes, until it ends: a child of it may hold the pipe longer."""
+    chunks: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    pump = begun(_pump, process.stdout, chunks)
+    while process.poll() is None:
+        if monotonic() > end:
             raise TimeoutError("no answer in time")
-        ended = process.poll() is not None
-        try:
-            chunk = chunks.get(timeout=_LAST_WORDS_S if ended else _TICK_S)
-        except queue.Empty:
-            if ended:
-                return bytes(kept)
-            continue
-        if chunk is None:
-            return bytes(kept)
-        kept += chunk
-        del kept[:-_KEPT_OUTPUT_BYTES]
-        if on_output is not None:
-            on_output(chunk)
+        with suppress(queue.Empty):
+            yield chunks.get(timeout=_TICK_S)
+    pump.join(_LAST_WORDS_S)
+    while not chunks.empty():
+        yield chunks.get()
 
 
-def _pump(pipe: IO[bytes], chunks: queue.SimpleQueue[bytes | None]) -> None:
+def _pump(pipe: IO[bytes], chunks: queue.SimpleQueue[bytes]) -> None:
     with pipe:
         while chunk := pipe.read(_KEPT_OUTPUT_BYTES):
             chunks.put(chunk)
-    chunks.put(None)
 
 
 def _kill_group(process: subprocess.Popen[bytes]) -> None:
