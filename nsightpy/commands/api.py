@@ -11,13 +11,14 @@ from nsightpy.analysis import ranking
 from nsightpy.analysis.tally import Tally, merge
 from nsightpy.errors import require_choice
 from nsightpy.frames import Frame
+from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.splits import distinct_parts, parse_splits, shown, split_field
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Table
+from nsightpy.results import Table
 
 _COLUMNS = ("start_ns", "end_ns", "name", "event_class")
 _CALLS = ("start_ns", "end_ns", "pid", "tid", "name")
@@ -95,6 +96,6 @@ def _notes(scope: Scope, dropped: int, library: str, table: Table) -> list[str]:
     if scope.devices is not None:
         notes.append("API calls belong to no device: --device does not narrow them.")
     if library != "cuda" and not table.rows:
-        record = f"`nsys profile -t {library}` records them."
-        notes.append(Abstention("The capture holds no calls of this library.", record))
+        reason = "The capture holds no calls of this library."
+        notes.append(not_recorded(reason, f"-t {library}"))
     return notes

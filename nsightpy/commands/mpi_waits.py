@@ -19,6 +19,7 @@ from nsightpy.analysis.mpi.waits import WaitRow, Waits, wait_rows, waits_of
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.analysis.operators.modules import range_calls
 from nsightpy.frames import GPU_FRAMES, ColumnData, Frame, Labels
+from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.rank_alignment import (
     AlignedCalls,
     RankPart,
@@ -47,7 +48,7 @@ FIELDS = (
     Field("gpu_idle_ns", "ns"),
 )
 MPI_DOMAIN = "MPI"
-NO_CALLS = "The capture holds no MPI calls: `nsys profile -t mpi` records them."
+NO_CALLS = not_recorded("The capture holds no MPI calls.", "-t mpi")
 NO_PAIRS = (
     "No MPI operation was found on two ranks: waits show only where several ranks' calls are given."
 )

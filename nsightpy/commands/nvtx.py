@@ -25,12 +25,13 @@ from nsightpy.analysis.nvtx.projection import (
 from nsightpy.analysis.nvtx.ranges import RangeTallies, merged, range_tallies
 from nsightpy.analysis.tally import Key
 from nsightpy.frames import API_CALLS, GPU_FRAMES, Frame, Ints, is_constant
+from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.request import Common, Request, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Field, Table, Value
+from nsightpy.results import Field, Table, Value
 from nsightpy.side_by_side import OtherThread
 from nsightpy.units import counted, format_time
 
@@ -48,10 +49,7 @@ FIELDS = (
     Field("attributed_ops"),
 )
 NO_CALLS = Frame.empty(API_CALLS, CALL_COLUMNS)
-NOT_RECORDED = Abstention(
-    "No CUDA API calls were recorded: what a range launched is not known.",
-    "`nsys profile -t cuda` records them.",
-)
+NOT_RECORDED = not_recorded("No CUDA API calls were recorded: what a range launched is not known.")
 
 
 @command_function

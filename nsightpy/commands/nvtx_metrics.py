@@ -23,13 +23,14 @@ from nsightpy.analysis.nvtx.ranges import BY, folded
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.commands.nvtx import launching_calls
 from nsightpy.frames import GPU_FRAMES, Frame
+from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.request import Common, Request
 from nsightpy.query.sampled_metrics import gpus_of
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import UNKNOWN, Abstention, Field, Table, fields_in
+from nsightpy.results import UNKNOWN, Field, Table, fields_in
 
 FIELDS = (
     *fields_in("text", "range", "domain", "metric"),
@@ -40,8 +41,8 @@ FIELDS = (
 )
 WHOLE = ("(whole capture)", "", "")
 RANGES = 20
-NO_SAMPLES = Abstention(
-    "The capture holds no GPU metrics.", "`nsys profile --gpu-metrics-devices=all` samples them."
+NO_SAMPLES = not_recorded(
+    "The capture holds no GPU metrics.", "--gpu-metrics-devices=all", "samples them"
 )
 
 Key = tuple[str, str, str]

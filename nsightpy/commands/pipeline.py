@@ -40,6 +40,7 @@ NONE = Abstention(
     "No pipeline: no chain of ranks exchanges anything with NCCL's Send and Recv, two by two.",
     "Give the reports of all stages. Where sends of several neighbours are grouped, NCCL's NVTX "
     "payload names the partners (an export with `--include-json true`).",
+    "Give the traces of all stages.",
 )
 RINGS = (
     "Exchanges of ranks {ranks} form a ring or branch, as in ring attention and in interleaved "

@@ -18,6 +18,7 @@ from nsightpy.commands.breakdown import suspect_note
 from nsightpy.commands.nvtx_metrics import NO_SAMPLES
 from nsightpy.errors import UsageError
 from nsightpy.frames import Floats, Ints
+from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.common_clock import CommonClock, common_clock
 from nsightpy.query.device_time import doubtful_names, read_work
 from nsightpy.query.request import Common, Request
@@ -42,9 +43,8 @@ FIELDS = (
 BINS, MOST_BINS = 200, 100_000
 # What a terminal shows of a device over time.
 CURVE, HEIGHTS = 25, "▁▂▃▄▅▆▇█"
-NO_NETWORK = (
-    "The captures hold no counters of network interfaces: `nsys profile --nic-metrics=lf` samples "
-    "them."
+NO_NETWORK = not_recorded(
+    "The captures hold no counters of network interfaces.", "--nic-metrics=lf", "samples them"
 )
 
 # The edges of the stretches in the own time of each process, by report and process.
@@ -211,7 +211,8 @@ def _missing(samples: Sequence[Sampled]) -> list[str]:
         return [] if has_network else [NO_NETWORK]
     reason = f"SM and tensor activity, DRAM and NVLink are not known. {NO_SAMPLES.reason}"
     network = "" if has_network else " `--nic-metrics=lf` samples network interfaces."
-    return [Abstention(reason, f"{NO_SAMPLES.what_would_help}{network}")]
+    helps = (NO_SAMPLES.what_would_help, NO_SAMPLES.in_traces)
+    return [Abstention(reason, *(f"{text}{network}" for text in helps))]
 
 
 def by_device(table: Table) -> Table:

@@ -6,61 +6,18 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from nsightpy.results.abstention import Abstention, reworded
+from nsightpy.results.abstention import Abstention
 
-# What is said of Nsight Systems reports, and what of PyTorch traces instead.
-_OF_TRACES = (
-    ("`nsys profile -t cuda` records them.", "ProfilerActivity.CUDA records them."),
-    (
-        (
-            "Exports of nsys 2025.1 on say it (eventSyncId); `nsys profile "
-            "--cuda-event-trace=true` records events where that is off."
-        ),
-        "enable_cuda_sync_events in torch.profiler's experimental_config records it.",
-    ),
-    (
-        "sizes are in NCCL's NVTX payload, which these exports lack.",
-        "sizes are arguments of NCCL's kernels, which these traces lack.",
-    ),
-    (
-        (
-            "It takes NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an export with "
-            "`--include-json true` (nsys 2025 on)."
-        ),
-        "PyTorch 2.3 and later write them.",
-    ),
-    (
-        "`nsys profile --gpu-metrics-devices=all` samples them.",
-        "Traces of PyTorch never do; `nsys profile --gpu-metrics-devices=all` samples them.",
-    ),
-    (
-        "`nsys profile --nic-metrics=lf` samples them.",
-        "Traces of PyTorch never do; `nsys profile --nic-metrics=lf` samples them.",
-    ),
-    (
-        "`nsys profile -t cuda` records what is listed here.",
-        "ProfilerActivity.CUDA records what is listed here.",
-    ),
-    (
-        "`nsys profile -t cuda,nvtx` records what is listed here.",
-        "torch.profiler.record_function makes them.",
-    ),
-    ("The capture holds no MPI calls", "A PyTorch trace holds no MPI calls"),
-    ("The capture holds nothing of it.", "The trace holds nothing of it."),
-    ("The capture holds none in scope.", "The trace holds none in scope."),
-    (
-        "The capture holds no calls of this library.",
-        "A PyTorch trace holds calls of CUDA and HIP only.",
-    ),
-    (
-        "An NVTX range around each step shows them.",
-        "The profiler's step(), or a record_function around each step, shows them.",
-    ),
-    (
-        "the capture holds no NVTX ranges; profile with `-t cuda,nvtx`.",
-        "the trace holds no ranges; torch.profiler.record_function makes them.",
-    ),
-)
+CUDA, CUDA_NVTX = "-t cuda", "-t cuda,nvtx"
+# What records in PyTorch's profiler what these options of `nsys profile` record.
+_IN_TORCH = {CUDA: "ProfilerActivity.CUDA", CUDA_NVTX: "torch.profiler.record_function"}
+
+
+def not_recorded(reason: str, options: str = CUDA, verb: str = "records them") -> Abstention:
+    """What is missing, that `nsys profile` with these options would have recorded."""
+    nsys, torch = f"`nsys profile {options}`", _IN_TORCH.get(options)
+    other = f"PyTorch's profiler never does; {nsys} of Nsight Systems {verb}."
+    return Abstention(reason, f"{nsys} {verb}.", f"{torch} {verb}." if torch else other)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,14 +105,3 @@ def bearing_on(
         or not _DIAGNOSTIC.search(note)
         or (_LOST.search(note) and (ranges or not _ABOUT_RANGES.search(note)))
     ]
-
-
-def for_kind(note: str, kind: str) -> str:
-    """A note in the words of the tool that made the reports (nsys, torch)."""
-    return reworded(note, _of_traces, _of_traces) if kind == "torch" else note
-
-
-def _of_traces(text: str) -> str:
-    for said, instead in _OF_TRACES:
-        text = text.replace(said, instead)
-    return text

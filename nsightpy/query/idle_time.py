@@ -30,6 +30,7 @@ from nsightpy.analysis.idle.gpu_work import COMPUTE, GpuWork, gpu_work
 from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
 from nsightpy.frames import Frame
+from nsightpy.query.capture_advice import not_recorded
 from nsightpy.readers.host_calls import ORDERING
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention
@@ -38,10 +39,7 @@ from nsightpy.units import format_count, format_time
 
 # Less of the time without compute than this is not worth a line.
 LEAST_RESIDUAL = 0.01
-NO_CALLS = Abstention(
-    "Idle time is not attributed: the capture holds no CUDA API calls.",
-    "`nsys profile -t cuda` records them.",
-)
+NO_CALLS = not_recorded("Idle time is not attributed: the capture holds no CUDA API calls.")
 OPAQUE = Abstention(
     "Idle time is not attributed on devices that ran CUDA graphs traced as a whole: what happened "
     "inside is not recorded.",
@@ -52,6 +50,7 @@ NO_EVENTS = Abstention(
     "capture does not say which.",
     "Exports of nsys 2025.1 on say it (eventSyncId); `nsys profile --cuda-event-trace=true` "
     "records events where that is off.",
+    "enable_cuda_sync_events in torch.profiler's experimental_config records it.",
 )
 CAUSES = (
     "launch_starved_ns",

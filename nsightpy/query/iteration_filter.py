@@ -17,9 +17,9 @@ from nsightpy.analysis.iterations.steady import STEADY, Chosen, Iterations
 from nsightpy.analysis.time_budget import places_of
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import Frame, Ints
-from nsightpy.query.capture_advice import for_kind
 from nsightpy.query.iteration_search import search
 from nsightpy.reports.system import SystemReport
+from nsightpy.results.abstention import for_kind
 
 
 @dataclass(frozen=True)
@@ -85,8 +85,8 @@ def _missing(
     some = list(searched)
     most = max((len(iterations) for iterations in some), default=0)
     if most == 0:
-        why = " ".join(dict.fromkeys(note for iterations in some for note in iterations.notes))
-        why = for_kind(why, report.kind)
+        notes = dict.fromkeys(note for iterations in some for note in iterations.notes)
+        why = " ".join(for_kind(note, report.kind) for note in notes)
         return MissingDataError(report.path, "has no iterations to choose from", why)
     if chosen == STEADY:
         return MissingDataError(report.path, "has no steady iterations", "choose one by number.")

@@ -17,8 +17,9 @@ from nsightpy.analysis.nvtx.projection import CALL_COLUMNS, OPERATION_COLUMNS, R
 from nsightpy.analysis.nvtx.ranges import folded
 from nsightpy.errors import MissingDataError
 from nsightpy.frames import GPU_FRAMES, Frame, Ints
-from nsightpy.query.capture_advice import for_kind
+from nsightpy.query.capture_advice import CUDA_NVTX, not_recorded
 from nsightpy.reports.system import SystemReport
+from nsightpy.results.abstention import for_kind
 
 CLOSE_NAMES = 5
 
@@ -109,8 +110,8 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
     ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     meant = membership.named(text, ranges)
     if meant is None:
-        advice = for_kind(_advice(text, ranges), report.kind)
-        raise MissingDataError(report.path, f"has no range {text!r}", advice)
+        problem, advice = f"has no range {text!r}", _advice(text, ranges)
+        raise MissingDataError(report.path, problem, for_kind(advice, report.kind))
     chosen = ranges.take(meant.matches(ranges))
     on_thread = chosen.take(chosen.ints("tid") == chosen.ints("end_tid"))
     if not on_thread.rows:
@@ -125,7 +126,7 @@ def _find(report: SystemReport, text: str) -> NamedRanges:
 def _advice(text: str, ranges: Frame) -> str:
     names = [name for name in dict.fromkeys(folded(ranges.labels("name")).values) if name]
     if not ranges.rows:
-        return "the capture holds no NVTX ranges; profile with `-t cuda,nvtx`."
+        return not_recorded("the capture holds no ranges.", CUDA_NVTX)
     lower = {name.lower(): name for name in reversed(names)}
     wanted = text.lower()
     parts = [name for low, name in lower.items() if wanted in low]

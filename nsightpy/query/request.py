@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from nsightpy.errors import NsightpyError
-from nsightpy.query.capture_advice import bearing_on, for_kind, nothing_recorded
+from nsightpy.query.capture_advice import bearing_on, not_recorded, nothing_recorded
 from nsightpy.query.parameters import RANK_REGEX, SCOPE
 from nsightpy.query.scope import Scope
 from nsightpy.report_sets.rank_notes import notes_by_report
@@ -18,6 +18,7 @@ from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.report_sets.report_set import Mapped, Progress
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention, AnyTable, with_notes
+from nsightpy.results.abstention import for_kind
 from nsightpy.units import format_time, listed
 
 T = TypeVar("T")
@@ -188,7 +189,7 @@ def captures(some: int, of: int) -> str:
 def without_calls(what: str, some: int, of: int) -> Abstention:
     """The note of captures without API calls, and what is not known of them."""
     reason = f"{captures(some, of)} recorded no CUDA API calls: {what} are not known."
-    return Abstention(reason, "`nsys profile -t cuda` records them.")
+    return not_recorded(reason)
 
 
 def without_launch_call(what: str, so: str) -> str:

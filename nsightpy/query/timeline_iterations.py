@@ -29,10 +29,8 @@ def iteration_window(
     by_process = iterations_by_process(request)
     most = max((len(iterations) for iterations in by_process.values()), default=0)
     if most == 0:
-        why = " ".join(
-            dict.fromkeys(note for iterations in by_process.values() for note in iterations.notes)
-        )
-        what, why = listed(request.ranks.inputs), request.worded(why)
+        notes = dict.fromkeys(note for part in by_process.values() for note in part.notes)
+        what, why = listed(request.ranks.inputs), " ".join(map(request.worded, notes))
         raise MissingDataError(what, "has no iterations to choose from", why)
     windows = []
     for place in places:

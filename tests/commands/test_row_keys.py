@@ -245,7 +245,7 @@ def test_abstentions_are_notes_and_data() -> None:
     assert (again, again.record()) == (said, said.record())
     assert isinstance(again, Abstention)
     of_trace = nsightpy.nvtx_metrics(SAMPLES / "torch_2rank").abstentions[0]
-    assert of_trace.what_would_help.startswith("Traces of PyTorch never do;")
+    assert of_trace.what_would_help.startswith("PyTorch's profiler never does;")
 
 
 @needs_reports

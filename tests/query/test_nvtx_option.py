@@ -169,7 +169,7 @@ def test_a_summary_is_narrowed_too() -> None:
 @needs_reports
 def test_a_capture_without_ranges_says_how_to_record_them() -> None:
     answer = ask("kernels", NSYS / "gpt2.7b_a100_2024.6.sqlite", "--nvtx", "step", expect=1)
-    assert "profile with `-t cuda,nvtx`" in answer.stderr
+    assert "`nsys profile -t cuda,nvtx` records them" in answer.stderr
 
 
 def test_a_report_without_the_range_is_left_out_of_a_rank_set() -> None:

@@ -12,8 +12,8 @@ from nsightpy.results import Finding
 from nsightpy.units import format_count, format_time
 
 NO_RANGES = (
-    "; ranges in the code (NVTX, record_function) or CPU sampling (`nsys profile -t cuda,nvtx,osrt "
-    "-s cpu`) would say what"
+    "; ranges in the code (NVTX, record_function) or CPU sampling of Nsight Systems (`nsys profile "
+    "-t cuda,nvtx,osrt -s cpu`) would say what"
 )
 
 

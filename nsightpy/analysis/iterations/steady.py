@@ -31,7 +31,11 @@ WHOLE = 0.9
 CUT_SHORT = 0.5
 FEWEST = 3
 MOST_WARM = 3
-MARK_STEPS = "An NVTX range around each step shows them."
+# What shows the steps of a program, in a report of nsys and in a PyTorch trace.
+MARK_STEPS = (
+    "An NVTX range around each step shows them.",
+    "The profiler's step(), or a record_function around each step, shows them.",
+)
 WARM_UP, STEADY, EDGE = "warm-up", "steady", "edge"
 # What a user chooses: numbers of iterations, or STEADY.
 Chosen: TypeAlias = "frozenset[int] | str"
@@ -258,5 +262,5 @@ def _edges(chosen: Candidate, profiler: Ints) -> list[int]:
 
 
 def _none(why: str, others: Sequence[Other] = ()) -> Iterations:
-    notes = (Abstention(f"No iterations found: {why}.", MARK_STEPS),)
+    notes = (Abstention(f"No iterations found: {why}.", *MARK_STEPS),)
     return replace(NONE, notes=notes, others=tuple(others))

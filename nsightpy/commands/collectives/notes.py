@@ -92,10 +92,10 @@ def _size_notes(seen: Sequence[GroupedCollective]) -> list[str]:
         return []
     return [
         Abstention(
-            "No bandwidth where bytes is empty: sizes are in NCCL's NVTX payload, which these "
-            "exports lack.",
-            "It takes NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an export with "
-            "`--include-json true` (nsys 2025 on).",
+            "No bandwidth where bytes is empty: the captures lack these sizes.",
+            "They are in NCCL's NVTX payload: NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an "
+            "export with `--include-json true` (nsys 2025 on).",
+            "They are arguments of NCCL's kernels, which PyTorch 2.3 and later write.",
         )
     ]
 
@@ -132,7 +132,13 @@ def doubtful_note(alignment: Alignment, names: UnitNames) -> list[str]:
         f"Groups are not known in {listed}: their collectives end as those of one group and of "
         "several would, and are shown as one group's."
     )
-    return [Abstention(reason, "NCCL's NVTX payload names the groups.")]
+    return [
+        Abstention(
+            reason,
+            "NCCL's NVTX payload names the groups.",
+            "PyTorch 2.3 and later write the groups as arguments of NCCL's kernels.",
+        )
+    ]
 
 
 def unmatched_note(alignment: Alignment) -> list[str]:

@@ -36,8 +36,9 @@ FIELDS = (
 NOTHING = Abstention(
     "What one rank sent to another is not recorded: it takes the receiver and the size of every "
     "NCCL send, or the splits of an all-to-all.",
-    "nsys: NCCL 2.16 and `nsys profile -t cuda,nvtx`, an export with `--include-json true` (nsys "
-    "2025 on). PyTorch traces: all_to_all_single with split sizes, in groups of at most 30 ranks.",
+    "NCCL 2.16 and `nsys profile -t cuda,nvtx`, and an export with `--include-json true` (nsys "
+    "2025 on), have both.",
+    "Traces have the splits of all_to_all_single in groups of at most 30 ranks.",
 )
 UNCAPTURED = "?3 stands for rank 3 of a group that was not captured."
 # Receivers that get this much more than the mean are named.

@@ -32,6 +32,7 @@ from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import find_in_report
 from nsightpy.readers.extent import bounds_of
 from nsightpy.reports.system import SystemReport
+from nsightpy.results.abstention import for_kind
 
 Place = tuple[int, int]
 GRAPHS = ("start_ns", "end_ns", "pid", "device", "graph_id")
@@ -159,7 +160,7 @@ def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
         collectives,
         begun,
         circumstances_of(report, list(read.windows), read.iterations if "step" in units else {}),
-        _notes(read, units),
+        tuple(for_kind(note, report.kind) for note in _notes(read, units)),
     )
 
 
@@ -288,11 +289,11 @@ def _begun(read: _Read, frame: Frame, steps: Mapping[int, tuple[Ints, Ints]]) ->
     return began_in
 
 
-def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> tuple[str, ...]:
+def _notes(read: _Read, units: Mapping[str, Sequence[PlaceUnits]]) -> list[str]:
     """What must be said of the report: why it has no iterations, and what is not known."""
-    notes = []
+    notes: list[str] = []
     if read.followed is None and read.windows:
         notes.append("Idle time has no causes: the capture holds no CUDA API calls.")
     if "step" not in units:
         notes += [note for iterations in read.iterations.values() for note in iterations.notes][:1]
-    return tuple(notes)
+    return notes

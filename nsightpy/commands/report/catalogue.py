@@ -125,7 +125,7 @@ KERNELS = Question(
     sentences.kernels,
     "All kernels by GPU time over the whole capture and all ranks, as nsys stats "
     "(cuda_gpu_kern_sum) counts it; kernels that ran side by side count each.",
-    "No kernel was recorded. `nsys profile -t cuda` records them.",
+    "No kernel was recorded.",
     main=("Time (%)", "Total Time (ns)", "Instances", "Med (ns)", "Max (ns)", "Name"),
 )
 OPERATORS = Question(
@@ -135,7 +135,7 @@ OPERATORS = Question(
     sentences.operators,
     "Operators by the device time that they launched themselves, as torch's key_averages counts "
     "it. model FLOP: what the shapes ask for, whatever the kernels did.",
-    "The capture holds no operators: they are in traces of torch.profiler.",
+    "The capture holds no operators.",
     main=("operator", "calls", "host_self_ns", "device_self_ns", "device_total_ns", "mfu"),
 )
 GAPS = Question(
@@ -155,8 +155,7 @@ LAUNCHES = Question(
     sentences.launches,
     "From the API call (api) through the wait in the stream (queue) to the kernel. A long wait "
     "in the queue is good: the host runs ahead. Where it is near zero, the host is the limit.",
-    "No kernel could be joined with the call that launched it. `nsys profile -t cuda` records "
-    "both.",
+    "No kernel could be joined with the call that launched it.",
     main=("rank", "api", "count", "api_med_ns", "queue_med_ns", "kernel_med_ns", "name"),
     most=60,
 )
@@ -168,7 +167,7 @@ QUEUES = Question(
     "How much work was queued on each stream. empty: the share of the stream's window in which "
     "nothing was queued or ran. launch bound: time before kernels that started as soon as they "
     "were launched.",
-    "The capture recorded no CUDA API calls: queues are not known. `nsys profile -t cuda` does.",
+    "The capture recorded no CUDA API calls: queues are not known.",
     main=("rank", "device", "stream", "operations", "queue_max", "empty_share", "launch_bound_ns"),
     picture="queues",
     caption="Operations that were launched and had not begun, over time, by stream.",
@@ -191,7 +190,7 @@ API = Question(
     api,
     sentences.api,
     "API functions by host time, as nsys stats (cuda_api_sum) counts it, over all threads.",
-    "No CUDA API call was recorded. `nsys profile -t cuda` records them.",
+    "No CUDA API call was recorded.",
     main=("Time (%)", "Total Time (ns)", "Num Calls", "Med (ns)", "Max (ns)", "Name"),
     most=40,
 )
@@ -202,8 +201,7 @@ MODULES = Question(
     sentences.modules,
     "nn.Module calls of PyTorch traces, else NVTX ranges, as a tree: a module is its path. own: "
     "launched under no module inside it. attributed: what autograd's thread launched for it.",
-    "The capture holds no modules: PyTorch traces record them with_stack or with_modules; in "
-    "Nsight Systems reports they are NVTX ranges (`-t cuda,nvtx`).",
+    "The capture holds no modules.",
     main=columns(
         "module calls host_total_ns device_total_ns device_self_ns attributed_ns "
         "share_of_device_time"
@@ -242,8 +240,7 @@ RANGES = Question(
     "Ranges by the GPU time that their thread launched inside them. projected: from the first "
     "start to the last end of that work. attributed: launched by other threads while the range's "
     "own thread waited, as a framework's backward pass is.",
-    "The capture holds no NVTX ranges. Mark the code (torch.cuda.nvtx, nvtx.annotate, "
-    "torch.autograd.profiler.emit_nvtx) and profile with `-t cuda,nvtx`.",
+    "The capture holds no code ranges.",
     main=("range", "instances", "total_range_ns", "total_projected_ns", "gpu_ops", "share_of_busy"),
 )
 METRICS = Question(
@@ -252,7 +249,7 @@ METRICS = Question(
     nvtx_metrics,
     sentences.metrics,
     "Metrics that nsys sampled on the GPU, averaged over the time of each range's GPU work.",
-    "The capture holds no GPU metrics: `nsys profile --gpu-metrics-devices=all` samples them.",
+    "The capture holds no GPU metrics.",
 )
 MEMORY = Question(
     "memory",
@@ -280,7 +277,7 @@ MEMORY_USAGE = Question(
     sentences.memory_usage,
     "The most that was allocated at a time, who held it then, and what was left at the end. An "
     "allocator is the innermost operator, else range, else API function, or the Python line.",
-    "The capture recorded no allocations; `nsys profile --cuda-memory-usage=true` records them.",
+    "The capture recorded no allocations.",
     main=columns("rank device memory peak_bytes at_peak_bytes at_end_bytes allocated_by"),
     picture="memory",
     caption="Allocated memory over time, by who holds it.",

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 
 from nsightpy.commands.report.one_pass import OnePass
 from nsightpy.errors import FaultError, ReportError
-from nsightpy.query.capture_advice import for_kind
 from nsightpy.query.request import Common
 from nsightpy.report_sets.rank_set import RankSet
 from nsightpy.results import Table
+from nsightpy.results.abstention import for_kind
 from nsightpy.results.page import PagePicture, PageTable, Section
 from nsightpy.results.tables import abstentions_in
 

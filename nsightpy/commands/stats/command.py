@@ -12,13 +12,14 @@ from nsightpy.commands.stats.summary import Summary, Tallies
 from nsightpy.commands.trace.command import LISTINGS
 from nsightpy.commands.trace.executions import unlaunched
 from nsightpy.errors import UsageError, require_choice
+from nsightpy.query.capture_advice import not_recorded
 from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention, Table
+from nsightpy.results import Table
 
 SUMMARIES: Mapping[str, Summary] = {
     **host_and_device.SUMMARIES,
@@ -64,8 +65,8 @@ def stats(
     parts = request.map(work).values
     merged = [merge(list(tallies)).statistics() for tallies in zip(*parts, strict=True)]
     fields, rows = summary.shown(merged)
-    helps = f"`nsys profile {summary.records}` records it."
-    notes: list[str] = [] if rows else [Abstention("The capture holds nothing of it.", helps)]
+    nothing = not_recorded("The capture holds nothing of it.", summary.records, "records it")
+    notes: list[str] = [] if rows else [nothing]
     if not rows and report in launches.SUMMARIES:
         notes = unlaunched(request.ranks.readable, request.scope) or notes
     return request.finish(Table("stats", fields, tuple(rows)).first(top), *notes)

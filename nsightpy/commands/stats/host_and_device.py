@@ -9,6 +9,7 @@ from nsightpy.analysis.tally import Key, Tally, merge
 from nsightpy.commands.kernels import named, wanted
 from nsightpy.commands.stats.summary import Summary, Tallies, times
 from nsightpy.frames import Frame
+from nsightpy.query.capture_advice import CUDA
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 
@@ -81,13 +82,13 @@ SUMMARIES = {
         "Kernels and memory operations together.",
         partial(_together, frames=("kernels", "memory_operations")),
         times("Category", "Operation"),
-        "-t cuda",
+        CUDA,
     ),
     "cuda_api_gpu_sum": Summary(
         "CUDA API calls, kernels and memory operations together.",
         partial(_together, frames=("api_calls", "kernels", "memory_operations")),
         times("Category", "Operation"),
-        "-t cuda",
+        CUDA,
     ),
     "osrt_sum": Summary(
         "Calls into the operating system's libraries.",

@@ -13,6 +13,7 @@ from nsightpy.analysis.tally import Statistics, tally
 from nsightpy.commands.kernels import named, wanted
 from nsightpy.commands.stats.summary import Shown, Summary, Tallies, spread_fields
 from nsightpy.frames import Frame, Labels
+from nsightpy.query.capture_advice import CUDA
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row
@@ -83,7 +84,7 @@ SUMMARIES = {
         "Launches: all of it (T), the call (A), the queue (Q) and the kernel (K).",
         _phases,
         _shown,
-        "-t cuda",
+        CUDA,
         tallies=4,
     )
 }

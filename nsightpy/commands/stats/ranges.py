@@ -30,6 +30,7 @@ from nsightpy.commands.stats.summary import (
 )
 from nsightpy.commands.trace.projections import projected_ranges
 from nsightpy.frames import Frame, Labels
+from nsightpy.query.capture_advice import CUDA_NVTX
 from nsightpy.query.scope import Scope
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Row, fields_in
@@ -161,7 +162,9 @@ def _projected_shown(parts: Sequence[Statistics]) -> Shown:
 
 def _sum(help_: str, style: str = "") -> Summary:
     labels = ("Range",) if style else ("Style", "Range")
-    return Summary(help_, partial(_durations, style=style), times(*labels), "-t nvtx")
+    # record_function makes none that end on another thread
+    records = "-t nvtx" if style == START_END else CUDA_NVTX
+    return Summary(help_, partial(_durations, style=style), times(*labels), records)
 
 
 SUMMARIES = {
@@ -172,14 +175,14 @@ SUMMARIES = {
         "Kernels by the NVTX ranges that launched them, inner and outer.",
         _by_kernel,
         _kernels_shown,
-        "-t cuda,nvtx",
+        CUDA_NVTX,
         tallies=2,
     ),
     "nvtx_gpu_proj_sum": Summary(
         "NVTX ranges projected onto the GPU.",
         _projected,
         _projected_shown,
-        "-t cuda,nvtx",
+        CUDA_NVTX,
         tallies=5,
     ),
 }

@@ -19,6 +19,7 @@ from nsightpy.commands.trace import (
 )
 from nsightpy.commands.trace.cells import Place, in_time_order
 from nsightpy.errors import UsageError, require_choice
+from nsightpy.query.capture_advice import CUDA, CUDA_NVTX, not_recorded
 from nsightpy.query.common_clock import CommonClock, common_clock
 from nsightpy.query.parameters import NAME_COLUMNS
 from nsightpy.query.request import Common, Request
@@ -42,7 +43,7 @@ class _Kind:
     listing: Callable[[Place, Scope, str], Iterator[Row]]
     order: int
     frames: tuple[str, ...] = ()
-    recorded_by: str = "-t cuda"
+    recorded_by: str = CUDA
     identity: tuple[RowKey, ...] = ()
 
 
@@ -58,8 +59,8 @@ LISTINGS = {
         identity=(_KERNEL,),
     ),
     "cuda_api_trace": _Kind(calls.FIELDS, calls.listing, 0, ("api_calls",), identity=(_CALL,)),
-    "nvtx_gpu_proj_trace": _Kind(projections.FIELDS, projections.listing, 1, (), "-t cuda,nvtx"),
-    "nvtx_pushpop_trace": _Kind(host_ranges.FIELDS, host_ranges.listing, 0, (), "-t nvtx"),
+    "nvtx_gpu_proj_trace": _Kind(projections.FIELDS, projections.listing, 1, (), CUDA_NVTX),
+    "nvtx_pushpop_trace": _Kind(host_ranges.FIELDS, host_ranges.listing, 0, (), CUDA_NVTX),
     "cuda_kern_exec_trace": _Kind(executions.FIELDS, executions.listing, 0, identity=(_LAUNCHED,)),
     "mpi_event_trace": _Kind(messages.FIELDS, messages.listing, 0, (), "-t mpi"),
     "network_congestion": _Kind(congestion.FIELDS, congestion.listing, 0, (), "--nic-metrics=lf"),
@@ -170,8 +171,8 @@ def _notes(reports: list[SystemReport], kind: _Kind, scope: Scope, rows: int) ->
     if not rows:
         if kind.listing is executions.listing and (lost := executions.unlaunched(reports, scope)):
             return lost
-        what = f"`nsys profile {kind.recorded_by}` records what is listed here."
-        return [Abstention("The capture holds none in scope.", what)]
+        reason = "The capture holds none in scope."
+        return [not_recorded(reason, kind.recorded_by, "records what is listed here")]
     if "kernels" not in kind.frames:
         return []
     graphs = sum(report.frame("graph_launches", ("start_ns",)).rows for report in reports)
