@@ -37,7 +37,7 @@ def summaries(samples: Frame, windows: dict[int, Spans]) -> Iterator[MetricSumma
     for gpu, window in sorted(windows.items()):
         mine = (samples.ints("gpu_id") == gpu) & window.holds(samples.ints("time_ns"))
         chosen, values = names.codes[mine], samples.ints("value")[mine]
-        for code in sorted(np.unique(chosen).tolist(), key=lambda code: names.values[code]):
+        for code in np.unique(chosen).tolist():
             sampled = values[chosen == code]
             yield MetricSummary(
                 gpu,

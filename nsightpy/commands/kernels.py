@@ -56,7 +56,7 @@ def kernels(
     require_choice("name", name, NAME_COLUMNS)
     request = Request.of(reports, **common)
     path_parts = distinct_parts(request.ranks.inputs)
-    splits = in_processes(splits, path_parts)
+    splits = in_processes(splits, request.ranks.reports)
     work = partial(
         kernel_tally, splits=splits, name=name, scope=request.scope, path_parts=path_parts
     )

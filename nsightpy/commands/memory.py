@@ -64,7 +64,7 @@ def memory(
     splits = parse_splits(by, SPLITS)
     request = Request.of(reports, **common)
     path_parts = distinct_parts(request.ranks.inputs)
-    splits = in_processes(splits, path_parts)
+    splits = in_processes(splits, request.ranks.reports)
     work = partial(_tallied, splits=splits, scope=request.scope, path_parts=path_parts)
     parts = request.map(work, ranked="rank" in splits).values
     time = merge([part.time for part in parts]).statistics()

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
-from itertools import islice
 from typing import Unpack
 
 import numpy as np
@@ -48,15 +46,6 @@ NO_SAMPLES = not_recorded(
 Key = tuple[str, str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _RangeMetrics:
-    """The projected time of a range in one report, and its metrics there."""
-
-    key: Key
-    projected_ns: int
-    metrics: tuple[MetricSummary, ...]
-
-
 @command_function
 def nvtx_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Common]) -> Table:
     """GPU metrics over the projected intervals of each NVTX range, all its instances together.
@@ -65,25 +54,24 @@ def nvtx_metrics(reports: Paths, *, top: int | None = None, **common: Unpack[Com
     samples a figure rests on; a range shorter than the sampling interval may have none.
     """
     request = Request.of(reports, **common)
-    parts = request.map(partial(_metrics, top=top or RANGES, scope=request.scope)).values
-    measured = [nvtx_range for part, _ in parts for nvtx_range in part]
-    cut = any(more for _, more in parts)
+    spent: dict[Key, int] = {}
+    for part in request.map(partial(_projected, scope=request.scope)).values:
+        for key, projected_ns in part.items():
+            spent[key] = spent.get(key, 0) + projected_ns
+    longest = sorted(spent, key=lambda key: (key != WHOLE, -spent[key], key))
+    shown = longest[: (top or RANGES) + 1]
     rows: dict[tuple[Key, str], list[MetricSummary]] = {}
-    times: dict[Key, int] = {}
-    for nvtx_range in measured:
-        times[nvtx_range.key] = times.get(nvtx_range.key, 0) + nvtx_range.projected_ns
-        for metric in nvtx_range.metrics:
-            rows.setdefault((nvtx_range.key, metric.metric), []).append(metric)
-    shown = sorted(times, key=lambda key: (key != WHOLE, -times[key], key))[: (top or RANGES) + 1]
-    ordered = sorted(
-        (pair for pair in rows if pair[0] in shown),
-        key=lambda pair: (shown.index(pair[0]), pair[1]),
-    )
+    # which ranges are shown is known of all reports only
+    work = partial(_metrics, keys=shown, scope=request.scope)
+    for measured in request.map(work).values if shown else ():
+        for key, metric in measured:
+            rows.setdefault((key, metric.metric), []).append(metric)
+    ordered = sorted(rows, key=lambda pair: (shown.index(pair[0]), pair[1]))
     table = Table(
         "nvtx-metrics",
         FIELDS,
         tuple(_row(pair, rows[pair]) for pair in ordered),
-        total_rows=UNKNOWN if cut else len(rows),
+        total_rows=UNKNOWN if len(longest) > len(shown) else len(rows),
     )
     return request.finish(table, *([] if rows else [NO_SAMPLES]))
 
@@ -102,39 +90,43 @@ def _row(pair: tuple[Key, str], parts: list[MetricSummary]) -> tuple[str | int |
     )
 
 
-def _metrics(report: SystemReport, *, top: int, scope: Scope) -> tuple[list[_RangeMetrics], bool]:
-    """The whole capture and the ranges with most projected time, and whether there are more."""
+def _projected(report: SystemReport, *, scope: Scope) -> dict[Key, int]:
+    """The projected time of the whole capture (0) and each range, in ns; none without samples."""
+    if not report.frame("gpu_metrics").rows:
+        return {}
+    every = _windows(report, scope)
+    return {WHOLE: 0} | {
+        key: sum(w.total for w in windows.values()) for key, windows in every.items()
+    }
+
+
+def _metrics(
+    report: SystemReport, *, keys: Sequence[Key], scope: Scope
+) -> list[tuple[Key, MetricSummary]]:
+    """The metrics of the whole capture and of the ranges that are asked for."""
     samples = report.frame("gpu_metrics")
     if not samples.rows:
-        return [], False
-    gpus = gpus_of(report)
-    frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
-    operations = Frame.concatenate(frames)
-    ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
+        return []
     time = samples.ints("time_ns")
     start, end = scope.bounds(report)
     low = int(time.min()) if start is None else start
     high = int(time.max()) + 1 if end is None else end
-    everything = Spans.of(low, high)
-    seen = dict.fromkeys(np.unique(samples.ints("gpu_id")).tolist(), everything)
-    measured = [_RangeMetrics(WHOLE, 0, tuple(summaries(samples, seen)))]
-    every = _windows(report, ranges, operations, gpus)
-    for key, windows in islice(every.items(), top):
-        spent = sum(window.total for window in windows.values())
-        measured.append(_RangeMetrics(key, spent, tuple(summaries(samples, windows))))
-    return measured, len(every) > top
+    seen = dict.fromkeys(np.unique(samples.ints("gpu_id")).tolist(), Spans.of(low, high))
+    windows = {WHOLE: seen, **_windows(report, scope)}
+    return [
+        (key, metric)
+        for key in keys
+        if key in windows
+        for metric in summaries(samples, windows[key])
+    ]
 
 
-def _windows(
-    report: SystemReport,
-    ranges: Frame,
-    operations: Frame,
-    gpus: Mapping[tuple[int, int], int],
-) -> dict[Key, dict[int, Spans]]:
-    """Per range, and GPU of the host, the union of the projected intervals of its instances.
-
-    The range with most projected time is first.
-    """
+def _windows(report: SystemReport, scope: Scope) -> dict[Key, dict[int, Spans]]:
+    """Per range, and GPU of the host, the union of the projected intervals of its instances."""
+    gpus = gpus_of(report)
+    frames = [scope.narrow(report, report.frame(name, OPERATION_COLUMNS)) for name in GPU_FRAMES]
+    operations = Frame.concatenate(frames)
+    ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
     groups = group_by(Frame({**ranges, "name": folded(ranges.labels("name"))}), BY)
     by_range: dict[Key, dict[int, Spans]] = {}
     for pid, device in places_of(operations):
@@ -150,5 +142,4 @@ def _windows(
             gpu = gpus.get((pid, device), device)
             windows = by_range.setdefault((name, domain, style), {})
             windows[gpu] = windows[gpu] | window if gpu in windows else window
-    spent = {key: sum(w.total for w in windows.values()) for key, windows in by_range.items()}
-    return {key: by_range[key] for key in sorted(by_range, key=lambda key: (-spent[key], key))}
+    return by_range

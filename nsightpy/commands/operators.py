@@ -109,7 +109,7 @@ def operators(
     splits = parse_splits(by, _SPLITS)
     request = Request.of(reports, **common)
     path_parts = distinct_parts(request.ranks.inputs)
-    splits = in_processes(splits, path_parts)
+    splits = in_processes(splits, request.ranks.reports)
     work = partial(_sums, splits=splits, scope=request.scope, path_parts=path_parts)
     parts = request.map(work, ranked="rank" in splits).values
     rows = _rows(parts)

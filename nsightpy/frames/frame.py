@@ -7,6 +7,7 @@ columns as a pandas DataFrame.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -73,12 +74,16 @@ class Labels:
         return Labels(self.codes, tuple(map(function, self.values))).merged()
 
     def merged(self) -> Labels:
-        """The same rows with equal names sharing one code (different ids may carry one text)."""
-        if len(set(self.values)) == len(self.values):
+        """The same rows with one code for each name, in the order of the names.
+
+        Different ids may carry one text, and ids are numbered in any order: equals are decided by
+        the names and not by their numbers.
+        """
+        if all(map(operator.lt, self.values, self.values[1:])):
             return self
-        seen: dict[str, int] = {}
-        table = np.asarray([seen.setdefault(v, len(seen)) for v in self.values], dtype=np.int32)
-        return Labels(table[self.codes], tuple(seen))
+        places = {value: place for place, value in enumerate(sorted(set(self.values)))}
+        table = np.asarray([places[value] for value in self.values], dtype=np.int32)
+        return Labels(table[self.codes], tuple(places))
 
     def used(self) -> Labels:
         """The same rows without values that none of them has, where those are the most."""

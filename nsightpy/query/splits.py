@@ -20,9 +20,12 @@ _MISSING = {"grid": "", "block": "", "memory": ""}
 
 
 class Ranked(Protocol):
-    """What is asked of a report: where it is, and the rank of each of its processes."""
+    """What is asked of a report: where it is, its processes, and the rank of each of them."""
 
     path: Path
+
+    @property
+    def pids(self) -> list[int]: ...
 
     def rank_of(self, pid: int) -> tuple[int | None, str]: ...
 
@@ -36,10 +39,12 @@ def parse_splits(by: str | Iterable[str], known: Collection[str]) -> tuple[str, 
     return splits
 
 
-def in_processes(splits: tuple[str, ...], path_parts: int) -> tuple[str, ...]:
-    """The splits, led by process where they would add up equal numbers of several reports."""
-    needed = path_parts and set(splits) & set(_OF_PROCESSES) and not set(splits) & set(_PROCESSES)
-    return ("process", *splits) if needed else splits
+def in_processes(splits: tuple[str, ...], reports: Sequence[Ranked]) -> tuple[str, ...]:
+    """The splits, led by process where they would add up equal numbers of several processes."""
+    if not set(splits) & set(_OF_PROCESSES) or set(splits) & set(_PROCESSES):
+        return splits
+    several = len(reports) > 1 or len(reports[0].pids) > 1
+    return ("process", *splits) if several else splits
 
 
 def distinct_parts(reports: Collection[str]) -> int:

@@ -18,15 +18,14 @@ MORE = {
     "headroom": ("--ncu", str(ROOT / "sample_reports" / "training_4rank.ncu.csv")),
     "pace": ("--of", "*"),
     "stats": ("-r", "nvtx_sum"),
+    "compare": (str(ROOT / "sample_reports" / "training_4rank"), "--"),
 }
 LISTINGS = (
     *("cuda_gpu_trace", "cuda_api_trace", "cuda_kern_exec_trace", "nvtx_gpu_proj_trace"),
     *("nvtx_pushpop_trace", "mpi_event_trace"),
 )
 QUESTIONS = [
-    (command.name, *MORE.get(command.name, ()))
-    for command in COMMANDS.values()
-    if command.answers and command.name != "compare"
+    (command.name, *MORE.get(command.name, ())) for command in COMMANDS.values() if command.answers
 ] + [("trace", "-r", listing) for listing in LISTINGS]
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
 

@@ -170,6 +170,7 @@ def test_phases_in_plain_sight() -> None:
         label=["gemm"] * 5,
     )
     assert launch_statistics(kernels, calls, ("pid", "label")) == [
+        LaunchStatistics((1, "gemm"), "cuLaunchKernel", 1, 0, 5.0, None, 4.0, 9.0, None, 4),
         LaunchStatistics(
             key=(1, "gemm"),
             api="cudaLaunchKernel",
@@ -182,7 +183,6 @@ def test_phases_in_plain_sight() -> None:
             queue_max_ns=12,
             kernel_total_ns=113,
         ),
-        LaunchStatistics((1, "gemm"), "cuLaunchKernel", 1, 0, 5.0, None, 4.0, 9.0, None, 4),
     ]
     assert launch_statistics(kernels.take(np.array([4])), calls, ("pid", "label")) == []
 

@@ -88,7 +88,7 @@ def covering_range(time: Spans, ranges: Frame, window: Spans) -> tuple[str, floa
     if not time.total or not ranges.rows:
         return "", 0.0
     start, end = ranges.ints("start_ns"), ranges.ints("end_ns")
-    names = ranges.labels("name")
+    names = ranges.labels("name").merged()
     covered = (measure_before(time, end) - measure_before(time, start)).astype(np.float64)
     count = len(names.values)
     by_name = np.bincount(names.codes, weights=covered, minlength=count)
@@ -107,7 +107,7 @@ def most_in(time: Spans, calls: Frame) -> tuple[str, float]:
         return "", 0.0
     start, end = calls.ints("start_ns"), calls.ints("end_ns")
     covered = measure_before(time, end) - measure_before(time, start)
-    names = calls.labels("name")
+    names = calls.labels("name").merged()
     by_name = np.bincount(names.codes, weights=covered, minlength=len(names.values))
     share = overlap_total(union(start, end), time) / time.total
     return names.values[int(np.argmax(by_name))], share

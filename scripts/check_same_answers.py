@@ -1,0 +1,91 @@
+"""Ask every command about one export written in many ways, and compare the bytes.
+
+    PYTHONPATH=.:scripts python scripts/check_same_answers.py REPORT... [--times 12]
+
+A REPORT is an .sqlite file or a folder of them. Every time a process of its own asks all commands:
+with names numbered from 0 or 10, by large or by negative ids, rows of all tables shuffled, another
+PYTHONHASHSEED, on one and on two processors in turn. Exits with 1 where any answer differs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.agreement.test_same_answers import QUESTIONS
+from tests.support.reports import ask
+from tests.support.rewritten import NUMBERINGS, rewritten
+
+Answers = dict[str, str]
+_ALONE = "--answers"
+
+
+def answers() -> Answers:
+    """What each command says of the exports in the current folder, as a digest."""
+    asked = {" ".join(words): (*words, ".", "--format", "json") for words in QUESTIONS}
+    return {
+        question: hashlib.sha256(ask(*words, expect=None).everything).hexdigest()
+        for question, words in asked.items()
+    }
+
+
+def answers_of_process(folder: Path, number: int) -> Answers:
+    """The answers of a process with this seed, on one processor where it is even."""
+    processors = sorted(os.sched_getaffinity(0))[: 1 + number % 2]
+    paths = os.pathsep.join(map(os.path.abspath, filter(None, sys.path)))
+    made = subprocess.run(
+        [sys.executable, __file__, _ALONE],
+        cwd=folder,
+        env={**os.environ, "PYTHONHASHSEED": str(number), "PYTHONPATH": paths},
+        preexec_fn=lambda: os.sched_setaffinity(0, processors),
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    found: Answers = json.loads(made.stdout)
+    return found
+
+
+def differing(report: Path, times: int) -> dict[str, list[str]]:
+    """The commands whose answers are not those of the first time, and how it was written then."""
+    exports = sorted(report.glob("*.sqlite")) if report.is_dir() else [report]
+    numberings, first, odd = list(NUMBERINGS), Answers(), dict[str, list[str]]()
+    for number in range(times):
+        numbering = numberings[number % len(numberings)]
+        with tempfile.TemporaryDirectory() as folder:
+            where = Path(folder) / "reports"
+            for export in exports:
+                rewritten(export, where / export.name, numbering, number)
+            found = answers_of_process(where, number)
+        first = first or found
+        for question in (question for question in first if found[question] != first[question]):
+            odd.setdefault(question, []).append(f"{number} ({numbering})")
+    return odd
+
+
+def main() -> int:
+    """Print what differs of each report."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("reports", nargs="+", type=Path)
+    parser.add_argument("--times", type=int, default=12)
+    options = parser.parse_args()
+    differences = 0
+    for report in options.reports:
+        odd = differing(report, options.times)
+        print(f"{report}: {len(odd)} of {len(QUESTIONS)} answers differ in {options.times} times")
+        for question, when in odd.items():
+            print(f"  {question}: {', '.join(when)}")
+        differences += len(odd)
+    return 1 if differences else 0
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == [_ALONE]:
+        json.dump(answers(), sys.stdout)
+        sys.exit()
+    sys.exit(main())
