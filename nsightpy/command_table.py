@@ -163,7 +163,7 @@ GROUPS = {
         Command("schema", "What the json of a command holds, as a JSON Schema.", answers=False),
         Command("skill", "How agents go from a report to a conclusion.", answers=False),
         Command("mcp", "Serve these commands to agents, read-only.", folder=True, answers=False),
-        Command("cache", "Show or clear the exports that nsightpy keeps.", answers=False),
+        Command("cache", "Show or clear what nsightpy keeps of reports.", answers=False),
     ),
 }
 COMMANDS = {command.name: command for group in GROUPS.values() for command in group}

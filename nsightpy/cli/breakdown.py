@@ -40,6 +40,5 @@ def command(**options: Any) -> None:
         lambda ranks, command=command: asked(command, options, reports=ranks)
         for command in (breakdown, iterations)
     ]
-    with opened(options) as ranks:
-        table, by_iteration = answers(ranks, questions)
+    table, by_iteration = answers(opened(options), questions)
     show_or_draw(table, partial(breakdown_figure, iterations=by_iteration), options)

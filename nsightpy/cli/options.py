@@ -5,8 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -191,15 +190,14 @@ def asked(function: Callable[..., T], options: dict[str, Any], **more: Any) -> T
     return function(**{**given, **common_of(options), **more})
 
 
-@contextmanager
-def opened(options: dict[str, Any]) -> Iterator[OnePass]:
-    """The reports for several questions; what was read of them stays until all are answered."""
+def opened(options: dict[str, Any]) -> OnePass:
+    """The reports for several questions."""
     from nsightpy.commands.report.one_pass import OnePass
     from nsightpy.query.request import reading_options
     from nsightpy.report_sets.rank_opening import open_ranks
 
     common = common_of(options)
     use_cache = common["use_cache"]
-    ranks = open_ranks(options["reports"], use_cache=use_cache, **reading_options(common))
-    with ranks.held():
-        yield OnePass.of(ranks)
+    return OnePass.of(
+        open_ranks(options["reports"], use_cache=use_cache, **reading_options(common))
+    )

@@ -40,10 +40,9 @@ def command(**options: Any) -> None:
     Times, --from and --to too, are those of the first report.
     """
     write = _writer(options["output"])
-    with opened(options) as ranks:
-        made = _answered(ranks, options)
-        with output_of(options) as file:
-            write(made, file)
+    made = _answered(opened(options), options)
+    with output_of(options) as file:
+        write(made, file)
     for note in made.notes:
         say(note, options)
 

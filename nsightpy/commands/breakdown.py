@@ -19,10 +19,8 @@ from nsightpy.query.device_time import (
 from nsightpy.query.idle_time import (
     CAUSES,
     followed_work,
-    launches_of,
     residual_note,
     stream_waits_note,
-    waits_of,
 )
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
@@ -30,7 +28,6 @@ from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
-from nsightpy.side_by_side import OtherThread
 
 BUDGET = (
     "window_ns",
@@ -114,14 +111,10 @@ class _Part:
 
 
 def _budgets(report: SystemReport, *, communication: tuple[str, ...], scope: Scope) -> _Part:
-    with launches_of(report) as launches:
-        work = read_work(report, scope)
-        communicates = is_communication(work.kernels.labels("name"), communication)
-        followed = followed_work(work, communicates, launches)
+    work = read_work(report, scope)
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    followed = followed_work(report, work, communicates)
     doubtful = doubtful_names(scope.within(report, work.kernels), communication)
-    with OtherThread() as other:
-        waits = other.start(partial(waits_of, report, followed))
-        rows = rank_budgets(report, scope, *work, communication=communication)
-        del work  # most of what was read, and needed no more
-        rows, idle = attributed(rows, followed, waits)
+    rows = rank_budgets(report, scope, *work, communication=communication)
+    rows, idle = attributed(report, rows, followed)
     return _Part(rows, doubtful, idle.notes)

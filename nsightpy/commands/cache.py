@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nsightpy.readers.export.export_cache import CacheUsage, cache_usage, clear_cache
+from nsightpy.store.cache import CacheUsage, cache_usage, clear_cache
 
 
 def cache(*, clear: bool = False) -> CacheUsage:

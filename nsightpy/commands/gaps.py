@@ -20,7 +20,8 @@ from nsightpy.names import function_name
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.device_gaps import MEMORY_COLUMNS, gaps_of, host_events
 from nsightpy.query.device_time import rank_budgets, read_work
-from nsightpy.query.idle_time import NO_CALLS, Work, followed_work, launches_of
+from nsightpy.query.idle_time import NO_CALLS, Work, followed_work
+from nsightpy.query.iteration_search import waiting_calls
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -99,13 +100,10 @@ def _order(row: tuple[Value, ...]) -> tuple[int, int, int]:
 def _longest(
     report: SystemReport, *, top: int, communication: tuple[str, ...], scope: Scope
 ) -> _Part:
-    with launches_of(report, ends=True, waiting=True, any_report=True) as launches:
-        if launches is None or launches.waiting is None:
-            return _Part([], 0, 0)
-        work = read_work(report, scope, MEMORY_COLUMNS)
-        communicates = is_communication(work.kernels.labels("name"), communication)
-        followed = followed_work(work, communicates, launches)
-        waiting = Frame.concatenate(launches.waiting()).ordered()
+    work = read_work(report, scope, MEMORY_COLUMNS)
+    communicates = is_communication(work.kernels.labels("name"), communication)
+    followed = followed_work(report, work, communicates, ends=True, always=True)
+    waiting = waiting_calls(report)
     budgets = rank_budgets(report, scope, *work, communication=communication)
     windows = {row.place: row.budget.window for row in budgets}
     gaps_by_place = gaps_of(work, followed, waiting, windows)

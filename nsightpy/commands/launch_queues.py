@@ -13,7 +13,7 @@ from nsightpy.analysis.idle.queues import StreamQueue, longest_in, stream_queues
 from nsightpy.analysis.launches import NO_TIME, launch_lengths
 from nsightpy.query.common_clock import common_clock
 from nsightpy.query.device_time import read_work
-from nsightpy.query.idle_time import Work, launches_of
+from nsightpy.query.idle_time import Work, followed_work
 from nsightpy.query.request import Common, Request, without_calls, without_launch_call
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -81,12 +81,11 @@ def launch_queues(
 
 
 def _queues(report: SystemReport, *, scope: Scope) -> _Part:
-    with launches_of(report, ends=True) as launches:
-        ran = read_work(report, scope)
-        ran = Work(*(scope.narrow(report, frame) for frame in ran))
-        if launches is None:
-            return _Part([], [], recorded=not any(frame.rows for frame in ran))
-        work, calls = launches.work(ran, np.zeros(ran.kernels.rows, dtype=np.bool_))
+    ran = Work(*(scope.narrow(report, frame) for frame in read_work(report, scope)))
+    followed = followed_work(report, ran, np.zeros(ran.kernels.rows, dtype=np.bool_), ends=True)
+    if followed is None:
+        return _Part([], [], recorded=not any(frame.rows for frame in ran))
+    work, calls = followed.work, followed.calls
     call_ns = np.zeros(len(work), dtype=np.int64)
     call_ns[: ran.kernels.rows] = launch_lengths(ran.kernels, calls)
     queues = stream_queues(work, call_ns)

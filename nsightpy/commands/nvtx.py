@@ -32,7 +32,6 @@ from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value
-from nsightpy.side_by_side import OtherThread
 from nsightpy.units import counted, format_time
 
 FIELDS = (
@@ -132,27 +131,20 @@ class _Part:
 
 
 def _tallies(report: SystemReport, *, tree: bool, fold: bool, scope: Scope) -> _Part:
-    # what reads the ranges waits for SQLite while what joins the launches computes
-    with OtherThread() as other:
-        reading = other.start(partial(report.frame, "nvtx_ranges", RANGE_COLUMNS))
-        frames = (report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES)
-        operations = _together([scope.narrow(report, frame) for frame in frames])
-        recorded = _launching(report, operations)
-        whole = reading()
-        ranges = scope.narrow(report, whole)
+    frames = (report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES)
+    operations = _together([scope.narrow(report, frame) for frame in frames])
+    recorded = _launching(report, operations)
+    whole = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    ranges = scope.narrow(report, whole)
     known = recorded is not None or not operations.rows
     calls, done = recorded or (NO_CALLS, launched(operations, NO_CALLS))
-    del recorded  # of which each array is let go of when it is not needed any more
     waiting = waiting_threads(calls, whole)
     attributed = None
     if not is_constant(waiting) and (waited := as_launched_by(calls, waiting)).rows:
         theirs = launched(operations, waited)
         attributed = theirs.order, project(ranges, theirs)
-        del theirs
     projected, order = project(ranges, done), done.order
-    del done
     outside_ns = _outside_ns(ranges, operations, calls, waiting, projected, order)
-    del calls
     work_ns = int((operations.ints("end_ns") - operations.ints("start_ns")).sum())
     tallies = range_tallies(ranges, operations, order, projected, attributed, tree=tree, fold=fold)
     return _Part(tallies, known, outside_ns, work_ns)
@@ -206,11 +198,10 @@ def _launching(report: SystemReport, operations: Frame) -> tuple[Frame, Launched
     """
     if not report.calls.recorded:
         return None
-    alone = report.calls.only_process()
-    calls = report.calls.launching(alone, whole=True)
+    calls = report.calls.launching(whole=True)
     done = launched(operations, calls)
     if len(done.rows) < operations.rows:
-        others = report.calls.launching(alone, others=True, whole=True)
+        others = report.calls.launching(others=True, whole=True)
         calls = Frame.concatenate([calls, others.select(calls)]).ordered()
         done = launched(operations, calls)
     return calls, done

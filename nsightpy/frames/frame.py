@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
@@ -178,7 +179,8 @@ class Frame(Mapping[str, ColumnData]):
     def ordered(self, by: str = "start_ns") -> Frame:
         """The rows by a column of times; those of one time by the others, the longest first."""
         others = sorted(self, key=lambda name: name != "end_ns")
-        rows = time_order(self.ints(by), (sort_key(name, self[name]) for name in others))
+        keys = (partial(sort_key, name, self[name]) for name in others)
+        rows = time_order(self.ints(by), keys)
         return self if rows is None else self.take(rows)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -250,12 +252,13 @@ def joined(parts: Sequence[ColumnData]) -> ColumnData:
     return Labels(np.concatenate(codes), tuple(seen))
 
 
-def sort_key(name: str, column: ColumnData) -> NDArray[Any]:
-    """Numbers that sort as a column does among rows of one time: what encloses others first."""
+def sort_key(name: str, column: ColumnData, rows: NDArray[Any]) -> NDArray[Any]:
+    """Numbers by which some rows of a column sort among those of one time: the longest first."""
     if isinstance(column, Labels):
         place = {value: rank for rank, value in enumerate(sorted(column.values))}
-        return column.map(place.__getitem__, np.int64)
-    return np.invert(column) if name == "end_ns" else column
+        return column.take(rows).map(place.__getitem__, np.int64)
+    some: NDArray[Any] = column[rows]
+    return np.invert(some) if name == "end_ns" else some
 
 
 def constant(value: int, length: int) -> Ints:

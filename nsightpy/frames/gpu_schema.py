@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nsightpy.frames.columns import PLACE, SPAN, Schema, int_column as _int, label_column as _label
 
+_GREEN_CONTEXT = _int("green_context", "", "green context; 0 = none")
 KERNELS = Schema(
     "kernels",
     "GPU kernels, one row per execution",
@@ -24,6 +25,7 @@ KERNELS = Schema(
     derived=(
         _int("blocks", "", "blocks of the grid: x * y * z"),
         _int("threads", "", "threads of a block: x * y * z"),
+        _GREEN_CONTEXT,
     ),
 )
 GRAPH_LAUNCHES = Schema(
@@ -49,6 +51,7 @@ MEMORY_OPERATIONS = Schema(
         _int("graph_node_id", "", "CUDA graph node that launched it; 0 = none"),
         _int("address", "", "virtual address of what unified memory moved; 0 = none or not known"),
     ),
+    derived=(_GREEN_CONTEXT,),
 )
 COLLECTIVES = Schema(
     "collectives",

@@ -2,37 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 _MOST = 2**62
 
+# What some rows sort by.
+Key: TypeAlias = Callable[[NDArray[np.int64]], NDArray[Any]]
 
-def time_order(times: NDArray[np.int64], keys: Iterable[NDArray[Any]]) -> NDArray[np.int64] | None:
+
+def time_order(times: NDArray[np.int64], keys: Iterable[Key]) -> NDArray[np.int64] | None:
     """The rows by time, those of one time by the keys; None where they are in that order already.
 
-    A key is asked for only where those before it leave rows equal.
+    A key is asked of the rows alone that those before it leave equal.
     """
     is_sorted = bool(np.all(times[1:] >= times[:-1]))
     rows = np.arange(len(times)) if is_sorted else np.argsort(times, kind="stable")
-    is_next = times[rows[1:]] != times[rows[:-1]]
-    apart = np.concatenate([[True], is_next, [True]])
-    tied = np.flatnonzero(~(apart[:-1] & apart[1:]))
-    group = np.cumsum(apart[:-1][tied])
+    tied, group = _tied(np.arange(len(rows)), times[rows[1:]] != times[rows[:-1]])
     for key in keys if len(tied) else ():
         # as one number, which is nearly sorted: that is fast
-        place = _places(key[rows[tied]])
+        place = _places(key(rows[tied]))
         order = np.argsort(group * (int(place.max()) + 1) + place, kind="stable")
         rows[tied] = rows[tied][order]
         place = place[order]
-        is_next = (group[1:] != group[:-1]) | (place[1:] != place[:-1])
-        if is_next.all():
+        tied, group = _tied(tied, (group[1:] != group[:-1]) | (place[1:] != place[:-1]))
+        if not len(tied):
             break
-        group = np.cumsum(np.concatenate([[True], is_next]))
     return None if is_sorted and bool(np.all(rows[1:] > rows[:-1])) else rows
+
+
+def _tied(
+    places: NDArray[np.int64], is_next: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The places that are equal to a neighbour, and a number of those that are equal."""
+    apart = np.concatenate([[True], is_next, [True]])
+    equal = np.flatnonzero(~(apart[:-1] & apart[1:]))
+    return places[equal], np.cumsum(apart[:-1][equal])
 
 
 def _places(key: NDArray[Any]) -> NDArray[np.int64]:

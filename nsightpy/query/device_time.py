@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,7 +15,6 @@ from nsightpy.frames import Frame, Labels
 from nsightpy.query.idle_time import (
     NOT_ATTRIBUTED,
     DeviceIdle,
-    FollowedWaits,
     FollowedWork,
     ReportIdle,
     Work,
@@ -80,16 +79,13 @@ def budget_order(row: RankedBudget) -> tuple[bool, int, int, int]:
 
 
 def attributed(
-    rows: Sequence[RankedBudget],
-    followed: FollowedWork | None,
-    waits: Callable[[], FollowedWaits],
+    report: SystemReport, rows: Sequence[RankedBudget], followed: FollowedWork | None
 ) -> tuple[list[RankedBudget], ReportIdle]:
     """The budgets of one report's devices with their idle time attributed, and how it was.
 
-    `followed` is the work with its launches, None where the capture holds no API calls; `waits`
-    gives its event waits.
+    `followed` is the work with its launches, None where the capture holds no API calls.
     """
-    idle = report_idle(followed, waits, {row.place: row.budget.window for row in rows})
+    idle = report_idle(report, followed, {row.place: row.budget.window for row in rows})
     known = idle.places
     return [replace(row, idle=known.get(row.place, NOT_ATTRIBUTED)) for row in rows], idle
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +23,6 @@ from nsightpy.analysis.idle.event_waits import (
     EventWaits,
     event_waits,
 )
-from nsightpy.analysis.idle.gap_causes import LONG_CALL_NS
 from nsightpy.analysis.idle.gpu_work import COMPUTE, GpuWork, gpu_work
 from nsightpy.analysis.intervals import Spans, overlap_total, spans_of, union
 from nsightpy.analysis.launches import NO_TIME
@@ -34,7 +31,6 @@ from nsightpy.query.capture_advice import not_recorded
 from nsightpy.readers.host_calls import ORDERING
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Abstention
-from nsightpy.side_by_side import OtherThread
 from nsightpy.units import format_count, format_time
 
 # Less of the time without compute than this is not worth a line.
@@ -123,10 +119,6 @@ class ReportIdle:
     notes: tuple[str, ...] = ()
 
 
-# Event waits: None where there were some that cannot be followed; and notes.
-FollowedWaits: TypeAlias = tuple[EventWaits | None, list[str]]
-
-
 class Work(NamedTuple):
     """All GPU work of some places, with WORK_COLUMNS, names and operations."""
 
@@ -135,79 +127,36 @@ class Work(NamedTuple):
     graphs: Frame
 
 
-@dataclass(frozen=True)
-class LaunchReader:
-    """Reads the launch calls of a report: the usual ones at once, the others when one is missed.
-
-    The usual ones are those of the likely one `process`; where there are several, they are read
-    again. `waiting` gives the synchronising calls, and the long ones.
-    """
-
-    report: SystemReport
-    usual: Callable[[], Frame]
-    process: int | None
-    ends: bool = False
-    waiting: Callable[[], tuple[Frame, Frame]] | None = None
-
-    def work(self, launched: Work, communication: NDArray[np.bool_]) -> tuple[GpuWork, Frame]:
-        """The GPU work with its launches, and the calls that they are."""
-        source = self.report.calls
-        alone, calls = source.only_process(), self.usual()
-        if alone != self.process:
-            calls = source.launching(alone, ORDERING, whole=self.ends)
-        work = gpu_work(
-            launched.kernels, communication, launched.operations, launched.graphs, calls
-        )
-        if not (work.launch == NO_TIME).any():
-            return work, calls
-        others = source.launching(alone, ORDERING, others=True, whole=self.ends)
-        calls = Frame.concatenate([calls, others]).ordered()
-        work = gpu_work(
-            launched.kernels, communication, launched.operations, launched.graphs, calls
-        )
-        return work, calls
-
-
-@contextmanager
-def launches_of(
-    report: SystemReport, *, ends: bool = False, waiting: bool = False, any_report: bool = False
-) -> Iterator[LaunchReader | None]:
-    """The report's launch calls, read while the caller does something else; None without any.
-
-    With their `ends` and threads where these matter, and the calls in which the host may be
-    `waiting`; of `any_report` also where it recorded none: then no operation has a launch.
-    """
-    calls = report.calls
-    if not (calls.recorded or any_report):
-        yield None
-        return
-    alone = calls.only_process(likely=True)
-    launching = partial(calls.launching, alone, ORDERING, whole=ends)
-    with OtherThread() as other:
-        usual = other.start(launching)
-        waits = other.start(partial(calls.holding, LONG_CALL_NS)) if waiting else None
-        yield LaunchReader(report, usual, alone, ends, waits)
-
-
 def followed_work(
-    launched: Work, communication: NDArray[np.bool_], launches: LaunchReader | None
+    report: SystemReport,
+    work: Work,
+    communication: NDArray[np.bool_],
+    *,
+    ends: bool = False,
+    always: bool = False,
 ) -> FollowedWork | None:
-    """All work of a report with its launches; `communication` marks kernels. None without calls."""
-    if launches is None:
+    """All work of a report with its launches; `communication` marks kernels. None without calls.
+
+    `ends`: with the ends and threads of the calls; `always`: also without any call. Calls that
+    seldom launch are looked at where the others do not explain all work.
+    """
+    if not (always or report.calls.recorded):
         return None
-    work, calls = launches.work(launched, communication)
-    return FollowedWork(work, calls, launched.graphs)
+    calls = report.calls.launching(ORDERING, whole=ends)
+    made = gpu_work(work.kernels, communication, work.operations, work.graphs, calls)
+    if (made.launch == NO_TIME).any():
+        others = report.calls.launching(ORDERING, others=True, whole=ends)
+        calls = Frame.concatenate([calls, others]).ordered()
+        made = gpu_work(work.kernels, communication, work.operations, work.graphs, calls)
+    return FollowedWork(made, calls, work.graphs)
 
 
 def report_idle(
+    report: SystemReport,
     followed: FollowedWork | None,
-    followed_waits: Callable[[], FollowedWaits],
     windows: Mapping[tuple[int, int], Spans],
 ) -> ReportIdle:
-    """Attribute the idle time of each place inside its window, in ns; None without API calls.
-
-    The waits may still be followed on another thread: they are asked for when nothing else is left.
-    """
+    """Attribute the idle time of each place inside its window, in ns; None without API calls."""
     if followed is None:
         return ReportIdle(notes=(NO_CALLS,) if windows else ())
     work = followed.work
@@ -218,7 +167,7 @@ def report_idle(
     }
     opaque = (OPAQUE,) if len(clear) < len(windows) else ()
     streams = stream_waits(work, clear)
-    waits, notes = followed_waits()
+    waits, notes = _waits_of(report, followed)
     previous, awaited = work.previous, None if waits is None else waits.producer
     places, gaps = {}, {}
     for number, window in clear.items():
@@ -237,10 +186,8 @@ def _without_compute(work: GpuWork, place: int, starved: Spans) -> int:
     return starved.total - overlap_total(union(work.start[rows], work.end[rows]), starved)
 
 
-def waits_of(report: SystemReport, followed: FollowedWork | None) -> FollowedWaits:
-    """The followed event waits of all work, and what must be said about them."""
-    if followed is None:
-        return None, []
+def _waits_of(report: SystemReport, followed: FollowedWork) -> tuple[EventWaits | None, list[str]]:
+    """The event waits of all work, None where some cannot be followed; and notes on them."""
     work, calls = followed.work, followed.calls
     synchronizations = report.frame("synchronizations", SYNCHRONIZATION_COLUMNS)
     events = report.frame("cuda_events", EVENT_COLUMNS)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
+from nsightpy.analysis.idle.gap_causes import LONG_CALL_NS
 from nsightpy.analysis.iterations.steady import (
     NONE,
     PROFILER_CALLS,
@@ -18,11 +18,10 @@ from nsightpy.analysis.launches import launch_starts
 from nsightpy.analysis.nvtx.membership import inside
 from nsightpy.analysis.nvtx.projection import RANGE_COLUMNS
 from nsightpy.frames import API_CALLS, Frame, Labels, distinct
-from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work
+from nsightpy.query.idle_time import FollowedWork, Work
 from nsightpy.query.nvtx_filter import named_ranges
 from nsightpy.readers.host_calls import CALL_COLUMNS, KERNEL_LAUNCHES
 from nsightpy.reports.system import SystemReport
-from nsightpy.side_by_side import OtherThread
 
 PLACED = ("start_ns", "end_ns", "pid", "device", "correlation_id")
 _WORK = (("kernels", (*PLACED, "name")), ("memory_operations", PLACED), ("graph_launches", PLACED))
@@ -59,8 +58,6 @@ def search(
     `nvtx`: the range that the user called an iteration. What was read already is given: all `work`
     of the ranks and devices that count, and the `calls`.
     """
-    if calls is None and work is None:
-        work, calls = _read_both(report)
     work = work or _work_of(report)
     kernels, operations, graphs = (narrow(frame) if narrow else frame for frame in work)
     named_graphs = graphs
@@ -68,7 +65,7 @@ def search(
         named_graphs = _named_graphs(report)
         named_graphs = narrow(named_graphs) if narrow else named_graphs
     calls = calls or calls_of(report)
-    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS) if calls.ranges is None else calls.ranges
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
     named = None if nvtx is None else named_ranges(report, nvtx).ranges
     pids = np.unique([pid for work in (kernels, graphs) for pid in distinct(work.ints("pid"))[0]])
     processes = {}
@@ -99,47 +96,30 @@ def _work_of(report: SystemReport) -> Work:
     return Work(*(report.frame(name, columns) for name, columns in _WORK))
 
 
-def _read_both(report: SystemReport) -> tuple[Work, CallsRead]:
-    """The work, and meanwhile, on another thread, the calls."""
+def calls_of(report: SystemReport, launches: Frame | None = None) -> CallsRead:
+    """The calls by which iterations are found; launches that were read already are given."""
     source = report.calls
-    likely = source.only_process(likely=True)
-    with OtherThread() as other:
-        reading = other.start(partial(source.launching, likely, KERNEL_LAUNCHES))
-        waiting = other.start(source.synchronising)
-        naming = other.start(partial(report.frame, "nvtx_ranges", RANGE_COLUMNS))
-        work = _work_of(report)
-        launches, waits = reading(), waiting()
-        sure = likely is None or source.only_process() == likely
-        calls = calls_of(report, launches if sure else None, waits)
-        return work, replace(calls, ranges=naming())
-
-
-def calls_of(
-    report: SystemReport, launches: Frame | None = None, waits: Frame | None = None
-) -> CallsRead:
-    """The calls by which iterations are found; those that were read already are given."""
-    source = report.calls
-    if launches is None:
-        launches = source.launching(source.only_process(), KERNEL_LAUNCHES)
-    waits = source.synchronising() if waits is None else waits
-    return CallsRead(launches, Frame.concatenate([waits, source.named(*PROFILER_CALLS)]))
+    launches = source.launching(KERNEL_LAUNCHES) if launches is None else launches
+    return CallsRead(
+        launches, Frame.concatenate([source.synchronising(), source.named(*PROFILER_CALLS)])
+    )
 
 
 def followed_calls(
-    report: SystemReport,
-    followed: FollowedWork | None,
-    launches: LaunchReader | None,
-    ranges: Frame | None,
+    report: SystemReport, followed: FollowedWork | None
 ) -> tuple[CallsRead | None, Frame]:
     """The same out of what was read for the idle time; and all calls that wait or last, by start.
 
     None and no calls where the capture holds none.
     """
-    if followed is None or launches is None or launches.waiting is None:
+    if followed is None:
         return None, Frame.empty(API_CALLS, CALL_COLUMNS)
-    waits = launches.waiting()
-    calls = replace(calls_of(report, followed.calls, waits[0]), ranges=ranges)
-    return calls, Frame.concatenate(waits).ordered()
+    return calls_of(report, followed.calls), waiting_calls(report)
+
+
+def waiting_calls(report: SystemReport) -> Frame:
+    """The calls that wait for the GPU, allocate or last, by start."""
+    return Frame.concatenate(report.calls.holding(LONG_CALL_NS)).ordered()
 
 
 def _named_graphs(report: SystemReport) -> Frame:

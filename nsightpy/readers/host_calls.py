@@ -1,10 +1,8 @@
-"""What is asked of a report's API calls, whatever file they come from; answers from their frame."""
+"""What is asked of a report's API calls, whatever file they come from."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +13,9 @@ from nsightpy.frames import Frame
 # to carry its backtrace.
 LAST_LAUNCH_CLASS = 1
 CALL_CLASSES = (0, LAST_LAUNCH_CLASS, 13)
+EVENT_CLASS = "event_class"
 LAUNCH_COLUMNS = ("start_ns", "pid", "correlation_id")
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name")
-# All are read at once: one query of a small export answers every question.
-_READ = (*CALL_COLUMNS, "correlation_id", "event_class")
 
 # How the functions begin that launch kernels and graphs: CUDA runtime, CUDA driver, HIP.
 KERNEL_LAUNCHES = (
@@ -49,95 +46,57 @@ ALLOCATING = (
 )
 
 
-class HostCalls(Protocol):
-    """The API calls of one report, the few columns at a time that a question needs."""
+class HostCalls:
+    """The API calls of one report, of which `frame` gives columns.
+
+    `every`: all calls count as launching, as those of a trace do.
+    """
+
+    def __init__(self, frame: Callable[[Sequence[str]], Frame], *, every: bool = False) -> None:
+        self._frame = frame
+        self._every = every
 
     @property
     def recorded(self) -> bool:
         """Whether the capture holds any."""
-
-    def only_process(self, *, likely: bool = False) -> int | None:
-        """The one process that owns all GPU work, as `launching` takes it; None: several.
-
-        What is `likely`, by the first rows, costs no scan.
-        """
+        return self._frame(("start_ns",)).rows > 0
 
     def launching(
-        self,
-        alone: int | None,
-        names: Sequence[str] = LAUNCHING,
-        *,
-        others: bool = False,
-        whole: bool = False,
+        self, names: Sequence[str] = LAUNCHING, *, others: bool = False, whole: bool = False
     ) -> Frame:
         """start_ns, pid and correlation_id of runtime and driver calls, by start.
 
         Calls of functions whose names begin so, or all `others`; `whole` adds end_ns and tid.
         """
+        calls = self._frame((*LAUNCH_COLUMNS, *(("end_ns", "tid") if whole else ())))
+        if self._every:
+            return calls.take(np.empty(0, dtype=np.int64)) if others else calls
+        about = self._frame(("name", EVENT_CLASS))
+        wanted = begins(about, names)
+        return calls.take((wanted != others) & (about.ints(EVENT_CLASS) <= LAST_LAUNCH_CLASS))
 
     def synchronising(self) -> Frame:
         """start_ns, end_ns, pid, tid and name of every call that waits for the GPU, by start."""
+        return self._calls(synchronises)
 
     def named(self, *prefixes: str) -> Frame:
         """The same of every call whose name begins with one of the prefixes."""
+        return self._calls(lambda calls: begins(calls, prefixes))
 
     def holding(self, least_ns: int) -> tuple[Frame, Frame]:
         """The calls of `synchronising`; and others that allocate, or took at least so long."""
+        others = self._calls(lambda calls: holds(calls, least_ns) & ~synchronises(calls))
+        return self.synchronising(), others
 
     def any_named(self, *prefixes: str) -> bool:
         """Whether any function's name begins so."""
+        return bool(begins(self._frame(("name",)), prefixes).any())
 
-
-def launch_columns(*, whole: bool) -> tuple[str, ...]:
-    """The columns of launch calls."""
-    return (*LAUNCH_COLUMNS, *(("end_ns", "tid") if whole else ()))
-
-
-class CallsOfFrame:
-    """HostCalls of a frame of API calls, of which `frame` gives columns."""
-
-    def __init__(self, frame: Callable[[Sequence[str]], Frame]) -> None:
-        self._read = partial(frame, _READ)
-
-    @property
-    def recorded(self) -> bool:
-        return self._read().rows > 0
-
-    def only_process(self, *, likely: bool = False) -> int | None:
-        return None
-
-    def launching(
-        self,
-        alone: int | None,
-        names: Sequence[str] = LAUNCHING,
-        *,
-        others: bool = False,
-        whole: bool = False,
-    ) -> Frame:
-        calls = self._read()
-        wanted = begins(calls, names) != others
-        wanted &= calls.ints("event_class") <= LAST_LAUNCH_CLASS
-        return calls.select(launch_columns(whole=whole)).take(wanted)
-
-    def synchronising(self) -> Frame:
-        calls = self._calls()
-        return calls.take(synchronises(calls))
-
-    def named(self, *prefixes: str) -> Frame:
-        calls = self._calls()
-        return calls.take(begins(calls, prefixes))
-
-    def holding(self, least_ns: int) -> tuple[Frame, Frame]:
-        return holding_of(self._calls(), least_ns)
-
-    def any_named(self, *prefixes: str) -> bool:
-        return bool(begins(self._read(), prefixes).any())
-
-    def _calls(self) -> Frame:
-        """The columns of those calls in which the host may wait."""
-        calls = self._read()
-        are_calls = np.isin(calls.ints("event_class"), CALL_CLASSES)
-        return calls.select(CALL_COLUMNS).take(are_calls)
+    def _calls(self, wanted: Callable[[Frame], NDArray[np.bool_]]) -> Frame:
+        """CALL_COLUMNS of the wanted calls, of those in which the host may wait."""
+        calls = self._frame((*CALL_COLUMNS, EVENT_CLASS))
+        are_calls = np.isin(calls.ints(EVENT_CLASS), CALL_CLASSES)
+        return calls.select(CALL_COLUMNS).take(wanted(calls) & are_calls)
 
 
 def begins(calls: Frame, prefixes: Sequence[str]) -> NDArray[np.bool_]:
@@ -151,8 +110,7 @@ def synchronises(calls: Frame) -> NDArray[np.bool_]:
     return begins(calls, SYNCHRONISING) & ~calls.labels("name").where(lambda name: "Async" in name)
 
 
-def holding_of(calls: Frame, least_ns: int) -> tuple[Frame, Frame]:
-    """The calls that wait for the GPU; and others that allocate, or took at least so long."""
-    start, end, waits = calls.ints("start_ns"), calls.ints("end_ns"), synchronises(calls)
-    holds = ((end > start) & (end - start >= least_ns)) | begins(calls, ALLOCATING)
-    return calls.take(waits), calls.take(holds & ~waits)
+def holds(calls: Frame, least_ns: int) -> NDArray[np.bool_]:
+    """Mask of the calls that allocate, or took at least so long."""
+    start, end = calls.ints("start_ns"), calls.ints("end_ns")
+    return ((end > start) & (end - start >= least_ns)) | begins(calls, ALLOCATING)

@@ -12,9 +12,9 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from copy import copy
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -43,7 +43,6 @@ from nsightpy.readers.sqlite_errors import damaged, explained, too_much
 from nsightpy.readers.sqlite_tables import Tables, extremes, row_number
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 from nsightpy.readers.tools.time_limit import in_threads
-from nsightpy.side_by_side import shared_property
 
 Query: TypeAlias = "sa.Select[*tuple[Any, ...]]"
 SmallQuery: TypeAlias = "Query | sa.CompoundSelect[*tuple[Any, ...]]"
@@ -72,7 +71,6 @@ class SqliteFile:
         self.path = path
         self.threads = threads or READING_THREADS
         self._bounds: dict[str, tuple[int, int] | None] = {}
-        self._only: tuple[sa.TableClause, sa.ColumnElement[bool]] | None = None
         # one connection cannot answer two threads at a time
         self._alone = threading.Lock()
         self._bytes = file_size(path)
@@ -83,7 +81,7 @@ class SqliteFile:
         with self._errors():
             self._probe_lock()
 
-    @shared_property
+    @cached_property
     def tables(self) -> Tables:
         """Every table by name, with the columns it really has."""
         return Tables(self.path, self._plain)
@@ -133,32 +131,19 @@ class SqliteFile:
             raise damaged(self.path)
         return bounds
 
-    def part(
-        self, table: sa.TableClause, low: int, high: int, without: Collection[str]
-    ) -> SqliteFile:
-        """The same file with the rows low to high - 1 of a table, and without some other tables.
-
-        Only `arrays` leaves out the rows.
-        """
-        part = copy(self)
-        part.tables = self.tables.without(without)
-        part._bounds = {**self._bounds, table.name: (low, high - 1)}
-        # a query may join the table with another that has row numbers, too
-        number: sa.ColumnElement[int] = sa.literal_column(f'"{table.name}".{row_number(table)}')
-        part._only = (table, sa.and_(number >= low, number < high))
-        return part
-
     def arrays(self, query: Query, split: sa.TableClause | None = None) -> dict[str, ColumnData]:
         """The columns of a query: int64 arrays of integers, Labels of blobs (decoded as UTF-8).
 
         With `split`, the row ranges of that table are read side by side; the order stays that
-        of the table. Raises NotIntegersError where a column of integers holds anything else, or
-        NULL: the query says what stands for NULL.
+        of the table. Raises ReportError where a column of integers holds anything else, or NULL:
+        the query says what stands for NULL.
         """
-        if self._only is not None:
-            only, part = self._only
-            if any(table is only for table in sa.sql.visitors.iterate(query)):
-                query = query.where(part)
+        try:
+            return self._arrays(query, split)
+        except NotIntegersError:
+            raise self._not_integers(query) from None
+
+    def _arrays(self, query: Query, split: sa.TableClause | None) -> dict[str, ColumnData]:
         selected = list(query.selected_columns)
         names = [column.name for column in selected]
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
@@ -194,6 +179,23 @@ class SqliteFile:
             finally:
                 stop.set()
         return columns.result()
+
+    def _not_integers(self, query: Query) -> ReportError:
+        """What a query reads that is no whole number, as an error."""
+        parts = list(sa.sql.visitors.iterate(query))
+        texts = [part.clause for part in parts if isinstance(part, sa.Cast)]
+        for column in parts:
+            if isinstance(column, sa.ColumnClause) and isinstance(column.table, sa.TableClause):
+                if any(column is text for text in texts):
+                    continue
+                kind = sa.func.typeof(column)
+                other = kind.not_in(("integer", "null"))
+                odd = sa.select(kind).select_from(column.table).where(other).limit(1)
+                for (found,) in self.rows(odd):
+                    problem = f"is damaged: {column.table.name}.{column.name} holds a {found} "
+                    problem += "where a whole number belongs"
+                    return ReportError(self.path, problem, "export it again.")
+        return damaged(self.path)
 
     def _bounded(
         self, arrived: Iterable[Any], stop: threading.Event, most_rows: int
@@ -243,7 +245,7 @@ class SqliteFile:
         if "_engine" in self.__dict__:
             self._engine.dispose()
 
-    @shared_property
+    @cached_property
     def _engine(self) -> sa.Engine:
         # the engine outlives nothing of this file: what opens connections must not hold `self`
         uri, watch = self._uri("immutable=1"), self._watch

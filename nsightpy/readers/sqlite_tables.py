@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from copy import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -44,12 +43,6 @@ class Tables(Mapping[str, "sa.TableClause"]):
         self._names = dict.fromkeys([*self._columns, *views])
         self._refused = {name for name, is_simple in views.items() if not is_simple}
         self._known: dict[str, sa.TableClause] = {}
-
-    def without(self, names: Collection[str]) -> Tables:
-        """The same without some tables."""
-        fewer = copy(self)
-        fewer._names = dict.fromkeys(name for name in self._names if name not in names)
-        return fewer
 
     def __getitem__(self, name: str) -> sa.TableClause:
         if name not in self._names:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
@@ -30,8 +29,6 @@ from nsightpy.workers.outcomes import Run, here
 
 T = TypeVar("T")
 
-# Of larger reports, what is read is not held for the next question.
-MOST_HELD_BYTES = 1 << 30
 # So many files that are no reports are named; the others are counted.
 MOST_PASSED_BY = 3
 
@@ -56,15 +53,6 @@ class RankSet(ReportSet[SystemReport], SystemFrames):
             named.append((report.path.name, report.notes))
             report.close()
         return [*self.failure_notes, *self._rank_notes(), *notes_by_report(named)]
-
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """What is read in this process meanwhile stays for the next question, if it is not much."""
-        small = sum(report.reading_bytes for report in self.reports) <= MOST_HELD_BYTES
-        with ExitStack() as stack:
-            for report in self.reports if small else ():
-                stack.enter_context(report.held())
-            yield
 
     def map(
         self,

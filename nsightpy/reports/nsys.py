@@ -2,81 +2,99 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TypeAlias
 
 from nsightpy import frames
-from nsightpy.frames import Frame
-from nsightpy.readers.extent import Extent
-from nsightpy.readers.host_calls import HostCalls
-from nsightpy.readers.nsys import (
-    events,
-    host_tables,
-    memory,
-    metrics,
-    mpi_calls,
-    nvtx,
-    parts,
-    streams,
-    windows,
-)
+from nsightpy.frames import Frame, Ints, constant, distinct
+from nsightpy.readers.export.nsys_export import ExportedReport, sqlite_of
+from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
+from nsightpy.readers.host_calls import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
+from nsightpy.readers.nsys import events, host_tables, memory, metrics, mpi_calls, nvtx, streams
+from nsightpy.readers.nsys.capture import Capture, capture
 from nsightpy.readers.nsys.capture_notes import capture_notes
-from nsightpy.readers.nsys.capture_start import CaptureStart, capture_start
-from nsightpy.readers.nsys.extent import HOST_TABLES, bounds, extent_of
-from nsightpy.readers.nsys.host_calls import NsysCalls
+from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence, evidence
 from nsightpy.readers.nsys.session import (
     Session,
-    active_pids,
-    capture_version,
     devices,
     diagnostics,
-    process_names,
+    host_pids,
     program_of,
-    session,
 )
-from nsightpy.readers.nsys.tables import GPU_TABLES, NsysExport
-from nsightpy.readers.nsys.threads import ThreadNames, thread_names
+from nsightpy.readers.nsys.tables import NsysExport
+from nsightpy.readers.nsys.threads import ThreadNames
 from nsightpy.readers.tools.file_check import file_size, has_suffix
 from nsightpy.reports.presentation import facts_table
-from nsightpy.reports.system import SystemReport, Wanted
-from nsightpy.side_by_side import shared_property
+from nsightpy.reports.system import SystemReport
+from nsightpy.results import Abstention
+from nsightpy.store.store import COUNTED, FrameSource, Imported
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
 SQLITE_SUFFIXES = (".sqlite", ".sqlite3", ".db")
 
-# Frames of so many rows in a table are not held as a whole where their rows are only passed on.
-LARGE_ROWS = 1 << 20
-
 _Reader: TypeAlias = Callable[[NsysExport, Sequence[str]], Frame]
-# How each frame is read, and the column of times that its rows are in the order of.
-_READERS: Mapping[str, tuple[_Reader, str]] = {
-    "kernels": (events.kernels, "start_ns"),
-    "graph_launches": (events.graph_launches, "start_ns"),
-    "graph_nodes": (events.graph_nodes, "start_ns"),
-    "memory_operations": (events.memory_operations, "start_ns"),
-    "api_calls": (events.api_calls, "start_ns"),
-    "nvtx_ranges": (nvtx.nvtx_ranges, "start_ns"),
-    "synchronizations": (streams.synchronizations, "start_ns"),
-    "cuda_events": (streams.cuda_events, "time_ns"),
-    "memory_usage": (memory.memory_usage, "start_ns"),
-    "mpi_calls": (mpi_calls.mpi_calls, "start_ns"),
-    "library_calls": (host_tables.library_calls, "start_ns"),
-    "page_faults": (memory.page_faults, "start_ns"),
-    "os_calls": (host_tables.os_calls, "start_ns"),
-    "gpu_metrics": (metrics.gpu_metrics, "time_ns"),
-    "nic_metrics": (metrics.nic_metrics, "start_ns"),
-    "cpu_samples": (host_tables.cpu_samples, "time_ns"),
-    "cpu_runs": (host_tables.cpu_runs, "start_ns"),
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """How a frame is read; the column that its rows are in the order of, whether they are counted;
+    what is read in one pass."""
+
+    read: _Reader
+    order: str | None = "start_ns"
+    counted: bool = True
+    together: tuple[str, ...] = ()
+
+
+def _about(read: Callable[[NsysExport], Frame]) -> _Frame:
+    """A small frame about the capture itself."""
+    return _Frame(lambda export, columns: read(export).select(columns), None, counted=False)
+
+
+_READERS: Mapping[str, _Frame] = {
+    "kernels": _Frame(events.kernels),
+    "graph_launches": _Frame(events.graph_launches),
+    "graph_nodes": _Frame(events.graph_nodes),
+    "memory_operations": _Frame(events.memory_operations),
+    "api_calls": _Frame(events.api_calls, together=(*CALL_COLUMNS, *LAUNCH_COLUMNS, EVENT_CLASS)),
+    "nvtx_ranges": _Frame(nvtx.nvtx_ranges),
+    "synchronizations": _Frame(streams.synchronizations),
+    "cuda_events": _Frame(streams.cuda_events, "time_ns", counted=False),
+    "memory_usage": _Frame(memory.memory_usage),
+    "mpi_calls": _Frame(mpi_calls.mpi_calls),
+    "library_calls": _Frame(host_tables.library_calls),
+    "page_faults": _Frame(memory.page_faults),
+    "os_calls": _Frame(host_tables.os_calls),
+    "gpu_metrics": _Frame(metrics.gpu_metrics, "time_ns", counted=False),
+    "nic_metrics": _Frame(metrics.nic_metrics, counted=False),
+    "cpu_samples": _Frame(host_tables.cpu_samples, "time_ns", counted=False),
+    "cpu_runs": _Frame(host_tables.cpu_runs, counted=False),
+    "devices": _about(devices),
+    "diagnostics": _about(diagnostics),
 }
-# Small frames about the capture itself, kept as long as the report.
-_FACTS: Mapping[str, Callable[[NsysExport], Frame]] = {
-    "devices": devices,
-    "diagnostics": diagnostics,
-}
+_GPU_FRAMES = ("kernels", "graph_launches", "memory_operations")
+
+
+@dataclass(frozen=True)
+class _HostProcesses:
+    """The processes of a capture without GPU work and CUDA calls."""
+
+    pids: list[int]
+
+
+@dataclass(frozen=True)
+class _Notes:
+    """Notes on a capture; an abstention is its two parts."""
+
+    said: tuple[tuple[str, ...], ...]
+
+    @property
+    def texts(self) -> list[str]:
+        return [Abstention(*said) if len(said) > 1 else said[0] for said in self.said]
 
 
 class NsysReport(SystemReport):
@@ -87,134 +105,148 @@ class NsysReport(SystemReport):
     """
 
     kind = "nsys"
-    _export_notes: tuple[str, ...] = ()
-
-    def _prepare(self) -> None:
-        importlib.import_module("sqlalchemy.dialects.sqlite")
 
     def close(self) -> None:
         """Let go of the file and of what was read; what is asked next opens it again."""
-        self._owned.release()
+        super().close()
         if "export" in self.__dict__:
             self.export.file.close()
-
-    @shared_property
-    def export(self) -> NsysExport:
-        """The SQLite export behind the report; made with nsys when the report is binary."""
-        if not has_suffix(self.path, NSYS_SUFFIXES):
-            return NsysExport(self.path, self.threads)
-        from nsightpy.readers.export.nsys_export import sqlite_of
-
-        made = sqlite_of(self.path, use_cache=self.use_cache, progress=self._progress)
-        self._export_notes = made.notes
-        return NsysExport(made.path, self.threads)
-
-    def _read_session(self) -> Session:
-        names = self._names_of_processes.values()
-        programs = frozenset(map(program_of, names)) - {""}
-        return replace(session(self.export), programs=programs)
-
-    def _read_pids(self) -> list[int]:
-        return active_pids(self.export)
-
-    def _read_evidence(self) -> list[Evidence]:
-        return evidence(self.export, self.path.name, self.pids, self.rank_regex)
-
-    def _read_notes(self) -> list[str]:
-        # tables are read side by side: which of them says something first is chance
-        return [*self._export_notes, *self._capture_notes, *sorted(self.export.notes)]
+            del self.export
 
     @cached_property
-    def calls(self) -> HostCalls:
-        """The API calls, a few columns at a time."""
-        return NsysCalls(self.export, partial(self.frame, "api_calls"))
+    def _exported(self) -> ExportedReport:
+        """The SQLite export behind the report; made with nsys when the report is binary."""
+        if not has_suffix(self.path, NSYS_SUFFIXES):
+            return ExportedReport(self.path)
+        return sqlite_of(self.path, use_cache=self.use_cache, progress=self._progress)
+
+    @property
+    def _stored_as(self) -> Path:
+        return self._exported.path
+
+    @cached_property
+    def export(self) -> NsysExport:
+        """The tables of the export, for what was not imported yet."""
+        return NsysExport(self._exported.path, self.threads)
+
+    @cached_property
+    def capture(self) -> Capture:
+        """What the export says of its capture."""
+        return self.store.facts(
+            Capture,
+            lambda: capture(self.export, self.frame("diagnostics"), self.pids),
+        )
+
+    def _read_session(self) -> Session:
+        programs = frozenset(map(program_of, self.capture.processes.values())) - {""}
+        return replace(self.capture.session, programs=programs)
+
+    def _read_pids(self) -> list[int]:
+        """The processes with GPU work; without any, with CUDA calls, NVTX events, or MPI calls."""
+        for names in (_GPU_FRAMES, ("api_calls",)):
+            owners = (distinct(self.frame(name, ("pid",)).ints("pid"))[0] for name in names)
+            if pids := {pid for owner in owners for pid in owner.tolist()} - {0}:
+                return sorted(pids)
+        return self.store.facts(_HostProcesses, lambda: _HostProcesses(host_pids(self.export))).pids
+
+    def _read_evidence(self) -> list[Evidence]:
+        recorded = (self.capture.ranks, self.capture.launched)
+        return evidence(*recorded, self.path.name, self.pids, self.rank_regex)
+
+    def _read_notes(self) -> list[str]:
+        # which table says something first is chance
+        problem = [self.store.problem] if self.store.problem else []
+        notes = (*self._capture_notes.texts, *problem, *sorted(self.store.notes))
+        return [*self._exported.notes, *notes]
+
+    @cached_property
+    def _capture_notes(self) -> _Notes:
+        def made() -> _Notes:
+            notes = capture_notes(self.export, self.frame("diagnostics"), lambda: self.pids)
+            return _Notes(
+                tuple(
+                    tuple(note.record().values()) if isinstance(note, Abstention) else (note,)
+                    for note in notes
+                )
+            )
+
+        return self.store.facts(_Notes, made)
 
     @property
     def extent(self) -> Extent:
-        """Where and when the GPU work was, without reading it."""
-        return self.export.once(extent_of)
+        """Where and when the GPU work was."""
+        columns = ("start_ns", "end_ns", "pid", "device")
+        work = [self.frame(name, columns) for name in _GPU_FRAMES]
+        return extent_of_frames(work[0].rows, work)
 
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
         """First start and last end of the host's events, and of the GPU's; None without any."""
-        return bounds(self.export, (*GPU_TABLES, *HOST_TABLES) if gpu else HOST_TABLES)
+        names = (*(_GPU_FRAMES if gpu else ()), "api_calls", "nvtx_ranges")
+        return bounds_of(self.frame(name, ("start_ns", "end_ns")) for name in names)
 
     @property
     def has_memory_usage(self) -> bool:
         """Whether allocations were recorded."""
-        return self.export.holds_rows(memory.MEMORY_USAGE)
+        return self.frame("memory_usage", ("start_ns",)).rows > 0
 
-    @cached_property
+    @property
     def capture_start(self) -> CaptureStart:
         """What began the capture, and how late that was."""
-        return capture_start(self.export, self.frame("diagnostics"))
+        return self.capture.start
 
     @cached_property
     def tool_version(self) -> str:
         """The nsys that captured, else the one that exported; empty where neither is known."""
-        return capture_version(self.frame("diagnostics")) or self.session.export_version
+        return self.capture.tool_version or self.session.export_version
 
     @property
     def reading_bytes(self) -> int:
         """Memory that reading it takes at most, estimated from its size; binary is compressed."""
         return file_size(self.path) * (8 if has_suffix(self.path, NSYS_SUFFIXES) else 2)
 
-    @cached_property
-    def _capture_notes(self) -> list[str]:
-        return capture_notes(self.export, self.frame("diagnostics"), lambda: self.pids)
-
-    def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
-        """A frame, or only the wanted columns of it, in nsightpy's own columnar form.
-
-        Its rows and their order do not depend on the columns. Each column is read once.
-        """
-        if name == "processes" or name in _FACTS:
-            whole = self.export.once(_FACTS[name]) if name in _FACTS else self._processes()
-            return whole if columns is None else whole.select(columns)
-        if name == "mpi_calls" and not mpi_calls.has_mpi(self.export):
-            return self._owned.whole(name, self._mpi_ranges, columns)
+    def _source(self, name: str) -> FrameSource | None:
         if name == "collectives":
-            from nsightpy.readers.nccl.collectives import collectives
-
-            made = partial(collectives, self.export, self.frame)
-            return self._owned.whole(name, made, columns)
+            return FrameSource(frames.COLLECTIVES, self._import_collectives)
         if name not in _READERS:
-            if name in frames.SCHEMAS:  # what only a PyTorch trace records
-                return Frame.empty(frames.SCHEMAS[name], columns)
-            raise KeyError(f"no frame {name!r}; there are {', '.join(frames.SCHEMAS)}")
-        reader, order = _READERS[name]
-        reader_of_file = partial(reader, self.export)
-        return self._owned.read(frames.SCHEMAS[name], reader_of_file, columns, order)
+            return None
+        read = _READERS[name]
+        if name == "mpi_calls":
+            return FrameSource(frames.MPI_CALLS, self._import_mpi, read.order, read.counted)
+        reading = partial(self._imported, read.read)
+        read_at = partial(self._imported_at, read.read) if read.counted else None
+        return FrameSource(
+            frames.SCHEMAS[name], reading, read.order, read.counted, read_at, read.together
+        )
 
-    def stretches(
-        self, wanted: Wanted, low_ns: int | None, high_ns: int | None
-    ) -> Iterator[dict[str, list[Frame]]]:
-        """The wanted columns of some frames, one stretch of time in memory at a time."""
-        return windows.stretches(self.export, wanted, high_ns)
+    def _imported(self, read: _Reader, columns: Sequence[str]) -> Imported:
+        self.export.noted()
+        return Imported(read(self.export, columns), self.export.noted())
 
-    def parts(self, name: str) -> Iterator[Frame]:
-        """The rows of a frame, one that has very many of them some ten thousand at a time."""
-        if parts.are_many(self.export, name, LARGE_ROWS):
-            reader, order = _READERS[name]
-            yield from parts.in_parts(self.export, name, reader, frames.SCHEMAS[name].names, order)
-        else:
-            yield from super().parts(name)
+    def _imported_at(self, read: _Reader, columns: Sequence[str], moments: Ints) -> Frame:
+        with self.export.at(moments):
+            return read(self.export, columns)
+
+    def _import_collectives(self, columns: Sequence[str]) -> Imported:
+        from nsightpy.readers.nccl.collectives import collectives
+
+        return Imported(collectives(self.export, self.frame))
+
+    def _import_mpi(self, columns: Sequence[str]) -> Imported:
+        """MPI calls, of their own tables or as the NVTX ranges that stand for them."""
+        if mpi_calls.has_mpi(self.export):
+            return self._imported(mpi_calls.mpi_calls, columns)
+        calls = Frame.empty(frames.MPI_CALLS)
+        if mpi_calls.has_mpi_ranges(self.export):
+            calls = mpi_calls.mpi_ranges(self.frame("nvtx_ranges", mpi_calls.MPI_COLUMNS))
+        return Imported(Frame({**calls, COUNTED: constant(1, calls.rows)}))
 
     @property
     def threads_named(self) -> ThreadNames:
         """Priority and name of threads by process and thread."""
-        return thread_names(self.export)
-
-    def _mpi_ranges(self) -> Frame:
-        if not mpi_calls.has_mpi_ranges(self.export):
-            return Frame.empty(frames.MPI_CALLS)
-        return mpi_calls.mpi_ranges(self.frame("nvtx_ranges", mpi_calls.MPI_COLUMNS))
+        return self.capture.threads
 
     def _process_names(self) -> Mapping[int, str]:
-        return self._names_of_processes
-
-    @cached_property
-    def _names_of_processes(self) -> dict[int, str]:
-        return process_names(self.export, self.pids)
+        return self.capture.processes
 
     def _repr_html_(self) -> str:
         gpus = sorted(set(self.frame("devices").labels("name").values))
@@ -223,7 +255,7 @@ class NsysReport(SystemReport):
             "host": self.session.host,
             "GPU": ", ".join(gpus),
             "tool": self.tool_version,
-            "kernels": f"{self.export.count(events.KERNEL):,}",
+            "kernels": f"{self.frame('kernels', ('start_ns',)).rows:,}",
             "notes": " ".join(self.notes),
         }
         return facts_table(facts)

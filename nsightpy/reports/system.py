@@ -4,30 +4,47 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from nsightpy.frames import Frame, Labels
-from nsightpy.frames.frame import blank
+from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints, Labels, elementwise
 from nsightpy.readers.extent import Extent
 from nsightpy.readers.host_calls import HostCalls
+from nsightpy.readers.limits import available_memory
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence, decide_ranks, evidence_for
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.nsys.threads import ThreadNames
-from nsightpy.readers.nsys.windows import SCHEMAS as LISTED
-from nsightpy.reports.owned_frames import OwnedFrames
 from nsightpy.reports.presentation import SystemFrames
+from nsightpy.store.cache import COLUMNS, cache_folder, entry_name, session_folder
+from nsightpy.store.store import FrameSource, Store
 
 T = TypeVar("T")
 # Columns by frame.
 Wanted: TypeAlias = Mapping[str, Sequence[str]]
 Progress: TypeAlias = Callable[[float | None, str], None]
+
+_SCHEMAS = {**SCHEMAS, COLLECTIVES.name: COLLECTIVES}
+# Sizes of grids and blocks are made of their axes.
+_SIZES = {
+    name: tuple(f"{shape}_{axis}" for axis in "xyz")
+    for name, shape in (("blocks", "grid"), ("threads", "block"))
+}
+# Rows of more than LARGE_ROWS are passed on PART_ROWS at a time.
+LARGE_ROWS = 1 << 20
+PART_ROWS = 1 << 16
+
+# Changes whenever what is imported, or how it is kept, does.
+LAYOUT = "columns 1"
+# Smaller reports are imported again as fast.
+LEAST_BYTES = 256 * 1024
+# Without the cache, memory holds what is this part of it at most.
+_MEMORY_PART = 8
+_STEM = "report"
 
 
 @dataclass(frozen=True)
@@ -65,12 +82,8 @@ class SystemReport(SystemFrames):
         # rank and evidence by process, once ranks were decided for a whole set
         self.ranks: dict[int, tuple[int | None, str]] = {}
         self._progress = progress
-        self._owned = OwnedFrames()
+        self._derived: dict[Hashable, Any] = {}
         self._adopted_notes: list[str] | None = None
-        self._prepare()
-
-    def _prepare(self) -> None:
-        """Import what reading takes long to import: processes that are forked then share it."""
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -170,9 +183,9 @@ class SystemReport(SystemFrames):
         """Memory that reading it takes at most, estimated from the size of the file."""
 
     @property
-    @abstractmethod
     def calls(self) -> HostCalls:
         """The API calls, a few columns at a time."""
+        return HostCalls(partial(self.frame, "api_calls"))
 
     @property
     @abstractmethod
@@ -184,32 +197,85 @@ class SystemReport(SystemFrames):
     def has_memory_usage(self) -> bool:
         """Whether allocations were recorded."""
 
-    @abstractmethod
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
-        """A frame, or only the wanted columns of it; its rows do not depend on the columns."""
+        """A frame, or only the wanted columns of it, in nsightpy's own columnar form.
+
+        Its rows and their order do not depend on the columns. Each column is imported once.
+        """
+        if name == "processes":
+            whole = self._processes()
+            return whole if columns is None else whole.select(columns)
+        return self._part(name, columns)
+
+    def _part(self, name: str, columns: Sequence[str] | None, rows: slice = slice(None)) -> Frame:
+        """Some rows of a frame, which lie in the order of its frame. Raises KeyError."""
+        schema = _SCHEMAS.get(name)
+        if schema is None:
+            raise KeyError(f"no frame {name!r}; there are {', '.join(_SCHEMAS)}")
+        source = self._source(name)
+        if source is None:
+            return Frame.empty(schema, columns)
+        wanted = tuple(columns or schema.names)
+        made = [column for column in wanted if name == "kernels" and column in _SIZES]
+        if not made:
+            return self.store.frame(source, wanted, rows)
+        axes = (axis for column in made for axis in _SIZES[column])
+        needed = dict.fromkeys((*(column for column in wanted if column not in made), *axes))
+        stored = self.store.frame(source, tuple(needed), rows)
+        sizes = {
+            column: elementwise(_product, *map(stored.ints, _SIZES[column])) for column in made
+        }
+        return Frame({**stored, **sizes}).select(wanted)
+
+    @abstractmethod
+    def _source(self, name: str) -> FrameSource | None:
+        """How a frame is imported; None for one that such a report cannot have."""
+
+    @cached_property
+    def store(self) -> Store:
+        """The columns of the report that were imported so far."""
+        return Store(_store_folder(self._stored_as, use_cache=self.use_cache))
+
+    @property
+    def _stored_as(self) -> Path:
+        """The file that columns are imported from."""
+        return self.path
 
     @abstractmethod
     def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
         """First start and last end of the host's events, and of the GPU's; None without any."""
 
-    def stretches(
-        self, wanted: Wanted, low_ns: int | None, high_ns: int | None
-    ) -> Iterator[dict[str, list[Frame]]]:
+    def stretches(self, wanted: Wanted, high_ns: int | None) -> Iterator[dict[str, Frame]]:
         """The wanted columns of some frames, a stretch of time after the other, from first to last.
 
-        A stretch holds the rows that start in it. What surely lies after high_ns, or before low_ns,
-        may be left out. Columns that the report does not have are not known.
+        A stretch holds the rows that start in it. What lies after high_ns may be left out.
         """
-        yield {name: [self._known(name, columns)] for name, columns in wanted.items()}
+        starts = {name: self.frame(name, ("start_ns",)).ints("start_ns") for name in wanted}
+        most = max(starts.values(), key=len)
+        edges = np.unique(most[PART_ROWS::PART_ROWS])
+        cuts = {
+            name: [0, *np.searchsorted(times, edges).tolist(), len(times)]
+            for name, times in starts.items()
+        }
+        for place in range(len(edges) + 1):
+            if place and high_ns is not None and edges[place - 1] >= high_ns:
+                return
+            yield {
+                name: self._part(name, columns, slice(*cuts[name][place : place + 2]))
+                for name, columns in wanted.items()
+            }
 
     def parts(self, name: str) -> Iterator[Frame]:
         """The rows of a frame one part after the other, for who only passes them on."""
-        yield self.frame(name)
-
-    def _known(self, name: str, columns: Sequence[str]) -> Frame:
-        known = self.frame(name)
-        absent = {c: blank(LISTED[name][c], known.rows) for c in columns if c not in known}
-        return Frame({c: known[c] if c in known else absent[c] for c in columns})
+        first = next(iter(_SCHEMAS[name].names))
+        rows = self.frame(name, (first,)).rows
+        if rows <= LARGE_ROWS:
+            yield self.frame(name)
+            return
+        for low in range(0, rows, PART_ROWS):
+            part = self._part(name, None, slice(low, low + PART_ROWS))
+            used = {n: d.used() if isinstance(d, Labels) else d for n, d in part.items()}
+            yield Frame(used)
 
     @property
     def threads_named(self) -> ThreadNames:
@@ -218,18 +284,35 @@ class SystemReport(SystemFrames):
 
     def derived(self, key: Hashable, make: Callable[[], T]) -> T:
         """What a question made of the frames: made once, kept until the report is closed."""
-        return self._owned.derived(key, make)
+        if key not in self._derived:
+            self._derived[key] = make()
+        made: T = self._derived[key]
+        return made
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """What is read in this process meanwhile stays for the next question, though it closes."""
-        self._owned.are_held = True
-        try:
-            yield
-        finally:
-            self._owned.are_held = False
-            self.close()
-
-    @abstractmethod
     def close(self) -> None:
         """Let go of the file and of what was read; what is asked next opens it again."""
+        self._derived.clear()
+        if "store" in self.__dict__:
+            self.store.close()
+
+
+def _product(x: Ints, y: Ints, z: Ints) -> Ints:
+    return x * y * z
+
+
+def _store_folder(path: Path, *, use_cache: bool) -> Path | None:
+    """Where the columns of a file are kept; None for memory: of small files, and without a cache.
+
+    Without `use_cache` those of large files last as long as the process.
+    """
+    try:
+        size = path.stat().st_size
+        name = entry_name(path, LAYOUT, kind=COLUMNS, stem=_STEM)
+    except OSError:  # who reads it says so
+        return None
+    if size < LEAST_BYTES:
+        return None
+    if use_cache:
+        return cache_folder() / name
+    free = available_memory()
+    return None if free is None or size < free // _MEMORY_PART else session_folder() / name

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 
 from nsightpy import frames
-from nsightpy.frames import Frame
+from nsightpy.frames import Frame, Schema, blank
 from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nsys.capture_start import TORCH_PROFILER, CaptureStart
@@ -19,12 +19,10 @@ from nsightpy.readers.nsys.identity import (
 )
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.tools.file_check import file_size, has_suffix
-from nsightpy.readers.torch.cache import CachedTrace, cached, keep
-from nsightpy.readers.torch.host_calls import TraceCalls
-from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace
+from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace, restored
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
-from nsightpy.side_by_side import shared_property
+from nsightpy.store.store import FrameSource, Imported
 from nsightpy.units import counted
 
 DISTRIBUTED_INFO = "distributedInfo"
@@ -44,7 +42,7 @@ class TorchTrace(SystemReport):
 
     kind = "torch"
 
-    _cache_problem = ""
+    _trace: Trace | None = None
 
     def __getstate__(self) -> dict[str, object]:
         """What another process needs to open the same trace: no frames."""
@@ -52,30 +50,28 @@ class TorchTrace(SystemReport):
 
     def close(self) -> None:
         """Let go of the frames; what is asked next reads them again."""
-        self._owned.release()
-        self.__dict__.pop("_source", None)
-        self.__dict__.pop("calls", None)
-
-    @shared_property
-    def _source(self) -> Trace | CachedTrace:
-        if self.use_cache and (trace := cached(self.path)) is not None:
-            return trace
-        return self._read()
+        super().close()
+        self._trace = None
 
     def _read(self) -> Trace:
-        progress = self._progress or (lambda done, message: None)
-        progress(None, f"reading {self.path.name}")
-        try:
-            trace = read_trace(self.path)
-        finally:
-            progress(1.0, "")
-        if self.use_cache and (problem := keep(self.path, trace)):
-            self._cache_problem = problem
-        return trace
+        """The trace, which is read as a whole, and its columns are kept."""
+        if self._trace is None:
+            progress = self._progress or (lambda done, message: None)
+            progress(None, f"reading {self.path.name}")
+            try:
+                self._trace = read_trace(self.path)
+            finally:
+                progress(1.0, "")
+            for name in self._trace.frames:
+                self.store.frame(self._source_of(name))
+        return self._trace
 
     @cached_property
     def _facts(self) -> TraceFacts:
-        return self._source.facts
+        facts = self.store.facts(TraceFacts, lambda: self._read().facts)
+        if self.store.folder is not None and not self.store.problem:
+            self._trace = None  # its columns are mapped
+        return replace(facts, notes=tuple(map(restored, facts.notes)))
 
     def _read_session(self) -> Session:
         """Clock and length of the capture; a trace names no host that may be shown."""
@@ -116,7 +112,7 @@ class TorchTrace(SystemReport):
         return [*ranks, *rank_in_name(self.path.name)]
 
     def _read_notes(self) -> list[str]:
-        problem = [self._cache_problem] if self._cache_problem else []
+        problem = [self.store.problem] if self.store.problem else []
         return [*self._facts.notes, *problem, *self._cycle_notes]
 
     @property
@@ -131,49 +127,24 @@ class TorchTrace(SystemReport):
         """Memory that reading it takes at most, by its size; gzip shrinks to a tenth."""
         return file_size(self.path) * (10 if has_suffix(self.path, (".gz",)) else 1)
 
-    def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
-        """A frame, or only the wanted columns of it, in nsightpy's own columnar form."""
-        if name == "processes":
-            whole = self._processes()
-            return whole if columns is None else whole.select(columns)
-        schema = _SCHEMAS.get(name)
-        if schema is None:
-            raise KeyError(f"no frame {name!r}; there are {', '.join(_SCHEMAS)}")
-        return self._owned.read(schema, partial(self._made, name), columns, None)
+    def _source(self, name: str) -> FrameSource | None:
+        return self._source_of(name) if name in self._facts.frames else None
 
-    def _made(self, name: str, columns: Sequence[str]) -> Frame:
-        try:
-            return self._stored(name, columns)
-        except (OSError, ValueError, zipfile.BadZipFile):
-            # the cache's entry is damaged or gone: the trace itself is there
-            self._source = self._read()
-            return self._stored(name, columns)
+    def _source_of(self, name: str) -> FrameSource:
+        return FrameSource(_SCHEMAS[name], partial(self._imported, _SCHEMAS[name]))
 
-    def _stored(self, name: str, columns: Sequence[str]) -> Frame:
-        if set(columns) & _SIZES.keys() and name == "kernels":
-            stored = self._stored(
-                name, [c for column in columns for c in _SIZES.get(column, (column,))]
-            )
-            made = dict(stored)
-            for column in set(columns) & _SIZES.keys():
-                x, y, z = map(stored.ints, _SIZES[column])
-                made[column] = x * y * z
-            return Frame(made).select(columns)
-        source = self._source
-        if isinstance(source, CachedTrace):
-            return source.frame(name, columns) if name in source else _empty(name, columns)
-        whole = source.frames.get(name)
-        if whole is None:
-            return _empty(name, columns)
-        return whole.select(columns)
+    def _imported(self, schema: Schema, columns: Sequence[str]) -> Imported:
+        whole = self._read().frames[schema.name]
+        held = {c: whole[c] if c in whole else blank(schema[c], whole.rows) for c in columns}
+        return Imported(Frame(held))
 
     def _process_names(self) -> Mapping[int, str]:
         return self._facts.process_names
 
-    @cached_property
+    @property
     def calls(self) -> HostCalls:
-        """The API calls."""
-        return TraceCalls(partial(self.frame, "api_calls"))
+        """The API calls, all of which count as launching: what a trace keeps is at hand."""
+        return HostCalls(partial(self.frame, "api_calls"), every=True)
 
     @property
     def extent(self) -> Extent:
@@ -201,13 +172,3 @@ class TorchTrace(SystemReport):
             "notes": " ".join(self.notes),
         }
         return facts_table(facts)
-
-
-_SIZES = {
-    name: tuple(f"{shape}_{axis}" for axis in "xyz")
-    for name, shape in (("blocks", "grid"), ("threads", "block"))
-}
-
-
-def _empty(name: str, columns: Sequence[str] | None) -> Frame:
-    return Frame.empty(_SCHEMAS[name], columns)

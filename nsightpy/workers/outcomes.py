@@ -112,8 +112,6 @@ def _attempt_once(function: Callable[[R], T], report: R) -> Outcome[T]:
         return Done(outcome.value, facts.value) if isinstance(facts, Done) else facts
     finally:
         report.close()
-        for name in ("calls", "export"):
-            vars(report).pop(name, None)
 
 
 def _facts(report: Report) -> Any:

@@ -217,6 +217,6 @@ def test_cache_command(
 ) -> None:
     monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(tmp_path))
     assert run(["cache"]) == 0
-    assert "0 exports" in capsys.readouterr().out
+    assert "0 entries" in capsys.readouterr().out
     assert run(["cache", "--clear"]) == 0
-    assert "removed 0 exports" in capsys.readouterr().out
+    assert "removed 0 entries" in capsys.readouterr().out

@@ -11,21 +11,21 @@ import pytest
 
 ROOT = Path(__file__).parent.parent.parent / "nsightpy"
 LONGEST_FILE, LONGEST_FUNCTION = 400, 60
-DATA = {"errors", "units", "names", "frames", "results", "side_by_side"}
-READING = DATA | {"readers", "reports", "workers", "report_sets"}
+DATA = {"errors", "units", "names", "frames", "results"}
+READING = DATA | {"store", "readers", "reports", "workers", "report_sets"}
 # Which packages of nsightpy each package may import, beside itself.
 MAY_IMPORT = {
     "errors": set(),
     "units": {"errors"},
     "names": set(),
-    "side_by_side": {"errors"},
     "frames": set(),
     "results": {"frames", "names", "units"},
-    "readers": DATA,
+    "store": DATA,
+    "readers": DATA | {"store"},
     "analysis": DATA,
     "output": DATA,
     "render": DATA | {"output"},
-    "reports": DATA | {"readers"},
+    "reports": DATA | {"readers", "store"},
     "workers": {"errors", "readers"},
     "report_sets": READING,
     "ncu_command": DATA | {"readers"},

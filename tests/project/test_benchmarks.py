@@ -13,7 +13,7 @@ from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.idle.event_waits import event_waits
 from nsightpy.commands.ranks import ranks
 from nsightpy.query.device_time import read_work
-from nsightpy.query.idle_time import launches_of
+from nsightpy.query.idle_time import followed_work
 from nsightpy.query.scope import Scope
 from nsightpy.reports.nsys import NsysReport
 from nsightpy.reports.opening import open_report
@@ -62,10 +62,10 @@ def test_what_a_report_holds(job: Path) -> None:
 def test_no_operation_runs_before_what_its_stream_waits_for(job: Path, rank: int) -> None:
     report = open_report(job / f"report_rank{rank}.sqlite")
     assert isinstance(report, NsysReport)
-    with launches_of(report) as launches:
-        assert launches is not None
-        found = read_work(report, Scope())
-        work, calls = launches.work(found, is_communication(found.kernels.labels("name"), ()))
+    found = read_work(report, Scope())
+    followed = followed_work(report, found, is_communication(found.kernels.labels("name"), ()))
+    assert followed is not None
+    work, calls = followed.work, followed.calls
     waits = event_waits(work, report.frame("synchronizations"), report.frame("cuda_events"), calls)
     assert waits.unresolved == 0
     assert waits.producer is not None

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import nsightpy
-from nsightpy.readers.export import nsys_export
 from nsightpy.readers.tools import nvidia_tools
+from nsightpy.store import cache
 
 STAND_IN = Path(__file__).parent.parent / "stand_ins" / "nsys"
 ROOT = Path(nsightpy.__file__).parent.parent
@@ -98,5 +98,5 @@ def set_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     monkeypatch.setattr(tempfile, "tempdir", None)
     nowhere = replace(nvidia_tools.KINDS["nsys"], linux=(), windows=())
     monkeypatch.setitem(nvidia_tools.KINDS, "nsys", nowhere)
-    nsys_export._session_folder.cache_clear()
+    cache._session_folder.cache_clear()
     return made

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -17,7 +16,6 @@ from nsightpy.analysis.iterations.ranges import ProgramRanges, few_engine_steps,
 from nsightpy.analysis.iterations.repetition import LOOKED_AT, REPEATS
 from nsightpy.analysis.iterations.sequences import LevelsFound, from_sequences
 from nsightpy.analysis.iterations.work import LaunchedWork
-from nsightpy.side_by_side import both
 from nsightpy.units import format_time
 
 AGREES = 0.1
@@ -49,9 +47,8 @@ def choose_iterations(
     `alone`: the work of its busiest device, the order of whose launches is judged; `found` are the
     levels of that. `first_ns`: when its first operation on a GPU began, copies among them.
     """
-    (sequence, levels), (steps, named, rejected) = both(
-        partial(from_sequences, alone, found, ranges, first_ns), partial(from_nvtx, ranges, work)
-    )
+    sequence, levels = from_sequences(alone, found, ranges, first_ns)
+    steps, named, rejected = from_nvtx(ranges, work)
     if steps:
         chosen = next((step for step in steps if step.kind == PROFILER), steps[0])
         return _chosen(chosen, [*steps, *named], sequence, [*rejected, *levels])

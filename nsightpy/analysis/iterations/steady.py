@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TypeAlias
 
 import numpy as np
@@ -17,12 +16,11 @@ from nsightpy.analysis.iterations.candidates import Candidate, Other, owner_of
 from nsightpy.analysis.iterations.choice import choose_iterations
 from nsightpy.analysis.iterations.ranges import ProgramRanges, from_named_ranges, named_groups
 from nsightpy.analysis.iterations.repetition import REPEATS
-from nsightpy.analysis.iterations.sequences import LevelsFound, find_levels
+from nsightpy.analysis.iterations.sequences import find_levels
 from nsightpy.analysis.iterations.vocabulary import Role, is_wait
-from nsightpy.analysis.iterations.work import LaunchedWork, work_of
+from nsightpy.analysis.iterations.work import work_of
 from nsightpy.frames import Frame, Ints
 from nsightpy.results import Abstention
-from nsightpy.side_by_side import both
 
 SLACK = 0.02
 SLACK_OF_FEW = 0.1
@@ -127,16 +125,13 @@ def find_iterations(
     if kernels.rows + graphs.rows == 0:
         return _none("no kernels and no graph launches")
 
-    def launched() -> tuple[LaunchedWork, LaunchedWork, LevelsFound]:
-        work = work_of(kernels, graphs, calls, waits)
-        some = _on_busiest_device(kernels, graphs)
-        alone = work if some is None else work_of(*some, calls, waits)
-        return work, alone, find_levels(alone)
-
-    (work, alone, found), groups = both(launched, partial(named_groups, ranges))
+    work = work_of(kernels, graphs, calls, waits)
+    some = _on_busiest_device(kernels, graphs)
+    alone = work if some is None else work_of(*some, calls, waits)
+    groups = named_groups(ranges)
     if named is not None and (chosen := from_named_ranges(named, work, text)) is not None:
         return _phased(chosen, profiler, None, (), ())
-    choice = choose_iterations(work, alone, found, groups, first_ns)
+    choice = choose_iterations(work, alone, find_levels(alone), groups, first_ns)
     if choice.chosen is None:
         return _none(choice.why, choice.others)
     return _phased(choice.chosen, profiler, groups, choice.others, choice.notes)

@@ -24,7 +24,7 @@ from nsightpy.commands.compare.launched_in import Around, ranges_in, typical_uni
 from nsightpy.frames import COLLECTIVES, Frame, Ints, Labels
 from nsightpy.query.device_gaps import MEMORY_COLUMNS, gaps_of, with_host_calls
 from nsightpy.query.device_time import read_work
-from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, launches_of
+from nsightpy.query.idle_time import FollowedWork, Work, followed_work
 from nsightpy.query.iteration_filter import places_in
 from nsightpy.query.iteration_search import CallsRead, followed_calls
 from nsightpy.query.rank_alignment import RankPart, clocks_in
@@ -130,11 +130,10 @@ class _Read:
 
 def report_part(report: SystemReport, *, scope: Scope) -> ReportPart:
     """Everything that a comparison needs of one report."""
-    with launches_of(report, ends=True, waiting=True) as launches:
-        work = read_work(report, scope, MEMORY_COLUMNS)
-        ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
-        communicates = is_communication(work.kernels.labels("name"))
-        read = _with_calls(report, scope, work, communicates, launches, ranges)
+    work = read_work(report, scope, MEMORY_COLUMNS)
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    communicates = is_communication(work.kernels.labels("name"))
+    read = _with_calls(report, scope, work, communicates, ranges)
     kind, times = _repeated(read)
     gaps = _gaps(read, times)
     units: dict[str, tuple[PlaceUnits, ...]] = {}
@@ -179,12 +178,11 @@ def _with_calls(
     scope: Scope,
     work: Work,
     communicates: NDArray[np.bool_],
-    launches: LaunchReader | None,
     ranges: Frame,
 ) -> _Read:
     """The work with its launches, and the iterations that follow from it."""
-    followed = followed_work(work, communicates, launches)
-    calls, waiting = followed_calls(report, followed, launches, ranges)
+    followed = followed_work(report, work, communicates, ends=True)
+    calls, waiting = followed_calls(report, followed)
     iterations = _iterations(report, scope, work, calls)
     return _Read(report, scope, work, communicates, followed, waiting, ranges, iterations)
 

@@ -18,7 +18,6 @@ from nsightpy.commands.findings.report_facts import ReportFacts, report_facts
 from nsightpy.errors import ReportError
 from nsightpy.query.device_gaps import MEMORY_COLUMNS
 from nsightpy.query.device_time import read_work
-from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
@@ -26,7 +25,6 @@ from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.report_sets.report_files import find_reports
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import FINDING_FIELDS, Table, findings_table
-from nsightpy.side_by_side import OtherThread
 from nsightpy.units import listed
 
 FIELDS = FINDING_FIELDS
@@ -120,7 +118,6 @@ def _finds(given: str, inputs: Sequence[str]) -> bool:
 def _facts_of_report(
     report: SystemReport, *, communication: tuple[str, ...], scope: Scope, alone: bool
 ) -> ReportFacts:
-    with launches_of(report, ends=True, waiting=True) as launches, OtherThread() as other:
-        ranges = other.start(partial(report.frame, "nvtx_ranges", RANGE_COLUMNS))
-        work = partial(read_work, report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-        return report_facts(report, scope, work(), launches, ranges, communication, alone)
+    work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
+    ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
+    return report_facts(report, scope, work, ranges, communication, alone)

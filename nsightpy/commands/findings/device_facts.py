@@ -33,7 +33,6 @@ from nsightpy.query.device_time import RankedBudget
 from nsightpy.query.idle_time import Work
 from nsightpy.query.steady_state import Steady
 from nsightpy.reports.system import SystemReport
-from nsightpy.side_by_side import both
 
 # The causes that time outside of CUDA counts for.
 OUTSIDE = ("host-gap", "sync-drain", "launch-bound")
@@ -120,17 +119,14 @@ def _device(
         short = short_cost_ns(kernels, elsewhere, window, idle)
         return short, idle_facts(idle, calls, window, events)
 
-    def use() -> KernelUse:
-        return kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else KernelUse()
-
-    (short, idle), used = both(idle_part, use)
+    short, idle = idle_part()
     return DeviceFacts(
         row.rank,
         row.device,
         row.budget,
         gpu=gpu,
         idle=idle,
-        kernels=used,
+        kernels=kernel_use(mine, mask, window, gpu) if mine.rows and len(window) else KernelUse(),
         short_cost_ns=short,
         in_graphs=_in_graphs(source, rows),
         # nothing can be copied beside the union of kernels

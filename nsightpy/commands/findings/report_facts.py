@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
@@ -22,13 +21,12 @@ from nsightpy.query.device_gaps import (
     short_modules,
 )
 from nsightpy.query.device_time import RankedBudget, attributed, rank_budgets
-from nsightpy.query.idle_time import FollowedWork, LaunchReader, Work, followed_work, waits_of
+from nsightpy.query.idle_time import FollowedWork, Work, followed_work
 from nsightpy.query.iteration_search import followed_calls
 from nsightpy.query.rank_alignment import RankPart, clocks_in, mpi_log, rank_part
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import Steady, steady_places
 from nsightpy.reports.system import SystemReport
-from nsightpy.side_by_side import both
 
 SHARED = (
     "{} processes share one {}: each is judged by itself, so what is idle for one may be used by "
@@ -57,35 +55,34 @@ def report_facts(
     report: SystemReport,
     scope: Scope,
     work: Work,
-    launches: LaunchReader | None,
-    read_ranges: Callable[[], Frame | None] = lambda: None,
+    ranges: Frame | None = None,
     communication: tuple[str, ...] = (),
     alone: bool = False,
     causes: bool = False,
 ) -> ReportFacts:
     """The facts about each device: over its steady iterations, or else over its whole window.
 
-    `work` has names, kinds of memory and shapes, `launches` the ends and threads of calls;
-    `read_ranges` gives the NVTX ranges. The collectives of a report that is `alone` are looked at
-    where nothing hides a material part. The budgets tell the `causes` of idle time where that is
-    wanted.
+    `work` has names, kinds of memory and shapes, `ranges` are those of NVTX. The collectives of a
+    report that is `alone` are looked at where nothing hides a material part. The budgets tell the
+    `causes` of idle time where that is wanted.
     """
     communicates = is_communication(work.kernels.labels("name"), communication)
-    followed = followed_work(work, communicates, launches)
+    followed = followed_work(report, work, communicates, ends=True)
     work = _with_launches(work, followed)
-    ranges = read_ranges()  # other calls are still read, too: now nothing else is left to do
-    calls, waiting = followed_calls(report, followed, launches, ranges)
+    calls, waiting = followed_calls(report, followed)
     steady = steady_places(report, scope, work, calls) or {}
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
-    (rows, notes), idle = both(
-        partial(_budgets, report, scope, work, followed, communication, counted, causes),
-        partial(launched_idle_time, work, followed),
-    )
+    rows: Sequence[RankedBudget]
+    rows = rank_budgets(report, scope, *work, communication=communication, windows=counted)
+    notes: tuple[str, ...] = ()
+    if causes:
+        rows, attribution = attributed(report, rows, followed)
+        notes = attribution.notes
+    idle = launched_idle_time(work, followed)
     windows = {row.place: row.budget.window for row in rows}
     gaps = {} if idle is None else idle.gaps(waiting, windows)
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
     first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
-    del followed, calls, idle  # what is needed of them is known; they are as large as the kernels
     source = DeviceSource(report, work, communicates, launch, first_calls, waiting, ranges, steady)
     devices = device_facts(source, gaps, rows)
     matters = bool(communicates.any()) and not (alone and _hidden(rows))
@@ -97,7 +94,7 @@ def report_facts(
         kernels=work.kernels.rows,
         unlaunched=0 if launch is None else int(np.count_nonzero(launch == NO_TIME)),
         has_ranges=ranges is not None and scope.narrow(report, ranges).rows > 0,
-        has_calls=launches is not None,
+        has_calls=followed is not None,
         host="" if rows else _sampled(report),
         notes=notes,
         shared=_shared(report, list(windows)),
@@ -113,26 +110,6 @@ def _with_launches(work: Work, followed: FollowedWork | None) -> Work:
     ids = {name: work.kernels[name] for name in work.kernels if name != "correlation_id"}
     kernels = Frame({**ids, **{name: values[:rows] for name, values in times.items()}})
     return work._replace(kernels=kernels)
-
-
-def _budgets(
-    report: SystemReport,
-    scope: Scope,
-    work: Work,
-    followed: FollowedWork | None,
-    communication: tuple[str, ...],
-    windows: Mapping[tuple[int, int], Spans] | None,
-    causes: bool,
-) -> tuple[Sequence[RankedBudget], tuple[str, ...]]:
-    """The budgets of the devices, with the causes of idle time if wanted; what is said of those."""
-    budgets = partial(
-        rank_budgets, report, scope, *work, communication=communication, windows=windows
-    )
-    if not causes:
-        return budgets(), ()
-    rows, waits = both(budgets, partial(waits_of, report, followed))
-    rows, idle = attributed(rows, followed, lambda: waits)
-    return rows, idle.notes
 
 
 def _rank_part(

@@ -92,8 +92,7 @@ def _of_system(
         partial(timeline_section, context=context, embedded=embedded),
         *(partial(answer, question=question, common=common) for question in questions),
     ]
-    with together.held():
-        answered = answers(together, asked)
+    answered = answers(together, asked)
     summary: Summary = answered[0]
     about: Table = answered[1]
     drawn: tuple[Section, Timeline | None] = answered[2]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
@@ -30,7 +29,6 @@ from nsightpy.query.scope import Scope, numbers
 from nsightpy.query.steady_state import is_steady, steady_states
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.reports.system import SystemReport
-from nsightpy.side_by_side import both
 
 Offer = tuple[ProfiledProcess, Portion]
 
@@ -55,13 +53,8 @@ class ReportOffers:
 
 def offered(report: SystemReport, *, scope: Scope, criteria: Criteria) -> ReportOffers:
     """The variants of one report with their representatives; what other processes send back."""
-    kernels = report.frame("kernels", _columns(scope))  # held, so that it is read once
-    states, (done, weighed, ranges) = both(
-        lambda: {} if criteria.whole else steady_states(report, scope),
-        partial(_launches, report, scope),
-    )
-    weighed &= is_steady(done.frame, states)
-    del kernels
+    states = {} if criteria.whole else steady_states(report, scope)
+    done, weighed, ranges = launches_in(report, scope, states)
     talking = is_communication(done.frame.labels("name"), criteria.communication) & weighed
     length = durations(done.frame)
     graphs = scope.narrow(
@@ -89,12 +82,6 @@ def launches_in(
     report: SystemReport, scope: Scope, states: Mapping[int, SteadyState]
 ) -> tuple[Launches, Mask, NvtxFilter]:
     """All launches of a report, which of them count, and the NVTX filter that finds them."""
-    done, weighed, ranges = _launches(report, scope)
-    return done, weighed & is_steady(done.frame, states), ranges
-
-
-def _launches(report: SystemReport, scope: Scope) -> tuple[Launches, Mask, NvtxFilter]:
-    """The same, whether they are of the steady state or not."""
     kernels = report.frame("kernels", _columns(scope))
     ranges = range_filter(report, kernels, scope.nvtx)
     done = variant_launches(kernels, ranges.visible)
@@ -102,7 +89,7 @@ def _launches(report: SystemReport, scope: Scope) -> tuple[Launches, Mask, NvtxF
     weighed = np.zeros(done.frame.rows, dtype=np.bool_)
     inside = scope.in_iterations(report, scope.within(report, numbered))
     weighed[inside.ints("row")] = True
-    return done, weighed & done.visible, ranges
+    return done, weighed & done.visible & is_steady(done.frame, states), ranges
 
 
 def _columns(scope: Scope) -> tuple[str, ...]:

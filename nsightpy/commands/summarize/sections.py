@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache, partial
 
 from nsightpy.analysis import ranking
 from nsightpy.analysis.communication import is_communication, operation_of
@@ -26,14 +25,12 @@ from nsightpy.query.device_time import (
     doubtful_names,
     read_work,
 )
-from nsightpy.query.idle_time import launches_of
 from nsightpy.query.request import Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.steady_state import in_steady, usual_time
 from nsightpy.readers.extent import Extent, extent_of_frames
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Field, Table, Value, fields_in
-from nsightpy.side_by_side import OtherThread
 
 TOP_RANGES = 4
 HEADER_FIELDS = (
@@ -109,18 +106,14 @@ class Part:
 
 def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
     """Everything that the summary needs of one report."""
-    with launches_of(report, ends=True, waiting=True) as launches, OtherThread() as other:
-        reading = other.start(partial(report.frame, "nvtx_ranges", RANGE_COLUMNS))
-        work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-        extent = extent_of_frames(work.kernels.rows, work)
-        kernels = scope.narrow(report, work.kernels)
-        operations = scope.narrow(report, work.operations)
-        ranges = cache(lambda: scope.narrow(report, reading()))
-        facts = report_facts(report, scope, work, launches, ranges, alone=alone, causes=True)
-        # one window for one answer: that of the findings
-        kernels = in_steady(kernels.select(TALLIED), facts.steady)
-        operations = in_steady(operations, facts.steady)
-        named = in_steady(ranges(), facts.steady)
+    work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
+    extent = extent_of_frames(work.kernels.rows, work)
+    ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
+    facts = report_facts(report, scope, work, ranges, alone=alone, causes=True)
+    # one window for one answer: that of the findings
+    kernels = in_steady(scope.narrow(report, work.kernels).select(TALLIED), facts.steady)
+    operations = in_steady(scope.narrow(report, work.operations), facts.steady)
+    named = in_steady(ranges, facts.steady)
     return Part(
         info=report_info(report, extent),
         extent=extent,

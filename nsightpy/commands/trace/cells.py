@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from nsightpy.frames import Frame, Ints, Labels
+from nsightpy.frames import SCHEMAS, Frame, Ints, Labels
 from nsightpy.query.scope import Scope
-from nsightpy.readers.nsys.windows import SCHEMAS
 from nsightpy.reports.system import SystemReport, Wanted
 from nsightpy.results import Value
 
@@ -90,11 +89,9 @@ def in_time_order(report: SystemReport, wanted: Wanted, scope: Scope) -> Iterato
         name: tuple(dict.fromkeys((*asked, "start_ns", "end_ns", *_needed(name, scope))))
         for name, asked in wanted.items()
     }
-    for stretch in report.stretches(columns, *scope.bounds(report)):
-        yield {
-            name: Frame.concatenate([scope.narrow(report, part) for part in parts])
-            for name, parts in stretch.items()
-        }
+    _, high_ns = scope.bounds(report)
+    for stretch in report.stretches(columns, high_ns):
+        yield {name: scope.narrow(report, part) for name, part in stretch.items()}
 
 
 def _needed(name: str, scope: Scope) -> tuple[str, ...]:

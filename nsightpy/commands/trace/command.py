@@ -26,7 +26,7 @@ from nsightpy.query.request import Common, Request
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.report_sets.rank_opening import Paths
-from nsightpy.reports.system import SystemReport
+from nsightpy.reports.system import SystemReport, Wanted
 from nsightpy.results import Abstention, Field, LazyRows, Row, Table
 from nsightpy.results.keys import API, KERNEL, RowKey
 
@@ -36,13 +36,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _Kind:
-    """A listing: its columns, its rows, the column that they are in the order of, the frames that
-    are counted instead of making the rows (empty: they are made), the keys of rows."""
+    """A listing: its columns, its rows, the column that they are in the order of, what is read of
+    the frames whose rows are counted (None: rows are made to count them), the keys of rows."""
 
     fields: tuple[Field, ...]
     listing: Callable[[Place, Scope, str], Iterator[Row]]
     order: int
-    frames: tuple[str, ...] = ()
+    read: Callable[[str], Wanted] | None = None
     recorded_by: str = CUDA
     identity: tuple[RowKey, ...] = ()
 
@@ -55,15 +55,15 @@ LISTINGS = {
         operations.FIELDS,
         operations.listing,
         0,
-        ("kernels", "memory_operations"),
+        operations.columns,
         identity=(_KERNEL,),
     ),
-    "cuda_api_trace": _Kind(calls.FIELDS, calls.listing, 0, ("api_calls",), identity=(_CALL,)),
-    "nvtx_gpu_proj_trace": _Kind(projections.FIELDS, projections.listing, 1, (), CUDA_NVTX),
-    "nvtx_pushpop_trace": _Kind(host_ranges.FIELDS, host_ranges.listing, 0, (), CUDA_NVTX),
+    "cuda_api_trace": _Kind(calls.FIELDS, calls.listing, 0, calls.columns, identity=(_CALL,)),
+    "nvtx_gpu_proj_trace": _Kind(projections.FIELDS, projections.listing, 1, None, CUDA_NVTX),
+    "nvtx_pushpop_trace": _Kind(host_ranges.FIELDS, host_ranges.listing, 0, None, CUDA_NVTX),
     "cuda_kern_exec_trace": _Kind(executions.FIELDS, executions.listing, 0, identity=(_LAUNCHED,)),
-    "mpi_event_trace": _Kind(messages.FIELDS, messages.listing, 0, (), "-t mpi"),
-    "network_congestion": _Kind(congestion.FIELDS, congestion.listing, 0, (), "--nic-metrics=lf"),
+    "mpi_event_trace": _Kind(messages.FIELDS, messages.listing, 0, None, "-t mpi"),
+    "network_congestion": _Kind(congestion.FIELDS, congestion.listing, 0, None, "--nic-metrics=lf"),
 }
 LAYOUTS = tuple(kind.fields for kind in LISTINGS.values())
 MORE_FIELDS = (Field("rank", "id"), Field("report", "text"))
@@ -127,10 +127,9 @@ def _asked(report: str | None, flags: list[str]) -> str:
 
 def _count(report: SystemReport, *, kind: _Kind, scope: Scope, name: str) -> int:
     """The number of rows of a report."""
-    if kind.frames:
+    if kind.read is not None:
         report.frame("devices")  # what these lack is a note, and rows are made after the notes
-        wanted: dict[str, tuple[str, ...]] = dict.fromkeys(kind.frames, ())
-        stretches = in_time_order(report, wanted, scope)
+        stretches = in_time_order(report, kind.read(name), scope)
         return sum(frame.rows for stretch in stretches for frame in stretch.values())
     return sum(1 for _ in kind.listing(Place(report, _own_time), scope, name))
 
@@ -173,7 +172,7 @@ def _notes(reports: list[SystemReport], kind: _Kind, scope: Scope, rows: int) ->
             return lost
         reason = "The capture holds none in scope."
         return [not_recorded(reason, kind.recorded_by, "records what is listed here")]
-    if "kernels" not in kind.frames:
+    if kind.listing is not operations.listing:
         return []
     graphs = sum(report.frame("graph_launches", ("start_ns",)).rows for report in reports)
     note = Abstention(

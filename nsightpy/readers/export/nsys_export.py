@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import multiprocessing.util
-import os
-import shutil
 import sqlite3
-import tempfile
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import ReportError, ToolNotFoundError
-from nsightpy.readers.export import export_cache
 from nsightpy.readers.export.environment import remove_environment
 from nsightpy.readers.export.nsys_run import OPTIONS, run_export
 from nsightpy.readers.tools.file_check import has_suffix, size_of_regular
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
 from nsightpy.readers.tools.signals import signals_raise
+from nsightpy.store import cache
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
 _SQLITE_MAGIC = b"SQLite format 3\x00"
@@ -53,14 +48,14 @@ def sqlite_of(
         return ExportedReport(beside, (f"read from the export beside the report, {beside.name}",))
     notes = (f"{beside.name} beside the report was not used: {fault}",) if fault else ()
     name = _entry_name(report)
-    entry = (export_cache.cache_folder() if use_cache else _session_folder(os.getpid())) / name
+    entry = (cache.cache_folder() if use_cache else cache.session_folder()) / name
     if export_fault(entry) is not None:
         if use_cache:
-            export_cache.cache_limit()
+            cache.cache_limit()
         _export(report, entry, _nsys(report, beside if fault else None), progress)
         if use_cache:
-            export_cache.trim_cache(keep=entry)
-    return ExportedReport(export_cache.mark_used(entry), notes)
+            cache.trim_cache(keep=entry)
+    return ExportedReport(cache.mark_used(entry), notes)
 
 
 def export_fault(path: Path) -> str | None:
@@ -122,7 +117,7 @@ def _fault_beside(report: Path, beside: Path) -> str | None:
 
 def _entry_name(report: Path) -> str:
     try:
-        return export_cache.entry_name(report, " ".join(OPTIONS))
+        return cache.entry_name(report, " ".join(OPTIONS))
     except OSError as error:
         raise ReportError(report, f"cannot be read: {error.strerror}") from error
 
@@ -149,7 +144,7 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
     def waiting() -> None:
         tell(None, f"waiting for another process that is exporting {report.name}")
 
-    with signals_raise(), export_cache.building(entry, waiting) as part:
+    with signals_raise(), cache.building(entry, waiting) as part:
         if export_fault(entry) is None:
             return
         tell(None, doing)
@@ -159,21 +154,5 @@ def _export(report: Path, entry: Path, nsys: Tool, progress: Progress | None) ->
             advice = "Wait until the profiler has finished writing it, then try again."
             raise ReportError(report, "changed while it was being exported", advice)
         remove_environment(made)
-        export_cache.publish(made, entry)
+        cache.publish(made, entry)
     tell(1.0, doing)
-
-
-# Of the process, not of a report: two reports of one file share its export, and a report that was
-# closed finds it again.
-@functools.cache
-def _session_folder(_process: int) -> Path:
-    """A folder for the exports of this process only, removed when it ends."""
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="nsightpy-"))
-    except OSError as error:
-        raise export_cache.unwritable(Path(tempfile.gettempdir()), error) from error
-    # Also runs in forked workers, which atexit does not; never in a child for its parent's folder.
-    multiprocessing.util.Finalize(
-        None, shutil.rmtree, args=(folder,), kwargs={"ignore_errors": True}, exitpriority=0
-    )
-    return folder

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from nsightpy.errors import ToolFailedError
-from nsightpy.readers.export.export_cache import unwritable
 from nsightpy.readers.tools.nvidia_tools import Tool
 from nsightpy.readers.tools.tool_run import ToolRun, run_tool
+from nsightpy.store.cache import unwritable
 
 OPTIONS = ("--lazy=true", "--include-json=true")
 """What we ask for beyond the bare export; each is left out where nsys is too old for it."""

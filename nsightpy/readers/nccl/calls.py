@@ -25,7 +25,6 @@ from nsightpy.readers.nccl.names import (
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, BlobLayouts, Payload, json_fields
 from nsightpy.readers.nsys.columns import (
     NO_END,
-    SPAN,
     column,
     no_bytes,
     number,
@@ -209,7 +208,8 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
     if not named:
         return None
     query = sa.select(
-        *(number(table, name, SPAN[name], 0) for name in SPAN),
+        number(table, "start_ns", column("start"), 0),
+        number(table, "end_ns", column("end"), 0),
         number(table, "pid", process_of("globalTid"), 0),
         number(table, "tid", thread_of("globalTid"), 0),
         number(table, "text_id", column("textId"), UNNAMED),

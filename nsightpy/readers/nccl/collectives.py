@@ -7,15 +7,13 @@ kernel's name says.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct, distinct_pairs
-from nsightpy.readers.host_calls import KERNEL_LAUNCHES
 from nsightpy.readers.nccl.calls import NONE, Calls, nccl_calls
 from nsightpy.readers.nccl.launches import (
     BY_GROUP,
@@ -32,20 +30,9 @@ from nsightpy.readers.nccl.names import (
     parse_kernel,
 )
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, Payload
-from nsightpy.readers.nsys.columns import (
-    NO_END,
-    column,
-    number,
-    process_of,
-    thread_of,
-)
-from nsightpy.readers.nsys.events import KERNEL, PLACE, RUNTIME
-from nsightpy.readers.nsys.table_frames import timed_rows
 from nsightpy.readers.nsys.tables import NsysExport
-from nsightpy.readers.sql import sa
 
 LAUNCH_CLASSES = (0, 1)
-_NAME = "shortName"
 _PLACE = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
 _LAUNCH = ("pid", "correlation_id")
 _CALL = ("pid", "correlation_id", "tid", "start_ns", "event_class")
@@ -57,92 +44,45 @@ _PREFIXES = ("nccl", "void nccl")
 
 def collectives(export: NsysExport, frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
     """The collectives frame, rows by start; `frame` gives columns of the report's other frames."""
-    names = _kernel_names(export)
-    kernels = _kernels(export, names, frame)
+    kernels = _kernels(frame)
     if not kernels.rows:
         return Frame.empty(frames.COLLECTIVES)
     calls = nccl_calls(export)
     serving = key = np.full(kernels.rows, NONE)
     if len(calls):
-        serving, key = _served(kernels, calls, _launches(export, kernels, frame))
+        serving, key = _served(kernels, calls, _launches(kernels, frame))
     rows, payloads = _operations(kernels, calls, serving, key)
     return _frame(kernels, rows, payloads, calls)
 
 
-def _kernels(
-    export: NsysExport,
-    names: Mapping[int, tuple[str, KernelName]],
-    frame: Callable[[str, Sequence[str]], Frame],
-) -> Frame:
+def _kernels(frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
     """NCCL's kernels in order of launch: _PLACE, kernel (its name), operation, data_type."""
-    table = export.file.tables.get(KERNEL)
-    if table is None or _NAME not in table.c or not names:
-        return Frame.empty(frames.COLLECTIVES)
-    if export.is_shared(KERNEL):
-        every = frame("kernels", (*_PLACE, "base_name"))
-        mine = every.take(every.labels("base_name").equals([text for text, _ in names.values()]))
-        texts = mine.labels("base_name").used()
-    else:
-        ids = {**PLACE, "name": column(_NAME)}
-        mine = timed_rows(export, table, ids, table.c[_NAME].in_(names))
-        seen, codes = distinct(mine.ints("name"))
-        texts = Labels(codes, tuple(names[name][0] for name in seen.tolist()))
-    parsed = defaultdict(lambda: KernelName("", ""), names.values())
+    every = frame("kernels", (*_PLACE, "base_name"))
+    names = every.labels("base_name")
+    parsed = {
+        name: kernel
+        for name in names.values
+        if name.lower().startswith(_PREFIXES) and (kernel := parse_kernel(name))
+    }
+    mine = every.take(names.where(parsed.__contains__))
+    texts = mine.labels("base_name").used().merged()
+    nameless = KernelName("", "")
     made = {
         **mine.select(_PLACE),
-        "kernel": texts.merged(),
-        "operation": texts.renamed(lambda text: parsed[text].operation or GENERIC),
-        "data_type": texts.renamed(lambda text: parsed[text].data_type),
+        "kernel": texts,
+        "operation": texts.renamed(lambda text: parsed.get(text, nameless).operation or GENERIC),
+        "data_type": texts.renamed(lambda text: parsed.get(text, nameless).data_type),
     }
-    kernels = Frame(made).take(mine.ints("end_ns") != NO_END)
+    kernels = Frame(made)
     keys = ("device", "start_ns", "correlation_id", "pid")
     return kernels.take(np.lexsort([kernels.ints(name) for name in keys]))
 
 
-def _kernel_names(export: NsysExport) -> dict[int, tuple[str, KernelName]]:
-    """NCCL's kernel names by id, parsed."""
-    named = export.strings.starting(*_PREFIXES)
-    return {i: (name, parsed) for i, name in named.items() if (parsed := parse_kernel(name))}
-
-
-def _launches(
-    export: NsysExport, kernels: Frame, frame: Callable[[str, Sequence[str]], Frame]
-) -> Frame:
+def _launches(kernels: Frame, frame: Callable[[str, Sequence[str]], Frame]) -> Frame:
     """The API calls (_CALL) that may be behind NCCL's kernels, by start."""
-    table, launched = export.file.tables.get(RUNTIME), export.file.tables.get(KERNEL)
-    if table is None or launched is None or "correlationId" not in table.c:
-        return Frame.empty(frames.API_CALLS, _CALL)
-    ids = np.unique(kernels.ints("correlation_id"))
-    if not {"correlationId", _NAME} <= set(launched.c.keys()):
-        return Frame.empty(frames.API_CALLS, _CALL)
-    if export.is_shared(RUNTIME):
-        calls = frame("api_calls", _CALL)
-        calls = calls.take(np.isin(calls.ints("correlation_id"), ids))
-    else:
-        # as values: a list of so many takes SQLite longer to compile than to look through
-        behind = sa.text(f"correlationId IN (VALUES {','.join(f'({i})' for i in ids.tolist())})")
-        # by name first, which tells soonest of most calls that they launch nothing
-        usual = []
-        if "nameId" in table.c:
-            usual = [table.c.nameId.in_(export.strings.matching(*KERNEL_LAUNCHES))]
-        calls = _calls_where(export, table, *usual, behind)
-        if usual and not np.isin(ids, calls.ints("correlation_id")).all():
-            calls = _calls_where(export, table, behind)
-    return calls.take(np.isin(calls.ints("event_class"), LAUNCH_CLASSES)).ordered()
-
-
-def _calls_where(
-    export: NsysExport, table: sa.TableClause, *conditions: sa.ColumnElement[bool] | sa.TextClause
-) -> Frame:
-    """The calls (_CALL) that meet some conditions."""
-    selected = [
-        number(table, "pid", process_of("globalTid"), 0),
-        number(table, "correlation_id", column("correlationId"), 0),
-        number(table, "tid", thread_of("globalTid"), 0),
-        number(table, "start_ns", column("start"), 0),
-        number(table, "event_class", column("eventClass"), 0),
-    ]
-    return Frame(export.file.arrays(sa.select(*selected).where(*conditions), split=table))
+    calls = frame("api_calls", _CALL)
+    behind = np.isin(calls.ints("correlation_id"), np.unique(kernels.ints("correlation_id")))
+    return calls.take(behind & np.isin(calls.ints("event_class"), LAUNCH_CLASSES))
 
 
 def _served(kernels: Frame, calls: Calls, launches: Frame) -> tuple[Ints, Ints]:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.readers.sql import sa
@@ -42,19 +41,6 @@ def first_of(*names: str) -> Expression:
     return expression
 
 
-def product(*names: str) -> Expression:
-    """The product of columns; None where the table lacks one."""
-
-    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        if any(name not in table.c for name in names):
-            return None
-        # what is beyond an integer, or a fraction, becomes one
-        whole = math.prod((table.c[name] for name in names), start=sa.literal_column("1"))
-        return whole.op("|")(sa.literal_column("0"))
-
-    return expression
-
-
 def process_of(global_id: str) -> Expression:
     """The process inside a serialized global id: bits 24 to 47."""
 
@@ -76,33 +62,15 @@ def thread_of(*global_ids: str) -> Expression:
     return expression
 
 
-SPAN: Mapping[str, Expression] = {"start_ns": column("start"), "end_ns": column("end")}
-
-
 def number(
     table: sa.TableClause, name: str, expression: Expression, missing: int
 ) -> sa.ColumnElement[Any]:
-    """An integer column under its frame's name; NULL means `missing` there, but for an end."""
+    """An integer column under its frame's name: NULL means `missing` there, but for an end."""
     value = expression(table)
     if value is None:
         return sa.literal_column(str(missing)).label(name)
     null = NO_END if name == "end_ns" else missing
-    return sa.func.coalesce(value, _literal(null)).label(name)
-
-
-def stored(
-    table: sa.TableClause, name: str, expression: Expression, null: int, *, careful: bool
-) -> sa.ColumnElement[Any]:
-    """A column as the table stores it; `null` stands for NULL.
-
-    SqliteFile.arrays raises NotIntegersError where it holds anything but integers. A `careful`
-    query never does: whole numbers written as texts or fractions count, `null` stands for others.
-    """
-    value = expression(table)
-    if value is None:
-        return _literal(null).label(name)
-    made = sa.sql.visitors.replacement_traverse(value, {}, _whole_number if careful else _as_stored)
-    return sa.func.coalesce(made, _literal(null)).label(name)
+    return sa.func.coalesce(value, literal(null)).label(name)
 
 
 def whole_number(value: object) -> int | None:
@@ -120,47 +88,14 @@ def numbered(rows: Iterable[tuple[Any, ...]], count: int) -> list[tuple[Any, ...
     return [row for row in made if None not in row[:count]]
 
 
-def whole(table: sa.TableClause, name: str, *, careful: bool) -> sa.ColumnElement[Any]:
-    """A column as the table stores it, or `careful` the integers that its values are, or NULL."""
-    made = sa.cast(table.c[name], sa.Integer)
-    return cast("sa.ColumnElement[Any]", (_whole_number if careful else _as_stored)(made))
+def stored(table: sa.TableClause, name: str, null: int) -> sa.ColumnElement[Any]:
+    """A column as the table has it; `null` in place of NULL, and where there is no such column."""
+    return sa.func.coalesce(table.c[name], literal(null)) if name in table.c else literal(null)
 
 
-def _literal(value: int) -> sa.ColumnElement[Any]:
+def literal(value: int) -> sa.ColumnElement[Any]:
+    """A whole number as SQL."""
     return sa.literal_column(NO_END_SQL if value == NO_END else str(value))
-
-
-def _as_stored(element: Any, **_more: object) -> Any:
-    return element.clause if isinstance(element, sa.Cast) else None
-
-
-def _whole_number(element: Any, **_more: object) -> Any:
-    """In place of a cast: the integer that a value is; NULL for what is none.
-
-    SQLite casts "12abc" to 12 and any other text, infinity and blobs to a number, too.
-    """
-    if not isinstance(element, sa.Cast):
-        return None
-    value: sa.ColumnElement[Any] = element.clause
-    kind, digits = sa.func.typeof(value), sa.func.trim(value, " ")
-    is_whole = sa.and_(
-        kind == "real", value.between(-_LARGEST, _LARGEST), value == sa.cast(value, sa.Integer)
-    )
-    is_digits = sa.and_(
-        kind == "text",
-        sa.func.length(digits).between(1, _MOST_DIGITS),
-        sa.func.substr(digits, 1, 1).op("GLOB")("[-+0-9]"),
-        sa.func.substr(digits, 2).op("NOT GLOB")("*[^0-9]*"),
-        digits.not_in(("-", "+")),
-    )
-    return sa.case(
-        (kind == "integer", value), (sa.or_(is_whole, is_digits), sa.cast(value, sa.Integer))
-    )
-
-
-# Digits of a text that is an int64 for certain, and a number just below 2**63.
-_MOST_DIGITS = 18
-_LARGEST = 9_223_372_036_854_774_784
 
 
 def text(table: sa.TableClause, name: str) -> sa.ColumnElement[Any]:

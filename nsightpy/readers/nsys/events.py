@@ -9,15 +9,7 @@ from collections.abc import Sequence
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.columns import (
-    SPAN,
-    Expression,
-    column,
-    process_of,
-    product,
-    thread_of,
-)
-from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.table_frames import Source, Stored, read
 from nsightpy.readers.nsys.tables import NsysExport
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -56,72 +48,75 @@ _MEMORY_KINDS = (
 COPY_OPERATIONS = {n: f"[CUDA memcpy {kind}]" for n, kind in enumerate(_COPY_KINDS)}
 MEMORY_KINDS = dict(enumerate(_MEMORY_KINDS))
 
-PLACE: dict[str, Expression] = {
-    "pid": process_of("globalPid"),
-    "device": column("deviceId"),
-    "context": column("contextId"),
-    "stream": column("streamId"),
-    "correlation_id": column("correlationId"),
+SPAN: dict[str, Stored] = {"start_ns": "start", "end_ns": "end"}
+PLACE: dict[str, Stored] = {
+    "device": "deviceId",
+    "context": "contextId",
+    "stream": "streamId",
+    "correlation_id": "correlationId",
 }
-_SHAPE = {
-    f"{shape}_{axis}": column(f"{shape}{axis.upper()}")
-    for shape in ("grid", "block")
-    for axis in "xyz"
+OF_PROCESS = {"pid": "globalPid"}
+OF_THREAD = {"pid": "globalTid", "tid": "globalTid"}
+_SHAPE: dict[str, Stored] = {
+    f"{shape}_{axis}": f"{shape}{axis.upper()}" for shape in ("grid", "block") for axis in "xyz"
 }
+_GREEN: dict[str, Stored] = {"green_context": "greenContextId"}
 _KERNELS = Source(
     KERNEL,
     {
         **SPAN,
         **PLACE,
         **_SHAPE,
-        "blocks": product("gridX", "gridY", "gridZ"),
-        "threads": product("blockX", "blockY", "blockZ"),
-        "registers_per_thread": column("registersPerThread"),
-        "static_shared_bytes": column("staticSharedMemory"),
-        "dynamic_shared_bytes": column("dynamicSharedMemory"),
-        "local_bytes_per_thread": column("localMemoryPerThread"),
-        "graph_node_id": column("graphNodeId"),
+        **_GREEN,
+        "registers_per_thread": "registersPerThread",
+        "static_shared_bytes": "staticSharedMemory",
+        "dynamic_shared_bytes": "dynamicSharedMemory",
+        "local_bytes_per_thread": "localMemoryPerThread",
+        "graph_node_id": "graphNodeId",
     },
-    {"name": "demangledName", "base_name": "shortName", "mangled_name": "mangledName"},
+    ids=OF_PROCESS,
+    names={"name": "demangledName", "base_name": "shortName", "mangled_name": "mangledName"},
     instead={
         "name": ("mangledName", "shortName"),
         "base_name": ("demangledName", "mangledName"),
     },
-    essential=("device", "stream", "name", "blocks", "threads", *_SHAPE),
+    essential=("device", "stream", "name", *_SHAPE),
 )
 _GRAPH_LAUNCHES = Source(
     GRAPH_TRACE,
     {
         **SPAN,
         **PLACE,
-        "graph_id": column("graphId"),
-        "graph_exec_id": column("graphExecId"),
+        "graph_id": "graphId",
+        "graph_exec_id": "graphExecId",
     },
+    ids=OF_PROCESS,
 )
 _API_CALLS = Source(
     RUNTIME,
     {
         **SPAN,
-        "pid": process_of("globalTid"),
-        "tid": thread_of("globalTid"),
-        "correlation_id": column("correlationId"),
-        "return_value": column("returnValue"),
-        "event_class": column("eventClass"),
+        "correlation_id": "correlationId",
+        "return_value": "returnValue",
+        "event_class": "eventClass",
     },
-    {"name": "nameId"},
+    ids=OF_THREAD,
+    names={"name": "nameId"},
 )
 
 
-_OPERATION: dict[str, Expression] = {
+_OPERATION: dict[str, Stored] = {
     **SPAN,
     **PLACE,
-    "bytes": column("bytes"),
-    "graph_node_id": column("graphNodeId"),
-    "address": column("virtualAddress"),
+    "bytes": "bytes",
+    "graph_node_id": "graphNodeId",
+    "address": "virtualAddress",
+    **_GREEN,
 }
 _COPIES = Source(
     MEMCPY,
     _OPERATION,
+    ids=OF_PROCESS,
     codes={
         "operation": ("copyKind", COPY_OPERATIONS),
         "source_memory": ("srcKind", MEMORY_KINDS),
@@ -131,17 +126,16 @@ _COPIES = Source(
 _SETS = Source(
     MEMSET,
     _OPERATION,
+    ids=OF_PROCESS,
     codes={"target_memory": ("memKind", MEMORY_KINDS)},
     same={"operation": "[CUDA memset]", "source_memory": ""},
 )
 
 # Up to schema 3.7.2 CUDA_GRAPH_EVENTS held these events; it is known by its columns.
-_NODE_COLUMNS = {
+_NODE_COLUMNS: dict[str, Stored] = {
     **SPAN,
-    "pid": process_of("globalTid"),
-    "tid": thread_of("globalTid"),
-    "graph_node_id": column("graphNodeId"),
-    "original_node_id": column("originalGraphNodeId"),
+    "graph_node_id": "graphNodeId",
+    "original_node_id": "originalGraphNodeId",
 }
 _NODE_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
 
@@ -158,10 +152,13 @@ def graph_launches(export: NsysExport, columns: Sequence[str] | None = None) -> 
 
 def graph_nodes(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of created graph nodes; empty where none were recorded."""
-    for name in _NODE_TABLES:
-        if export.has(name) and "graphNodeId" in export.file.tables[name].c:
-            return read(export, frames.GRAPH_NODES, Source(name, _NODE_COLUMNS), columns)
-    return Frame.empty(frames.GRAPH_NODES, columns)
+    held = (
+        name
+        for name in _NODE_TABLES
+        if export.has(name) and "graphNodeId" in export.file.tables[name].c
+    )
+    source = Source(next(held, ""), _NODE_COLUMNS, ids=OF_THREAD)
+    return read(export, frames.GRAPH_NODES, source, columns)
 
 
 def memory_operations(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
@@ -188,11 +185,3 @@ def without_version(name: str) -> str:
     """An API name without exactly one `_v` and four digits at its end, as nsys stats prints it."""
     stem, mark, digits = name[:-6], name[-6:-4], name[-4:]
     return stem if mark == "_v" and digits.isdecimal() and digits.isascii() and stem else name
-
-
-# The tables that each frame is read from.
-TABLES = {
-    "kernels": (_KERNELS,),
-    "memory_operations": (_COPIES, _SETS),
-    "api_calls": (_API_CALLS,),
-}

@@ -13,8 +13,8 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.columns import SPAN, Expression, column, number, process_of, thread_of
-from nsightpy.readers.nsys.events import plain_calls
+from nsightpy.readers.nsys.columns import column, number, process_of, thread_of
+from nsightpy.readers.nsys.events import OF_THREAD, SPAN, plain_calls
 from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
@@ -37,19 +37,15 @@ LIBRARY_TABLES = {
     "SYSCALL": "syscall",
     **{f"NVVIDEO_{kind.upper()}_API": f"NvVideo {kind}" for kind in ("Encoder", "Decoder", "JPEG")},
 }
-_THREAD: dict[str, Expression] = {
-    **SPAN,
-    "pid": process_of("globalTid"),
-    "tid": thread_of("globalTid"),
-}
 # Rows that only say when the tracing of a process began and finished.
 _NO_CALLS = (31, 32)
 
 
 _OS_CALLS = Source(
     OSRT,
-    {**_THREAD, "return_value": column("returnValue"), "nesting_level": column("nestingLevel")},
-    {"name": "nameId"},
+    {**SPAN, "return_value": "returnValue", "nesting_level": "nestingLevel"},
+    ids=OF_THREAD,
+    names={"name": "nameId"},
     where=lambda t: t.c.eventClass.not_in(_NO_CALLS) if "eventClass" in t.c else None,
 )
 
@@ -65,7 +61,7 @@ def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> F
         read(
             export,
             frames.LIBRARY_CALLS,
-            Source(table, _THREAD, {"name": "nameId"}, same={"library": library}),
+            Source(table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": library}),
             columns,
         )
         for table, library in LIBRARY_TABLES.items()

@@ -53,23 +53,27 @@ class Evidence:
     pid: int = 0
 
 
-def evidence(
-    export: NsysExport, name: str, pids: list[int], rank_regex: str | None = None
-) -> list[Evidence]:
-    """All evidence that a report holds, strongest first.
+def recorded_ranks(export: NsysExport) -> tuple[list[Evidence], list[Evidence]]:
+    """What an export says of the ranks of its processes, and of its own, strongest first."""
+    return [*_mpi_ranks(export), *_nvtx_ranks(export)], _environment_ranks(export)
 
-    The launcher's environment and the file name (also through the user's expression) speak for the
-    whole report, and so only when one process of it did GPU work.
+
+def evidence(
+    recorded: Sequence[Evidence],
+    launched: Sequence[Evidence],
+    name: str,
+    pids: Sequence[int],
+    rank_regex: str | None = None,
+) -> list[Evidence]:
+    """All evidence that a report holds, strongest first: what it has `recorded` of its processes.
+
+    The environment of the launcher and the file name (also through the user's expression) speak for
+    the whole report, and so only when one process of it did GPU work.
     """
-    ranks: list[Evidence] = []
-    if rank_regex is not None and len(pids) <= 1:
-        ranks += rank_by_regex(name, rank_regex)
-    ranks += _mpi_ranks(export)
-    ranks += _nvtx_ranks(export)
-    if len(pids) <= 1:
-        ranks += _environment_ranks(export)
-        ranks += rank_in_name(name)
-    return ranks
+    if len(pids) > 1:
+        return list(recorded)
+    by_user = [] if rank_regex is None else rank_by_regex(name, rank_regex)
+    return [*by_user, *recorded, *launched, *rank_in_name(name)]
 
 
 def evidence_for(evidence: Iterable[Evidence], pid: int) -> list[Evidence]:

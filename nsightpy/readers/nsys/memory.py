@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame
-from nsightpy.readers.nsys.columns import Expression, column, process_of, text
-from nsightpy.readers.nsys.events import MEMORY_KINDS, PLACE
+from nsightpy.frames import Frame
+from nsightpy.readers.nsys.events import MEMORY_KINDS, OF_PROCESS, PLACE, SPAN
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
-from nsightpy.readers.sql import sa
 
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
 _OPERATIONS = {0: "allocate", 1: "free"}
@@ -18,11 +17,14 @@ _NOT_RECORDED = ("tid", "allocated_bytes", "reserved_bytes")
 _USAGE = Source(
     MEMORY_USAGE,
     {
-        "start_ns": column("start"),
-        **{name: PLACE[name] for name in ("pid", "device", "context", "correlation_id")},
-        "address": column("address"),
-        "bytes": column("bytes"),
+        "start_ns": "start",
+        **{name: PLACE[name] for name in ("device", "context", "correlation_id")},
+        "address": "address",
+        "bytes": "bytes",
+        **{name: int(frames.MEMORY_USAGE[name].missing) for name in _NOT_RECORDED},
     },
+    ids=OF_PROCESS,
+    texts={"variable": "name"},
     codes={
         "memory": ("memKind", MEMORY_KINDS),
         "operation": ("memoryOperationType", _OPERATIONS),
@@ -30,59 +32,40 @@ _USAGE = Source(
 )
 
 
-def _constant(value: int) -> Expression:
-    return lambda table: sa.literal_column(str(value))
-
-
-_FAULT = {"start_ns": column("start"), "pid": process_of("globalPid"), "address": column("address")}
 _FAULTS = (
     Source(
         "CUDA_UM_CPU_PAGE_FAULT_EVENTS",
         {
-            **_FAULT,
-            "end_ns": column("start"),
-            "device": _constant(-1),
-            "faults": _constant(1),
-            "instruction": column("originalFaultPc"),
+            "start_ns": "start",
+            "end_ns": "start",
+            "address": "address",
+            "device": -1,
+            "faults": 1,
+            "instruction": "originalFaultPc",
         },
+        ids=OF_PROCESS,
     ),
     Source(
         "CUDA_UM_GPU_PAGE_FAULT_EVENTS",
         {
-            **_FAULT,
-            "end_ns": column("end"),
-            "device": column("deviceId"),
-            "faults": column("numberOfPageFaults"),
-            "instruction": _constant(0),
+            **SPAN,
+            "address": "address",
+            "device": "deviceId",
+            "faults": "numberOfPageFaults",
+            "instruction": 0,
         },
+        ids=OF_PROCESS,
     ),
 )
-FAULT_TABLES = tuple(source.table for source in _FAULTS)
 
 
 def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of allocations and frees; static variables are allocated when they are loaded."""
-    wanted = tuple(columns or frames.MEMORY_USAGE.names)
-    if export.has(MEMORY_USAGE) and "bytes" not in export.file.tables[MEMORY_USAGE].c:
-        export.notes[f"its table {MEMORY_USAGE} has no column bytes and is left out."] = None
-        return Frame.empty(frames.MEMORY_USAGE, wanted)
-    plain = tuple(name for name in wanted if name != "variable" and name not in _NOT_RECORDED)
-    usage = read(export, frames.MEMORY_USAGE, _USAGE, plain or ("start_ns",))
-    made = dict(usage)
-    if "variable" in wanted:
-        made |= _variables(export)
-    for name in _NOT_RECORDED:
-        made[name] = frames.constant(int(frames.MEMORY_USAGE[name].missing), usage.rows)
-    return Frame({name: made[name] for name in wanted})
-
-
-def _variables(export: NsysExport) -> Mapping[str, ColumnData]:
-    """The names of static variables, of the rows that count."""
-    if not export.has(MEMORY_USAGE):
-        return Frame.empty(frames.MEMORY_USAGE, ["variable"])
-    table = export.file.tables[MEMORY_USAGE]
-    query = sa.select(text(table, "name").label("variable")).select_from(table)
-    return export.countable(MEMORY_USAGE, Frame(export.file.arrays(query)))
+    source = _USAGE
+    if export.has(MEMORY_USAGE) and not _USAGE.has(export, "bytes"):
+        export.note(f"its table {MEMORY_USAGE} has no column bytes and is left out.")
+        source = replace(source, table="")
+    return read(export, frames.MEMORY_USAGE, source, columns)
 
 
 def page_faults(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:

@@ -14,14 +14,13 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct
 from nsightpy.readers.nsys.columns import (
-    SPAN,
     Expression,
     column,
     number,
     process_of,
     text,
-    thread_of,
 )
+from nsightpy.readers.nsys.events import OF_THREAD, SPAN
 from nsightpy.readers.nsys.nvtx import domain_names
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
@@ -58,17 +57,16 @@ def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame
             table,
             {
                 **SPAN,
-                "pid": process_of("globalTid"),
-                "tid": thread_of("globalTid"),
-                "bytes": column("size"),
-                "receive_bytes": column("recvSize"),
-                "peer": _or_none("remoteRank", "rootRank"),
-                "tag": _or_none("tag"),
-                "request": column("requestHandle"),
-                "communicator": column("commHandle"),
-                "communicator_size": _unknown,
-                "communicator_rank": _unknown,
+                "bytes": "size",
+                "receive_bytes": "recvSize",
+                "peer": ("remoteRank", "rootRank"),
+                "tag": "tag",
+                "request": "requestHandle",
+                "communicator": "commHandle",
+                "communicator_size": 0,
+                "communicator_rank": -1,
             },
+            OF_THREAD,
             {"name": "textId"},
             same={"kind": kind, "communicator_id": ""},
         )
@@ -88,10 +86,6 @@ def _or_none(*names: str) -> Expression:
         return None if stored is None else sa.func.coalesce(stored, -1)
 
     return expression
-
-
-def _unknown(_: sa.TableClause) -> sa.ColumnElement[Any] | None:
-    return None
 
 
 class _Communicator(NamedTuple):

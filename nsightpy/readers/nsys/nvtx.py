@@ -10,7 +10,6 @@ from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct, elementwise
 from nsightpy.readers.nsys.columns import (
     NO_END,
-    SPAN,
     coded,
     column,
     number,
@@ -18,17 +17,22 @@ from nsightpy.readers.nsys.columns import (
     stored,
     text,
 )
-from nsightpy.readers.nsys.constant_columns import constant_columns
+from nsightpy.readers.nsys.events import SPAN
 from nsightpy.readers.nsys.strings import UNNAMED
-from nsightpy.readers.nsys.table_frames import note_absent, note_without_process, stored_columns
+from nsightpy.readers.nsys.table_frames import (
+    counted,
+    note_absent,
+    note_unlinked,
+    process_part,
+    thread_part,
+)
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
-from nsightpy.readers.sqlite import Query
+from nsightpy.store.store import COUNTED
 
 NVTX = "NVTX_EVENTS"
 DEFAULT_DOMAIN = ""
 THREAD_NAME, DOMAIN_CREATE = 39, 75
-_LOW_BITS = 0xFFFFFF
 STYLES = {59: "PushPop", 60: "StartEnd", 70: "PushPop", 71: "StartEnd"}
 # What is read as what, and for which columns of the frame. A thread's serialized id holds pid and
 # tid: read once, taken apart later.
@@ -56,59 +60,49 @@ def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     if table is None or not {"start", "end"} <= set(table.c.keys()):
         for lost in ("eventType", "start", "end"):
             _note_lost(export, lost)
-        return Frame.empty(frames.NVTX_RANGES, wanted)
+        known = [name for name in wanted if name != COUNTED]
+        return Frame({**Frame.empty(frames.NVTX_RANGES, known), COUNTED: constant(1, 0)})
     raw = _read(export, table, wanted)
     made: dict[str, ColumnData] = {name: raw[name] for name in SPAN if name in wanted}
     if "thread" in raw:
         made |= _thread_columns(raw)
+        note_unlinked(export, NVTX, Frame(made))
     if "name" in wanted:
-        made["name"] = _names(export, raw)
+        made["name"] = note_absent(export, NVTX, "name", _names(export, raw))
     if "domain" in wanted:
-        pid = elementwise(_process, raw.ints("thread"))
+        pid = elementwise(process_part, raw.ints("thread"))
         made["domain"] = _domains(export, raw.ints("domain_id"), pid)
     if "style" in wanted:
         made["style"] = coded(raw.ints("event_type"), STYLES)
-    return export.countable(NVTX, Frame({name: made[name] for name in wanted}))
+    if COUNTED in wanted:
+        made[COUNTED] = counted(export, NVTX, Frame(made))
+    return Frame({name: made[name] for name in wanted})
 
 
 def _note_lost(export: NsysExport, column: str) -> None:
     held = export.file.tables.get(NVTX)
     if held is not None and column not in held.c and export.holds_rows(NVTX):
         note = f"its table {NVTX} has no column {column}: NVTX ranges are not known."
-        export.notes[note] = None
+        export.note(note)
 
 
 def _read(export: NsysExport, table: sa.TableClause, wanted: Sequence[str]) -> Frame:
-    """What the wanted columns are made of, of all ranges; one scan shows what need not be read."""
-    needed = {name: stored_as for name, (stored_as, used) in _SOURCES.items() if used & set(wanted)}
-    texts = ["text"] if "name" in wanted else []
-    asked = [] if export.is_small(NVTX) else [*needed.values(), *texts]
-    fixed = constant_columns(export.file, table, asked, _is_range(table)) if asked else {}
-    times = [name for name in SPAN if name in wanted]
-    reads_text = bool(texts) and "text" in table.c and "text" not in fixed
-    if not (
-        times
-        or reads_text
-        or needed.keys() - {n for n, stored_as in needed.items() if stored_as in fixed}
-    ):
-        fixed = {}
-
-    def query(*, careful: bool) -> Query:
-        spans = [stored(table, name, SPAN[name], NO_END, careful=careful) for name in times]
-        ids = [
-            stored(table, name, column(stored_as), _NULL.get(name, 0), careful=careful)
-            for name, stored_as in needed.items()
-            if stored_as not in fixed
-        ]
-        said = [text(table, "text")] if reads_text else []
-        return sa.select(*spans, *ids, *said).where(_is_range(table))
-
-    raw = stored_columns(export, table, query)
-    note_without_process(export, NVTX, raw)
-    rows = len(next(iter(raw.values())))
-    same = {name: fixed[stored_as] for name, stored_as in needed.items() if stored_as in fixed}
-    values = {n: _NULL.get(n, 0) if value is None else value for n, value in same.items()}
-    return Frame({**raw, **{name: constant(value, rows) for name, value in values.items()}})
+    """What the wanted columns are made of, of all ranges."""
+    spans = [
+        stored(table, name.removesuffix("_ns"), NO_END).label(name)
+        for name in SPAN
+        if name in wanted
+    ]
+    ids = [
+        stored(table, column, _NULL.get(name, 0)).label(name)
+        for name, (column, used) in _SOURCES.items()
+        if used & set(wanted)
+    ]
+    said = [text(table, "text")] if "name" in wanted and "text" in table.c else []
+    query = sa.select(*spans, *ids, *said).where(_is_range(table))
+    if (among := export.moments_of(table)) is not None:
+        query = query.where(among)
+    return Frame(export.file.arrays(query, table))
 
 
 def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
@@ -120,8 +114,8 @@ def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
     """Process and thread of the ranges, and the thread on which they end."""
     thread = raw.ints("thread")
     columns: dict[str, ColumnData] = {
-        "pid": elementwise(_process, thread),
-        "tid": elementwise(lambda ids: ids & _LOW_BITS, thread),
+        "pid": elementwise(process_part, thread),
+        "tid": elementwise(thread_part, thread),
     }
     if "end_thread" in raw:
         end = raw.ints("end_thread")
@@ -129,22 +123,17 @@ def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
     return columns
 
 
-def _process(thread: Ints) -> Ints:
-    return (thread >> 24) & _LOW_BITS
-
-
 def _last_thread(end: Ints, thread: Ints) -> Ints:
-    return np.where(end != 0, end, thread) & _LOW_BITS
+    return thread_part(np.where(end != 0, end, thread))
 
 
 def _names(export: NsysExport, raw: Frame) -> Labels:
-    """The texts of ranges, or the texts that they registered."""
+    """The texts of events, or the texts that they registered."""
     if "text" not in raw:
-        registered = export.strings.labels(raw.ints("text_id"))
-        return note_absent(export, NVTX, registered.merged())
+        return export.strings.labels(raw.ints("text_id")).merged()
     texts = raw.labels("text")
     rows = np.flatnonzero(texts.equals([""]))
-    registered = note_absent(export, NVTX, export.strings.labels(raw.ints("text_id")[rows]))
+    registered = export.strings.labels(raw.ints("text_id")[rows])
     codes = texts.codes.copy()
     codes[rows] = registered.codes + np.int32(len(texts.values))
     return Labels(codes, texts.values + registered.values).merged()

@@ -18,9 +18,8 @@ from nsightpy import frames
 from nsightpy.frames import Frame, Labels
 from nsightpy.readers.limits import clock_reading
 from nsightpy.readers.nsys.columns import column, number, process_of, whole_number
-from nsightpy.readers.nsys.events import RUNTIME
 from nsightpy.readers.nsys.nvtx import NVTX
-from nsightpy.readers.nsys.tables import GPU_TABLES, MPI_TABLES, NsysExport
+from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
 from nsightpy.readers.sql import sa
 
 NO_UUID = re.compile(r"^[0\-]*$")
@@ -114,11 +113,16 @@ def capture_version(diagnostics: Frame) -> str:
     return ""
 
 
-def active_pids(export: NsysExport) -> list[int]:
-    """The processes with GPU work; without any, with CUDA calls, NVTX events, or MPI calls."""
-    for tables in (GPU_TABLES, (RUNTIME,), (NVTX,), MPI_TABLES):
-        if pids := export.pids_of(*tables) - {0}:
-            return sorted(pids)
+def host_pids(export: NsysExport) -> list[int]:
+    """The processes with NVTX events; without any, with MPI calls."""
+    for tables in ((NVTX,), MPI_TABLES):
+        pids: set[int] = set()
+        for name in filter(export.holds_rows, tables):
+            pid = process_of("globalTid")(export.file.tables[name])
+            if pid is not None:
+                pids |= {int(row[0] or 0) for row in export.file.rows(sa.select(pid).distinct())}
+        if pids - {0}:
+            return sorted(pids - {0})
     return []
 
 
@@ -147,7 +151,7 @@ def devices(export: NsysExport) -> Frame:
     if mapped:
         rows = [(m.get("pid"), m.get("cudaId"), by_id.get(m.get("gpuId"), {}), m) for m in mapped]
         if gpus and (lost := sum(not gpu for _, _, gpu, _ in rows)):
-            export.notes[f"{lost} devices in TARGET_INFO_CUDA_DEVICE name no GPU."] = None
+            export.note(f"{lost} devices in TARGET_INFO_CUDA_DEVICE name no GPU.")
     elif cuda := _rows(export, "TARGET_INFO_CUDA_GPU"):
         rows = [
             (c.get("pid"), c.get("deviceId"), by_id.get(c.get("deviceId"), {}), c) for c in cuda

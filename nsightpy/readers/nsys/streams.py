@@ -12,8 +12,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame, Labels
-from nsightpy.readers.nsys.columns import SPAN, column
-from nsightpy.readers.nsys.events import PLACE
+from nsightpy.readers.nsys.events import OF_PROCESS, PLACE, SPAN
 from nsightpy.readers.nsys.table_frames import Source, read
 from nsightpy.readers.nsys.tables import NsysExport
 
@@ -28,18 +27,20 @@ _SYNCHRONIZATIONS = Source(
     {
         **SPAN,
         **PLACE,
-        "event_id": column("eventId"),
-        "event_sync_id": column("eventSyncId"),
+        "event_id": "eventId",
+        "event_sync_id": "eventSyncId",
     },
+    ids=OF_PROCESS,
 )
 _CUDA_EVENTS = Source(
     CUDA_EVENT,
     {
         **PLACE,
-        "time_ns": column("timestamp"),
-        "event_id": column("eventId"),
-        "event_sync_id": column("eventSyncId"),
+        "time_ns": "timestamp",
+        "event_id": "eventId",
+        "event_sync_id": "eventSyncId",
     },
+    ids=OF_PROCESS,
 )
 
 

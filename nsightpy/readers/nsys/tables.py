@@ -6,25 +6,13 @@ the capture did not produce gives the empty frame.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Mapping
-from copy import copy
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame
-from nsightpy.readers.nsys.columns import process_of
-from nsightpy.readers.nsys.constant_columns import (
-    FEW_ROWS,
-    constant_at_first,
-    constant_columns,
-    constant_of_few,
-)
-from nsightpy.readers.nsys.countable import countable_rows
+from nsightpy.frames import Ints
 from nsightpy.readers.nsys.strings import Strings
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite import SqliteFile
@@ -47,11 +35,6 @@ GPU_TABLES = EVENT_TABLES[:4]
 MPI_TABLES = (
     *("MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS"),
 )
-# So many events are read as a whole and chosen from: several questions share them.
-FEW_CALLS = 200_000
-# Columns that often hold one value: a report with one process on one device.
-STEADY_COLUMNS = ("globalPid", "deviceId", "contextId")
-
 T = TypeVar("T")
 
 
@@ -60,15 +43,11 @@ class NsysExport:
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
         self.file = SqliteFile(path, threads)
-        self._whole = self
         self.strings = Strings(self.file)
-        self.notes: dict[str, None] = {}
-        self._steady: dict[str, dict[str, int]] = {}
+        self._notes: dict[str, dict[str, None]] = {}
         self._counts: dict[str, int] = {}
+        self._moments: list[int] | None = None
         self._found: dict[Callable[[NsysExport], Any], Any] = {}
-        self._finding = threading.RLock()
-        self._countable: dict[str, NDArray[np.bool_] | None] = {}
-        self.careful: set[str] = set()  # tables that hold more than integers in their columns
         if not any(name.startswith(EXPORT_TABLES) for name in self.file.tables):
             raise ReportError(
                 path,
@@ -80,22 +59,10 @@ class NsysExport:
         if present := [name for name in EVENT_TABLES if self.has(name)]:
             self.file.row_bounds(*present)
 
-    def part(self, table: str, low: int, high: int, without: Collection[str]) -> NsysExport:
-        """The same with the rows low to high - 1 of a table, and without some other tables.
-
-        What is asked `once` is asked of the whole; notes are the part's own.
-        """
-        part = copy(self)
-        part.file = self.file.part(self.file.tables[table], low, high, without)
-        part.notes, part._countable = {}, {}
-        part._counts, part._steady = {}, {}
-        return part
-
     def once(self, make: Callable[[NsysExport], T]) -> T:
         """What a function finds in this export; it is asked once."""
-        with self._finding:
-            if make not in self._found:
-                self._found[make] = make(self._whole)
+        if make not in self._found:
+            self._found[make] = make(self)
         value: T = self._found[make]
         return value
 
@@ -117,84 +84,26 @@ class NsysExport:
             return False
         return self.file.row_bounds(table) is not None or self.count(table) > 0
 
-    def is_small(self, table: str) -> bool:
-        """Whether a table has so few rows for certain that it is read without further questions."""
-        return self._whole is not self or self._spans_less(table, FEW_ROWS)
+    @contextmanager
+    def at(self, moments: Ints) -> Iterator[None]:
+        """Of tables of events only the rows that start at one of these moments are read."""
+        self._moments = moments.tolist()
+        try:
+            yield
+        finally:
+            self._moments = None
 
-    def is_shared(self, table: str) -> bool:
-        """Whether a table has so few rows for certain that all is read, whatever is wanted."""
-        return self._spans_less(table, FEW_CALLS)
-
-    def _spans_less(self, table: str, rows: int) -> bool:
-        bounds = self.file.row_bounds(table) if self.has(table) else None
-        return bounds is not None and bounds[1] - bounds[0] < rows
-
-    def steady(self, table: str) -> Mapping[str, int]:
-        """The columns of STEADY_COLUMNS that hold one integer in every row of a table.
-
-        One scan is cheaper than carrying such a column.
-        """
-        if table not in self._steady:
-            source = self.file.tables[table]
-            find = constant_of_few if self.is_small(table) else constant_columns
-            constants = find(self.file, source, STEADY_COLUMNS)
-            self._steady[table] = {n: value for n, value in constants.items() if value is not None}
-        return self._steady[table]
-
-    def guessed_steady(self, table: str) -> Mapping[str, int] | None:
-        """What `steady` may turn out to be, by the first rows; None where it is known already.
-
-        Who reads just the rows of these values and gets them all, says so: `confirm`.
-        """
-        if table in self._steady:
+    def moments_of(self, table: sa.TableClause) -> sa.ColumnElement[bool] | None:
+        """The rows of a table that are read; None for all."""
+        if self._moments is None:
             return None
-        source = self.file.tables[table]
-        constants = constant_at_first(self.file, source, STEADY_COLUMNS, sa.true())
-        likely = {name: value for name, value in constants.items() if value is not None}
-        if not likely:
-            self._steady[table] = {}
-        return likely or None
+        return table.c["start" if "start" in table.c else "timestamp"].in_(self._moments)
 
-    def confirm(self, table: str, guessed: Mapping[str, int], rows: int) -> bool:
-        """Whether so many rows are all that a table has; then what was guessed is steady."""
-        bounds = self.file.row_bounds(table)
-        contiguous = bounds is not None and bounds[1] + 1 - bounds[0] == rows
-        if not contiguous and rows != self.count(table):
-            return False
-        self._steady[table] = dict(guessed)
-        return True
+    def note(self, text: str, column: str = "") -> None:
+        """Say something of what is being read: of a column of its frame, or of all of them."""
+        self._notes.setdefault(column, {})[text] = None
 
-    def pids_of(self, *tables: str) -> set[int]:
-        """The processes that own rows of these tables; one query for all that are small."""
-        pids: set[int] = set()
-        few = []
-        for table in filter(self.holds_rows, tables):
-            source = self.file.tables[table]
-            pid = process_of("globalPid" if "globalPid" in source.c else "globalTid")(source)
-            if pid is None:
-                continue
-            if self.is_small(table):
-                few.append(sa.select(pid))
-            elif (steady := self.steady(table).get("globalPid")) is not None:
-                pids.add((steady >> 24) & 0xFFFFFF)
-            else:
-                pids |= {int(row[0] or 0) for row in self.file.rows(sa.select(pid).distinct())}
-        if few:
-            pids |= {int(row[0] or 0) for row in self.file.rows(sa.union(*few))}
-        return pids
-
-    def countable(self, table: str, frame: Frame, lacking: Collection[str] = ()) -> Frame:
-        """The rows of a table's frame that can be counted; the others make one note.
-
-        The columns that the table is `lacking` rule out none. Which rows they are is known from
-        the first frame on, which has the times and sizes.
-        """
-        if table not in self._countable and not {"start_ns", "end_ns"}.isdisjoint(frame):
-            countable, note = countable_rows(
-                frame.select(name for name in frame if name not in lacking)
-            )
-            self._countable[table] = None if countable.all() else countable
-            if note:
-                self.notes[f"{note.format(table=table)} left out."] = None
-        kept = self._countable.get(table)
-        return frame if kept is None else frame.take(kept)
+    def noted(self) -> dict[str, tuple[str, ...]]:
+        """What was said since it was last asked for, by column."""
+        notes, self._notes = self._notes, {}
+        return {column: tuple(texts) for column, texts in notes.items()}

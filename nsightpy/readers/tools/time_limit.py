@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from nsightpy.side_by_side import begun
+from nsightpy.readers.tools.threads import begun
 
 _TICK_S = 0.1
 

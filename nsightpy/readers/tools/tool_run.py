@@ -15,7 +15,7 @@ from pathlib import Path
 from time import monotonic
 from typing import IO
 
-from nsightpy.side_by_side import begun
+from nsightpy.readers.tools.threads import begun
 
 _KEPT_OUTPUT_BYTES = 64 * 1024
 _TICK_S = 0.02

@@ -6,7 +6,7 @@ import gc
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -60,6 +60,7 @@ class TraceFacts:
     pids: tuple[int, ...]
     process_names: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    frames: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -172,7 +173,7 @@ def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) ->
         process_names={p: n for p, n in tables.process_names.items() if p in gpu_pids | host_pids},
         notes=tuple(notes),
     )
-    return Trace(by_name, facts)
+    return Trace(by_name, replace(facts, frames=tuple(by_name)))
 
 
 def _zero(raw: dict[str, Frame]) -> int:

@@ -13,8 +13,9 @@ import platformdirs
 import pytest
 
 from nsightpy.errors import UsageError
-from nsightpy.readers.export import export_cache
-from nsightpy.readers.export.export_cache import (
+from nsightpy.readers.export.nsys_export import sqlite_of
+from nsightpy.store import cache as export_cache, file_lock
+from nsightpy.store.cache import (
     CacheUsage,
     cache_folder,
     cache_limit,
@@ -22,8 +23,6 @@ from nsightpy.readers.export.export_cache import (
     clear_cache,
     trim_cache,
 )
-from nsightpy.readers.export.nsys_export import sqlite_of
-from nsightpy.readers.tools import file_lock
 from tests.support.nsys_stand_in import Bench, set_up
 
 POSIX = pytest.mark.skipif(os.name != "posix", reason="patches flock")

@@ -1,11 +1,13 @@
 """The cache of what was made of reports: where it lies, whose it is, how much stays.
 
-Reports of Nsight Systems leave their SQLite exports there, PyTorch traces their columns.
+Exports that nsys made are files there, what was imported of reports and traces folders of columns.
 """
 
 from __future__ import annotations
 
+import functools
 import hashlib
+import multiprocessing.util
 import os
 import re
 import shutil
@@ -17,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsightpy.errors import ReportError, UsageError
-from nsightpy.readers.tools.file_lock import acquire, is_locked
+from nsightpy.store.file_lock import acquire, is_locked
 
 DEFAULT_LIMIT_BYTES = 20 * 2**30
 LARGEST_LIMIT_BYTES = 2**62
@@ -28,7 +30,10 @@ SQLITE, COLUMNS = ".sqlite", ".columns"
 _ENTRY = re.compile(r".+-[0-9a-f]{24}\.(?:sqlite|columns)")
 _PART = re.compile(r"(.+-[0-9a-f]{24}\.(?:sqlite|columns))\..*\.part")
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
+# The cache is trimmed when this process has written this part of its limit.
+_TRIMMED_PARTS = 64
 _handed_out: set[Path] = set()
+_written: list[int] = []
 
 
 @dataclass(frozen=True)
@@ -50,6 +55,25 @@ def cache_folder() -> Path:
     import platformdirs
 
     return platformdirs.user_cache_path("nsightpy") / "exports"
+
+
+def session_folder() -> Path:
+    """A folder for what this process alone uses, removed when it ends. Raises ReportError."""
+    return _session_folder(os.getpid())
+
+
+# Of the process, not of a report: two reports of one file share what was made of it.
+@functools.cache
+def _session_folder(_process: int) -> Path:
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="nsightpy-"))
+    except OSError as error:
+        raise unwritable(Path(tempfile.gettempdir()), error) from error
+    # Also runs in workers, which atexit does not; never in a child for its parent's folder.
+    multiprocessing.util.Finalize(
+        None, shutil.rmtree, args=(folder,), kwargs={"ignore_errors": True}, exitpriority=0
+    )
+    return folder
 
 
 def cache_limit() -> int:
@@ -93,15 +117,15 @@ def mark_used(entry: Path) -> Path:
 
 
 @contextmanager
-def building(entry: Path, waiting: Callable[[], None]) -> Iterator[Path]:
-    """Alone among all processes, an empty private folder on the file system of the entry.
+def alone(entry: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """Alone among all processes with an entry, its folder being there and its owner's alone.
 
-    The folder is gone afterwards, whatever happens. Raises ReportError when it cannot be made.
+    What killed processes left of the entry is gone. Raises ReportError when it cannot be made.
     """
     folder = entry.parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_mode & 0o077:  # its owner's alone
+        if folder.stat().st_mode & 0o077:
             with suppress(PermissionError):
                 folder.chmod(0o700)
         lock = acquire(_lock_of(entry), waiting)
@@ -109,16 +133,32 @@ def building(entry: Path, waiting: Callable[[], None]) -> Iterator[Path]:
         raise unwritable(folder, error) from error
     try:
         _remove_orphans(folder, entry.name, surely=lock.sure)
-        try:
-            part = Path(tempfile.mkdtemp(prefix=f"{entry.name}.", suffix=".part", dir=folder))
-        except OSError as error:
-            raise unwritable(folder, error) from error
-        try:
-            yield part
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
+        yield
     finally:
         lock.release()
+
+
+@contextmanager
+def building(entry: Path, waiting: Callable[[], None]) -> Iterator[Path]:
+    """Alone among all processes, an empty private folder on the file system of the entry.
+
+    The folder is gone afterwards, whatever happens. Raises ReportError when it cannot be made.
+    """
+    with alone(entry, waiting), made_folder(entry) as part:
+        yield part
+
+
+@contextmanager
+def made_folder(entry: Path) -> Iterator[Path]:
+    """An empty private folder beside an entry, gone afterwards. Raises ReportError."""
+    try:
+        part = Path(tempfile.mkdtemp(prefix=f"{entry.name}.", suffix=".part", dir=entry.parent))
+    except OSError as error:
+        raise unwritable(entry.parent, error) from error
+    try:
+        yield part
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
 
 
 def publish(made: Path, entry: Path) -> None:
@@ -170,13 +210,20 @@ def clear_cache() -> tuple[int, int]:
     return len(removed), sum(removed)
 
 
-def trim_cache(keep: Path) -> tuple[int, int]:
-    """Remove the exports unused for longest until the cache is within its limit.
+def trim_cache(keep: Path, written: int | None = None) -> tuple[int, int]:
+    """Remove the entries unused for longest until the cache is within its limit.
 
-    `keep`, exports that this process uses, and what was used in the last minutes stay.
+    `keep`, what this process uses, and what was used in the last minutes stay. Where so many bytes
+    were `written`, that is looked at once they are a part of the limit: there may be 100,000 files.
     Returns how many were removed, and their bytes. Raises UsageError.
     """
-    entries, limit = _entries(keep.parent), cache_limit()
+    limit = cache_limit()
+    if written is not None:
+        _written.append(written)
+        if sum(_written) < limit // _TRIMMED_PARTS:
+            return 0, 0
+    _written.clear()
+    entries = _entries(keep.parent)
     total, removed = sum(size for _, size, _ in entries), []
     for used, size, path in entries:
         if total <= limit:
@@ -196,7 +243,9 @@ def _entries(folder: Path) -> list[tuple[float, int, Path]]:
             if _ENTRY.fullmatch(path.name):
                 with suppress(FileNotFoundError):
                     state = path.stat()
-                    entries.append((max(state.st_atime, state.st_mtime), state.st_size, path))
+                    held = path.iterdir() if path.is_dir() else (path,)
+                    size = sum(file.stat().st_size for file in held)
+                    entries.append((max(state.st_atime, state.st_mtime), size, path))
     return sorted(entries)
 
 
@@ -208,7 +257,10 @@ def _remove(entry: Path) -> bool:
     if is_locked(_lock_of(entry)):
         return False
     with suppress(OSError):
-        entry.unlink()
+        if entry.is_dir():
+            shutil.rmtree(entry)
+        else:
+            entry.unlink()
         return True
     return False
 

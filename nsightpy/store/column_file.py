@@ -1,0 +1,182 @@
+"""One file of columns: each as narrow as its values allow, mapped and checked when it is used.
+
+Layout: the columns' bytes, each at a multiple of 8; their description as JSON; its length and
+checksum; the mark. A file that was not written to its end has no mark.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.frames import ColumnData, Ints, Labels, is_constant
+
+_MARK = b"nsightpy columns"
+_END = struct.Struct("<QL")
+_ALIGNED = 8
+_ALL = slice(None)
+_NARROW = tuple(np.dtype(f"<u{width}") for width in (1, 2, 4))
+
+# What a file says of itself beside its columns.
+Told: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column as it is kept: `low` added to each of its numbers; None where all are `low`.
+
+    `names`: the values of codes; None for numbers.
+    """
+
+    rows: int
+    numbers: NDArray[Any] | None
+    low: int = 0
+    names: tuple[str, ...] | None = None
+
+    def data(self, part: slice = _ALL) -> ColumnData:
+        """The column, or a part of its rows, as frames have it."""
+        if self.names is not None:
+            codes = self._whole(part, np.dtype(np.int32))
+            return Labels(cast("NDArray[np.int32]", codes), self.names)
+        if self.numbers is not None and self.numbers.dtype.kind == "f":
+            return self.numbers[part]
+        return cast(Ints, self._whole(part, np.dtype(np.int64)))
+
+    def _whole(self, part: slice, kind: np.dtype[Any]) -> NDArray[Any]:
+        if self.numbers is None:
+            return np.broadcast_to(kind.type(self.low), len(range(self.rows)[part]))
+        made = self.numbers[part].astype(kind, copy=False)
+        if self.low:
+            made += kind.type(self.low)  # narrow numbers alone have a low one: made is a copy
+        return made
+
+
+def plain(data: ColumnData) -> Column:
+    """A column as it is."""
+    if isinstance(data, Labels):
+        return Column(len(data), data.codes, 0, data.values)
+    return Column(len(data), data)
+
+
+def narrow(data: ColumnData) -> Column:
+    """A column with its numbers as narrow as they can be."""
+    if isinstance(data, Labels):
+        if len(data.codes) and (is_constant(data.codes) or not data.codes.any()):
+            return Column(len(data), None, int(data.codes[0]), data.values)
+        return Column(len(data), _narrowed(data.codes, 0, len(data.values)), 0, data.values)
+    if data.dtype.kind == "f" or not len(data):
+        return Column(len(data), np.ascontiguousarray(data))
+    low, high = (int(data[0]),) * 2 if is_constant(data) else (int(data.min()), int(data.max()))
+    if low == high:
+        return Column(len(data), None, low)
+    numbers = _narrowed(data, low, high)
+    return Column(len(data), numbers, low if numbers.dtype.kind == "u" else 0)
+
+
+def _narrowed(numbers: NDArray[Any], low: int, high: int) -> NDArray[Any]:
+    """Numbers less `low` in the narrowest type that `high` fits; as they are where none is."""
+    for kind in _NARROW:
+        if high - low <= np.iinfo(kind).max and kind.itemsize < numbers.dtype.itemsize:
+            return (numbers - numbers.dtype.type(low)).astype(kind) if low else numbers.astype(kind)
+    return np.ascontiguousarray(numbers)
+
+
+def write(path: Path, told: Told, columns: Mapping[str, Column]) -> None:
+    """Write columns of one frame, and what is told of them. Raises OSError."""
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+        about: dict[str, Any] = {"told": told, "columns": {}}
+        for name, column in columns.items():
+            about["columns"][name] = {
+                "rows": column.rows,
+                "low": column.low,
+                "numbers": None if column.numbers is None else _put(file, column.numbers),
+                "names": None if column.names is None else _put_names(file, column.names),
+            }
+        text = json.dumps(about).encode()
+        file.write(text)
+        file.write(_END.pack(len(text), zlib.crc32(text)))
+        file.write(_MARK)
+
+
+def _put(file: IO[bytes], numbers: NDArray[Any]) -> list[Any]:
+    """Type, place, length and checksum of an array that was written."""
+    file.write(b"\0" * (-file.tell() % _ALIGNED))
+    at = file.tell()
+    written = numbers.data.cast("B") if numbers.size else b""  # of no rows there is no view
+    file.write(written)
+    return [numbers.dtype.str, at, len(written), zlib.crc32(written)]
+
+
+def _put_names(file: IO[bytes], names: Sequence[str]) -> list[Any]:
+    return _put(file, np.frombuffer(json.dumps(names).encode(), dtype=np.uint8))
+
+
+class ColumnFile:
+    """A file of columns that was written to its end. Raises OSError or ValueError for others.
+
+    `trusted`: this process wrote it, and need not check it.
+    """
+
+    def __init__(self, path: Path, *, trusted: bool = False) -> None:
+        self._trusted = trusted
+        self._columns: dict[str, Column] = {}
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            tail = size - _END.size - len(_MARK)
+            file.seek(max(tail, 0))
+            end = file.read()
+            if tail < 0 or not end.endswith(_MARK):
+                raise ValueError("not written to its end")
+            length, checksum = _END.unpack(end[: _END.size])
+            if length > tail:
+                raise ValueError("damaged")
+            file.seek(tail - length)
+            text = file.read(length)
+            if zlib.crc32(text) != checksum:
+                raise ValueError("damaged")
+            self._bytes = _bytes_of(file, tail - length)
+        about = json.loads(text)
+        self.told: Told = about["told"]
+        self._about: dict[str, dict[str, Any]] = about["columns"]
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The columns that it holds."""
+        return tuple(self._about)
+
+    def column(self, name: str) -> Column:
+        """A column. Raises ValueError where its bytes are not those that were written."""
+        if name not in self._columns:
+            about = self._about[name]
+            numbers, names = about["numbers"], about["names"]
+            values = None if names is None else tuple(json.loads(self._array(*names).tobytes()))
+            array = None if numbers is None else self._array(*numbers)
+            self._columns[name] = Column(about["rows"], array, about["low"], values)
+        return self._columns[name]
+
+    def _array(self, kind: str, at: int, length: int, checksum: int) -> NDArray[Any]:
+        held = self._bytes[at : at + length]
+        if not self._trusted and zlib.crc32(held) != checksum:
+            raise ValueError("damaged")
+        return np.frombuffer(held, dtype=np.dtype(kind))
+
+
+def _bytes_of(file: IO[bytes], length: int) -> memoryview:
+    """The first bytes of a file, mapped where the file system can."""
+    if not length:
+        return memoryview(b"")
+    try:
+        return memoryview(mmap.mmap(file.fileno(), length, access=mmap.ACCESS_READ))
+    except (OSError, ValueError):
+        file.seek(0)
+        return memoryview(file.read(length))

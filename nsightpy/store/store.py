@@ -1,0 +1,347 @@
+"""The columns of one report: imported from it on first use, mapped from files from then on.
+
+What a question gets does not depend on what was asked before, in this process or another: a frame's
+rows and their order are settled by the first import of any of its columns, and kept.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeAlias, TypeVar
+from weakref import WeakValueDictionary
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nsightpy.errors import ReportError
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, sort_key, taken
+from nsightpy.frames.order import time_order
+from nsightpy.store.cache import alone, made_folder, mark_used, trim_cache
+from nsightpy.store.column_file import Column, ColumnFile, Told, narrow, plain, write
+
+T = TypeVar("T")
+
+# Asked for beside columns: which rows of a table can be counted (0 or 1).
+COUNTED = "counted"
+_ALL = slice(None)
+_SUFFIX = ".columns"
+# Rows of so many moments are read by themselves.
+_FEW_MOMENTS = 1_000
+# The rows of the file in the frame's order; kept where they are not all, as they come.
+_ROWS = "rows of the file"
+_TELLING = ("start_ns", "end_ns", "bytes")
+
+
+@dataclass(frozen=True)
+class Imported:
+    """Columns in the order of the file, and notes on each (those of "" are about the frame)."""
+
+    frame: Frame
+    notes: Mapping[str, Sequence[str]] = field(default_factory=dict)
+
+
+# Gives the columns of a frame that it is asked for, and COUNTED where that is among them.
+Importer: TypeAlias = Callable[[Sequence[str]], Imported]
+
+
+@dataclass(frozen=True)
+class FrameSource:
+    """How a frame is imported, and its rows: by the column `order`, those that are `counted`.
+
+    `read_at` gives columns of the few rows that have one of some values of `order`. What nearly
+    every question needs is imported `together`, in one pass.
+    """
+
+    schema: Schema
+    read: Importer
+    order: str | None = None
+    counted: bool = False
+    read_at: Callable[[Sequence[str], Ints], Frame] | None = None
+    together: Sequence[str] = ()
+
+    @property
+    def telling(self) -> tuple[str, ...]:
+        """The columns that settle which rows there are, in which order."""
+        names = dict.fromkeys((self.order, *(_TELLING if self.counted else ())))
+        return tuple(name for name in names if name in self.schema.names)
+
+
+class Store:
+    """The columns of one report in a folder of the cache; without a folder, in memory.
+
+    Where the folder cannot be written, what is imported stays in memory, and `problem` says why.
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.folder = folder
+        self.problem = ""
+        self.notes: dict[str, None] = {}
+        self._imported: dict[tuple[str, str], Column] = {}
+        self._said: dict[tuple[str, str], Sequence[str]] = {}
+        self._settled: set[str] = set()
+        self._files: dict[str, dict[str, ColumnFile]] = {}
+        self._facts: dict[str, Any] = {}
+        self._used: WeakValueDictionary[tuple[str, str], Any] = WeakValueDictionary()
+        self._is_alone = False
+        if folder is not None and folder.is_dir():
+            mark_used(folder)
+
+    def close(self) -> None:
+        """Let go of what is mapped; columns that only memory holds are imported again."""
+        kept = {"notes": self.notes, "problem": self.problem}
+        self.__dict__ |= Store(self.folder).__dict__ | kept
+
+    def frame(
+        self, source: FrameSource, columns: Sequence[str] | None = None, part: slice = _ALL
+    ) -> Frame:
+        """The wanted columns of a frame, or of a part of its rows; what is not there is imported.
+
+        Raises KeyError for a column that the frame cannot have.
+        """
+        name = source.schema.name
+        wanted = tuple(columns or source.schema.names)
+        if unknown := sorted(column for column in wanted if column not in source.schema):
+            raise KeyError(f"{name} has no column {', '.join(unknown)}")
+        while True:
+            self._import(source, wanted)
+            try:
+                made = {column: self._data(name, column, part) for column in wanted}
+            except ValueError:  # a damaged file: what it held is imported again
+                self._drop(name)
+                continue
+            for column in ("", *wanted):
+                self.notes |= dict.fromkeys(self._said.get((name, column), ()))
+            return Frame(made)
+
+    def rows(self, source: FrameSource) -> int:
+        """How many rows a frame has."""
+        return self.frame(source, source.telling[:1]).rows
+
+    def facts(self, kind: type[T], make: Callable[[], T]) -> T:
+        """Facts about the report as a dataclass: made once, kept beside the columns."""
+        import msgspec
+
+        name = kind.__name__.lower()
+        if name not in self._facts:
+            held = self._opened(name)
+            if held is None:
+                with self._alone():
+                    held = self._opened(name)
+                    if held is None:
+                        self._facts[name] = make()
+                        value = msgspec.to_builtins(self._facts[name], str_keys=True, enc_hook=str)
+                        told = {"value": value}
+                        self._write(name, told, {})
+            if name not in self._facts and held is not None:
+                self._facts[name] = msgspec.convert(
+                    held.told["value"], kind, strict=False, str_keys=True
+                )
+        made: T = self._facts[name]
+        return made
+
+    def _data(self, frame: str, column: str, part: slice) -> ColumnData:
+        if part != _ALL:
+            return self._column(frame, column).data(part)
+        data: ColumnData | None = self._used.get((frame, column))
+        if data is None:
+            data = self._used[frame, column] = self._column(frame, column).data()
+        return data
+
+    def _column(self, frame: str, column: str) -> Column:
+        kept = self._imported.get((frame, column))
+        return self._files[frame][column].column(column) if kept is None else kept
+
+    def _has(self, frame: str, column: str) -> bool:
+        return (frame, column) in self._imported or column in self._files.get(frame, {})
+
+    def _import(self, source: FrameSource, wanted: Sequence[str]) -> None:
+        """Import those of the wanted columns that are not there yet, alone among all processes."""
+        name = source.schema.name
+
+        def absent() -> list[str]:
+            return [column for column in wanted if not self._has(name, column)]
+
+        if absent() and name not in self._files:
+            self._look(name)
+        if not absent():
+            return
+        with self._alone():
+            self._look(name)  # another process may have imported meanwhile
+            if missing := absent():
+                self._keep(name, *self._read(source, missing))
+
+    def _read(
+        self, source: FrameSource, missing: Sequence[str]
+    ) -> tuple[dict[str, Column], dict[str, Sequence[str]]]:
+        """The missing columns in the frame's order, and the notes on them."""
+        name = source.schema.name
+        first = name not in self._settled
+        counting = (COUNTED,) if source.counted else ()
+        needed = (*source.telling, *counting, *source.together) if first else ()
+        imported = source.read(tuple(dict.fromkeys((*needed, *missing))))
+        raw = dict(imported.frame)
+        counted = raw.pop(COUNTED, None)
+        made: dict[str, Column] = {}
+        kept = plain if self.folder is None else narrow
+        rows: ColumnData | None
+        if not first:
+            rows = self._column(name, _ROWS).data() if self._has(name, _ROWS) else None
+        else:
+            rows = _rows(counted, source, raw)
+            if rows is not None:
+                made[_ROWS] = kept(rows)
+        for column in list(raw):
+            data = raw.pop(column)  # one after the other, so that no two orders of all are held
+            if not self._has(name, column):
+                made[column] = kept(_taken(data, rows))
+        notes = {c: told for c, told in imported.notes.items() if c in made or (first and not c)}
+        return made, notes
+
+    def _keep(
+        self, frame: str, made: Mapping[str, Column], notes: Mapping[str, Sequence[str]]
+    ) -> None:
+        """Keep imported columns in a file, else in memory."""
+        self._settled.add(frame)
+        if not made:
+            return
+        named = zlib.crc32("\n".join(sorted(made)).encode())
+        moved = self._has(frame, _ROWS) or _ROWS in made
+        if file := self._write(f"{frame}-{named:08x}", {"notes": notes, "moved": moved}, made):
+            self._take(frame, ColumnFile(file, trusted=True))
+            return
+        self._imported |= {(frame, column): data for column, data in made.items()}
+        self._said |= {(frame, column): said for column, said in notes.items()}
+
+    def _write(self, stem: str, told: Told, columns: Mapping[str, Column]) -> Path | None:
+        """A new file of the folder; None where there is none, or it cannot be written."""
+        if self.folder is None or self.problem:
+            return None
+        file = self.folder / f"{stem}{_SUFFIX}"
+        try:
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            with made_folder(self.folder) as part:
+                write(part / file.name, told, columns)
+                (part / file.name).replace(file)
+            trim_cache(keep=self.folder, written=file.stat().st_size)
+        except (OSError, ReportError) as error:
+            self._give_up(error)
+            return None
+        return file
+
+    def _give_up(self, error: OSError | ReportError) -> None:
+        """Go on in memory."""
+        said = error.problem if isinstance(error, ReportError) else error.strerror or str(error)
+        self.problem = f"its columns were not kept: {said}"
+
+    def _look(self, frame: str) -> None:
+        """Take over what the folder holds of a frame: all of it, or nothing."""
+        self._files.setdefault(frame, {})
+        if self.folder is None:
+            return
+        for file in sorted(self.folder.glob(f"{frame}-????????{_SUFFIX}")):
+            held = self._opened(file.stem)
+            if held is None:
+                self._drop(frame)
+                return
+            self._take(frame, held)
+        if any(held.told["moved"] for held in self._files[frame].values()) and not self._has(
+            frame, _ROWS
+        ):
+            self._drop(frame)
+
+    def _opened(self, stem: str) -> ColumnFile | None:
+        """A file of the folder; None where there is no whole one."""
+        try:
+            return None if self.folder is None else ColumnFile(self.folder / f"{stem}{_SUFFIX}")
+        except (OSError, ValueError):
+            return None
+
+    def _take(self, frame: str, held: ColumnFile) -> None:
+        files = self._files.setdefault(frame, {})
+        for column in held.names:
+            files.setdefault(column, held)
+        self._settled.add(frame)
+        self._said |= {(frame, c): tuple(said) for c, said in held.told["notes"].items()}
+
+    def _drop(self, frame: str) -> None:
+        """Forget a frame of which a file is damaged, or lost: the others may not fit a new one."""
+        assert self.folder is not None
+        try:
+            for file in self.folder.glob(f"{frame}-????????{_SUFFIX}"):
+                file.unlink(missing_ok=True)
+        except OSError as error:
+            self._give_up(error)
+            self.folder = None
+        self._files[frame] = {}
+        self._settled.discard(frame)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Alone among all processes, as far as the file system has locks; again inside of it."""
+        if self.folder is None or self.problem or self._is_alone:
+            yield
+            return
+        with ExitStack() as held:
+            try:
+                held.enter_context(alone(self.folder))
+            except ReportError as error:
+                self._give_up(error)
+            self._is_alone = True
+            try:
+                yield
+            finally:
+                self._is_alone = False
+
+
+def _rows(
+    counted: ColumnData | None, source: FrameSource, raw: Mapping[str, ColumnData]
+) -> Ints | None:
+    """The rows of the file that a frame has, in its order; None where they are all, as they come.
+
+    Columns that were not read are looked at where they alone tell rows of one time apart.
+    """
+    rows = None
+    if isinstance(counted, np.ndarray) and not counted.all():
+        rows = np.flatnonzero(counted)
+    if source.order is None:
+        return rows
+    times = Frame({"times": raw[source.order]}).ints("times")
+    ties: Frame | None = None
+
+    def key(chosen: Ints, name: str) -> NDArray[Any]:
+        nonlocal ties
+        chosen = chosen if rows is None else rows[chosen]
+        if name in raw:
+            return sort_key(name, raw[name], chosen)
+        moments = np.unique(times[chosen])
+        if source.read_at is None or len(moments) > _FEW_MOMENTS:
+            return sort_key(name, source.read((name,)).frame[name], chosen)
+        # the rows of these moments, in the order of the file: any that are still equal are there
+        at = np.flatnonzero(_is_one_of(times, moments))
+        if ties is None or ties.rows != len(at):
+            ties = source.read_at([n for n in source.schema.names if n not in raw], moments)
+        return sort_key(name, ties[name], np.searchsorted(at, chosen))
+
+    names = sorted(source.schema.names, key=lambda name: name != "end_ns")
+    mine = times if rows is None else times[rows]
+    order = time_order(mine, (partial(key, name=name) for name in names))
+    return rows if order is None else order if rows is None else rows[order]
+
+
+def _is_one_of(times: Ints, moments: Ints) -> NDArray[np.bool_]:
+    """Which times are among a few moments, which are sorted."""
+    place = np.minimum(np.searchsorted(moments, times), len(moments) - 1)
+    among: NDArray[np.bool_] = moments[place] == times
+    return among
+
+
+def _taken(data: ColumnData, rows: ColumnData | None) -> ColumnData:
+    if rows is None:
+        return data
+    assert not isinstance(rows, Labels)
+    return data.take(rows) if isinstance(data, Labels) else taken(data, rows)
