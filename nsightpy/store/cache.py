@@ -9,6 +9,7 @@ import functools
 import hashlib
 import multiprocessing.util
 import os
+import random
 import re
 import shutil
 import tempfile
@@ -30,10 +31,9 @@ SQLITE, COLUMNS = ".sqlite", ".columns"
 _ENTRY = re.compile(r".+-[0-9a-f]{24}\.(?:sqlite|columns)")
 _PART = re.compile(r"(.+-[0-9a-f]{24}\.(?:sqlite|columns))\..*\.part")
 _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?\s*", re.IGNORECASE)
-# The cache is trimmed when this process has written this part of its limit.
+# The cache is trimmed once for this part of its limit that is written, on average.
 _TRIMMED_PARTS = 64
 _handed_out: set[Path] = set()
-_written: list[int] = []
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,11 @@ def entry_name(report: Path, options: str, *, kind: str = SQLITE, stem: str | No
 
 
 def mark_used(entry: Path) -> Path:
-    """Note that an export is in use now; its time of change stays. Returns it."""
+    """Note that an export is in use now; the time of change of a file stays. Returns it."""
     _handed_out.add(entry)
+    now = time.time_ns()
     with suppress(OSError):
-        os.utime(entry, ns=(time.time_ns(), entry.stat().st_mtime_ns))
+        os.utime(entry, ns=(now, now if entry.is_dir() else entry.stat().st_mtime_ns))
     return entry
 
 
@@ -178,6 +179,14 @@ def publish(made: Path, entry: Path) -> None:
         raise unwritable(entry.parent, error) from error
 
 
+def delete(path: Path) -> None:
+    """Remove what lies there, a folder with all that it holds. Raises OSError."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
 def unwritable(folder: Path, error: OSError) -> ReportError:
     """The error for a folder of exports that cannot be written."""
     return ReportError(
@@ -214,15 +223,13 @@ def trim_cache(keep: Path, written: int | None = None) -> tuple[int, int]:
     """Remove the entries unused for longest until the cache is within its limit.
 
     `keep`, what this process uses, and what was used in the last minutes stay. Where so many bytes
-    were `written`, that is looked at once they are a part of the limit: there may be 100,000 files.
+    were `written`, chance decides whether to look: there may be 100,000 files, and 1,000 processes
+    that each write little.
     Returns how many were removed, and their bytes. Raises UsageError.
     """
     limit = cache_limit()
-    if written is not None:
-        _written.append(written)
-        if sum(_written) < limit // _TRIMMED_PARTS:
-            return 0, 0
-    _written.clear()
+    if written is not None and random.random() * limit > written * _TRIMMED_PARTS:
+        return 0, 0
     entries = _entries(keep.parent)
     total, removed = sum(size for _, size, _ in entries), []
     for used, size, path in entries:
@@ -241,11 +248,13 @@ def _entries(folder: Path) -> list[tuple[float, int, Path]]:
     with suppress(FileNotFoundError, NotADirectoryError):
         for path in folder.iterdir():
             if _ENTRY.fullmatch(path.name):
-                with suppress(FileNotFoundError):
+                with suppress(OSError):
                     state = path.stat()
-                    held = path.iterdir() if path.is_dir() else (path,)
-                    size = sum(file.stat().st_size for file in held)
-                    entries.append((max(state.st_atime, state.st_mtime), size, path))
+                    used, held = max(state.st_atime, state.st_mtime), [path]
+                    if path.is_dir():  # which is accessed by who only looks how large it is
+                        used, held = state.st_mtime, list(path.iterdir())
+                    size = sum(file.lstat().st_size for file in held)
+                    entries.append((used, size, path))
     return sorted(entries)
 
 
@@ -257,10 +266,7 @@ def _remove(entry: Path) -> bool:
     if is_locked(_lock_of(entry)):
         return False
     with suppress(OSError):
-        if entry.is_dir():
-            shutil.rmtree(entry)
-        else:
-            entry.unlink()
+        delete(entry)
         return True
     return False
 

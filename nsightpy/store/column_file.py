@@ -31,6 +31,10 @@ _NARROW = tuple(np.dtype(f"<u{width}") for width in (1, 2, 4))
 Told: TypeAlias = Mapping[str, Any]
 
 
+class DamagedError(ValueError):
+    """A file does not hold what was written to it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column as it is kept: `low` added to each of its numbers; None where all are `low`.
@@ -118,11 +122,16 @@ def _put(file: IO[bytes], numbers: NDArray[Any]) -> list[Any]:
 
 
 def _put_names(file: IO[bytes], names: Sequence[str]) -> list[Any]:
-    return _put(file, np.frombuffer(json.dumps(names).encode(), dtype=np.uint8))
+    text = json.dumps(names, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    return _put(file, np.frombuffer(text, dtype=np.uint8))
+
+
+def _names(held: bytes) -> tuple[str, ...]:
+    return tuple(json.loads(held.decode("utf-8", "surrogatepass")))
 
 
 class ColumnFile:
-    """A file of columns that was written to its end. Raises OSError or ValueError for others.
+    """A file of columns that was written to its end. Raises OSError or DamagedError for others.
 
     `trusted`: this process wrote it, and need not check it.
     """
@@ -130,20 +139,22 @@ class ColumnFile:
     def __init__(self, path: Path, *, trusted: bool = False) -> None:
         self._trusted = trusted
         self._columns: dict[str, Column] = {}
+        if not path.is_file():  # who opens a pipe waits
+            raise DamagedError("no file")
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
             tail = size - _END.size - len(_MARK)
             file.seek(max(tail, 0))
-            end = file.read()
+            end = file.read(size - max(tail, 0))
             if tail < 0 or not end.endswith(_MARK):
-                raise ValueError("not written to its end")
+                raise DamagedError("not written to its end")
             length, checksum = _END.unpack(end[: _END.size])
             if length > tail:
-                raise ValueError("damaged")
+                raise DamagedError("damaged")
             file.seek(tail - length)
             text = file.read(length)
             if zlib.crc32(text) != checksum:
-                raise ValueError("damaged")
+                raise DamagedError("damaged")
             self._bytes = _bytes_of(file, tail - length)
         about = json.loads(text)
         self.told: Told = about["told"]
@@ -155,11 +166,11 @@ class ColumnFile:
         return tuple(self._about)
 
     def column(self, name: str) -> Column:
-        """A column. Raises ValueError where its bytes are not those that were written."""
+        """A column. Raises DamagedError where its bytes are not those that were written."""
         if name not in self._columns:
             about = self._about[name]
             numbers, names = about["numbers"], about["names"]
-            values = None if names is None else tuple(json.loads(self._array(*names).tobytes()))
+            values = None if names is None else _names(self._array(*names).tobytes())
             array = None if numbers is None else self._array(*numbers)
             self._columns[name] = Column(about["rows"], array, about["low"], values)
         return self._columns[name]
@@ -167,7 +178,7 @@ class ColumnFile:
     def _array(self, kind: str, at: int, length: int, checksum: int) -> NDArray[Any]:
         held = self._bytes[at : at + length]
         if not self._trusted and zlib.crc32(held) != checksum:
-            raise ValueError("damaged")
+            raise DamagedError("damaged")
         return np.frombuffer(held, dtype=np.dtype(kind))
 
 

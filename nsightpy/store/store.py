@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -21,8 +21,16 @@ from numpy.typing import NDArray
 from nsightpy.errors import ReportError
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, sort_key, taken
 from nsightpy.frames.order import time_order
-from nsightpy.store.cache import alone, made_folder, mark_used, trim_cache
-from nsightpy.store.column_file import Column, ColumnFile, Told, narrow, plain, write
+from nsightpy.store.cache import alone, delete, made_folder, mark_used, publish, trim_cache
+from nsightpy.store.column_file import (
+    Column,
+    ColumnFile,
+    DamagedError,
+    Told,
+    narrow,
+    plain,
+    write,
+)
 
 T = TypeVar("T")
 
@@ -108,10 +116,10 @@ class Store:
         if unknown := sorted(column for column in wanted if column not in source.schema):
             raise KeyError(f"{name} has no column {', '.join(unknown)}")
         while True:
-            self._import(source, wanted)
             try:
+                self._import(source, wanted)
                 made = {column: self._data(name, column, part) for column in wanted}
-            except ValueError:  # a damaged file: what it held is imported again
+            except DamagedError:  # a damaged file: what it held is imported again
                 self._drop(name)
                 continue
             for column in ("", *wanted):
@@ -206,12 +214,12 @@ class Store:
         self, frame: str, made: Mapping[str, Column], notes: Mapping[str, Sequence[str]]
     ) -> None:
         """Keep imported columns in a file, else in memory."""
+        first = frame not in self._settled
         self._settled.add(frame)
         if not made:
             return
         named = zlib.crc32("\n".join(sorted(made)).encode())
-        moved = self._has(frame, _ROWS) or _ROWS in made
-        if file := self._write(f"{frame}-{named:08x}", {"notes": notes, "moved": moved}, made):
+        if file := self._write(f"{frame}-{named:08x}", {"notes": notes, "first": first}, made):
             self._take(frame, ColumnFile(file, trusted=True))
             return
         self._imported |= {(frame, column): data for column, data in made.items()}
@@ -224,9 +232,10 @@ class Store:
         file = self.folder / f"{stem}{_SUFFIX}"
         try:
             self.folder.mkdir(mode=0o700, exist_ok=True)
+            mark_used(self.folder)
             with made_folder(self.folder) as part:
-                write(part / file.name, told, columns)
-                (part / file.name).replace(file)
+                write(part / file.name, {**told, "file": self._name_of(stem)}, columns)
+                publish(part / file.name, file)
             trim_cache(keep=self.folder, written=file.stat().st_size)
         except (OSError, ReportError) as error:
             self._give_up(error)
@@ -239,27 +248,33 @@ class Store:
         self.problem = f"its columns were not kept: {said}"
 
     def _look(self, frame: str) -> None:
-        """Take over what the folder holds of a frame: all of it, or nothing."""
+        """Take over what the folder holds of a frame: all of it, or nothing.
+
+        The first file holds the order of the rows, and what must be said of the frame as a whole.
+        """
         self._files.setdefault(frame, {})
-        if self.folder is None:
-            return
-        for file in sorted(self.folder.glob(f"{frame}-????????{_SUFFIX}")):
-            held = self._opened(file.stem)
-            if held is None:
-                self._drop(frame)
-                return
-            self._take(frame, held)
-        if any(held.told["moved"] for held in self._files[frame].values()) and not self._has(
-            frame, _ROWS
-        ):
+        files = [] if self.folder is None else sorted(self.folder.glob(_files_of(frame)))
+        opened = [self._opened(file.stem) for file in files]
+        whole = [held for held in opened if held is not None]
+        if files and (len(whole) < len(files) or not any(held.told["first"] for held in whole)):
             self._drop(frame)
+            return
+        for held in whole:
+            self._take(frame, held)
 
     def _opened(self, stem: str) -> ColumnFile | None:
-        """A file of the folder; None where there is no whole one."""
+        """A file of the folder; None where there is no whole one that was written as this one."""
+        if self.folder is None:
+            return None
         try:
-            return None if self.folder is None else ColumnFile(self.folder / f"{stem}{_SUFFIX}")
+            held = ColumnFile(self.folder / f"{stem}{_SUFFIX}")
         except (OSError, ValueError):
             return None
+        return held if held.told["file"] == self._name_of(stem) else None
+
+    def _name_of(self, stem: str) -> str:
+        """What a file calls itself: its report, and what it is of."""
+        return "" if self.folder is None else f"{self.folder.name}/{stem}"
 
     def _take(self, frame: str, held: ColumnFile) -> None:
         files = self._files.setdefault(frame, {})
@@ -272,8 +287,9 @@ class Store:
         """Forget a frame of which a file is damaged, or lost: the others may not fit a new one."""
         assert self.folder is not None
         try:
-            for file in self.folder.glob(f"{frame}-????????{_SUFFIX}"):
-                file.unlink(missing_ok=True)
+            for file in self.folder.glob(_files_of(frame)):
+                with suppress(FileNotFoundError):  # another process found the same
+                    delete(file)
         except OSError as error:
             self._give_up(error)
             self.folder = None
@@ -296,6 +312,10 @@ class Store:
                 yield
             finally:
                 self._is_alone = False
+
+
+def _files_of(frame: str) -> str:
+    return f"{frame}-????????{_SUFFIX}"
 
 
 def _rows(

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fuzzer import baseline_damage, totals
+from fuzzer import baseline_damage, store_case, totals
 from fuzzer.child import run, warm_up
 from fuzzer.corpus import ROOT, Whole, build, corpus
 from fuzzer.judge import complaints, state_of
@@ -33,15 +33,19 @@ SYSTEM_REPORT = ROOT / "sample_reports/training_4rank/train_rank0.sqlite"
 NCU = ROOT / "sample_reports/kernels_h100.ncu.csv"
 # The share of cases that compare a report with a damaged baseline, and its name.
 BASELINES, BASELINE = 0.05, "baseline"
+# The share of cases that ask twice, with damage to what was kept in between.
+STORES = 0.2
 # So often it says how far it is.
 PROGRESS = 250
 
 
 @dataclass(frozen=True)
 class Way:
-    """How cases are run: the share in odd surroundings, in new processes or in copies."""
+    """How cases are run: the shares in odd surroundings and of damaged stores, in new processes or
+    in copies."""
 
     surroundings: float
+    stores: float
     new: bool
     shows: bool
 
@@ -52,7 +56,10 @@ def case(name: str, wholes: list[Whole], folder: Path, way: Way) -> list[tuple[s
     files, cache = folder / "files", folder / "private"
     files.mkdir()
     cache.mkdir()
-    kind, target, done = build(files, wholes, rng)
+    stored = rng.random() < way.stores
+    kind, target, done = build(files, wholes, rng, stored=stored)
+    if stored:
+        return _stored(kind, Place(files, target, cache), done, rng)
     ceilings = files / "ceilings"
     if kind == "ncu" and rng.random() < 0.2:
         ceilings.write_bytes(rng.choice(CEILINGS).encode("utf-8", "surrogatepass"))
@@ -83,6 +90,16 @@ def case(name: str, wholes: list[Whole], folder: Path, way: Way) -> list[tuple[s
     if kind in ("nsys", "torch") and target.is_file():
         found += [(each, done) for each in _totals(place, way)]
     return found
+
+
+def _stored(kind: str, place: Place, done: str, rng: random.Random) -> list[tuple[str, str]]:
+    """The complaints about a question that is asked twice."""
+    words, suffix = request(kind, rng)
+    output = f"made{suffix}" if suffix else ""
+    line = _line(kind, words, place.target, place.folder, output)
+    words_of_case = f"{done} | {' '.join(line)[:300]!r}"
+    found = store_case.complaints_about(line, place, output, rng)
+    return [(each, words_of_case) for each in found]
 
 
 def _line(kind: str, words: list[str], target: Path, files: Path, output: str) -> list[str]:
@@ -118,10 +135,13 @@ def main() -> int:
     parser.add_argument(
         "--surroundings", type=float, default=0.1, metavar="SHARE", help="in odd surroundings [0.1]"
     )
+    parser.add_argument(
+        "--stores", type=float, default=STORES, metavar="SHARE", help="of damaged stores [0.2]"
+    )
     parser.add_argument("--new", action="store_true", help="each in a new Python, not in a copy")
     asked = parser.parse_args()
     warm_up()
-    way = Way(asked.surroundings, asked.new, bool(asked.case))
+    way = Way(asked.surroundings, asked.stores, asked.new, bool(asked.case))
     wholes, end = corpus(), time.monotonic() + asked.seconds
     kinds: Counter[str] = Counter()
     number = 0

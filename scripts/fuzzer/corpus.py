@@ -64,15 +64,21 @@ def corpus() -> list[Whole]:
     return found
 
 
-def build(folder: Path, wholes: list[Whole], rng: random.Random) -> tuple[str, Path, str]:
-    """Damaged files of one case in a folder: their kind, what to ask about, and what was done."""
-    kind = rng.choice(("nsys", "nsys", "nsys", "torch", "ncu", "ncu", "snapshot"))
+def build(
+    folder: Path, wholes: list[Whole], rng: random.Random, *, stored: bool = False
+) -> tuple[str, Path, str]:
+    """Damaged files of one case in a folder: their kind, what to ask about, and what was done.
+
+    `stored`: of a kind whose columns are kept, and mostly whole.
+    """
+    kinds = ("nsys", "nsys", "nsys", "torch", "ncu", "ncu", "snapshot")
+    kind = rng.choice(kinds[:4] if stored else kinds)
     whole = rng.choice([each for each in wholes if each.kind == kind])
     name = rng.choice(NAMES) + whole.suffix
     path = folder / name
     data = whole.path.read_bytes()
     path.write_bytes(data)
-    done = _damage(path, whole, rng)
+    done = "whole" if stored and rng.random() < 0.7 else _damage(path, whole, rng)
     target = path
     if rng.random() < 0.25:
         # one damaged report among whole ones

@@ -96,7 +96,9 @@ def _cache_of_others(place: Place) -> None:
     (place.cache / "cache").chmod(0o555)
 
 
-def _sent(number: int) -> Callable[[Place, int], None]:
+def sent(number: int) -> Callable[[Place, int], None]:
+    """Sends a signal."""
+
     def during(_place: Place, pid: int) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, number)
@@ -136,7 +138,8 @@ def _few_descriptors(_place: Place) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
 
 
-def _small_files(_place: Place) -> None:
+def small_files(_place: Place) -> None:
+    """No file can grow beyond 4096 bytes, as on a disk that is nearly full."""
     import resource
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -163,7 +166,7 @@ def some(rng: random.Random) -> Around:
         number = rng.choice(list(SIGNALS))
         after = rng.choice((0.0, 0.01, 0.05, 0.2, 0.6))
         return Around(
-            f"{number.name} after {after} s", during=_sent(number), after_s=after,
+            f"{number.name} after {after} s", during=sent(number), after_s=after,
             codes=(SIGNALS[number], -number),
         )  # fmt: skip
     if kind == 3:
@@ -198,7 +201,7 @@ def some(rng: random.Random) -> Around:
     return rng.choice((
         Around("no directory", inside=_without_directory, changes_files=True),
         Around("16 descriptors", inside=_few_descriptors),
-        Around("files of 4096 bytes", inside=_small_files),
+        Around("files of 4096 bytes", inside=small_files),
     ))  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -89,6 +90,19 @@ def test_usage_counts_exports_only(cache: Path) -> None:
     (cache.parent / "none").mkdir()
 
 
+def test_what_is_no_file_in_a_store_is_counted(cache: Path) -> None:
+    store = cache / f"report-{1:024x}.columns"
+    store.mkdir()
+    (store / "kernels.columns").write_bytes(b"x" * 1000)
+    for name, target in (("circle", "circle"), ("nowhere", "none"), ("large", "/proc/kcore")):
+        (store / name).symlink_to(target)
+    usage = cache_usage()
+    assert usage.files == 1
+    assert 1000 <= usage.bytes < 2000
+    assert clear_cache() == (1, usage.bytes)
+    assert names(cache) == []
+
+
 def test_a_missing_cache_is_empty(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(tmp_path / "none"))
     assert (cache_usage().files, clear_cache()) == (0, (0, 0))
@@ -104,6 +118,16 @@ def test_unused_for_longest_goes_first(cache: Path, monkeypatch: pytest.MonkeyPa
     assert trim_cache(keep=new) == (2, 2000)
     assert names(cache) == sorted(path.name for path in kept)
     assert trim_cache(keep=new) == (0, 0)
+
+
+def test_many_small_writers_keep_the_limit(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each process writes next to nothing, and there is no end of processes."""
+    monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", "20000")
+    random.seed(1)
+    for number in range(400):
+        written = entry(cache, number, hours=9, size=200)
+        trim_cache(keep=written, written=200)
+    assert cache_usage().bytes < 25_000
 
 
 def test_what_is_in_use_stays(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,219 @@
+"""A cache that cannot be written costs a note, and nothing else; without one nothing is left."""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from nsightpy.reports import system
+from nsightpy.store import cache, store
+from tests.support.reports import ROOT, Answer, ask
+from tests.support.stored import files, keep_small, leftovers, stores
+
+SAMPLE = ROOT / "sample_reports" / "training_4rank" / "train_rank0.sqlite"
+TRACE = ROOT / "sample_reports" / "torch_2rank" / "train_rank0.pt.trace.json.gz"
+NOT_KEPT = b"its columns were not kept"
+COMMANDS = ("kernels", "findings")
+Expected = dict[Path, dict[str, Answer]]
+POSIX = pytest.mark.skipif(os.name != "posix", reason="mounts, links and locks of POSIX")
+reports = pytest.mark.parametrize("path", [SAMPLE, TRACE], ids=["export", "trace"])
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_small(monkeypatch, tmp_path / "cache")
+
+
+def answered(path: Path) -> dict[str, Answer]:
+    return {command: ask(command, path, "--format", "csv") for command in COMMANDS}
+
+
+@pytest.fixture(scope="module")
+def expected() -> Expected:
+    """What is said of reports of which nothing is kept."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr(system, "LEAST_BYTES", 2**62)
+        return {path: answered(path) for path in (SAMPLE, TRACE)}
+
+
+def assert_one_note(path: Path, expected: Expected, reason: str) -> None:
+    """The same figures, and one note more."""
+    for command, answer in answered(path).items():
+        assert answer.stdout == expected[path][command].stdout
+        assert answer.everything.count(NOT_KEPT) == 1
+        assert reason in answer.stderr
+    assert leftovers() == []
+
+
+def assert_no_note(path: Path, expected: Expected) -> None:
+    assert answered(path) == expected[path]
+
+
+def fails(number: int, *_: object, **__: object) -> Any:
+    raise OSError(number, os.strerror(number))
+
+
+@reports
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EACCES, errno.EDQUOT])
+@pytest.mark.parametrize(
+    "place, name",
+    [(Path, "mkdir"), (tempfile, "mkdtemp"), (store, "write"), (Path, "replace")],
+    ids=["folder", "temporary folder", "write", "rename"],
+)
+def test_what_cannot_be_written(
+    path: Path,
+    place: object,
+    name: str,
+    number: int,
+    expected: Expected,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(place, name, partial(fails, number))
+    assert_one_note(path, expected, os.strerror(number))
+
+
+@reports
+def test_the_cache_is_a_file(path: Path, expected: Expected) -> None:
+    cache.cache_folder().parent.mkdir()
+    cache.cache_folder().write_text("")
+    assert_one_note(path, expected, "File exists")
+
+
+@reports
+def test_a_store_is_a_file(path: Path, expected: Expected) -> None:
+    answered(path)
+    (folder,) = stores()
+    shutil.rmtree(folder)
+    folder.write_text("")
+    assert_one_note(path, expected, "File exists")
+
+
+@POSIX
+@reports
+def test_without_mmap(path: Path, expected: Expected, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mmap, "mmap", partial(fails, errno.ENODEV))
+    for _ in range(2):
+        assert_no_note(path, expected)
+    assert files()
+
+
+@POSIX
+@reports
+def test_without_locks(path: Path, expected: Expected, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fcntl.flock", partial(fails, errno.ENOLCK))
+    for _ in range(2):
+        assert_no_note(path, expected)
+    assert files()
+    assert leftovers() == []
+
+
+@pytest.fixture
+def mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    """Mounts a small file system of memory as the cache, and again with other options."""
+    folder = tmp_path / "mounted"
+    folder.mkdir()
+    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(folder))
+
+    def mount(*options: str) -> None:
+        words = ["mount", "-t", "tmpfs", "-o", ",".join(options), "tmpfs", str(folder)]
+        if shutil.which("mount") is None or subprocess.call(words, stderr=subprocess.DEVNULL):
+            pytest.skip("nothing can be mounted here")
+
+    yield mount
+    while folder.is_mount():
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@reports
+def test_a_full_disk(path: Path, expected: Expected, mounted: Callable[..., None]) -> None:
+    mounted("size=16k")
+    assert_one_note(path, expected, "No space left")
+    for pages in (8, 10, 12, 16, 20):
+        mounted(f"size={4 * pages}k")
+        for command, answer in answered(path).items():
+            assert answer.stdout == expected[path][command].stdout
+            assert answer.everything.count(NOT_KEPT) <= 1
+
+
+@reports
+def test_a_read_only_disk(path: Path, expected: Expected, mounted: Callable[..., None]) -> None:
+    mounted("size=1m", "ro")
+    assert_one_note(path, expected, "Read-only")
+
+
+def test_what_a_read_only_disk_holds_is_used(
+    expected: Expected, mounted: Callable[..., None]
+) -> None:
+    mounted("size=1m")
+    answered(SAMPLE)
+    mounted("remount", "ro")
+    assert_no_note(SAMPLE, expected)
+    mounted("remount", "rw")
+    damaged = next(file for file in files() if file.name.startswith("kernels"))
+    damaged.write_bytes(b"")
+    mounted("remount", "ro")
+    for command in COMMANDS:
+        answer = ask(command, SAMPLE, "--format", "csv")
+        assert answer.stdout == expected[SAMPLE][command].stdout
+        assert answer.everything.count(NOT_KEPT) == 1
+
+
+# Runs at the start of each process, of workers as well: so much memory is free, and each folder
+# that is made in its place is written down.
+AT_START = """
+import os
+from nsightpy.reports import system
+
+made = system.session_folder
+
+def session_folder():
+    with open(os.environ["LOG"], "a") as log:
+        print(made(), file=log)
+    return made()
+
+system.LEAST_BYTES = 0
+system.available_memory = lambda: int(os.environ["FREE"])
+system.session_folder = session_folder
+"""
+
+
+@pytest.mark.parametrize("free, jobs, folders", [(2**40, 1, 0), (0, 1, 1), (0, 2, 2)])
+def test_without_a_cache_nothing_is_left(
+    tmp_path: Path, free: int, jobs: int, folders: int
+) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    ranks = [SAMPLE.with_name(f"train_rank{rank}.sqlite") for rank in range(2)]
+    log = tmp_path / "log"
+    log.touch()
+    (tmp_path / "sitecustomize.py").write_text(AT_START)
+    here = os.pathsep.join(map(str, (tmp_path, ROOT, ROOT / "scripts")))
+    words = ["kernels", *map(str, ranks), "--format", "csv"]
+    ran = subprocess.run(
+        [sys.executable, "-m", "nsightpy", *words, "--jobs", str(jobs), "--no-cache"],
+        env={
+            **os.environ,
+            "PYTHONPATH": here,
+            "TMPDIR": str(temporary),
+            "LOG": str(log),
+            "FREE": str(free),
+        },
+        capture_output=True,
+        check=True,
+    )
+    assert ran.stdout == ask(*words, "--jobs", "1").stdout
+    assert b"Traceback" not in ran.stderr
+    assert len(set(log.read_text().split())) == folders
+    assert list(temporary.iterdir()) == []
+    assert len(stores()) == 2, "those of the question with a cache"

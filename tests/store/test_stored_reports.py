@@ -1,0 +1,166 @@
+"""Reports of which columns are kept answer like those of which none are."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import stat
+import tempfile
+from pathlib import Path
+
+import pytest
+from fuzzer.store_damage import DAMAGES, damage
+from hypothesis import HealthCheck, given, settings, strategies as st
+
+from nsightpy.frames import SCHEMAS
+from nsightpy.store import cache
+from nsightpy.store.cache import cache_folder
+from nsightpy.units import format_bytes
+from tests.support.hostile_export import SECRET, hostile_report
+from tests.support.reports import ROOT, ask
+from tests.support.stored import (
+    everything,
+    files,
+    keep_small,
+    leftovers,
+    odd_export,
+    opened,
+    rows,
+    stores,
+)
+
+TRACES = sorted((ROOT / "sample_reports" / "torch_2rank").glob("*.json.gz"))
+FRAMES = ("kernels", "memory_operations", "api_calls", "nvtx_ranges", "mpi_calls", "os_calls")
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    keep_small(monkeypatch, tmp_path / "cache")
+
+
+@pytest.fixture(scope="module")
+def exports(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("odd")
+    return [odd_export(folder / f"{n}.sqlite", seed=n) for n in range(2)]
+
+
+@pytest.fixture(params=["export", "trace"])
+def pair(request: pytest.FixtureRequest, exports: list[Path]) -> list[Path]:
+    """Two reports of one kind."""
+    return exports if request.param == "export" else TRACES
+
+
+def test_there_is_something_to_keep(pair: list[Path]) -> None:
+    said = everything(pair[0])
+    assert len(files()) > 10
+    assert said == everything(pair[0]) == everything(pair[0], use_cache=False)
+    assert len(stores()) == 1
+    assert leftovers() == []
+
+
+@pytest.mark.parametrize("what", sorted(DAMAGES))
+def test_any_file_may_be_damaged(pair: list[Path], what: str) -> None:
+    everything(pair[1])
+    (foreign,) = stores()
+    expected = everything(pair[0])
+    (store,) = (folder for folder in stores() if folder != foreign)
+    names, chance = sorted(path.name for path in store.iterdir()), random.Random(what)
+    first = next(name for name in names if name.startswith("kernels"))
+    for name in (first, *chance.sample(names, 2)):
+        damage(store / name, what, chance, foreign)
+        assert everything(pair[0]) == expected, name
+        assert sorted(path.name for path in store.iterdir()) == names, name
+        assert all(path.is_file() and not path.is_symlink() for path in store.iterdir())
+        assert opened(pair[0]).store.problem == ""
+
+
+questions = st.sampled_from(FRAMES).flatmap(
+    lambda frame: st.tuples(
+        st.just(frame),
+        st.lists(st.sampled_from(SCHEMAS[frame].names), min_size=1, max_size=4, unique=True),
+    )
+)
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(asked=st.lists(st.tuples(questions, st.booleans()), min_size=1, max_size=6))
+def test_rows_do_not_depend_on_what_was_asked_before(
+    exports: list[Path], asked: list[tuple[tuple[str, list[str]], bool]]
+) -> None:
+    whole = opened(exports[0], use_cache=False)
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setenv("NSIGHTPY_CACHE_DIR", folder)
+        report = opened(exports[0])
+        for (frame, columns), again in asked:
+            report = opened(exports[0]) if again else report
+            expected = rows(whole.frame(frame).select(columns))
+            assert rows(report.frame(frame, columns)) == expected
+        in_steps = [opened(exports[0]) for _ in range(2)]
+        for (frame, columns), _ in asked:
+            in_steps[0].frame(frame, columns)
+        for frame in FRAMES:
+            in_steps[1].frame(frame)
+        assert everything(exports[0]) == everything(exports[0], use_cache=False)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
+def test_all_is_the_users_own(pair: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = os.umask(0)
+    try:
+        everything(pair[0])
+    finally:
+        os.umask(mask)
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in files()}
+    assert modes == {0o600}
+    folders = [cache_folder(), *stores()]
+    assert {stat.S_IMODE(folder.stat().st_mode) for folder in folders} == {0o700}
+
+
+def test_no_secret_is_kept(tmp_path: Path) -> None:
+    path = hostile_report(tmp_path)
+    assert SECRET.encode() in path.read_bytes()
+    everything(path)
+    held = [file for file in files() if SECRET.encode() in file.read_bytes()]
+    assert held == []
+
+
+def test_small_reports_are_not_kept(exports: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    monkeypatch.setenv("NSIGHTPY_CACHE_DIR", str(exports[0].parent / "cache"))
+    for path in (exports[0], TRACES[0]):
+        assert path.stat().st_size < 256 * 1024
+        everything(path)
+    assert not cache_folder().exists()
+
+
+def test_stores_are_entries_of_the_cache(exports: list[Path]) -> None:
+    for path in exports:
+        everything(path)
+    size = sum(file.stat().st_size for file in files())
+    shown = ask("cache").text
+    assert ": 2 entries, " in shown
+    assert format_bytes(size) in shown
+    assert "removed 2 entries" in ask("cache", "--clear").text
+    assert list(cache_folder().iterdir()) == []
+
+
+def test_the_least_recently_used_goes(
+    exports: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copies = [Path(shutil.copy(exports[0], tmp_path / f"{n}.sqlite")) for n in range(3)]
+    by_report = {}
+    for path in copies[:2]:
+        before = set(stores())
+        everything(path)
+        (by_report[path],) = set(stores()) - before
+    for store in by_report.values():
+        os.utime(store, (0, 0))
+    everything(copies[0])  # is used again
+    size = sum(file.stat().st_size for file in files())
+    monkeypatch.setattr(cache, "_handed_out", set())  # as in another process
+    monkeypatch.setenv("NSIGHTPY_CACHE_SIZE", str(size))
+    everything(copies[2])
+    assert by_report[copies[0]] in stores()
+    assert by_report[copies[1]] not in stores()
+    assert len(stores()) == 2
