@@ -32,7 +32,21 @@ NEEDED = {
     "MPI_P2P_EVENTS": ("mpi_calls", (*THREAD, "textId", "size", "remoteRank", "tag")),
     "MPI_START_WAIT_EVENTS": ("mpi_calls", (*THREAD, "requestHandle")),
     "MPI_OTHER_EVENTS": ("mpi_calls", THREAD),
+    "GPU_METRICS": ("gpu_metrics", ("timestamp", "typeId", "metricId", "value")),
+    "NET_NIC_METRIC": ("nic_metrics", (*SPAN, "globalId", "metricsIdx", "value")),
+    "SCHED_EVENTS": ("cpu_runs", ("start", "cpu", "isSchedIn", "globalTid")),
+    "COMPOSITE_EVENTS": ("cpu_samples", ("start", "globalTid")),
+    "SAMPLING_CALLCHAINS": ("cpu_samples", ("symbol", "module")),
 }
+# Tables that the simulator does not write.
+MORE = (
+    "CREATE TABLE COMPOSITE_EVENTS (id INTEGER, start INTEGER, globalTid INTEGER)",
+    "INSERT INTO COMPOSITE_EVENTS VALUES (1, 10, 1)",
+    "CREATE TABLE SAMPLING_CALLCHAINS (id INTEGER, symbol INTEGER, module INTEGER, stackDepth)",
+    "INSERT INTO SAMPLING_CALLCHAINS VALUES (1, 1, 1, 0)",
+    "CREATE TABLE SCHED_EVENTS (start INTEGER, cpu INTEGER, isSchedIn INTEGER, globalTid INTEGER)",
+    "INSERT INTO SCHED_EVENTS VALUES (10, 0, 1, 1), (20, 0, 0, 1)",
+)
 COLUMNS = [(table, column) for table, (_, columns) in NEEDED.items() for column in columns]
 # 7, but as something else; a text that is a number would become one where a column has a type.
 VALUES = {"text": "'seven'", "real": "7.5", "blob": "x'07'"}
@@ -50,7 +64,9 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     export.mpi_other(2_950, 2_960, "MPI_Init")
     for table in ("OSRT_API", "CUBLAS_EVENTS"):
         export.library(table, 100, 200, "call")
-    return export.write()
+    export.gpu_metric(5, "SM Active", 50)
+    export.nic_metric(5, 9, "rx", 7)
+    return changed(export.write(), export.path.with_name("more.sqlite"), MORE)
 
 
 @pytest.mark.parametrize("table, column", COLUMNS)

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import Frame
-from nsightpy.readers.nsys.columns import column, number, process_of, thread_of
+from nsightpy.frames import Frame, Ints
+from nsightpy.readers.nsys.columns import stored
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN, plain_calls
 from nsightpy.readers.nsys.strings import UNNAMED
-from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.table_frames import Source, process_part, read, thread_part
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
@@ -80,11 +80,10 @@ def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
         return Frame.empty(frames.CPU_SAMPLES, wanted)
     query = (
         sa.select(
-            number(samples, "time_ns", column("start"), 0),
-            number(samples, "pid", process_of("globalTid"), 0),
-            number(samples, "tid", thread_of("globalTid"), 0),
-            number(chains, "name", column("symbol"), UNNAMED),
-            number(chains, "module", column("module"), UNNAMED),
+            stored(samples, "start", 0).label("time_ns"),
+            stored(samples, "globalTid", 0).label("thread"),
+            stored(chains, "symbol", UNNAMED).label("name"),
+            stored(chains, "module", UNNAMED).label("module"),
         )
         .select_from(samples.join(chains, samples.c.id == chains.c.id))
         .where(chains.c.stackDepth == 0)
@@ -92,6 +91,7 @@ def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
     raw = Frame(export.file.arrays(query))
     every = {
         **raw,
+        **_owners(raw.ints("thread")),
         "name": export.strings.labels(raw.ints("name")),
         "module": export.strings.labels(raw.ints("module")),
     }
@@ -104,15 +104,10 @@ def cpu_runs(export: NsysExport, columns: Sequence[str]) -> Frame:
     table = export.file.tables[SWITCHES] if export.holds_rows(SWITCHES) else None
     if table is None or not {"start", "isSchedIn", "globalTid"} <= set(table.c.keys()):
         return Frame.empty(frames.CPU_RUNS, wanted)
-    made = {
-        "start_ns": column("start"),
-        "pid": process_of("globalTid"),
-        "tid": thread_of("globalTid"),
-        "cpu": column("cpu"),
-        "begins": column("isSchedIn"),
-    }
-    query = sa.select(*(number(table, name, value, 0) for name, value in made.items()))
+    columns_of = {"start_ns": "start", "thread": "globalTid", "cpu": "cpu", "begins": "isSchedIn"}
+    query = sa.select(*(stored(table, kept, 0).label(name) for name, kept in columns_of.items()))
     raw = Frame(export.file.arrays(query))
+    raw = Frame({**raw, **_owners(raw.ints("thread"))})
     raw = raw.take(np.lexsort([raw.ints(name) for name in ("start_ns", "tid", "pid")]))
     pid, tid, begins = raw.ints("pid"), raw.ints("tid"), raw.ints("begins") != 0
     # what began before the capture, or was lost, has no other half
@@ -120,3 +115,8 @@ def cpu_runs(export: NsysExport, columns: Sequence[str]) -> Frame:
     rows = np.flatnonzero(same & begins[:-1] & ~begins[1:])
     every = {**raw.take(rows), "end_ns": raw.ints("start_ns")[rows + 1]}
     return Frame({name: every[name] for name in wanted})
+
+
+def _owners(threads: Ints) -> dict[str, Ints]:
+    """Process and thread in serialized global ids."""
+    return {"pid": process_part(threads), "tid": thread_part(threads)}

@@ -13,7 +13,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
-from nsightpy.readers.nsys.columns import column, number, numbered
+from nsightpy.readers.nsys.columns import column, number, numbered, stored
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
@@ -44,7 +44,7 @@ def gpu_metrics(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
         return Frame.empty(frames.GPU_METRICS, wanted)
     table = export.file.tables[GPU_SAMPLES]
     names = dict.fromkeys(raw for name in wanted for raw in _OF_GPU.get(name, (name,)))
-    query = sa.select(*(number(table, name, column(name), 0) for name in names))
+    query = sa.select(*(stored(table, name, 0).label(name) for name in names))
     raw = Frame(export.file.arrays(query, split=table))
     made: dict[str, ColumnData] = {}
     for name in wanted:
@@ -63,7 +63,7 @@ def nic_metrics(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     if not export.has(NIC_SAMPLES):
         return Frame.empty(frames.NIC_METRICS, wanted)
     table = export.file.tables[NIC_SAMPLES]
-    query = sa.select(*(number(table, name, column(raw), 0) for name, raw in _OF_NIC.items()))
+    query = sa.select(*(stored(table, raw, 0).label(name) for name, raw in _OF_NIC.items()))
     ended = query.where(table.c["end"].is_not(None)) if "end" in table.c else query
     raw = Frame(export.file.arrays(ended, split=table))
     known = _names(export, NIC_NAMES, ("metricsListId", "metricsIdx", "name"))
