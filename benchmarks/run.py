@@ -31,6 +31,7 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--kernels", type=int, default=KERNELS, help="kernels per export")
     parser.add_argument("--repeat", type=int, default=ROUNDS, help="rounds after the warm-up")
     parser.add_argument("--data", type=Path, default=BENCHMARKS / "data", help="exports' folder")
+    parser.add_argument("--cpu", action="store_true", help="processor seconds decide")
     parser.add_argument("--output", type=Path, help="write the page here, complete run or not")
     return parser.parse_args(argv)
 
@@ -64,6 +65,8 @@ def command_line(arguments: argparse.Namespace) -> str:
         parts.append(f"--kernels {arguments.kernels}")
     if arguments.repeat != ROUNDS:
         parts.append(f"--repeat {arguments.repeat}")
+    if arguments.cpu:
+        parts.append("--cpu")
     return " ".join(parts)
 
 
@@ -85,15 +88,16 @@ def set_up(command: Command) -> bool:
 
 def main(argv: Sequence[str]) -> int:
     arguments = parse_arguments(argv)
-    picked = chosen(arguments.only, comparisons(arguments.kernels, SCALE))
-    arguments.data.mkdir(parents=True, exist_ok=True)
     inputs = Inputs(arguments.data.resolve(), arguments.kernels, SCALE)
+    export = inputs.export(arguments.kernels)
+    picked = chosen(arguments.only, comparisons(arguments.kernels, SCALE, export))
+    arguments.data.mkdir(parents=True, exist_ok=True)
     catalogue = Catalogue(inputs).commands()
     names = dict.fromkeys(name for comparison in picked for name in comparison.commands)
     commands = [command for name in names if set_up(command := catalogue[name])]
     load = os.getloadavg()[0]
     rounds = measure(commands, arguments.repeat, BENCHMARKS.parent, say)
-    outcomes = judge(picked, rounds)
+    outcomes = judge(picked, rounds, by_cpu=arguments.cpu)
     for outcome in outcomes:
         print("  ".join(outcome.row()))
     path = page_path(arguments)

@@ -18,8 +18,9 @@ BENCHMARKS = Path(__file__).resolve().parents[1]
 TINY_KERNELS = 1_000
 RANKS = 8
 FEW, MANY = 4, 128
-# What is measured by its cost per kernel, beside `kernels`.
-PER_KERNEL = ("breakdown", "findings", "summarize", "nvtx", "iterations", "collectives")
+# What is asked a second time, of the columns that the first time has stored.
+AGAIN = ("kernels", "summarize", "findings", "breakdown", "nvtx", "iterations", "select")
+MAPPED_IMPORTS = "import numpy, pyarrow"
 IMPORTS = "import numpy, sqlalchemy, pyarrow"
 COMPARE = f"compare, {RANKS // 2} runs a side, 2 workers"
 
@@ -59,9 +60,14 @@ def _generate(path: Path, kernels: int, *options: str) -> None:
     subprocess.run(line, check=True, stdout=sys.stderr)
 
 
-def small(reports: int, jobs: int) -> str:
+def small(reports: int, jobs: int, verb: str = "kernels") -> str:
     """The name of the command that reads so many small reports."""
-    return f"kernels, {reports} small reports, {jobs} {'worker' if jobs == 1 else 'workers'}"
+    return f"{verb}, {reports} small reports, {jobs} {'worker' if jobs == 1 else 'workers'}"
+
+
+def again(command: str) -> str:
+    """The name of the same command a second time: its columns are stored."""
+    return f"{command}, again"
 
 
 def tiny(command: str) -> str:
@@ -83,8 +89,9 @@ class Catalogue:
             self._nsightpy("kernels", kernels, "kernels", *top),
             self._nsightpy(tiny("kernels"), TINY_KERNELS, "kernels", *top),
             self._nsightpy(f"kernels, {scale} x", kernels * scale, "kernels", *top),
-            *(self._nsightpy(name, kernels, name) for name in PER_KERNEL),
-            *(self._nsightpy(tiny(name), TINY_KERNELS, name) for name in PER_KERNEL),
+            self._nsightpy("summarize", kernels, "summarize"),
+            *(self._again(self._nsightpy(name, kernels, name)) for name in AGAIN),
+            *(self._again(self._nsightpy(tiny(n), TINY_KERNELS, n), "tiny") for n in AGAIN),
             self._nsightpy("kernels, half", kernels // 2, "kernels", *top),
             self._page(kernels // 2),
             self._compare(kernels // 4),
@@ -93,9 +100,11 @@ class Catalogue:
             self._ranks("ranks, 2 workers", kernels // 4, 2),
             self._ranks("ranks, 2 workers, tiny", TINY_KERNELS, 2),
             *(self._small(reports, jobs) for reports in (FEW, MANY) for jobs in (1, 2)),
+            self._small(MANY, 1, "summarize"),
+            *(self._again(self._small(MANY, 1, v), "ranks") for v in ("kernels", "summarize")),
             Command("--help", (sys.executable, "-m", "nsightpy", "--help")),
             Command("python -c pass", (sys.executable, "-c", "pass")),
-            Command(IMPORTS, (sys.executable, "-c", IMPORTS)),
+            *(Command(line, (sys.executable, "-c", line)) for line in (IMPORTS, MAPPED_IMPORTS)),
             *self._without_nsightpy(kernels),
             *self._nsys_ai(kernels),
             *ncu.commands(),
@@ -110,12 +119,32 @@ class Catalogue:
 
     def _ours(self, name: str, line: tuple[str, ...], setup: Callable[[], None]) -> Command:
         """A command of ours; what it cached in the user's cache is not there."""
+        empty = self.cache / "empty"
         return Command(
             name,
             line,
-            environment={"XDG_CACHE_HOME": str(self.cache)},
+            environment={"NSIGHTPY_CACHE_DIR": str(empty)},
             setup=setup,
-            prepare=partial(shutil.rmtree, self.cache / "nsightpy", ignore_errors=True),
+            prepare=partial(shutil.rmtree, empty, ignore_errors=True),
+        )
+
+    def _again(self, command: Command, store: str = "store") -> Command:
+        """The same with what was stored in the rounds before; the warm-up is its first time."""
+        folder = self.cache / store
+
+        def set_up() -> None:
+            shutil.rmtree(folder, ignore_errors=True)
+            if command.setup:
+                command.setup()
+
+        environment = {"NSIGHTPY_CACHE_DIR": str(folder)}
+        return replace(
+            command,
+            name=again(command.name),
+            environment=environment,
+            setup=set_up,
+            prepare=None,
+            output=folder,
         )
 
     def _page(self, kernels: int) -> Command:
@@ -136,17 +165,16 @@ class Catalogue:
 
     def _ranks(self, name: str, kernels: int, jobs: int) -> Command:
         """`ranks` on a job; its memory is that of the parent, without its workers."""
-        script, job = BENCHMARKS / "harness" / "own_peak.py", self.inputs.job(kernels)
-        line = (sys.executable, str(script), "ranks", "--jobs", str(jobs), str(job))
-        command = self._ours(name, line, partial(self.inputs.ensure_job, kernels))
-        return replace(command, tells_peak=True)
+        line = (sys.executable, "-m", "nsightpy", "ranks", "--jobs", str(jobs))
+        setup = partial(self.inputs.ensure_job, kernels)
+        return self._ours(name, (*line, str(self.inputs.job(kernels))), setup)
 
-    def _small(self, reports: int, jobs: int) -> Command:
-        """`kernels` on small reports: what starting workers and handing out work costs."""
-        line = (sys.executable, "-m", "nsightpy", "kernels", "--jobs", str(jobs))
+    def _small(self, reports: int, jobs: int, verb: str = "kernels") -> Command:
+        """A command on small reports: what starting workers and handing out work costs."""
+        line = (sys.executable, "-m", "nsightpy", verb, "--jobs", str(jobs))
         setup = partial(self.inputs.ensure_job, TINY_KERNELS, reports)
         job = str(self.inputs.job(TINY_KERNELS, reports))
-        return self._ours(small(reports, jobs), (*line, job), setup)
+        return self._ours(small(reports, jobs, verb), (*line, job), setup)
 
     def _without_nsightpy(self, kernels: int) -> list[Command]:
         """What a user would write instead."""

@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from harness import ncu
-from harness.commands import COMPARE, FEW, IMPORTS, MANY, PER_KERNEL, RANKS, small, tiny
+from harness.commands import (
+    AGAIN,
+    COMPARE,
+    FEW,
+    IMPORTS,
+    MANY,
+    MAPPED_IMPORTS,
+    RANKS,
+    again,
+    small,
+    tiny,
+)
 from harness.measure import Round
 
-# How many times as long as `kernels` each may take.
-PER_KERNEL_MOST = {
-    "summarize": 2.5,
-    "breakdown": 2.0,
-    "nvtx": 2.0,
-    "findings": 2.5,
-    "iterations": 2.5,
-    "collectives": 2.0,
-}
+# Of these the second time is compared with something of their own.
+_IN_FULL = ("kernels", "summarize")
 
 
 @dataclass(frozen=True)
@@ -98,20 +103,37 @@ def smaller(section: str, ours: str, limit: float) -> Comparison:
     )
 
 
-def comparisons(kernels: int, scale: int) -> list[Comparison]:
-    """Every claim; names are those of `harness.commands`."""
+def of_file(section: str, ours: str, path: Path, most: float) -> Comparison:
+    """What `ours` leaves is at most that part of a file."""
+    return Comparison(
+        section,
+        f"size of the store after `{ours}` / size of the export",
+        (ours,),
+        lambda samples: samples[ours].output_bytes / path.stat().st_size,
+        most,
+        at_least=False,
+    )
+
+
+def comparisons(kernels: int, scale: int, export: Path) -> list[Comparison]:
+    """Every claim; names are those of `harness.commands`, `export` is of so many kernels."""
     return [
-        faster("kernels", "kernels", "pandas JOIN", 12.0),
-        within("kernels", "kernels", "sqlite3 GROUP BY", 1.0),
-        within("kernels", tiny("kernels"), IMPORTS, 1.2),
-        faster("summarize", "summarize", "nsys-ai summary, first", 6.0),
-        faster("summarize", "summarize", "nsys-ai summary, again", 2.5),
-        *(within("per kernel", name, "kernels", most) for name, most in PER_KERNEL_MOST.items()),
-        within("per kernel", "findings", "breakdown", 1.5),
+        within("first", "kernels", "sqlite3 GROUP BY", 1.0),
+        faster("first", "kernels", "pandas JOIN", 10.0),
+        within("first", "summarize", "sqlite3 GROUP BY", 4.0),
+        within("first", tiny("kernels"), IMPORTS, 1.2),
+        within("again", again("kernels"), MAPPED_IMPORTS, 3.0),
+        within("again", again("summarize"), "summarize", 0.5),
+        *(within("again", again(n), "kernels", 2.0) for n in AGAIN if n not in _IN_FULL),
         *(
-            memory_per_kernel("memory", name, tiny(name), kernels, 200.0)
-            for name in ("kernels", *PER_KERNEL)
+            memory_per_kernel("memory", again(name), again(tiny(name)), kernels, 120.0)
+            for name in AGAIN
         ),
+        of_file("store", again(AGAIN[-1]), export, 0.5),
+        faster("nsys-ai", "summarize", "nsys-ai summary, first", 6.0),
+        faster("nsys-ai", again("summarize"), "nsys-ai summary, again", 2.5),
+        within("small ranks", small(MANY, 1, "summarize"), small(MANY, 1), 3.4),
+        within("small ranks", again(small(MANY, 1, "summarize")), again(small(MANY, 1)), 3.4),
         within("timeline", "timeline page", "kernels, half", 10.0),
         smaller("timeline", "timeline page", 60.0),
         faster("ranks", "ranks, 2 workers", "ranks, 1 worker", 1.7),

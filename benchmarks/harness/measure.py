@@ -1,4 +1,4 @@
-"""Wall time and peak memory of whole processes, run in turns so that drift hits all alike."""
+"""Time and anonymous memory of whole processes, run in turns so that drift hits all alike."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import os
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from harness.own_peak import PEAK
-
-# ru_maxrss of a child starts at its parent's size: the runner must stay small, without numpy.
-_MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
+# How often the memory of a running process is looked at; a shorter peak may be missed.
+_SAMPLE_S = 0.005
+_ANONYMOUS = "RssAnon:"
 
 
 class CommandFailedError(Exception):
@@ -29,8 +29,7 @@ class Command:
 
     `setup` runs once before everything, `prepare` before each run, neither is timed.
     `voided_by` is a text on stderr that says the command took another path than the meant one.
-    `output` is the file it writes, whose size counts. One that `tells_peak` says its own peak on
-    stderr (own_peak.py), because what the system tells includes its children's.
+    `output` is the file or folder it writes, whose size counts.
     """
 
     name: str
@@ -41,12 +40,11 @@ class Command:
     prepare: Callable[[], None] | None = None
     voided_by: str | None = None
     output: Path | None = None
-    tells_peak: bool = False
 
 
 @dataclass(frozen=True)
 class Sample:
-    """What one process took."""
+    """What one process took; the peak is of its anonymous memory, without mapped files."""
 
     seconds: float
     peak_bytes: float
@@ -74,18 +72,34 @@ def run_once(command: Command, cwd: Path) -> Sample:
         process = subprocess.Popen(
             command.argv, stdin=stdin, stdout=stdout, stderr=stderr, env=environment, cwd=cwd
         )
+        ended, sizes = threading.Event(), [0]
+        watching = threading.Thread(target=_watch, args=(process.pid, ended, sizes))
+        watching.start()
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - begin
+        ended.set()
+        watching.join()
         process.returncode = os.waitstatus_to_exitcode(status)
         stderr.seek(0)
         messages = stderr.read().decode(errors="replace")
     _check(command, process.returncode, messages)
-    written = command.output.stat().st_size if command.output else 0
-    peak = usage.ru_maxrss
-    if command.tells_peak:
-        peak = int(messages.rsplit(PEAK, 1)[1])
-    cpu_seconds = usage.ru_utime + usage.ru_stime
-    return Sample(seconds, peak * _MAXRSS_UNIT, written, cpu_seconds)
+    written = _size(command.output) if command.output else 0
+    return Sample(seconds, max(sizes), written, usage.ru_utime + usage.ru_stime)
+
+
+def _watch(process_id: int, ended: threading.Event, sizes: list[int]) -> None:
+    """Collect the anonymous memory of a process until it ended, in bytes; Linux alone tells it."""
+    status = Path(f"/proc/{process_id}/status")
+    while not ended.wait(_SAMPLE_S):
+        with suppress(OSError):
+            lines = status.read_text(encoding="ascii", errors="replace").splitlines()
+            sizes += [1024 * int(line.split()[1]) for line in lines if line.startswith(_ANONYMOUS)]
+
+
+def _size(path: Path) -> int:
+    """Bytes of a file, or of all files in a folder."""
+    files = path.rglob("*") if path.is_dir() else (path,)
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def _check(command: Command, returncode: int, messages: str) -> None:

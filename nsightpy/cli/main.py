@@ -116,9 +116,7 @@ def run(arguments: list[str] | None = None, *, own_process: bool = False) -> int
             from nsightpy.readers.limits import limit_memory
 
             limit_memory()
-        result: Any = cli.main(
-            args=arguments, prog_name="nsightpy", standalone_mode=False, obj=own_process
-        )
+        result: Any = cli.main(args=arguments, prog_name="nsightpy", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:
         return _reader_left()

@@ -163,10 +163,6 @@ def _prepared(function: F) -> F:
         context = click.get_current_context()
         if reports := options["reports"]:
             context.meta[REPORTS] = reports[0] + (", ..." if len(reports) > 1 else "")
-        if context.obj is True:
-            from nsightpy.workers.resources import set_up_process
-
-            set_up_process()
         with faults_raised():
             return function(*args, **options)
 

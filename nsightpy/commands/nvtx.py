@@ -133,21 +133,30 @@ class _Part:
 def _tallies(report: SystemReport, *, tree: bool, fold: bool, scope: Scope) -> _Part:
     frames = (report.frame(name, OPERATION_COLUMNS) for name in GPU_FRAMES)
     operations = _together([scope.narrow(report, frame) for frame in frames])
-    recorded = _launching(report, operations)
     whole = report.frame("nvtx_ranges", RANGE_COLUMNS)
     ranges = scope.narrow(report, whole)
+    parts, known, outside_ns = _projected(report, operations, whole, ranges)
+    work_ns = int((operations.ints("end_ns") - operations.ints("start_ns")).sum())
+    tallies = range_tallies(ranges, operations, *parts[0], *parts[1:], tree=tree, fold=fold)
+    return _Part(tallies, known, outside_ns, work_ns)
+
+
+def _projected(
+    report: SystemReport, operations: Frame, whole: Frame, ranges: Frame
+) -> tuple[list[tuple[LaunchOrder, Projection]], bool, int]:
+    """Where the ranges are on the GPU, by the calls in them, and by those that threads waited for.
+
+    Whether calls were recorded, and the work outside of all ranges in ns; the calls end with this.
+    """
+    recorded = _launching(report, operations)
     known = recorded is not None or not operations.rows
     calls, done = recorded or (NO_CALLS, launched(operations, NO_CALLS))
     waiting = waiting_threads(calls, whole)
-    attributed = None
+    parts = [(done.order, project(ranges, done))]
     if not is_constant(waiting) and (waited := as_launched_by(calls, waiting)).rows:
         theirs = launched(operations, waited)
-        attributed = theirs.order, project(ranges, theirs)
-    projected, order = project(ranges, done), done.order
-    outside_ns = _outside_ns(ranges, operations, calls, waiting, projected, order)
-    work_ns = int((operations.ints("end_ns") - operations.ints("start_ns")).sum())
-    tallies = range_tallies(ranges, operations, order, projected, attributed, tree=tree, fold=fold)
-    return _Part(tallies, known, outside_ns, work_ns)
+        parts.append((theirs.order, project(ranges, theirs)))
+    return parts, known, _outside_ns(ranges, operations, calls, waiting, *parts[0])
 
 
 def _outside_ns(
@@ -155,8 +164,8 @@ def _outside_ns(
     operations: Frame,
     calls: Frame,
     waiting: Ints,
-    projected: Projection,
     order: LaunchOrder,
+    projected: Projection,
 ) -> int:
     """The work that calls launched which no range holds and no thread waited for, in ns."""
     bare = ~projected.launched(len(order))

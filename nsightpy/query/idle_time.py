@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.idle.compute_gaps import (
-    ComputeGaps,
     IdleCauses,
     StreamWaits,
     compute_gaps,
@@ -115,7 +114,6 @@ class ReportIdle:
     """The idle time of a report's places (process, device), and what must be said about it."""
 
     places: Mapping[tuple[int, int], DeviceIdle] = field(default_factory=dict)
-    gaps: Mapping[tuple[int, int], ComputeGaps] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
 
@@ -169,15 +167,14 @@ def report_idle(
     streams = stream_waits(work, clear)
     waits, notes = _waits_of(report, followed)
     previous, awaited = work.previous, None if waits is None else waits.producer
-    places, gaps = {}, {}
+    places = {}
     for number, window in clear.items():
         absent = compute_gaps(work, number, window, previous, awaited)
         causes = idle_causes(work, absent, window)
         place = work.places[number]
-        gaps[place] = absent
         alone = _without_compute(work, number, absent.starved & window)
         places[place] = DeviceIdle(streams[number], causes, waits is not None, alone)
-    return ReportIdle(places, gaps, (*notes, *opaque))
+    return ReportIdle(places, (*notes, *opaque))
 
 
 def _without_compute(work: GpuWork, place: int, starved: Spans) -> int:

@@ -119,7 +119,7 @@ def followed_calls(
 
 def waiting_calls(report: SystemReport) -> Frame:
     """The calls that wait for the GPU, allocate or last, by start."""
-    return Frame.concatenate(report.calls.holding(LONG_CALL_NS)).ordered()
+    return report.calls.holding(LONG_CALL_NS)
 
 
 def _named_graphs(report: SystemReport) -> Frame:

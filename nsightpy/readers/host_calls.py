@@ -47,12 +47,12 @@ ALLOCATING = (
 
 
 class HostCalls:
-    """The API calls of one report, of which `frame` gives columns.
+    """The API calls of one report, of which `frame` gives columns: of all rows, or of some.
 
     `every`: all calls count as launching, as those of a trace do.
     """
 
-    def __init__(self, frame: Callable[[Sequence[str]], Frame], *, every: bool = False) -> None:
+    def __init__(self, frame: Callable[..., Frame], *, every: bool = False) -> None:
         self._frame = frame
         self._every = every
 
@@ -68,12 +68,12 @@ class HostCalls:
 
         Calls of functions whose names begin so, or all `others`; `whole` adds end_ns and tid.
         """
-        calls = self._frame((*LAUNCH_COLUMNS, *(("end_ns", "tid") if whole else ())))
+        columns = (*LAUNCH_COLUMNS, *(("end_ns", "tid") if whole else ()))
         if self._every:
-            return calls.take(np.empty(0, dtype=np.int64)) if others else calls
+            return self._frame(columns, slice(0) if others else None)
         about = self._frame(("name", EVENT_CLASS))
-        wanted = begins(about, names)
-        return calls.take((wanted != others) & (about.ints(EVENT_CLASS) <= LAST_LAUNCH_CLASS))
+        launches = about.ints(EVENT_CLASS) <= LAST_LAUNCH_CLASS
+        return self._frame(columns, (begins(about, names) != others) & launches)
 
     def synchronising(self) -> Frame:
         """start_ns, end_ns, pid, tid and name of every call that waits for the GPU, by start."""
@@ -83,10 +83,9 @@ class HostCalls:
         """The same of every call whose name begins with one of the prefixes."""
         return self._calls(lambda calls: begins(calls, prefixes))
 
-    def holding(self, least_ns: int) -> tuple[Frame, Frame]:
-        """The calls of `synchronising`; and others that allocate, or took at least so long."""
-        others = self._calls(lambda calls: holds(calls, least_ns) & ~synchronises(calls))
-        return self.synchronising(), others
+    def holding(self, least_ns: int) -> Frame:
+        """The same of every call that waits for the GPU, allocates, or took at least so long."""
+        return self._calls(lambda calls: synchronises(calls) | holds(calls, least_ns))
 
     def any_named(self, *prefixes: str) -> bool:
         """Whether any function's name begins so."""
@@ -94,9 +93,10 @@ class HostCalls:
 
     def _calls(self, wanted: Callable[[Frame], NDArray[np.bool_]]) -> Frame:
         """CALL_COLUMNS of the wanted calls, of those in which the host may wait."""
-        calls = self._frame((*CALL_COLUMNS, EVENT_CLASS))
-        are_calls = np.isin(calls.ints(EVENT_CLASS), CALL_CLASSES)
-        return calls.select(CALL_COLUMNS).take(wanted(calls) & are_calls)
+        calls = self._frame(("start_ns", "end_ns", "name", EVENT_CLASS))
+        classes = calls.ints(EVENT_CLASS)
+        are_calls = np.logical_or.reduce([classes == each for each in CALL_CLASSES])
+        return self._frame(CALL_COLUMNS, wanted(calls) & are_calls)
 
 
 def begins(calls: Frame, prefixes: Sequence[str]) -> NDArray[np.bool_]:

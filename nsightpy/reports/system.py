@@ -21,6 +21,7 @@ from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.nsys.threads import ThreadNames
 from nsightpy.reports.presentation import SystemFrames
 from nsightpy.store.cache import COLUMNS, cache_folder, entry_name, session_folder
+from nsightpy.store.column_file import Rows
 from nsightpy.store.store import FrameSource, Store
 
 T = TypeVar("T")
@@ -185,7 +186,7 @@ class SystemReport(SystemFrames):
     @property
     def calls(self) -> HostCalls:
         """The API calls, a few columns at a time."""
-        return HostCalls(partial(self.frame, "api_calls"))
+        return HostCalls(partial(self._part, "api_calls"))
 
     @property
     @abstractmethod
@@ -207,7 +208,7 @@ class SystemReport(SystemFrames):
             return whole if columns is None else whole.select(columns)
         return self._part(name, columns)
 
-    def _part(self, name: str, columns: Sequence[str] | None, rows: slice = slice(None)) -> Frame:
+    def _part(self, name: str, columns: Sequence[str] | None, rows: Rows | None = None) -> Frame:
         """Some rows of a frame, which lie in the order of its frame. Raises KeyError."""
         schema = _SCHEMAS.get(name)
         if schema is None:

@@ -144,7 +144,7 @@ class TorchTrace(SystemReport):
     @property
     def calls(self) -> HostCalls:
         """The API calls, all of which count as launching: what a trace keeps is at hand."""
-        return HostCalls(partial(self.frame, "api_calls"), every=True)
+        return HostCalls(partial(self._part, "api_calls"), every=True)
 
     @property
     def extent(self) -> Extent:

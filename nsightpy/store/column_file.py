@@ -19,7 +19,7 @@ from typing import IO, Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from nsightpy.frames import ColumnData, Ints, Labels, is_constant
+from nsightpy.frames import ColumnData, Ints, Labels, is_constant, taken
 
 _MARK = b"nsightpy columns"
 _END = struct.Struct("<QL")
@@ -29,6 +29,8 @@ _NARROW = tuple(np.dtype(f"<u{width}") for width in (1, 2, 4))
 
 # What a file says of itself beside its columns.
 Told: TypeAlias = Mapping[str, Any]
+# Some rows of a column: a stretch of them, or a mask.
+Rows: TypeAlias = "slice | NDArray[np.bool_]"
 
 
 class DamagedError(ValueError):
@@ -47,8 +49,8 @@ class Column:
     low: int = 0
     names: tuple[str, ...] | None = None
 
-    def data(self, part: slice = _ALL) -> ColumnData:
-        """The column, or a part of its rows, as frames have it."""
+    def data(self, part: Rows = _ALL) -> ColumnData:
+        """The column, or some of its rows, as frames have it."""
         if self.names is not None:
             codes = self._whole(part, np.dtype(np.int32))
             return Labels(cast("NDArray[np.int32]", codes), self.names)
@@ -56,9 +58,10 @@ class Column:
             return self.numbers[part]
         return cast(Ints, self._whole(part, np.dtype(np.int64)))
 
-    def _whole(self, part: slice, kind: np.dtype[Any]) -> NDArray[Any]:
+    def _whole(self, part: Rows, kind: np.dtype[Any]) -> NDArray[Any]:
         if self.numbers is None:
-            return np.broadcast_to(kind.type(self.low), len(range(self.rows)[part]))
+            same = np.broadcast_to(kind.type(self.low), self.rows)
+            return same[part] if isinstance(part, slice) else taken(same, part)
         made = self.numbers[part].astype(kind, copy=False)
         if self.low:
             made += kind.type(self.low)  # narrow numbers alone have a low one: made is a copy

@@ -26,6 +26,7 @@ from nsightpy.store.column_file import (
     Column,
     ColumnFile,
     DamagedError,
+    Rows,
     Told,
     narrow,
     plain,
@@ -36,7 +37,6 @@ T = TypeVar("T")
 
 # Asked for beside columns: which rows of a table can be counted (0 or 1).
 COUNTED = "counted"
-_ALL = slice(None)
 _SUFFIX = ".columns"
 # Rows of so many moments are read by themselves.
 _FEW_MOMENTS = 1_000
@@ -105,9 +105,9 @@ class Store:
         self.__dict__ |= Store(self.folder).__dict__ | kept
 
     def frame(
-        self, source: FrameSource, columns: Sequence[str] | None = None, part: slice = _ALL
+        self, source: FrameSource, columns: Sequence[str] | None = None, rows: Rows | None = None
     ) -> Frame:
-        """The wanted columns of a frame, or of a part of its rows; what is not there is imported.
+        """The wanted columns of a frame, or of some of its rows; what is not there is imported.
 
         Raises KeyError for a column that the frame cannot have.
         """
@@ -118,7 +118,7 @@ class Store:
         while True:
             try:
                 self._import(source, wanted)
-                made = {column: self._data(name, column, part) for column in wanted}
+                made = {column: self._data(name, column, rows) for column in wanted}
             except DamagedError:  # a damaged file: what it held is imported again
                 self._drop(name)
                 continue
@@ -152,9 +152,9 @@ class Store:
         made: T = self._facts[name]
         return made
 
-    def _data(self, frame: str, column: str, part: slice) -> ColumnData:
-        if part != _ALL:
-            return self._column(frame, column).data(part)
+    def _data(self, frame: str, column: str, rows: Rows | None) -> ColumnData:
+        if rows is not None:
+            return self._column(frame, column).data(rows)
         data: ColumnData | None = self._used.get((frame, column))
         if data is None:
             data = self._used[frame, column] = self._column(frame, column).data()

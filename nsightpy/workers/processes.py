@@ -20,7 +20,7 @@ from typing import TypeVar
 
 from nsightpy.errors import ReportError
 from nsightpy.workers.outcomes import Outcome, Outcomes, R, attempt_elsewhere
-from nsightpy.workers.resources import processors, set_up_process
+from nsightpy.workers.resources import processors
 
 LOG = logging.getLogger("nsightpy")
 T = TypeVar("T")
@@ -104,7 +104,6 @@ def _died(path: Path) -> ReportError:
 
 def _begin(caller: Connection) -> None:
     """What a worker does first."""
-    set_up_process()
     # Ctrl-C reaches the workers, too; their caller informs the user
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.dup2(2, 1)  # what libraries print must not mix with what the program writes

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 import os
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -15,17 +13,6 @@ from nsightpy.workers.outcomes import Report
 # Below this much memory for what is to be read, workers save less than they take to import (0.5 s).
 PAYS_BYTES = 400_000_000
 WORKER_BYTES = 200_000_000
-_ARENA_MAX = -8  # of mallopt
-
-
-def set_up_process() -> None:
-    """Let the threads of a program that is nsightpy alone share one heap.
-
-    What each keeps in one of its own cannot be used by others (40 MB of the 263 MB of `findings`
-    on 500,000 kernels). Does nothing where the C library is not glibc.
-    """
-    if sys.platform == "linux" and hasattr(ctypes.CDLL(None), "mallopt"):
-        ctypes.CDLL(None).mallopt(_ARENA_MAX, 1)
 
 
 def default_jobs(reports: Sequence[Report]) -> int:

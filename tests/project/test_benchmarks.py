@@ -87,7 +87,29 @@ def test_every_claim_names_commands_that_exist() -> None:
         "from pathlib import Path; from harness.commands import Catalogue, Inputs; "
         "from harness.comparisons import comparisons; "
         "known = Catalogue(Inputs(Path('data'), 20_000, 5)).commands(); "
-        "wanted = {name for claim in comparisons(20_000, 5) for name in claim.commands}; "
+        "wanted = {name for claim in comparisons(20_000, 5, Path()) for name in claim.commands}; "
         "assert len(wanted) > 10 and wanted <= set(known), wanted - set(known)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=BENCHMARKS)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="Linux alone tells it")
+def test_memory_is_what_a_process_has_for_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A mapped file is not counted, however large; what is written to is."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    from harness.measure import Command, run_once
+
+    size = 64 << 20
+    with (tmp_path / "mapped").open("wb") as file:
+        file.truncate(size)
+    begin, end = "import mmap, os, time; m = ", "; m[::4096]; time.sleep(0.1)"
+
+    def peak(held: str) -> float:
+        command = Command("it", (sys.executable, "-c", begin + held + end))
+        return run_once(command, tmp_path).peak_bytes
+
+    own = peak(f"bytearray(b'1') * {size}")
+    mapped = peak(f"mmap.mmap(os.open('mapped', os.O_RDONLY), {size}, access=mmap.ACCESS_READ)")
+    assert own > size > size / 2 > mapped > 0

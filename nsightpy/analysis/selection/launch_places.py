@@ -137,13 +137,13 @@ def in_api_order(kernels: Frame) -> Ints:
 def variant_launches(kernels: Frame, visible: Mask | None = None) -> Launches:
     """Variants and places of kernels (COLUMNS); `visible` as in Launches, all by default."""
     seen = np.ones(kernels.rows, dtype=np.bool_) if visible is None else visible
-    order, frame = in_api_order(kernels), kernels
+    order = in_api_order(kernels)
     if np.any(order[1:] < order[:-1]):
-        frame, seen = kernels.take(order), seen[order]
-    codes, variants = _variants(frame)
-    places = tuple(_places(group_by(frame, ("pid", name)).codes, seen) for name in NAMES)
+        kernels, seen = kernels.take(order), seen[order]
+    codes, variants = _variants(kernels)
+    places = tuple(_places(group_by(kernels, ("pid", name)).codes, seen) for name in NAMES)
     mangled, function, demangled = places
-    return Launches(frame, variants, codes, seen, (mangled, function, demangled))
+    return Launches(kernels, variants, codes, seen, (mangled, function, demangled))
 
 
 def _variants(frame: Frame) -> tuple[NDArray[np.int32], tuple[Variant, ...]]:

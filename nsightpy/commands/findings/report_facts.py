@@ -10,6 +10,7 @@ import numpy as np
 from nsightpy.analysis.collectives.log import NO_LOG
 from nsightpy.analysis.communication import is_communication
 from nsightpy.analysis.findings.facts import LEAST_SHARE, DeviceFacts
+from nsightpy.analysis.idle.gap_causes import IdleGaps
 from nsightpy.analysis.idle.host_activity import most_sampled
 from nsightpy.analysis.intervals import Spans
 from nsightpy.analysis.launches import NO_TIME
@@ -17,6 +18,7 @@ from nsightpy.commands.findings.device_facts import DeviceSource, device_facts
 from nsightpy.frames import Frame, distinct
 from nsightpy.query.device_gaps import (
     SAMPLE_COLUMNS,
+    LaunchedIdleTime,
     launched_idle_time,
     short_modules,
 )
@@ -66,9 +68,54 @@ def report_facts(
     report that is `alone` are looked at where nothing hides a material part. The budgets tell the
     `causes` of idle time where that is wanted.
     """
+    source, rows, gaps, notes = _with_gaps(report, scope, work, ranges, communication, causes)
+    devices = device_facts(source, gaps, rows)
+    matters = bool(source.communicates.any()) and not (alone and _hidden(rows))
+    launch = source.launch
+    return ReportFacts(
+        _rank_part(report, scope, communication, matters, alone),
+        devices,
+        rows,
+        source.steady,
+        kernels=source.work.kernels.rows,
+        unlaunched=0 if launch is None else int(np.count_nonzero(launch == NO_TIME)),
+        has_ranges=ranges is not None and scope.narrow(report, ranges).rows > 0,
+        has_calls=launch is not None,
+        host="" if rows else _sampled(report),
+        notes=notes,
+        shared=_shared(report, [row.place for row in rows]),
+    )
+
+
+def _with_gaps(
+    report: SystemReport,
+    scope: Scope,
+    work: Work,
+    ranges: Frame | None,
+    communication: tuple[str, ...],
+    causes: bool,
+) -> tuple[DeviceSource, Sequence[RankedBudget], dict[tuple[int, int], IdleGaps], tuple[str, ...]]:
+    """The work, the budgets of its places, their idle intervals, and notes.
+
+    The launches, larger than what is made of them, end with this.
+    """
+    source, rows, idle, notes = _with_launches(report, scope, work, ranges, communication, causes)
+    windows = {row.place: row.budget.window for row in rows}
+    return source, rows, {} if idle is None else idle.gaps(source.waiting, windows), notes
+
+
+def _with_launches(
+    report: SystemReport,
+    scope: Scope,
+    work: Work,
+    ranges: Frame | None,
+    communication: tuple[str, ...],
+    causes: bool,
+) -> tuple[DeviceSource, Sequence[RankedBudget], LaunchedIdleTime | None, tuple[str, ...]]:
+    """The same with the idle time of the places at all times; the launching calls end with this."""
     communicates = is_communication(work.kernels.labels("name"), communication)
     followed = followed_work(report, work, communicates, ends=True)
-    work = _with_launches(work, followed)
+    work = _launched(work, followed)
     calls, waiting = followed_calls(report, followed)
     steady = steady_places(report, scope, work, calls) or {}
     counted = {place: place_steady.window for place, place_steady in steady.items()} or None
@@ -78,38 +125,19 @@ def report_facts(
     if causes:
         rows, attribution = attributed(report, rows, followed)
         notes = attribution.notes
-    idle = launched_idle_time(work, followed)
-    windows = {row.place: row.budget.window for row in rows}
-    gaps = {} if idle is None else idle.gaps(waiting, windows)
     launch = None if followed is None else followed.work.launch[: work.kernels.rows]
     first_calls = _first_calls([waiting] if followed is None else [waiting, followed.calls])
     source = DeviceSource(report, work, communicates, launch, first_calls, waiting, ranges, steady)
-    devices = device_facts(source, gaps, rows)
-    matters = bool(communicates.any()) and not (alone and _hidden(rows))
-    return ReportFacts(
-        _rank_part(report, scope, communication, matters, alone),
-        devices,
-        rows,
-        steady,
-        kernels=work.kernels.rows,
-        unlaunched=0 if launch is None else int(np.count_nonzero(launch == NO_TIME)),
-        has_ranges=ranges is not None and scope.narrow(report, ranges).rows > 0,
-        has_calls=followed is not None,
-        host="" if rows else _sampled(report),
-        notes=notes,
-        shared=_shared(report, list(windows)),
-    )
+    return source, rows, launched_idle_time(work, followed), notes
 
 
-def _with_launches(work: Work, followed: FollowedWork | None) -> Work:
-    """The same with when kernels were launched, and with nothing that is held twice then."""
+def _launched(work: Work, followed: FollowedWork | None) -> Work:
+    """The same with when kernels were launched in place of the ids of their launches."""
     if followed is None or work.graphs.rows:
         return work
-    made, rows = followed.work, work.kernels.rows
-    times = {"start_ns": made.start, "end_ns": made.end, "launch_ns": made.launch}
-    ids = {name: work.kernels[name] for name in work.kernels if name != "correlation_id"}
-    kernels = Frame({**ids, **{name: values[:rows] for name, values in times.items()}})
-    return work._replace(kernels=kernels)
+    kept = {name: work.kernels[name] for name in work.kernels if name != "correlation_id"}
+    launch = followed.work.launch[: work.kernels.rows]
+    return work._replace(kernels=Frame({**kept, "launch_ns": launch}))
 
 
 def _rank_part(

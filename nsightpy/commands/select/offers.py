@@ -82,9 +82,8 @@ def launches_in(
     report: SystemReport, scope: Scope, states: Mapping[int, SteadyState]
 ) -> tuple[Launches, Mask, NvtxFilter]:
     """All launches of a report, which of them count, and the NVTX filter that finds them."""
-    kernels = report.frame("kernels", _columns(scope))
-    ranges = range_filter(report, kernels, scope.nvtx)
-    done = variant_launches(kernels, ranges.visible)
+    ranges = range_filter(report, report.frame("kernels", PLACED), scope.nvtx)
+    done = variant_launches(report.frame("kernels", _columns(scope)), ranges.visible)
     numbered = Frame({**done.frame, "row": np.arange(done.frame.rows, dtype=np.int64)})
     weighed = np.zeros(done.frame.rows, dtype=np.bool_)
     inside = scope.in_iterations(report, scope.within(report, numbered))

@@ -106,10 +106,17 @@ class Part:
 
 def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
     """Everything that the summary needs of one report."""
-    work = read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS)
-    extent = extent_of_frames(work.kernels.rows, work)
     ranges = scope.narrow(report, report.frame("nvtx_ranges", RANGE_COLUMNS))
-    facts = report_facts(report, scope, work, ranges, alone=alone, causes=True)
+    facts = report_facts(
+        report,
+        scope,
+        read_work(report, scope, MEMORY_COLUMNS, SHAPE_COLUMNS),
+        ranges,
+        alone=alone,
+        causes=True,
+    )
+    work = read_work(report, scope, MEMORY_COLUMNS)
+    extent = extent_of_frames(work.kernels.rows, work)
     # one window for one answer: that of the findings
     kernels = in_steady(scope.narrow(report, work.kernels).select(TALLIED), facts.steady)
     operations = in_steady(scope.narrow(report, work.operations), facts.steady)
