@@ -140,7 +140,7 @@ def read_part(report: SystemReport, *, scope: Scope, alone: bool) -> Part:
 def _collective_tally(report: SystemReport, kernels: Frame) -> Tally:
     """Durations per (operation, who took part) of the communication kernels."""
     collectives = kernels.take(is_communication(kernels.labels("name")))
-    operations = collectives.labels("name").renamed(operation_of)
+    operations = collectives.labels("name").used().renamed(operation_of)
     groups = group_by(
         Frame({"operation": operations, "pid": collectives["pid"]}), ("operation", "pid")
     )
