@@ -1,7 +1,7 @@
 """The only module that reads SQLite: read-only, schema probing, SQLAlchemy Core in, columns out.
 
-Big tables travel as Arrow batches through ADBC, several row ranges at a time; small ones through
-the SQLAlchemy engine. Nothing is ever written into or beside the file.
+Big tables travel as Arrow batches through ADBC, several row ranges at a time; small ones as rows.
+Nothing is ever written into or beside the file.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sqlite3
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -20,12 +20,11 @@ from typing import Any, TypeAlias
 from urllib.parse import quote
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData
+from nsightpy.frames import ColumnData, joined
 from nsightpy.readers.arrow import (
-    BATCH_ROWS,
-    Columns,
     NotIntegersError,
     batches,
+    columns_of_batches,
     columns_of_rows,
     driver_memory,
 )
@@ -40,7 +39,7 @@ from nsightpy.readers.limits import (
 )
 from nsightpy.readers.sql import sa
 from nsightpy.readers.sqlite_errors import damaged, explained, too_much
-from nsightpy.readers.sqlite_tables import Tables, extremes, row_number
+from nsightpy.readers.sqlite_tables import Tables, row_number
 from nsightpy.readers.tools.file_check import check_file, file_size, resolved
 from nsightpy.readers.tools.time_limit import in_threads
 
@@ -52,7 +51,6 @@ PARALLEL_ROWS = 200_000
 FEW_ROWS = 4_096
 # Threads that read one table at most, where nobody wants fewer.
 READING_THREADS = 4
-PROBES = 16
 LOCK_WAIT_S = 1.0
 WAL_FORMAT = 2
 # A text or blob of one row may be so long.
@@ -84,49 +82,40 @@ class SqliteFile:
     @cached_property
     def tables(self) -> Tables:
         """Every table by name, with the columns it really has."""
-        return Tables(self.path, self._plain)
+        return Tables(self.path, self._fetched)
 
     def rows(self, query: SmallQuery) -> list[tuple[Any, ...]]:
         """All rows of a small query; text that is no UTF-8 has its bytes replaced."""
-        return self._fetched(lambda connection: connection.execute(query), self._most_rows)
+        return self._fetched(compile_sql(query))
 
-    def _plain(self, sql: str) -> list[tuple[Any, ...]]:
-        """All rows of a question about the schema."""
-        return self._fetched(lambda connection: connection.exec_driver_sql(sql), self._most_rows)
-
-    def _fetched(
-        self, ask: Callable[[sa.Connection], sa.CursorResult[Any]], most_rows: int
-    ) -> list[tuple[Any, ...]]:
-        """All rows of a result; a damaged tree, whose pages lead back to each other, has no end."""
-        with self._alone, self._errors(), self._engine.connect() as connection:
+    def _fetched(self, sql: str) -> list[tuple[Any, ...]]:
+        """All rows of a query; a damaged tree, whose pages lead back to each other, has no end."""
+        with self._alone, self._errors():
             self._watch.begin()
-            rows = ask(connection).fetchmany(most_rows + 1)
-        if len(rows) > most_rows:
-            raise self._too_many_rows(most_rows)
-        return [tuple(row) for row in rows]
+            rows = list(itertools.islice(self._connection.execute(sql), self._most_rows + 1))
+        if len(rows) > self._most_rows:
+            raise self._too_many_rows()
+        return rows
 
-    def _too_many_rows(self, most_rows: int) -> ReportError:
-        problem = f"is damaged: a query gave more than {most_rows:,} rows"
+    def _too_many_rows(self) -> ReportError:
+        problem = f"is damaged: a query gave more than {self._most_rows:,} rows"
         return ReportError(self.path, problem, f"{ROWS} allows more.")
 
-    def row_bounds(self, *names: str) -> tuple[int, int] | None:
-        """First and last row number of the first of these tables; None when it has no rows.
-
-        What is asked together is asked once; answers are kept.
-        """
-        unknown = [name for name in names if name not in self._bounds]
-        if unknown:
-            ends = [end for name in unknown for end in extremes(self.tables[name])]
+    def row_bounds(self, name: str) -> tuple[int, int] | None:
+        """First and last row number of a table; None when it has no rows, or is a view."""
+        if name not in self._bounds:
+            table = self.tables[name]
+            rowid = row_number(table)
+            ends = [
+                sa.select(extreme(rowid)).select_from(table).scalar_subquery()
+                for extreme in (sa.func.min, sa.func.max)
+            ]
             try:
-                stored = self.rows(sa.select(*ends))[0]
-            except ReportError:
-                # a view has no row numbers: each table answers for itself
-                stored = (None, None)
-                for name in unknown if len(unknown) > 1 else ():
-                    self.row_bounds(name)
-            for name, low, high in zip(unknown, stored[::2], stored[1::2], strict=False):
-                self._bounds.setdefault(name, None if low is None else (int(low), int(high)))
-        bounds = self._bounds[names[0]]
+                low, high = self.rows(sa.select(*ends))[0]
+            except ReportError:  # a view has no row numbers
+                low = high = None
+            self._bounds[name] = None if low is None else (int(low), int(high))
+        bounds = self._bounds[name]
         if bounds is not None and bounds[0] > bounds[1]:  # a tree whose pages are not in order
             raise damaged(self.path)
         return bounds
@@ -147,29 +136,25 @@ class SqliteFile:
         selected = list(query.selected_columns)
         names = [column.name for column in selected]
         texts = {column.name for column in selected if isinstance(column.type, sa.LargeBinary)}
-        queries, sizes = self._split(query, split)
-        if split is not None and sum(sizes) <= FEW_ROWS:
-            sql = compile_sql(query)
-            rows = self._fetched(lambda connection: connection.exec_driver_sql(sql), sum(sizes))
-            return columns_of_rows(names, texts, rows)
-        columns = Columns(names, texts, sizes)
-
+        bounds = None if split is None else self.row_bounds(split.name)
+        span = bounds[1] + 1 - bounds[0] if bounds else None
+        if span is not None and span <= FEW_ROWS:
+            return columns_of_rows(names, texts, self.rows(query))
+        memory = driver_memory(len(names) - len(texts), len(texts))
+        threads = threads_in_memory(self.path, self._useful_threads(span or 0), *memory)
+        queries = [query]
+        if split is not None and bounds is not None and threads > 1:
+            queries = list(_ranges(query, row_number(split), *bounds, threads))
+        found: dict[int, dict[str, list[ColumnData]]] = {}
         stop = threading.Event()
 
         def read(part: int) -> None:
             with batches(self._uri("immutable=1"), compile_sql(queries[part])) as arrived:
-                # what is beyond its part would overwrite the next one
-                most_rows = self._most_rows if len(queries) == 1 else sizes[part]
-                columns.fill(part, self._bounded(arrived, stop, most_rows))
+                found[part] = columns_of_batches(names, texts, self._bounded(arrived, stop))
 
-        text_bytes = self._bytes * BATCH_ROWS // max(sum(sizes), BATCH_ROWS) if texts else 0
-        memory = driver_memory(len(names), text_bytes)
-        threads = threads_in_memory(self.path, len(queries), *memory)
         with self._errors():
             try:
-                parts = range(len(queries))
-                for first in parts[::threads]:
-                    in_threads(read, parts[first : first + threads], self._seconds)
+                in_threads(read, range(len(queries)), self._seconds)
             except TimeoutError:
                 raise too_much(self.path, too_long(self._seconds)) from None
             except OSError as error:
@@ -178,7 +163,13 @@ class SqliteFile:
                 raise
             finally:
                 stop.set()
-        return columns.result()
+        parts = [found[part] for part in sorted(found)]
+        return {name: joined([each for part in parts for each in part.pop(name)]) for name in names}
+
+    def _useful_threads(self, rows: int) -> int:
+        """How many threads are quicker than one for a table of so many rows."""
+        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
+        return min(self.threads, cpus) if rows > PARALLEL_ROWS else 1
 
     def _not_integers(self, query: Query) -> ReportError:
         """What a query reads that is no whole number, as an error."""
@@ -197,70 +188,34 @@ class SqliteFile:
                     return ReportError(self.path, problem, "export it again.")
         return damaged(self.path)
 
-    def _bounded(
-        self, arrived: Iterable[Any], stop: threading.Event, most_rows: int
-    ) -> Iterator[Any]:
+    def _bounded(self, arrived: Iterable[Any], stop: threading.Event) -> Iterator[Any]:
         """The batches of a query until somebody stops, or there are too many rows."""
         end, rows = time.thread_time() + self._seconds, 0
         for batch in arrived:
             rows += batch.num_rows
             if stop.is_set():
                 return
-            if rows > most_rows:
-                raise self._too_many_rows(most_rows)
+            if rows > self._most_rows:
+                raise self._too_many_rows()
             if time.thread_time() > end:
                 raise too_much(self.path, too_long(self._seconds))
             yield batch
 
-    def _split(self, query: Query, table: sa.TableClause | None) -> tuple[list[Query], list[int]]:
-        """A query for each row range of a table, and how many rows each can give at most."""
-        bounds = None if table is None else self.row_bounds(table.name)
-        span = 0 if bounds is None else bounds[1] + 1 - bounds[0]
-        if bounds is not None and span <= BATCH_ROWS:
-            return [query], [span]
-        if table is None or bounds is None or not self._dense(table, bounds):
-            return [query], [BATCH_ROWS]
-        cpus = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 2
-        workers = min(self.threads, cpus)
-        if workers < 2 or span <= PARALLEL_ROWS:
-            return [query], [span]
-        edges = [bounds[0] + span * part // workers for part in range(workers + 1)]
-        ranges = list(itertools.pairwise(edges))
-        rowid = row_number(table)
-        queries = [query.where(rowid >= low, rowid < high) for low, high in ranges]
-        return queries, [high - low for low, high in ranges]
-
-    def _dense(self, table: sa.TableClause, bounds: tuple[int, int]) -> bool:
-        """Whether at least half of a table's row numbers are taken, judged by a few of them."""
-        low, high = bounds
-        if high - low > self._bytes:
-            return False
-        probes = sorted({low + (high - low) * part // PROBES for part in range(PROBES + 1)})
-        rowid = row_number(table)
-        query = sa.select(sa.func.count()).select_from(table).where(rowid.in_(probes))
-        return 2 * int(self.rows(query)[0][0]) >= len(probes)
-
     def close(self) -> None:
         """Let go of the file; the next query opens it again."""
-        if "_engine" in self.__dict__:
-            self._engine.dispose()
+        if connection := self.__dict__.pop("_connection", None):
+            connection.close()
 
     @cached_property
-    def _engine(self) -> sa.Engine:
-        # the engine outlives nothing of this file: what opens connections must not hold `self`
-        uri, watch = self._uri("immutable=1"), self._watch
-
-        def connect() -> sqlite3.Connection:
-            connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
-            connection.text_factory = _text
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
-            connection.execute("PRAGMA trusted_schema = OFF")
-            connection.set_progress_handler(watch, STEPS_BETWEEN)
-            return connection
-
-        engine = sa.create_engine("sqlite://", creator=connect, poolclass=sa.StaticPool)
-        weakref.finalize(self, engine.dispose)
-        return engine
+    def _connection(self) -> sqlite3.Connection:
+        uri = self._uri("immutable=1")
+        connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+        connection.text_factory = _text
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.set_progress_handler(self._watch, STEPS_BETWEEN)
+        weakref.finalize(self, connection.close)
+        return connection
 
     def _uri(self, options: str) -> str:
         return f"file:{quote(os.fsencode(resolved(self.path)))}?mode=ro&{options}"
@@ -292,7 +247,7 @@ class SqliteFile:
         """Re-raise every database error with the file's name and what to do."""
         try:
             yield
-        except (sqlite3.Error, sa.exc.DBAPIError) as error:
+        except sqlite3.Error as error:
             if "interrupted" in str(error):
                 if not self._watch.exceeded:
                     raise self._watch.was_interrupted from None
@@ -307,7 +262,16 @@ class SqliteFile:
             raise ReportError(self.path, error.strerror or str(error)) from error
 
 
-def compile_sql(query: Query) -> str:
+def _ranges(
+    query: Query, rowid: sa.ColumnElement[int], first: int, last: int, parts: int
+) -> Iterator[Query]:
+    """A query for each of so many ranges of row numbers."""
+    edges = [first + (last + 1 - first) * part // parts for part in range(parts + 1)]
+    for low, high in itertools.pairwise(edges):
+        yield query.where(rowid >= low, rowid < high)
+
+
+def compile_sql(query: SmallQuery) -> str:
     """The SQL text of a query, values written into it."""
     from sqlalchemy.dialects import sqlite
 

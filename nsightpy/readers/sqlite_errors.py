@@ -14,7 +14,7 @@ def too_much(path: Path, exceeded: str) -> ReportError:
 
 
 def explained(path: Path, error: Exception) -> ReportError:
-    text = str(getattr(error, "orig", None) or error)
+    text = str(error)
     if "locked" in text or "busy" in text:
         return ReportError(
             path,

@@ -71,15 +71,6 @@ class Tables(Mapping[str, "sa.TableClause"]):
         return name in self._names
 
 
-def extremes(table: sa.TableClause) -> list[sa.ScalarSelect[int]]:
-    """The first and the last row number of a table, which its tree tells without a scan."""
-    rowid = row_number(table)
-    return [
-        sa.select(extreme(rowid)).select_from(table).scalar_subquery()
-        for extreme in (sa.func.min, sa.func.max)
-    ]
-
-
 def row_number(table: sa.TableClause) -> sa.ColumnElement[int]:
     """The number of a row, by a name that is none of the table's columns."""
     taken = {column.name.lower() for column in table.c}

@@ -1,4 +1,4 @@
-"""Batches of rows become columns: in place, in order, and constant where they are."""
+"""Batches of rows become columns: in order, and constant where they are."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ import sqlalchemy as sa
 from hypothesis import given, strategies as st
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame, Labels, constant, distinct, elementwise, is_constant
+from nsightpy.frames import Frame, Labels, constant, distinct, elementwise, is_constant, joined
 from nsightpy.readers import arrow, limits, sqlite
-from nsightpy.readers.arrow import Columns, NotIntegersError, columns_of_rows
+from nsightpy.readers.arrow import NotIntegersError, columns_of_batches, columns_of_rows
 from nsightpy.readers.nsys.events import kernels
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sqlite import SqliteFile
@@ -34,57 +34,43 @@ def batch(**columns: list[int] | list[bytes]) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(arrays, list(columns))
 
 
-@given(st.lists(NUMBERS, min_size=1, max_size=3), st.integers(0, 3))
-def test_parts_stand_in_their_order(parts: list[list[list[int]]], spare: int) -> None:
-    sizes = [sum(map(len, part)) + spare for part in parts]
-    columns = Columns(["n"], set(), sizes)
-    for place in reversed(range(len(parts))):
-        columns.fill(place, [batch(n=values) for values in parts[place]])
-    found = columns.result()["n"]
-    expected = [value for part in parts for values in part for value in values]
+@given(NUMBERS)
+def test_batches_stand_in_their_order(parts: list[list[int]]) -> None:
+    found = joined(columns_of_batches(["n"], set(), [batch(n=values) for values in parts])["n"])
+    expected = [value for values in parts for value in values]
     assert not isinstance(found, Labels)
     assert found.tolist() == expected
-    assert is_constant(found) == (len(set(expected)) == 1)
+    assert not expected or is_constant(found) == (len(set(expected)) == 1)
 
 
-def test_gaps_wider_than_a_step_are_closed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(arrow, "BATCH_ROWS", 3)
-    columns = Columns(["n"], set(), [5, 20, 20])
-    for part, rows in enumerate([range(2), range(10, 21), range(30, 47)]):
-        columns.fill(part, [batch(n=list(rows))])
-    found = columns.result()["n"]
-    assert isinstance(found, np.ndarray)
-    assert found.tolist() == [*range(2), *range(10, 21), *range(30, 47)]
-
-
-def test_the_last_part_outgrows_its_room() -> None:
-    columns = Columns(["n", "text"], {"text"}, [1])
-    columns.fill(0, [batch(n=[1], text=[b"a"]), batch(n=[2, 3, 4], text=[b"b", b"\xff", b"a"])])
-    found = columns.result()
-    assert list(found["n"]) == [1, 2, 3, 4]
-    texts = found["text"]
+def test_texts_of_batches_are_decoded() -> None:
+    arrived = [batch(text=[b"a"]), batch(text=[b"b", b"\xff", b"a"])]
+    texts = joined(columns_of_batches(["text"], {"text"}, arrived)["text"])
     assert isinstance(texts, Labels)
-    assert [texts[row] for row in range(4)] == ["a", "b", "�", "a"]
+    assert list(texts) == ["a", "b", "\ufffd", "a"]
+    assert len(texts.values) == 3
 
 
 def test_columns_of_rows_are_those_of_batches() -> None:
     rows = [(7, n, text) for n, text in enumerate((b"a", b"b", b"\xff", b"a"))]
     found = columns_of_rows(["same", "n", "text"], {"text"}, rows)
-    assert is_constant(found["same"])
+    assert list(found["same"]) == [7] * 4
     assert list(found["n"]) == [0, 1, 2, 3]
-    texts = found["text"]
-    assert isinstance(texts, Labels)
-    assert [texts[row] for row in range(4)] == ["a", "b", "�", "a"]
+    assert list(found["text"]) == ["a", "b", "\ufffd", "a"]
     for wrong in (1.5, None, "1", b"1"):
         with pytest.raises(NotIntegersError):
             columns_of_rows(["n"], set(), [(1,), (wrong,)])
-    assert isinstance(columns_of_rows(["n", "text"], {"text"}, [])["text"], Labels)
 
 
 def test_no_rows_have_columns_of_their_kind() -> None:
-    found = Columns(["n", "text"], {"text"}, [4, 4]).result()
-    assert isinstance(found["text"], Labels)
-    assert len(found["text"]) == len(found["n"]) == 0
+    names, texts = ["n", "text"], {"text"}
+    of_batches = columns_of_batches(names, texts, [])
+    for found in (
+        columns_of_rows(names, texts, []),
+        {name: joined(parts) for name, parts in of_batches.items()},
+    ):
+        assert isinstance(found["text"], Labels)
+        assert len(found["text"]) == len(found["n"]) == 0
 
 
 def test_constants_stay_constant_and_equal_their_rows() -> None:
@@ -98,9 +84,9 @@ def test_constants_stay_constant_and_equal_their_rows() -> None:
     values, codes = distinct(pid)
     assert values.tolist() == [3]
     assert codes.tolist() == [0] * 4
-    joined = Frame.concatenate([frame, frame])
-    assert is_constant(joined.ints("pid"))
-    assert joined.ints("tid").tolist() == [5, 6, 5, 6] * 2
+    twice = Frame.concatenate([frame, frame])
+    assert is_constant(twice.ints("pid"))
+    assert twice.ints("tid").tolist() == [5, 6, 5, 6] * 2
 
 
 @pytest.mark.parametrize("step", [1, 2, 1000, 10**15])
@@ -150,7 +136,7 @@ def test_the_driver_is_not_asked_where_it_would_die(
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as made, made:
         made.execute("CREATE TABLE t (n INTEGER)")
         made.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(9_000)))
-    for name, value in (("PARALLEL_ROWS", 1), ("FEW_ROWS", 0), ("BATCH_ROWS", 5)):
+    for name, value in (("PARALLEL_ROWS", 1), ("FEW_ROWS", 0)):
         monkeypatch.setattr(sqlite, name, value)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(8))
     monkeypatch.setattr(limits, "memory_left", lambda: left * 2**20)
@@ -171,4 +157,4 @@ def test_the_driver_is_not_asked_where_it_would_die(
             file.arrays(sa.select(table.c.n), split=table)
         return
     assert file.arrays(sa.select(table.c.n), split=table)["n"].tolist() == list(range(9_000))
-    assert asked == [threads] * (4 // threads)
+    assert asked == [threads]

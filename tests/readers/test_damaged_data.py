@@ -74,7 +74,7 @@ def test_a_query_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("NSIGHTPY_QUERY_SECONDS", "0.2")
     file = SqliteFile(full(tmp_path / "full.sqlite").write())
     with pytest.raises(ReportError, match="s of processor time"):
-        file._plain(ENDLESS.replace("1 AS start", "max(i)"))
+        file._fetched(ENDLESS.replace("1 AS start", "max(i)"))
     monkeypatch.delenv("NSIGHTPY_QUERY_SECONDS")
     answer = ask("kernels", file.path)
     assert answer.code == 0

@@ -171,6 +171,13 @@ def test_a_query_without_rows_ends_in_time(tmp_path: Path, monkeypatch: pytest.M
         SqliteFile(file.path).rows(sa.select(i).select_from(sa.text(endless)))
 
 
+def test_exports_beyond_two_gib_are_read(tmp_path: Path) -> None:
+    path = full(tmp_path / "full.sqlite").write()
+    rows = ask("kernels", path, "--format", "json").json["rows"]
+    os.truncate(path, 2**31 + 4096)
+    assert ask("kernels", path, "--format", "json").json["rows"] == rows
+
+
 def test_more_devices_streams_names_or_rows_than_there_may_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

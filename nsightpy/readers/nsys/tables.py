@@ -24,14 +24,10 @@ EXPORT_TABLES = (
     *("OSRT_", "SCHED_EVENTS", "COMPOSITE_EVENTS", "GENERIC_EVENT", "GPU_", "DIAGNOSTIC_EVENT"),
     *("ThreadNames", "ProcessStreams", "PROFILER_OVERHEAD", "NET_", "NIC_"),
 )
-# The tables of events, in the order in which commands need them.
-EVENT_TABLES = (
+# The tables of work on the GPU.
+GPU_TABLES = (
     *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("KERNEL", "GRAPH_TRACE", "MEMCPY", "MEMSET")),
-    *(f"CUPTI_ACTIVITY_KIND_{kind}" for kind in ("RUNTIME", "SYNCHRONIZATION", "CUDA_EVENT")),
-    *("NVTX_EVENTS", "CUDA_GPU_MEMORY_USAGE_EVENTS", "OSRT_API", "GPU_METRICS", "StringIds"),
 )
-# Those of work on the GPU.
-GPU_TABLES = EVENT_TABLES[:4]
 MPI_TABLES = (
     *("MPI_P2P_EVENTS", "MPI_COLLECTIVES_EVENTS", "MPI_START_WAIT_EVENTS", "MPI_OTHER_EVENTS"),
 )
@@ -55,9 +51,6 @@ class NsysExport:
                 "give what `nsys export --type sqlite REPORT` writes; if it was exported with "
                 "--tables, no table matched.",
             )
-
-        if present := [name for name in EVENT_TABLES if self.has(name)]:
-            self.file.row_bounds(*present)
 
     def once(self, make: Callable[[NsysExport], T]) -> T:
         """What a function finds in this export; it is asked once."""
