@@ -11,7 +11,7 @@ import pytest
 
 from nsightpy.analysis.roofline.points import launch_rooflines
 from nsightpy.frames import RULES, Frame
-from nsightpy.readers.ncu.tables import Launch, MetricColumns, launches_frame
+from nsightpy.readers.ncu.tables import GPU, Launch, Metric, launches_frame, metrics_frame
 from nsightpy.results.rooflines import RooflineLaunch
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -54,13 +54,11 @@ def frames_of(
     metrics: Mapping[str, float], *, capability: str = "8.0", texts: Mapping[str, str] | None = None
 ) -> tuple[Frame, Frame, Frame]:
     """The frames of a report with one launch that has these metrics."""
-    columns = MetricColumns()
-    for name, value in metrics.items():
-        columns.add(0, name, value, "")
-    for name, text in (texts or {}).items():
-        columns.add(0, name, float("nan"), "", text)
+    held = [Metric(0, name, value) for name, value in metrics.items()]
+    named = {GPU: "Test GPU", **(texts or {})}
+    held += [Metric(0, name, float("nan"), text=text) for name, text in named.items()]
     launch = Launch(0, "void ns::kernel<float>(float *)", capability=capability)
-    return launches_frame([(launch, metrics, "Test GPU")]), columns.frame(), Frame.empty(RULES)
+    return launches_frame([launch], held), metrics_frame(held), Frame.empty(RULES)
 
 
 def roofline_of(

@@ -10,19 +10,19 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from math import nan
 from pathlib import Path
 
 from nsightpy.errors import ReportError
 from nsightpy.readers.ncu.labels import metric_of
 from nsightpy.readers.ncu.numbers import MISSING, base_unit, is_german, number
 from nsightpy.readers.ncu.tables import (
-    GPU,
     Launch,
-    MetricColumns,
+    Metric,
     NcuTables,
     Rule,
     launches_frame,
+    metrics_frame,
     nvtx_text,
     rules_frame,
     stable_unit,
@@ -45,19 +45,14 @@ _ABOUT = {"ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Kerne
 _ABOUT |= {"Context", "Stream", "Block Size", "Grid Size", "Device", "CC", "Estimated Speedup"}
 _TYPES = {"INF": "ok", "OPT": "optimization", "WRN": "warning", "ERR": "error"}
 _RAW = "print it with `ncu --import REPORT --csv --page raw`."
+_TWO_DECIMALS = (
+    "ncu printed these numbers with two decimals; a .ncu-rep has all of them. Rates per cycle that "
+    "were rounded to 0.00 are left out."
+)
 _PERMISSION = (
     "the driver did not let ncu read the counters (ERR_NVGPUCTRPERM): profile as an administrator, "
     "or load the nvidia module with NVreg_RestrictProfilingToAdminUsers=0."
 )
-
-
-@dataclass
-class _Result:
-    """One result: who it is, and its metrics as numbers."""
-
-    launch: Launch
-    values: dict[str, float] = field(default_factory=dict)
-    gpu: str = ""
 
 
 def looks_like_csv(path: Path) -> bool:
@@ -98,11 +93,17 @@ def parse(path: Path, text: str) -> NcuTables:
     reader = _Reader(german)
     for header, rows in whole:
         reader.read(header, rows)
-    tables = reader.tables()
-    if not damaged:
-        return tables
-    note = f"{damaged:,} damaged lines are left out (a quote is missing there)"
-    return replace(tables, notes=(*tables.notes, note))
+    notes = [_TWO_DECIMALS] if reader.rounded == {True} else []
+    if damaged:
+        notes.append(f"{damaged:,} damaged lines are left out (a quote is missing there)")
+    launches = [reader.launches[number] for number in sorted(reader.launches)]
+    metrics = list(reader.metrics.values())
+    return NcuTables(
+        launches_frame(launches, metrics),
+        metrics_frame(metrics),
+        rules_frame(reader.rules),
+        notes=tuple(notes),
+    )
 
 
 def _decoded(data: bytes) -> str:
@@ -185,97 +186,51 @@ class _Reader:
     """Collects the results of all pages of a file."""
 
     def __init__(self, german: bool) -> None:
+        self.launches: dict[int, Launch] = {}
+        self.metrics: dict[tuple[int, str], Metric] = {}
+        self.rules: list[Rule] = []
+        self.rounded: set[bool] = set()
         self._german = german
-        self._metrics = MetricColumns()
-        self._rules: list[Rule] = []
-        self._results: dict[int, _Result] = {}
-        self._decimals: set[bool] = set()
-        self._lost = 0
 
     def read(self, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """One page; results that are numbered as earlier ones get numbers of their own."""
-        first = max(self._results, default=-1) + 1
-        taken = {_whole(row[0]) for row in rows} & set(self._results)
-        shift = first if taken else 0
-        if "Metric Name" in header:
-            self._read_long(header, rows, shift)
-        else:
-            self._read_wide(header, rows, shift)
-
-    def tables(self) -> NcuTables:
-        """The frames of everything read."""
-        results = [self._results[number] for number in sorted(self._results)]
-        notes = [f"{self._lost:,} rows whose ID is no number: left out."] if self._lost else []
-        if self._decimals == {True}:
-            notes.append(
-                "ncu printed these numbers with two decimals; a .ncu-rep has all of them. Rates "
-                "per cycle that were rounded to 0.00 are left out."
-            )
-        return NcuTables(
-            launches_frame([(result.launch, result.values, result.gpu) for result in results]),
-            self._metrics.frame(),
-            rules_frame(self._rules),
-            notes=tuple(notes),
-        )
-
-    def _read_long(self, header: Sequence[str], rows: Sequence[Sequence[str]], shift: int) -> None:
-        for cells in rows:
-            row = _row(header, cells)
-            if not row.get("ID"):
-                continue
-            if (result := self._result(row, shift)) is None:
-                continue
-            if row.get("Metric Name"):
-                metric = metric_of(row.get("Section Name", ""), row["Metric Name"])
-                self._value(result, metric, row.get("Metric Unit", ""), row.get("Metric Value", ""))
-            elif row.get("Rule Name"):
-                self._rules.append(_rule(result.launch.number, row, self._german))
-
-    def _read_wide(self, header: Sequence[str], rows: Sequence[Sequence[str]], shift: int) -> None:
+        again = any(int(cells[0]) in self.launches for cells in rows if cells[0])
+        first = max(self.launches) + 1 if again else 0
+        beside = (_PUSH_POP, _START_STOP)
+        names = [name for name in header if name not in _ABOUT and not name.startswith(beside)]
         units: Mapping[str, str] = {}
-        metrics = [
-            name
-            for name in header
-            if name not in _ABOUT and not name.startswith((_PUSH_POP, _START_STOP))
-        ]
         for cells in rows:
             row = _row(header, cells)
-            if not row.get("ID"):
+            if not row["ID"]:
                 units = row
                 continue
-            if (result := self._result(row, shift)) is None:
-                continue
-            for name in metrics:
-                self._value(result, name, units.get(name, ""), row.get(name, ""))
+            number = first + int(row["ID"])
+            if number not in self.launches:
+                self.launches[number] = _launch(row, number)
+            if "Metric Name" not in header:
+                for name in names:
+                    self._value(number, name, units.get(name, ""), row.get(name, ""))
+            elif row.get("Metric Name"):
+                metric = metric_of(row.get("Section Name", ""), row["Metric Name"])
+                self._value(number, metric, row.get("Metric Unit", ""), row.get("Metric Value", ""))
+            elif row.get("Rule Name"):
+                self.rules.append(_rule(number, row, self._german))
 
-    def _result(self, row: Mapping[str, str], shift: int) -> _Result | None:
-        """The result that a row is about; None, and counted, where its ID is no number."""
-        if (number := _whole(row["ID"])) is None:
-            self._lost += 1
-            return None
-        number += shift
-        if number not in self._results:
-            self._results[number] = _Result(_launch(row, number))
-        return self._results[number]
-
-    def _value(self, result: _Result, metric: str, unit: str, cell: str) -> None:
+    def _value(self, launch: int, metric: str, unit: str, cell: str) -> None:
+        """Keep a cell, where it is the first of a metric."""
         if cell.strip().lower() in MISSING:
             return
         value = number(cell, german=self._german)
         if value is None:
-            if metric == GPU:
-                result.gpu = cell
-            self._metrics.add(result.launch.number, metric, float("nan"), "", cell)
+            self.metrics.setdefault((launch, metric), Metric(launch, metric, nan, text=cell))
             return
         if "." in cell:
-            self._decimals.add(_ROUNDED.fullmatch(cell) is not None)
+            self.rounded.add(_ROUNDED.fullmatch(cell) is not None)
             if "per_cycle" in metric and cell.strip() == "0.00":
                 return
         base, factor = base_unit(unit)
-        if metric not in result.values:
-            result.values[metric] = value * factor
-            unit = stable_unit(metric, base)
-            self._metrics.add(result.launch.number, metric, value * factor, unit)
+        made = Metric(launch, metric, value * factor, stable_unit(metric, base))
+        self.metrics.setdefault((launch, metric), made)
 
 
 def _launch(row: Mapping[str, str], number: int) -> Launch:
@@ -296,17 +251,17 @@ def _launch(row: Mapping[str, str], number: int) -> Launch:
     )
 
 
-def _rule(number_: int, row: Mapping[str, str], german: bool) -> Rule:
-    speedup = number(row.get("Estimated Speedup", "") or "", german=german)
+def _rule(launch: int, row: Mapping[str, str], german: bool) -> Rule:
+    speedup = number(row.get("Estimated Speedup", ""), german=german)
     kind = row.get("Rule Type", "")
     return Rule(
-        number_,
+        launch,
         row["Rule Name"],
         row.get("Section Name", ""),
         _TYPES.get(kind, kind.lower()),
         "",
         " ".join(row.get("Rule Description", "").split()),
-        float("nan") if speedup is None else speedup,
+        nan if speedup is None else speedup,
         row.get("Estimated Speedup Type", ""),
     )
 

@@ -12,9 +12,9 @@ import importlib
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from math import isnan
+from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
@@ -116,60 +116,43 @@ def _tables(path: Path, facts: FileFacts, actions: list[Any]) -> tables.NcuTable
             "holds no results: nothing was profiled, or it is no Nsight Compute report",
             "profile again; `ncu` names the kernels that it profiles.",
         )
-    metrics = tables.MetricColumns()
+    launches: list[tables.Launch] = []
+    metrics: list[tables.Metric] = []
     rules: list[tables.Rule] = []
-    launches, empty = [], 0
-    reader = _MetricReader(metrics)
+    known: dict[str, tuple[int, str]] = {}
     for number, action in enumerate(actions):
-        values, gpu = reader.read(number, action)
-        empty += not values
         process = facts.processes[number] if number < len(facts.processes) else Process(0, "")
-        launches.append((_launch(number, action, process), values, gpu))
+        launches.append(_launch(number, action, process))
+        metrics += _metrics(number, action, known)
         rules += _rules(number, action)
+    empty = len(actions) - len({metric.launch for metric in metrics if not isnan(metric.value)})
     if empty == len(actions):
         raise ReportError(path, "has results without a single metric: it is damaged", _newer())
-    notes = []
-    if empty:
-        notes.append(f"{empty} of {len(actions)} results hold no metrics")
     return tables.NcuTables(
-        tables.launches_frame(launches),
-        metrics.frame(),
+        tables.launches_frame(launches, metrics),
+        tables.metrics_frame(metrics),
         tables.rules_frame(rules),
         facts.tool_version,
-        tuple(notes),
+        (f"{empty} of {len(actions)} results hold no metrics",) if empty else (),
     )
 
 
-class _MetricReader:
-    """Reads the metrics of one result after the other; kinds and units are asked for once."""
-
-    def __init__(self, columns: tables.MetricColumns) -> None:
-        self._columns = columns
-        self._known: dict[str, tuple[int, str]] = {}
-
-    def read(self, number: int, action: Any) -> tuple[Mapping[str, float], str]:
-        """The numbers of a result by metric, and the name of its GPU."""
-        values: dict[str, float] = {}
-        gpu = ""
-        known, add, by_name = self._known, self._columns.add, action.metric_by_name
-        for name in action.metric_names():
-            metric = by_name(name)
-            if metric is None or not metric.has_value():
-                continue
-            kind, unit = known.get(name) or known.setdefault(
-                name, (metric.kind(), tables.stable_unit(name, metric.unit()))
-            )
-            if kind in _NUMBERS:
-                value = metric.as_double()
-                if not isnan(value):
-                    values[name] = value
-                    add(number, name, value, unit)
-            elif kind == _STRING:
-                text = metric.as_string()
-                if name == tables.GPU:
-                    gpu = text
-                add(number, name, float("nan"), "", text)
-        return values, gpu
+def _metrics(
+    number: int, action: Any, known: dict[str, tuple[int, str]]
+) -> Iterator[tables.Metric]:
+    """The metrics of a result; kinds and units are asked for once."""
+    for name in action.metric_names():
+        metric = action.metric_by_name(name)
+        if metric is None or not metric.has_value():
+            continue
+        if name not in known:
+            known[name] = metric.kind(), tables.stable_unit(name, metric.unit())
+        kind, unit = known[name]
+        if kind in _NUMBERS:
+            if not isnan(value := metric.as_double()):
+                yield tables.Metric(number, name, value, unit)
+        elif kind == _STRING:
+            yield tables.Metric(number, name, nan, text=metric.as_string())
 
 
 def _launch(number: int, action: Any, process: Process) -> tables.Launch:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from nsightpy.frames import LAUNCHES, RULES, ColumnData, Frame, Labels, Schema
+from nsightpy.frames import LAUNCHES, METRICS, RULES, ColumnData, Frame, Labels, Schema
 from nsightpy.names import function_name
 
 GPU = "device__attribute_display_name"
@@ -39,6 +40,16 @@ class Launch(NamedTuple):
     nvtx: str = ""
 
 
+class Metric(NamedTuple):
+    """One value of a result, or with NaN the text of a metric that is a text; as in METRICS."""
+
+    launch: int
+    metric: str
+    value: float
+    unit: str = ""
+    text: str = ""
+
+
 class Rule(NamedTuple):
     """One message of one of ncu's rules; columns as in frames.RULES."""
 
@@ -63,49 +74,27 @@ class NcuTables:
     notes: tuple[str, ...] = ()
 
 
-@dataclass
-class MetricColumns:
-    """Metrics, value by value: names, units and texts once each."""
-
-    launch: list[int] = field(default_factory=list)
-    metric: list[int] = field(default_factory=list)
-    value: list[float] = field(default_factory=list)
-    unit: list[int] = field(default_factory=list)
-    text: list[int] = field(default_factory=list)
-    metrics: dict[str, int] = field(default_factory=dict)
-    units: dict[str, int] = field(default_factory=dict)
-    texts: dict[str, int] = field(default_factory=lambda: {"": 0})
-
-    def add(self, launch: int, metric: str, value: float, unit: str, text: str = "") -> None:
-        """One value, or with NaN the text of a metric that is a text."""
-        self.launch.append(launch)
-        self.metric.append(self.metrics.setdefault(metric, len(self.metrics)))
-        self.value.append(value)
-        self.unit.append(self.units.setdefault(unit, len(self.units)))
-        self.text.append(self.texts.setdefault(text, len(self.texts)) if text else 0)
-
-    def frame(self) -> Frame:
-        """The frame of METRICS."""
-        return Frame(
-            {
-                "launch": np.asarray(self.launch, dtype=np.int64),
-                "metric": _labels(self.metric, self.metrics),
-                "value": np.asarray(self.value, dtype=np.float64),
-                "unit": _labels(self.unit, self.units),
-                "text": _labels(self.text, self.texts),
-            }
-        )
+def metrics_frame(metrics: Sequence[Metric]) -> Frame:
+    """The frame of METRICS."""
+    return _framed(METRICS, metrics)
 
 
-def launches_frame(launches: list[tuple[Launch, Mapping[str, float], str]]) -> Frame:
-    """The frame of LAUNCHES: each result with its metrics and the name of its GPU."""
-    rows = [_row(launch, metrics, gpu) for launch, metrics, gpu in launches]
-    return _framed(LAUNCHES, rows)
+def launches_frame(launches: Iterable[Launch], metrics: Iterable[Metric]) -> Frame:
+    """The frame of LAUNCHES: each result with what its metrics tell."""
+    numbers: dict[int, dict[str, float]] = defaultdict(dict)
+    gpus: dict[int, str] = {}
+    for launch, metric, value, _, text in metrics:
+        if not math.isnan(value):
+            numbers[launch][metric] = value
+        elif metric == GPU:
+            gpus[launch] = text
+    rows = [_row(each, numbers[each.number], gpus.get(each.number, "")) for each in launches]
+    return _framed(LAUNCHES, [[row[name] for name in LAUNCHES.names] for row in rows])
 
 
-def rules_frame(rules: list[Rule]) -> Frame:
+def rules_frame(rules: Sequence[Rule]) -> Frame:
     """The frame of RULES."""
-    return _framed(RULES, [rule._asdict() for rule in rules])
+    return _framed(RULES, rules)
 
 
 def duration_ns(metrics: Mapping[str, float]) -> int | None:
@@ -214,10 +203,11 @@ def _fitting(value: int) -> int:
     return value if value < LARGEST else 0
 
 
-def _framed(schema: Schema, rows: list[dict[str, object]]) -> Frame:
+def _framed(schema: Schema, rows: Sequence[Sequence[object]]) -> Frame:
+    """The frame of rows that have their values in the order of its columns."""
+    by_column = zip(*rows, strict=True) if rows else [()] * len(schema.columns)
     columns: dict[str, ColumnData] = {}
-    for column in schema.columns:
-        values = [row[column.name] for row in rows]
+    for column, values in zip(schema.columns, by_column, strict=True):
         if column.kind == "label":
             columns[column.name] = Labels.of(map(str, values))
         elif column.kind == "float":
@@ -225,7 +215,3 @@ def _framed(schema: Schema, rows: list[dict[str, object]]) -> Frame:
         else:
             columns[column.name] = np.asarray(values, dtype=np.int64)
     return Frame(columns)
-
-
-def _labels(codes: list[int], values: Mapping[str, int]) -> Labels:
-    return Labels(np.asarray(codes, dtype=np.int32), tuple(values))
