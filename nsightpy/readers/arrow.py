@@ -12,8 +12,6 @@ import numpy as np
 from nsightpy.frames import ColumnData, Ints, Labels, constant
 
 BATCH_ROWS = 65_536
-# Python is quick enough for so many texts; what encodes more takes 0.07 s to import.
-FEW_TEXTS = 4_096
 # The driver ends the process where there is no memory: for its libraries, for the stack of each
 # thread, for the rows of a batch (which grow by copies), and what SQLite takes for itself.
 _LIBRARIES_BYTES, _THREAD_BYTES, _NUMBER_BYTES, _TEXT_BYTES = 64 * 2**20, 16 * 2**20, 24, 3 * 256
@@ -87,13 +85,9 @@ def columns_of_rows(
 
 def _labels(array: Any) -> Labels:
     """An Arrow array of blobs, decoded as UTF-8."""
-    if len(array) <= FEW_TEXTS:
-        return Labels.of(text.decode("utf-8", "replace") for text in array.to_pylist())
-    import pyarrow as pa
-
     encoded = array.dictionary_encode()
     values = tuple(value.decode("utf-8", "replace") for value in encoded.dictionary.to_pylist())
-    return Labels(_int64(encoded.indices.cast(pa.int64())).astype(np.int32), values)
+    return Labels(_int64(encoded.indices.cast("int64")).astype(np.int32), values)
 
 
 def _numbers(array: Any) -> Ints:

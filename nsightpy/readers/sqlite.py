@@ -69,8 +69,6 @@ class SqliteFile:
         self.path = path
         self.threads = threads or READING_THREADS
         self._bounds: dict[str, tuple[int, int] | None] = {}
-        # one connection cannot answer two threads at a time
-        self._alone = threading.Lock()
         self._bytes = file_size(path)
         self._seconds = query_seconds(self._bytes)
         self._most_rows = most(ROWS, self._bytes)
@@ -90,7 +88,7 @@ class SqliteFile:
 
     def _fetched(self, sql: str) -> list[tuple[Any, ...]]:
         """All rows of a query; a damaged tree, whose pages lead back to each other, has no end."""
-        with self._alone, self._errors():
+        with self._errors():
             self._watch.begin()
             rows = list(itertools.islice(self._connection.execute(sql), self._most_rows + 1))
         if len(rows) > self._most_rows:

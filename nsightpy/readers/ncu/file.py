@@ -18,7 +18,6 @@ from nsightpy.readers.tools.file_check import file_errors, has_suffix, size_of_r
 
 MAGIC = b"NVR\x00"
 PACKED_SUFFIX = ".ncu-repz"
-LARGEST_HEADER = 1 << 28
 TARGET_VERSION = "Nsight Compute Target"
 # Fields of a BlockHeader.
 SOURCE_COUNT, SESSION, PAYLOAD_SIZE, PROCESS = 1, 3, 5, 6
@@ -88,7 +87,7 @@ def _sized(file: BinaryIO, size: int) -> _Message:
     if len(announced) < 4:
         raise EOFError
     (length,) = struct.unpack("<I", announced)
-    if length > min(size - file.tell(), LARGEST_HEADER):
+    if length > size - file.tell():
         raise EOFError
     return _fields(file.read(length))
 

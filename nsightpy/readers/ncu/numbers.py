@@ -17,8 +17,6 @@ _TIMES = {
 }
 _PREFIXES = {"K": 1e3, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
 _COUNTED = ("byte", "hz", "inst", "sector", "cycle", "request", "warp", "thread", "block", "op")
-_PER_TIME = {"second": 1.0, "s": 1.0, "msecond": 1e3, "usecond": 1e6, "nsecond": 1e9}
-_PER_TIME |= {"ms": 1e3, "us": 1e6, "ns": 1e9}
 _GROUPED = re.compile(r"-?\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _GERMAN = re.compile(
     r"-?(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,(?!\d{3}\b)\d+|0,\d+|\d{1,3}(?:\.\d{3}){2,})"
@@ -35,8 +33,8 @@ def base_unit(unit: str) -> tuple[str, float]:
             return "ns", _TIMES[whole]
         return _counted(whole)
     name, factor = _counted(whole)
-    if per in _PER_TIME:
-        factor *= _PER_TIME[per]
+    if per in _TIMES:
+        factor *= _TIMES["second"] / _TIMES[per]
         return ("hz" if name == "cycle" else f"{name}/s"), factor
     below, divisor = _counted(per)
     return f"{name}/{below}", factor / divisor

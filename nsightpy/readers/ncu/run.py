@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -115,16 +116,14 @@ def run_ncu(
     """
     reader = OutputReader(on_output)
     try:
-        if keep is None:
-            run = run_tool([ncu.path, *words], on_output=reader)
-        else:
-            with keep.open("wb") as file:
+        with keep.open("wb") if keep else nullcontext() as file:
 
-                def both(chunk: bytes) -> None:
+            def heard(chunk: bytes) -> None:
+                if file is not None:
                     file.write(chunk)
-                    reader(chunk)
+                reader(chunk)
 
-                run = run_tool([ncu.path, *words], on_output=both)
+            run = run_tool([ncu.path, *words], on_output=heard)
     except OSError as error:
         problem = f"cannot be run: {error.strerror}"
         raise ToolFailedError(ncu.path, problem, "Set NSIGHTPY_NCU to a working ncu.") from error
