@@ -270,7 +270,7 @@ class SystemReport(SystemFrames):
         """The rows of a frame one part after the other, for who only passes them on."""
         first = next(iter(_SCHEMAS[name].names))
         rows = self.frame(name, (first,)).rows
-        if rows <= LARGE_ROWS:
+        if rows <= LARGE_ROWS or self._source(name) is None:
             yield self.frame(name)
             return
         for low in range(0, rows, PART_ROWS):

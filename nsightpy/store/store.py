@@ -270,7 +270,7 @@ class Store:
             held = ColumnFile(self.folder / f"{stem}{_SUFFIX}")
         except (OSError, ValueError):
             return None
-        return held if held.told["file"] == self._name_of(stem) else None
+        return held if held.told.get("file") == self._name_of(stem) else None
 
     def _name_of(self, stem: str) -> str:
         """What a file calls itself: its report, and what it is of."""

@@ -16,10 +16,8 @@ from nsightpy.analysis.idle.gpu_work import gpu_work
 from nsightpy.analysis.intervals import Spans, union
 from nsightpy.commands.breakdown import breakdown
 from nsightpy.frames import Frame, Labels
-from nsightpy.readers.nsys import tables
 from nsightpy.results import Value
 from tests.support.enqueued import Action, placed
-from tests.support.reports import DDP, NSYS, ask, needs_reports
 
 NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)"
 CAUSES = ("launch_starved_ns", "blocking_ns", "dependency_stalled_ns", "unattributed_ns")
@@ -337,16 +335,3 @@ def test_reports_of_several_devices_are_told_apart(tmp_path: Path, jobs: int) ->
         export.write()
     rows = breakdown(str(tmp_path), jobs=jobs).records()
     assert [causes(row) for row in rows] == [[10, 0, 90, 0], [20, 0, 80, 0]] * 2
-
-
-@needs_reports
-@pytest.mark.parametrize("limits", [("FEW_CALLS",), ("FEW_CALLS", "FEW_ROWS")])
-@pytest.mark.parametrize("command", ["breakdown", "nvtx", "findings", "summarize", "collectives"])
-def test_what_large_reports_are_asked_first_changes_nothing(
-    command: str, limits: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Tables too large to be read whole; then, too, a process that the first rows do not show."""
-    expected = ask(command, NSYS / DDP, "--format", "json").json
-    for limit in limits:
-        monkeypatch.setattr(tables, limit, 1)
-    assert ask(command, NSYS / DDP, "--format", "json").json == expected

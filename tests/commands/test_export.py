@@ -15,8 +15,8 @@ from simulator import Export
 import nsightpy
 from nsightpy.commands.export import command
 from nsightpy.errors import OutputError
-from nsightpy.readers.nsys import parts
-from nsightpy.reports import nsys
+from nsightpy.frames import SCHEMAS
+from nsightpy.reports import system
 from tests.support.reports import NSYS, ROOT, ask, needs_reports, refused
 
 TRAINING = ROOT / "sample_reports" / "training_4rank"
@@ -53,10 +53,10 @@ def test_large_frames_are_written_stretch_by_stretch_and_are_the_same(
     report: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for folder, rows in (("whole", 10**9), ("parts", 0)):
-        monkeypatch.setattr(nsys, "LARGE_ROWS", rows)
-        monkeypatch.setattr(parts, "BLOCK_ROWS", 700)
+        monkeypatch.setattr(system, "LARGE_ROWS", rows)
+        monkeypatch.setattr(system, "PART_ROWS", 700)
         nsightpy.export(report, output=tmp_path / folder)
-    for name in parts.TABLES:
+    for name in SCHEMAS:
         files = [list((tmp_path / folder / name).glob("*")) for folder in ("whole", "parts")]
         assert len(files[0]) == len(files[1])
         tables = [pq.read_table(*own).to_pandas().astype(object) for own in files if own]
@@ -114,11 +114,13 @@ def test_parts_say_what_the_whole_says_of_rows_that_cannot_be(
             'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "end" = start - 1 WHERE rowid % 50 = 3'
         )
         connection.execute('UPDATE NVTX_EVENTS SET "end" = NULL WHERE rowid % 100 = 3')
-        connection.execute("UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = -1e30 WHERE rowid = 77")
+        connection.execute(
+            "UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = -4611686018427387904 WHERE rowid = 77"
+        )
     answers = []
-    monkeypatch.setattr(parts, "BLOCK_ROWS", 30)
+    monkeypatch.setattr(system, "PART_ROWS", 30)
     for rows in (10**9, 0):
-        monkeypatch.setattr(nsys, "LARGE_ROWS", rows)
+        monkeypatch.setattr(system, "LARGE_ROWS", rows)
         table = nsightpy.export(path, output=tmp_path / str(rows), file_format="csv")
         files = [(row[:3], (tmp_path / str(rows) / str(row[2])).read_text()) for row in table.rows]
         answers.append((files, sorted(table.notes)))

@@ -12,7 +12,6 @@ import pytest
 
 from nsightpy.analysis.idle.host_calls import LAUNCH, kinds_of_calls
 from nsightpy.frames import Labels
-from nsightpy.readers.nsys.tables import NsysExport
 from tests.support.reports import ROOT, ask
 
 SAMPLE = ROOT / "sample_reports" / "single_process.sqlite"
@@ -66,14 +65,11 @@ def _names_calls(value: object) -> bool:
     return isinstance(value, str) and any(word in value for word in ("cuda", "hip", "nsightpy "))
 
 
-@pytest.mark.parametrize("many", [False, True], ids=["few", "many"])
 @pytest.mark.parametrize("launch", LAUNCHES)
 @pytest.mark.parametrize("program", REQUESTS, ids=["repeats", "threads"])
 def test_answers_do_not_depend_on_whose_functions_launch(
-    program: str, launch: str, many: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    program: str, launch: str, tmp_path: Path
 ) -> None:
-    if many:
-        monkeypatch.setattr(NsysExport, "is_shared", lambda *_: False)
     cuda = changed(SAMPLE, tmp_path / "cuda.sqlite", program, OUT_OF_ORDER)
     hip = changed(cuda, tmp_path / "hip.sqlite", *CUDA_TO_HIP, launch=launch)
     for request in REQUESTS[program]:

@@ -20,7 +20,7 @@ from simulator import Export
 import nsightpy
 from nsightpy.commands.trace.cells import throughputs
 from nsightpy.output import formats, streams
-from nsightpy.readers.nsys import windows
+from nsightpy.reports import system
 from tests.support.full_export import changed, full
 from tests.support.reports import ROOT, ask, refused
 
@@ -49,11 +49,9 @@ def test_copies_and_sets_have_sizes_and_memory(small: Path) -> None:
     assert sets[15] == ""
 
 
-def test_blocks_of_any_size_give_the_same_rows(
-    small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parts_of_any_size_give_the_same_rows(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = [tuple(nsightpy.trace(small, **kind).rows) for kind in LISTINGS]
-    monkeypatch.setattr(windows, "BLOCK_ROWS", 3)
+    monkeypatch.setattr(system, "PART_ROWS", 3)
     assert [tuple(nsightpy.trace(small, **kind).rows) for kind in LISTINGS] == whole
     assert all(whole)
 
@@ -176,8 +174,8 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
         _multiply(path, rows)
         script = (
             "import tracemalloc, nsightpy\nfrom nsightpy.commands.trace import cells\n"
-            "from nsightpy.readers.nsys import windows\nfrom nsightpy.output import streams\n"
-            "windows.BLOCK_ROWS = cells.BATCH_ROWS = streams.BATCH_ROWS = 1000\n"
+            "from nsightpy.reports import system\nfrom nsightpy.output import streams\n"
+            "system.PART_ROWS = cells.BATCH_ROWS = streams.BATCH_ROWS = 1000\n"
             f"table = nsightpy.trace({str(path)!r}, jobs=1)\nassert len(table) == {rows}\n"
             "tracemalloc.start()\n"
             f"with open({str(path)!r} + '.csv', 'wb') as file:\n"
@@ -210,17 +208,17 @@ def _multiply(path: Path, rows: int) -> None:
         connection.commit()
 
 
-def test_rows_without_a_place_are_counted_once_for_all_blocks(
+def test_rows_without_a_place_are_counted_once_for_all_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(windows, "BLOCK_ROWS", 3)
+    monkeypatch.setattr(system, "PART_ROWS", 3)
     whole = full(tmp_path / "full.sqlite").write()
     statements = [
         "CREATE TABLE k AS SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL",
         "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL",
         "ALTER TABLE k RENAME TO CUPTI_ACTIVITY_KIND_KERNEL",
         "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET streamId = NULL WHERE rowid % 2",
-        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = 'x' WHERE rowid = 11",
+        "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL WHERE rowid = 11",
         "UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET registersPerThread = 0",
     ]
     table = nsightpy.trace(changed(whole, tmp_path / "a.sqlite", statements))
