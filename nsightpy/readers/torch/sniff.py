@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from nsightpy.readers.torch.pieces import GZIP_MAGIC, unpacked_before_damage
+from nsightpy.readers.torch.pieces import texts
 
 LOOK_BYTES = 256 * 1024
 TRACE_SUFFIXES = (".json", ".json.gz")
@@ -60,16 +60,7 @@ def _beginning(path: Path) -> bytes:
         if not path.is_file():
             return b""
         with path.open("rb") as file:
-            start = file.read(LOOK_BYTES)
-    except OSError:
+            start = next(texts(file, LOOK_BYTES), b"")[:LOOK_BYTES]
+    except (OSError, EOFError, zlib.error):
         return b""
-    if start.startswith(GZIP_MAGIC):
-        start = _unpacked(start)
     return start.removeprefix(b"\xef\xbb\xbf")
-
-
-def _unpacked(start: bytes) -> bytes:
-    try:
-        return zlib.decompressobj(31).decompress(start, LOOK_BYTES)
-    except zlib.error:
-        return unpacked_before_damage(zlib.decompressobj(31), start)

@@ -34,7 +34,7 @@ from nsightpy.readers.torch.events import (
     ExactEvent,
 )
 from nsightpy.readers.torch.header import Header
-from nsightpy.readers.torch.pieces import Around, Pieces
+from nsightpy.readers.torch.pieces import Pieces
 from nsightpy.readers.torch.tables import TraceTables
 from nsightpy.readers.torch.times import InexactTimesError
 from nsightpy.results import Abstention
@@ -75,12 +75,12 @@ def read_trace(path: Path) -> Trace:
     """Read a trace (.json, .json.gz). Raises ReportError when it is none."""
     with _no_garbage_collection():
         try:
-            tables, around, damage = _tables(path, Event)
+            tables, pieces, damage = _tables(path, Event)
         except InexactTimesError:
-            tables, around, damage = _tables(path, ExactEvent)
-        header = Header.of(around.before, around.after)
-        _check(path, tables, around, damage)
-        return _trace(path, tables, header, _damage_notes(tables, around, damage, header))
+            tables, pieces, damage = _tables(path, ExactEvent)
+        header = Header.of(pieces.before, pieces.after)
+        _check(path, tables, pieces, damage)
+        return _trace(path, tables, header, _damage_notes(tables, pieces, damage, header))
 
 
 @contextmanager
@@ -95,14 +95,14 @@ def _no_garbage_collection() -> Iterator[None]:
             gc.enable()
 
 
-def _tables(path: Path, kind: type[Event]) -> tuple[TraceTables, Around, Damage]:
+def _tables(path: Path, kind: type[Event]) -> tuple[TraceTables, Pieces, Damage]:
     pieces, decoder, tables = Pieces(path), EventDecoder(kind), TraceTables()
     for offset, text in pieces:
         tables.add(decoder.events(text, offset))
-    return tables, pieces.around, decoder.damage
+    return tables, pieces, decoder.damage
 
 
-def _check(path: Path, tables: TraceTables, around: Around, damage: Damage) -> None:
+def _check(path: Path, tables: TraceTables, pieces: Pieces, damage: Damage) -> None:
     """Raise ReportError where nothing of a trace could be read."""
     rows = sum(tables.table(kind).rows for kind in (*_TIMED, PYTHON, MEMORY))
     if rows:
@@ -111,9 +111,8 @@ def _check(path: Path, tables: TraceTables, around: Around, damage: Damage) -> N
         where = f"byte {damage.first_lost:,}"
         problem = f"is damaged: no event of it can be read, the first at {where} ({damage.reason})"
         raise ReportError(path, problem, "export the trace again, or copy it again.")
-    if around.damage or around.cut_at is not None:
-        place = f" at byte {around.cut_at:,}" if around.cut_at is not None else ""
-        problem = f"is cut off{place} before its first event"
+    if pieces.cut_off:
+        problem = f"is cut off{pieces.where_cut} before its first event"
         raise ReportError(path, problem, "copy it again; the disk may have been full.")
     problem = "holds no event of PyTorch's profiler"
     raise ReportError(path, problem, "give what `prof.export_chrome_trace(FILE)` writes.")
@@ -282,14 +281,13 @@ def _merged_note(calls: Frame) -> str:
     )
 
 
-def _damage_notes(tables: TraceTables, around: Around, damage: Damage, header: Header) -> list[str]:
+def _damage_notes(tables: TraceTables, pieces: Pieces, damage: Damage, header: Header) -> list[str]:
     """What is said of a trace that is not whole."""
     notes = []
-    if around.damage or around.cut_at is not None:
-        place = f" at byte {around.cut_at:,}" if around.cut_at is not None else ""
-        packed = " (of the unpacked text)" if around.damage and place else ""
+    if pieces.cut_off:
+        packed = " (of the unpacked text)" if pieces.damaged and pieces.where_cut else ""
         notes.append(
-            f"the file is cut off{place}{packed}: what stands before is read, "
+            f"the file is cut off{pieces.where_cut}{packed}: what stands before is read, "
             f"{tables.events:,} events; what came after is missing."
         )
     if mended := damage.mended + tables.mended:
@@ -315,6 +313,6 @@ def _damage_notes(tables: TraceTables, around: Around, damage: Damage, header: H
             f"{unread.total():,} values of events are no number that can be there ({parts}): "
             "they count as not recorded."
         )
-    if header.torn and not (around.damage or around.cut_at is not None):
+    if header.torn and not pieces.cut_off:
         notes.append("the header is damaged: only part of it could be read.")
     return notes
