@@ -6,16 +6,17 @@ nan where JSON has numbers only.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import msgspec
 
 from nsightpy.readers.torch.events import STRUCTS, Event
+from nsightpy.readers.torch.pieces import BETWEEN
 
 _BOUNDARY = re.compile(rb'\}\s*,\s*(?=\{\s*"(?:ph|name|cat|pid|tid|ts|dur|id|s|bp|args)"\s*:)')
 _NO_NUMBER = re.compile(
@@ -37,6 +38,12 @@ class Damage:
     first_lost: int = -1
     reason: str = ""
 
+    def lose(self, offset: int, error: Exception) -> None:
+        """Count an event that cannot be read."""
+        self.lost += 1
+        if self.lost == 1:
+            self.first_lost, self.reason = offset, str(error)[:200]
+
 
 class EventDecoder:
     """Decodes pieces of a trace as events of one kind (Event or ExactEvent)."""
@@ -44,76 +51,48 @@ class EventDecoder:
     def __init__(self, kind: type[Event]) -> None:
         self.kind = kind
         self.damage = Damage()
-        many: Any = list[kind]  # type: ignore[valid-type]
-        self._many: msgspec.json.Decoder[Any] = msgspec.json.Decoder(many)
-        self._one: msgspec.json.Decoder[Any] = msgspec.json.Decoder(kind)
 
     def events(self, text: bytes, offset: int) -> list[Any]:
         """The events of a piece that begins at this offset of the file."""
+        many: Any = list[self.kind]  # type: ignore[name-defined]
         try:
-            events: list[Any] = self._many.decode(b"[" + text + b"]")
+            events: list[Any] = msgspec.json.decode(b"[" + text + b"]", type=many)
         except _NO_JSON:
-            return list(self._singly(text, offset))
+            return list(self._one_by_one(text, offset))
         return events
 
-    def _singly(self, text: bytes, offset: int) -> Iterator[Any]:
-        for start, end in self._spans(text):
-            piece = text[start:end]
+    def _one_by_one(self, text: bytes, offset: int) -> Iterator[Any]:
+        starts = (0, *(match.end() for match in _BOUNDARY.finditer(text)))
+        for start, end in pairwise((*starts, len(text))):
+            piece = text[start:end].rstrip(BETWEEN)
             try:
-                yield self._one.decode(piece)
+                yield msgspec.json.decode(piece, type=self.kind)
             except _NO_JSON as error:
                 event = self._mended(piece)
-                if event is None:
-                    self._lose(offset + start, error)
-                else:
+                if event is not None:
                     yield event
-
-    def _spans(self, text: bytes) -> Iterator[tuple[int, int]]:
-        start = 0
-        for match in _BOUNDARY.finditer(text):
-            yield start, match.start() + 1
-            start = match.end()
-        yield start, len(text)
-
-    def _lose(self, place: int, error: Exception) -> None:
-        self.damage.lost += 1
-        if self.damage.first_lost < 0:
-            self.damage.first_lost = place
-            self.damage.reason = str(error)[:200]
+                else:
+                    self.damage.lose(offset + start, error)
 
     def _mended(self, text: bytes) -> Any | None:
         """One event that is no JSON, or holds a value of another type than expected."""
         for mend in (bytes, _valid, _escaped):
-            whole = mend(text)
-            try:
-                event: Any = self._one.decode(whole)
-            except (msgspec.ValidationError, UnicodeDecodeError):
-                event = self._retyped(whole)
-            except (msgspec.MsgspecError, RecursionError):
-                continue
-            if event is not None:
+            with suppress(*_NO_JSON):
+                event = self._fitting(mend(text))
                 self.damage.mended += mend is not bytes
                 return event
         return None
 
-    def _retyped(self, text: bytes) -> Any | None:
-        """An event some of whose fields are of a type that they never have: those are dropped."""
-        try:
-            fields = json.loads(text)
-        except (ValueError, RecursionError):
-            return None
-        if not isinstance(fields, dict):
-            return None
-        while True:
-            try:
-                return self._one.decode(json.dumps(fields).encode())
-            except msgspec.ValidationError as error:
-                path = re.search(r"`\$\.([^`]+?)(?:\[|`)", str(error))
-                if path is None or path[1] not in fields:
-                    return None
-                del fields[path[1]]
-            except (msgspec.MsgspecError, ValueError, RecursionError):
-                return None
+    def _fitting(self, text: bytes) -> Any:
+        """An event without those fields whose value is of a type that they never have."""
+        values = msgspec.json.decode(text, type=dict[str, msgspec.Raw])
+        event = self.kind()
+        for field in msgspec.structs.fields(self.kind):
+            if field.name in values:
+                with suppress(msgspec.ValidationError):
+                    value = msgspec.json.decode(values[field.name], type=field.type)
+                    setattr(event, field.name, value)
+        return event
 
 
 def decoded_arguments(kind: str, raws: Sequence[msgspec.Raw]) -> tuple[list[Any], int]:
@@ -121,27 +100,22 @@ def decoded_arguments(kind: str, raws: Sequence[msgspec.Raw]) -> tuple[list[Any]
     none."""
     struct = STRUCTS[kind]
     many: Any = list[struct]  # type: ignore[valid-type]
-    try:
-        return msgspec.json.decode(b"[" + b",".join(raws) + b"]", type=many), 0
-    except _NO_JSON:
-        pass
-    arguments, mended = [], 0
-    for raw in map(bytes, raws):
-        try:
-            argument = msgspec.json.decode(raw, type=struct)
-        except msgspec.ValidationError:
-            argument = struct()
-        except _NO_JSON:
-            mended += 1
-            argument = _mended_arguments(raw, struct)
-        arguments.append(argument)
-    return arguments, mended
-
-
-def _mended_arguments(raw: bytes, struct: type[Any]) -> Any:
     with suppress(*_NO_JSON):
-        return msgspec.json.decode(_valid(raw), type=struct)
-    return struct()
+        return msgspec.json.decode(b"[" + b",".join(raws) + b"]", type=many), 0
+    mended = [_arguments(bytes(raw), struct) for raw in raws]
+    return [arguments for arguments, _ in mended], sum(was_mended for _, was_mended in mended)
+
+
+def _arguments(raw: bytes, struct: type[Any]) -> tuple[Any, bool]:
+    """The arguments of one event, and whether they had to be mended."""
+    for mend in (bytes, _valid):
+        try:
+            return msgspec.json.decode(mend(raw), type=struct), mend is not bytes
+        except msgspec.ValidationError:
+            return struct(), mend is not bytes
+        except _NO_JSON:
+            continue
+    return struct(), True
 
 
 def _valid(text: bytes) -> bytes:
@@ -152,4 +126,4 @@ def _valid(text: bytes) -> bytes:
 
 def _escaped(text: bytes) -> bytes:
     """With a backslash before every quotation mark that neither opens nor closes a string."""
-    return _INNER.sub(rb'\\"', _valid(text))
+    return _INNER.sub(rb"\"", _valid(text))

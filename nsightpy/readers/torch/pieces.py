@@ -23,8 +23,8 @@ _PACKED_BYTES = 256
 _GZIP_MAGIC = b"\x1f\x8b"
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[\s*(?=[^\s\]])')
 _ARRAY = re.compile(rb"(?:\xef\xbb\xbf)?\s*\[\s*(?=\{)")
-_BETWEEN = b", \t\r\n"
-_STRING_OR_BRACE = re.compile(rb'"(?:[^"\\]|\\.?)*(?:"|\Z)|[{}]', re.DOTALL)
+BETWEEN = b", \t\r\n"
+_STRING_OR_BRACE = re.compile(rb'"[^"\\]*(?:\\.?[^"\\]*)*(?:"|\Z)|[{}]', re.DOTALL)
 _FIRST_KEY = re.compile(rb'(?:\{\s*\}\s*,\s*)*\{\s*("(?:[^"\\]|\\.)*")')
 
 
@@ -88,10 +88,10 @@ class Pieces:
 
     def _tail(self, text: bytes, offset: int) -> Iterator[tuple[int, bytes]]:
         """The last events, and what stands after them."""
-        rest, end = text.lstrip(_BETWEEN), 0
+        rest, end = text.lstrip(BETWEEN), 0
         while length := _object_length(rest):
             end = len(text) - len(rest) + length
-            rest = text[end:].lstrip(_BETWEEN)
+            rest = text[end:].lstrip(BETWEEN)
         if end:
             yield offset, text[:end]
         if rest.startswith(b"]"):
