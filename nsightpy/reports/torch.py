@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 
-from nsightpy import frames
 from nsightpy.frames import Frame, Schema, blank
 from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
@@ -19,7 +18,7 @@ from nsightpy.readers.nsys.identity import (
 )
 from nsightpy.readers.nsys.session import Session
 from nsightpy.readers.tools.file_check import file_size, has_suffix
-from nsightpy.readers.torch.trace import Trace, TraceFacts, read_trace, restored
+from nsightpy.readers.torch.trace import TRACE_SCHEMAS, Trace, TraceFacts, read_trace, restored
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
 from nsightpy.store.store import FrameSource, Imported
@@ -28,7 +27,6 @@ from nsightpy.units import counted
 DISTRIBUTED_INFO = "distributedInfo"
 PROFILER = "PyTorch profiler"
 GPU_FRAMES = ("kernels", "memory_operations")
-_SCHEMAS = {**frames.SCHEMAS, frames.COLLECTIVES.name: frames.COLLECTIVES}
 HOST_FRAMES = ("api_calls", "nvtx_ranges", "operators")
 
 
@@ -131,7 +129,7 @@ class TorchTrace(SystemReport):
         return self._source_of(name) if name in self._facts.frames else None
 
     def _source_of(self, name: str) -> FrameSource:
-        return FrameSource(_SCHEMAS[name], partial(self._imported, _SCHEMAS[name]))
+        return FrameSource(TRACE_SCHEMAS[name], partial(self._imported, TRACE_SCHEMAS[name]))
 
     def _imported(self, schema: Schema, columns: Sequence[str]) -> Imported:
         whole = self._read().frames[schema.name]

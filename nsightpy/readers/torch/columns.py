@@ -6,7 +6,7 @@ import json
 import re
 import zlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -58,23 +58,12 @@ def _code(text: str) -> int | str:
     return text if _NUMBERED.fullmatch(text) else zlib.crc32(text.encode("utf-8", "replace"))
 
 
-class Texts:
-    """Texts as codes, each distinct one kept once for all pieces of a trace."""
-
-    def __init__(self) -> None:
-        self._codes: defaultdict[object, int] = defaultdict()
-        self._codes.default_factory = self._codes.__len__
-
-    def codes(self, values: Sequence[object]) -> Labels:
-        """The codes of more texts (or pieces of JSON, or nothing); `labels` fills the values in."""
-        codes = map(self._codes.__getitem__, values)
-        return Labels(np.fromiter(codes, np.int32, len(values)), ())
-
-    def labels(self, parts: Sequence[Labels]) -> Labels:
-        """All texts of a column."""
-        codes = [part.codes for part in parts]
-        values = tuple(map(text_of, self._codes))
-        return Labels(np.concatenate(codes) if codes else np.empty(0, np.int32), values).merged()
+def labels(values: Iterable[object]) -> Labels:
+    """A column of texts, pieces of JSON, or nothing."""
+    codes: defaultdict[object, int] = defaultdict()
+    codes.default_factory = codes.__len__
+    rows = np.fromiter(map(codes.__getitem__, values), np.int32)
+    return Labels(rows, tuple(map(text_of, codes))).merged()
 
 
 def text_of(value: object) -> str:

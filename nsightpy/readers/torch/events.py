@@ -60,54 +60,57 @@ class ExactEvent(Event, gc=False):
     dur: msgspec.Raw = NOTHING  # type: ignore[assignment]
 
 
-# The arguments of each kind: column -> (name in the file, number where it is absent); None for
-# texts, and for lists.
+# The arguments of each kind: column, as frames call it -> (name in the file, number where it is
+# absent); None for texts, and for lists.
 Arguments: TypeAlias = dict[str, tuple[str, int | None]]
 LAUNCHED: Arguments = {
     "context": ("context", -1),
-    "correlation": ("correlation", 0),
+    "correlation_id": ("correlation", 0),
     "device": ("device", -1),
     "stream": ("stream", -1),
 }
 ARGUMENTS: dict[str, Arguments] = {
     KERNEL: {
         **LAUNCHED,
-        "registers": ("registers per thread", 0),
-        "shared": ("shared memory", 0),
-        "graph_node": ("graph node id", 0),
+        "registers_per_thread": ("registers per thread", 0),
+        "dynamic_shared_bytes": ("shared memory", 0),
+        "graph_node_id": ("graph node id", 0),
+        "grid": ("grid", None),
+        "block": ("block", None),
+        "collective": ("Collective name", None),
     },
     COPY: {**LAUNCHED, "bytes": ("bytes", -1)},
     SET: {**LAUNCHED, "bytes": ("bytes", -1)},
-    CALL: {"correlation": ("correlation", 0)},
+    CALL: {"correlation_id": ("correlation", 0)},
     OPERATOR: {
         "sequence": ("Sequence number", -1),
-        "forward_thread": ("Fwd thread id", 0),
-        "dims": ("Input Dims", None),
+        "forward_tid": ("Fwd thread id", 0),
+        "shapes": ("Input Dims", None),
         "types": ("Input type", None),
-        "concrete": ("Concrete Inputs", None),
+        "inputs": ("Concrete Inputs", None),
     },
     RANGE: {},
-    GPU_RANGE: {"device": ("device", 0)},
+    GPU_RANGE: {},
     PYTHON: {
         "python_id": ("Python id", -1),
-        "python_parent": ("Python parent id", -1),
-        "python_module": ("Python module id", -1),
+        "parent_id": ("Python parent id", -1),
+        "module_id": ("Python module id", -1),
     },
     SYNC: {
         **LAUNCHED,
         "device": ("device", 0),
-        "event": ("wait_on_cuda_event_id", -1),
+        "event_id": ("wait_on_cuda_event_id", -1),
         "wait_on": ("wait_on_stream", -1),
-        "record": ("wait_on_cuda_event_record_corr_id", -1),
+        "event_sync_id": ("wait_on_cuda_event_record_corr_id", -1),
     },
-    RECORD: {**LAUNCHED, "device": ("device", 0), "event": ("wait_on_cuda_event_id", -1)},
+    RECORD: {**LAUNCHED, "device": ("device", 0), "event_id": ("wait_on_cuda_event_id", -1)},
     MEMORY: {
         "device": ("Device Id", -1),
         "device_type": ("Device Type", -1),
         "address": ("Addr", 0),
         "bytes": ("Bytes", 0),
-        "total_allocated": ("Total Allocated", -1),
-        "total_reserved": ("Total Reserved", -1),
+        "allocated_bytes": ("Total Allocated", -1),
+        "reserved_bytes": ("Total Reserved", -1),
     },
     # of kernels that have such arguments
     COLLECTIVE: {
@@ -126,23 +129,17 @@ ARGUMENTS: dict[str, Arguments] = {
     },
     METADATA: {"name": ("name", None), "labels": ("labels", None)},
 }
-SHAPES = ("grid", "block")
+TIMED = tuple(kind for kind in ARGUMENTS if kind not in (COLLECTIVE, METADATA))
 
 
 def _arguments(kind: str, columns: Arguments) -> type[msgspec.Struct]:
-    """A struct of the arguments of one kind; of kernels also the sizes of grid and block, and
-    whether they belong to a collective."""
+    """A struct of the arguments of one kind."""
     fields: list[Any] = [
         (column, msgspec.Raw, msgspec.field(name=name, default=NOTHING))
         if missing is None
         else (column, Any, msgspec.field(name=name, default=missing))
         for column, (name, missing) in columns.items()
     ]
-    if kind == KERNEL:
-        fields += [(shape, Any, msgspec.field(default=None)) for shape in SHAPES]
-        fields += [
-            ("collective", msgspec.Raw, msgspec.field(name="Collective name", default=NOTHING))
-        ]
     return msgspec.defstruct(kind.title(), fields, gc=False)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from contextlib import suppress
 
 import numpy as np
 
@@ -59,58 +61,42 @@ _TYPES = {
 
 def kernels(table: Frame, pid: Ints) -> Frame:
     """The kernels frame; the one size of shared memory that a trace has counts as dynamic."""
-    given = table.labels("name")
-    names = Labels(given.codes, tuple(name or NO_NAME for name in given.values))
-    plain = tuple(function_name(name).rsplit("::", 1)[-1] for name in names.values)
-    rows = table.rows
-    return Frame(
-        {
-            **_placed(table, pid),
-            "name": names,
-            "base_name": Labels(names.codes, plain).merged(),
-            "mangled_name": Labels.constant("", rows),
-            **{f"{shape}_{axis}": table[f"{shape}_{axis}"] for shape in _SHAPES for axis in "xyz"},
-            "registers_per_thread": table["registers"],
-            "static_shared_bytes": frames.constant(0, rows),
-            "dynamic_shared_bytes": table["shared"],
-            "local_bytes_per_thread": frames.constant(0, rows),
-            "graph_node_id": table["graph_node"],
-        }
-    )
+    names = table.labels("name").renamed(lambda name: name or NO_NAME)
+    plain = names.renamed(lambda name: function_name(name).rsplit("::", 1)[-1])
+    sizes: dict[str, ColumnData] = {}
+    for shape in ("grid", "block"):
+        texts = table.labels(shape)
+        known = np.asarray([_sizes(text) for text in texts.values], dtype=np.int64).reshape(-1, 3)
+        sizes |= {f"{shape}_{axis}": known[texts.codes, n] for n, axis in enumerate("xyz")}
+    return Frame({**_placed(table, pid), **sizes, "name": names, "base_name": plain})
 
 
-_SHAPES = ("grid", "block")
+def _sizes(text: str) -> list[int]:
+    """The three sizes of a grid or block; zeros where they are unknown."""
+    sizes = _list(text)
+    return integers(sizes)[0].tolist() if len(sizes) == 3 else [0, 0, 0]
 
 
 def memory_operations(copies: Frame, sets: Frame, pids: tuple[Ints, Ints]) -> Frame:
     """The frame of copies and memory sets, under NVIDIA's names also on AMD's GPUs."""
-    kinds = [_copy(name) for name in copies.labels("name").values]
-    codes = copies.labels("name").codes
-    moved = {
-        key: Labels(codes, tuple(kind[place] for kind in kinds)).merged()
-        for place, key in enumerate(("operation", "source_memory", "target_memory"))
+    parts = ((copies, pids[0], _copy), (sets, pids[1], _set))
+    return Frame.concatenate([_memory_operations(*part) for part in parts])
+
+
+def _memory_operations(table: Frame, pid: Ints, parts: Callable[[str], tuple[str, ...]]) -> Frame:
+    names = table.labels("name")
+    rows = [parts(name) for name in names.values]
+    said = {
+        column: Labels(names.codes, tuple(row[number] for row in rows)).merged()
+        for number, column in enumerate(("operation", "source_memory", "target_memory"))
     }
-    zeroed = {
-        "operation": Labels.constant("[CUDA memset]", sets.rows),
-        "source_memory": Labels.constant("", sets.rows),
-        "target_memory": sets.labels("name").renamed(
-            lambda name: match["target"] if (match := _SET.search(name)) else ""
-        ),
-    }
-    parts = [
-        Frame(
-            {
-                **_placed(table, pid),
-                "operation": labels["operation"],
-                "bytes": np.maximum(table.ints("bytes"), -1),
-                "source_memory": labels["source_memory"],
-                "target_memory": labels["target_memory"],
-                **{name: frames.constant(0, table.rows) for name in ("graph_node_id", "address")},
-            }
-        )
-        for table, pid, labels in ((copies, pids[0], moved), (sets, pids[1], zeroed))
-    ]
-    return Frame.concatenate(parts)
+    return Frame({**_placed(table, pid), **said, "bytes": np.maximum(table.ints("bytes"), -1)})
+
+
+def _set(name: str) -> tuple[str, str, str]:
+    """Operation, source and target of a memory set's name: Memset (Device)."""
+    match = _SET.search(name)
+    return "[CUDA memset]", "", match["target"] if match else ""
 
 
 def _copy(name: str) -> tuple[str, str, str]:
@@ -143,15 +129,14 @@ def collectives(kernels: Frame, table: Frame, rank: int | None) -> Frame:
         _collective(names[row], _operation_fields(table, int(arguments[row])), rank)
         for row in chosen.tolist()
     ]
-    placed = Frame({name: kernels[name] for name in PLACED}).take(chosen)
-    columns: dict[str, ColumnData] = dict(placed)
+    columns: dict[str, ColumnData] = dict(kernels.select(PLACED).take(chosen))
     for column in frames.COLLECTIVES.columns:
         if column.name not in columns:
             values = [row.get(column.name, column.missing) for row in rows]
             columns[column.name] = (
                 Labels.of(map(str, values)) if column.kind == "label" else integers(values)[0]
             )
-    return Frame({name: columns[name] for name in frames.COLLECTIVES.names})
+    return Frame(columns)
 
 
 def _operation_fields(table: Frame, row: int) -> dict[str, str | int]:
@@ -235,13 +220,15 @@ def _communicator(group: str, ranks: str) -> str:
 
 
 def _whole_numbers(text: str) -> list[int]:
-    try:
-        values = json.loads(text.strip('"')) if text else []
-    except (ValueError, RecursionError):
-        return []
-    return (
-        [number for number in values if isinstance(number, int)] if isinstance(values, list) else []
-    )
+    return [number for number in _list(text.strip('"')) if isinstance(number, int)]
+
+
+def _list(text: str) -> list[object]:
+    """A list that is written as JSON; empty where a text is none."""
+    with suppress(ValueError, RecursionError):
+        values = json.loads(text)
+        return values if isinstance(values, list) else []
+    return []
 
 
 PLACED = ("start_ns", "end_ns", "pid", "device", "context", "stream", "correlation_id")
@@ -252,13 +239,10 @@ def _placed(table: Frame, pid: Ints) -> dict[str, ColumnData]:
     # the profiler writes a GPU's events under its number, as if it were a process
     numbered = (device == -1) & (row_of >= 0) & (row_of < MOST_NUMBERED)
     return {
-        "start_ns": table["start"],
-        "end_ns": table["end"],
+        **table,
         "pid": pid,
-        "device": np.where(numbered, row_of, device) if numbered.any() else device,
-        "context": table["context"],
+        "device": np.where(numbered, row_of, device),
         "stream": np.where(stream == -1, table.ints("tid"), stream),
-        "correlation_id": table["correlation"],
     }
 
 
@@ -266,24 +250,13 @@ def devices(gpus: tuple[Gpu, ...], used: set[int]) -> Frame:
     """The devices frame. A device that the header does not list is one of those it lists: ROCm
     numbers the GPUs of the host, the header those that the process sees."""
     known = {gpu.number: gpu for gpu in gpus}
-    names = {gpu.name for gpu in gpus}
-    if len(names) == 1:
+    if len({gpu.name for gpu in gpus}) == 1:
         known = dict.fromkeys(used, gpus[0]) | known
-    rows = sorted(known.items())
-    numbers = np.asarray([number for number, _ in rows], dtype=np.int64)
-    return Frame(
-        {
-            "pid": np.zeros(len(rows), dtype=np.int64),
-            "device": numbers,
-            "gpu_id": numbers,
-            "name": Labels.of(gpu.name for _, gpu in rows),
-            "uuid": Labels.constant("", len(rows)),
-            "bus": Labels.constant("", len(rows)),
-            "sm_count": np.asarray([gpu.multiprocessors for _, gpu in rows], dtype=np.int64),
-            "memory_bytes": np.asarray([gpu.memory_bytes for _, gpu in rows], dtype=np.int64),
-            "memory_bytes_per_s": np.zeros(len(rows), dtype=np.int64),
-            "clock_hz": np.zeros(len(rows), dtype=np.int64),
-            "compute_major": np.asarray([gpu.compute_major for _, gpu in rows], dtype=np.int64),
-            "compute_minor": np.asarray([gpu.compute_minor for _, gpu in rows], dtype=np.int64),
-        }
-    )
+    numbers = sorted(known)
+    columns: dict[str, ColumnData] = {
+        name: np.asarray([getattr(known[number], name) for number in numbers], dtype=np.int64)
+        for name in ("sm_count", "memory_bytes", "compute_major", "compute_minor")
+    }
+    device = np.asarray(numbers, dtype=np.int64)
+    names = Labels.of(known[number].name for number in numbers)
+    return Frame({**columns, "device": device, "gpu_id": device, "name": names})

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,6 @@ from nsightpy.readers.torch.columns import whole
 
 _KNOWN = (
     *("schemaVersion", "baseTimeNanoseconds", "deviceProperties", "distributedInfo"),
-    *("record_shapes", "with_stack", "profile_memory", "with_modules", "with_flops"),
     *("cuda_runtime_version", "hip_runtime_version"),
 )
 _ENDS = re.compile(rb"[\s,]*$")
@@ -28,7 +28,7 @@ class Gpu:
     number: int
     name: str
     memory_bytes: int
-    multiprocessors: int
+    sm_count: int
     compute_major: int
     compute_minor: int
 
@@ -41,10 +41,6 @@ class Header:
     base_ns: int = 0
     gpus: tuple[Gpu, ...] = ()
     rank: int | None = None
-    world_size: int | None = None
-    record_shapes: bool = False
-    with_stack: bool = False
-    profile_memory: bool = False
     runtime: str = ""
     torn: bool = False
 
@@ -60,10 +56,6 @@ class Header:
             base_ns=whole(fields.get("baseTimeNanoseconds", 0)),
             gpus=_gpus(fields.get("deviceProperties")),
             rank=_number(jobs.get("rank")),
-            world_size=_number(jobs.get("world_size")),
-            record_shapes=bool(fields.get("record_shapes")),
-            with_stack=bool(fields.get("with_stack")),
-            profile_memory=bool(fields.get("profile_memory")),
             runtime=_version("CUDA", cuda) or _version("HIP", hip),
             torn=torn,
         )
@@ -103,17 +95,10 @@ def _readable_fields(text: str) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     decoder = json.JSONDecoder(strict=False)
     for name in _KNOWN:
-        place = text.find(f'"{name}"')
-        if place >= 0 and (colon := text.find(":", place)) >= 0:
-            try:
-                fields[name] = decoder.raw_decode(text, colon + 1 + _blanks(text, colon + 1))[0]
-            except (ValueError, RecursionError):
-                continue
+        value = text.partition(f'"{name}"')[2].partition(":")[2].lstrip()
+        with suppress(ValueError, RecursionError):
+            fields[name] = decoder.raw_decode(value)[0]
     return fields
-
-
-def _blanks(text: str, place: int) -> int:
-    return len(text[place : place + 64]) - len(text[place : place + 64].lstrip())
 
 
 def _number(value: Any) -> int | None:

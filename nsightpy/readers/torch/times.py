@@ -6,8 +6,8 @@ than a float64 has (read as text); since `baseTimeNanoseconds`, small enough for
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,23 +24,20 @@ class InexactTimesError(Exception):
     """Times that lost digits on their way through a float64: they must be read as text."""
 
 
-def nanoseconds(values: list[object]) -> Ints:
-    """Microseconds as ns; NO_TIME for what is no time. Raises InexactTimesError."""
+def nanoseconds(values: list[Any]) -> Ints:
+    """Microseconds as ns; NO_TIME for what is no time.
+
+    Raises InexactTimesError for numbers that have to be read as text.
+    """
     if values and isinstance(values[0], msgspec.Raw):
-        return _from_texts(bytes(value) for value in values if isinstance(value, msgspec.Raw))
+        return np.asarray([_exact(bytes(value)) for value in values], dtype=np.int64)
     try:
         numbers = np.fromiter(values, np.float64, len(values))
     except (TypeError, ValueError, OverflowError):
-        if any(isinstance(value, float) and abs(value) >= _EXACT_US for value in values):
-            raise InexactTimesError from None
-        return _from_texts(str(value).encode() for value in values)
-    if not len(numbers) or _highest(numbers) < _EXACT_US:
-        return _from_floats(numbers)
-    if {*map(type, values)} == {int} and _highest(numbers) < _LATEST_US:
-        return np.fromiter(values, np.int64, len(values)) * 1000
-    if {*map(type, values)} <= {int, str}:
-        return _from_texts(str(value).encode() for value in values)
-    raise InexactTimesError
+        raise InexactTimesError from None
+    if not np.abs(numbers).max(initial=0) < _EXACT_US:
+        raise InexactTimesError
+    return _from_floats(numbers)
 
 
 def _from_floats(numbers: Floats) -> Ints:
@@ -55,14 +52,6 @@ def _from_floats(numbers: Floats) -> Ints:
         better = wrong[(times[wrong] + step) / 1000 == numbers[wrong]]
         times[better] += step
     return times.astype(np.int64)
-
-
-def _highest(numbers: Floats) -> float:
-    return float(np.abs(numbers).max())
-
-
-def _from_texts(texts: Iterable[bytes]) -> Ints:
-    return np.asarray([_exact(text) for text in texts], dtype=np.int64)
 
 
 def _exact(text: bytes) -> int:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -21,7 +19,6 @@ from nsightpy.readers.torch.events import (
     CALL,
     COLLECTIVE,
     COPY,
-    GPU_RANGE,
     KERNEL,
     MEMORY,
     OPERATOR,
@@ -30,6 +27,7 @@ from nsightpy.readers.torch.events import (
     RECORD,
     SET,
     SYNC,
+    TIMED,
     Event,
     ExactEvent,
 )
@@ -40,7 +38,17 @@ from nsightpy.readers.torch.times import InexactTimesError
 from nsightpy.results import Abstention
 
 _HOST = (CALL, OPERATOR, RANGE, PYTHON)
-_TIMED = (KERNEL, COPY, SET, CALL, OPERATOR, RANGE, GPU_RANGE)
+_GPU_WORK = (KERNEL, COPY, SET)
+_AT_ANY_TIME = (PYTHON, MEMORY)
+_BEGINNING = tuple(kind for kind in TIMED if kind not in (*_AT_ANY_TIME, SYNC, RECORD))
+TRACE_SCHEMAS = {
+    schema.name: schema
+    for schema in (
+        *(frames.KERNELS, frames.MEMORY_OPERATIONS, frames.API_CALLS, frames.NVTX_RANGES),
+        *(frames.COLLECTIVES, frames.SYNCHRONIZATIONS, frames.CUDA_EVENTS, frames.MEMORY_USAGE),
+        *(frames.OPERATORS, frames.PYTHON_FUNCTIONS, frames.DEVICES),
+    )
+}
 _PROCESS_IN_NAME = re.compile(r"_(\d{1,7})\.\d+\.pt\.trace\.json")
 
 
@@ -56,7 +64,6 @@ class TraceFacts:
     schema_version: str
     runtime: str
     rank: int | None
-    world_size: int | None
     pids: tuple[int, ...]
     process_names: dict[int, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -73,26 +80,15 @@ class Trace:
 
 def read_trace(path: Path) -> Trace:
     """Read a trace (.json, .json.gz). Raises ReportError when it is none."""
-    with _no_garbage_collection():
-        try:
-            tables, pieces, damage = _tables(path, Event)
-        except InexactTimesError:
-            tables, pieces, damage = _tables(path, ExactEvent)
-        header = Header.of(pieces.before, pieces.after)
-        _check(path, tables, pieces, damage)
-        return _trace(path, tables, header, _damage_notes(tables, pieces, damage, header))
-
-
-@contextmanager
-def _no_garbage_collection() -> Iterator[None]:
-    """Events make no cycles, and looking for them costs most of the time."""
-    enabled = gc.isenabled()
-    gc.disable()
     try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
+        tables, pieces, damage = _tables(path, Event)
+    except InexactTimesError:
+        tables, pieces, damage = _tables(path, ExactEvent)
+    header = Header.of(pieces.before, pieces.after)
+    raw = {kind: tables.table(kind) for kind in TIMED}
+    if not any(raw[kind].rows for kind in (*_BEGINNING, *_AT_ANY_TIME)):
+        raise _no_trace(path, pieces, damage)
+    return _trace(path, tables, raw, header, _damage_notes(tables, pieces, damage, header))
 
 
 def _tables(path: Path, kind: type[Event]) -> tuple[TraceTables, Pieces, Damage]:
@@ -102,91 +98,78 @@ def _tables(path: Path, kind: type[Event]) -> tuple[TraceTables, Pieces, Damage]
     return tables, pieces, decoder.damage
 
 
-def _check(path: Path, tables: TraceTables, pieces: Pieces, damage: Damage) -> None:
-    """Raise ReportError where nothing of a trace could be read."""
-    rows = sum(tables.table(kind).rows for kind in (*_TIMED, PYTHON, MEMORY))
-    if rows:
-        return
+def _no_trace(path: Path, pieces: Pieces, damage: Damage) -> ReportError:
+    """Why nothing of a trace could be read."""
     if damage.lost:
         where = f"byte {damage.first_lost:,}"
         problem = f"is damaged: no event of it can be read, the first at {where} ({damage.reason})"
-        raise ReportError(path, problem, "export the trace again, or copy it again.")
+        return ReportError(path, problem, "export the trace again, or copy it again.")
     if pieces.cut_off:
         problem = f"is cut off{pieces.where_cut} before its first event"
-        raise ReportError(path, problem, "copy it again; the disk may have been full.")
+        return ReportError(path, problem, "copy it again; the disk may have been full.")
     problem = "holds no event of PyTorch's profiler"
-    raise ReportError(path, problem, "give what `prof.export_chrome_trace(FILE)` writes.")
+    return ReportError(path, problem, "give what `prof.export_chrome_trace(FILE)` writes.")
 
 
-def _trace(path: Path, tables: TraceTables, header: Header, notes: list[str]) -> Trace:
-    raw = {kind: tables.table(kind) for kind in (*_TIMED, PYTHON, SYNC, RECORD, MEMORY)}
+def _trace(
+    path: Path, tables: TraceTables, raw: dict[str, Frame], header: Header, notes: list[str]
+) -> Trace:
     zero = _zero(raw)
     raw = {kind: _shifted(table, zero) for kind, table in raw.items()}
     owner = _owner(path, tables, raw)
-    pids = {kind: _pids(raw[kind], owner, raw[CALL]) for kind in (KERNEL, COPY, SET, SYNC, RECORD)}
+    pids = {kind: _pids(raw[kind], owner, raw[CALL]) for kind in (*_GPU_WORK, SYNC, RECORD)}
     kernels = gpu.kernels(raw[KERNEL], pids[KERNEL])
-    collectives = gpu.collectives(kernels, tables.table(COLLECTIVE), header.rank)
     by_name = {
         "kernels": kernels,
         "memory_operations": gpu.memory_operations(raw[COPY], raw[SET], (pids[COPY], pids[SET])),
         "api_calls": host.api_calls(raw[CALL]),
         "nvtx_ranges": host.nvtx_ranges(raw[RANGE]),
-        "collectives": collectives,
+        "collectives": gpu.collectives(kernels, tables.table(COLLECTIVE), header.rank),
         "synchronizations": host.synchronizations(raw[SYNC], pids[SYNC]),
         "cuda_events": host.cuda_events(raw[RECORD], raw[SYNC], (pids[RECORD], pids[SYNC])),
         "memory_usage": host.memory_usage(raw[MEMORY]),
         "operators": host.operators(raw[OPERATOR]),
-        "python_functions": host.python_functions(raw[PYTHON]),
+        "python_functions": raw[PYTHON],
     }
     for name in ("kernels", "memory_operations"):
         check_places(path, by_name[name])
         if unplaced := int(np.count_nonzero(by_name[name].ints("device") == -1)):
             notes.append(f"{unplaced:,} rows of {name} name no device.")
-    whole = {name: _complete(name, frame) for name, frame in by_name.items()}
-    by_name = {name: _by_start(frame) for name, frame in whole.items()}
+    by_name = {name: _by_start(_known_columns(name, frame)) for name, frame in by_name.items()}
     used = _values([by_name["kernels"].ints("device"), by_name["memory_operations"].ints("device")])
     by_name["devices"] = gpu.devices(header.gpus, used)
-    gpu_pids = _values([pids[kind] for kind in (KERNEL, COPY, SET)])
+    gpu_pids = _values([pids[kind] for kind in _GPU_WORK])
     host_pids = _values([raw[kind].ints("pid") for kind in (CALL, OPERATOR, RANGE)])
-    notes += [
-        note
-        for note in (
-            _names_note(raw),
-            _sizes_note(raw),
-            _shared_note(gpu_pids),
-            _merged_note(raw[CALL]),
-            "" if gpu_pids else NO_WORK,
-        )
-        if note
-    ]
-    ends = [f.ints("end_ns") for f in by_name.values() if "end_ns" in f]
-    end = max((int(times.max()) for times in ends if len(times)), default=0)
+    notes += _content_notes(raw, gpu_pids)
+    ends = [frame.ints("end_ns") for frame in by_name.values() if "end_ns" in frame]
     facts = TraceFacts(
         utc_ns=_wall_clock(zero, header),
-        duration_ns=end,
+        duration_ns=max(int(times.max(initial=0)) for times in ends),
         schema_version=header.schema_version,
         runtime=header.runtime,
         rank=header.rank,
-        world_size=header.world_size,
         pids=tuple(sorted(gpu_pids or host_pids or {owner})),
         process_names={p: n for p, n in tables.process_names.items() if p in gpu_pids | host_pids},
         notes=tuple(notes),
+        frames=tuple(by_name),
     )
-    return Trace(by_name, replace(facts, frames=tuple(by_name)))
+    return Trace(by_name, facts)
 
 
 def _zero(raw: dict[str, Frame]) -> int:
     """The start of the first event; Python functions may have begun long before the trace."""
-    for kinds in (_TIMED, (PYTHON, MEMORY)):
-        starts = [int(raw[kind].ints("start").min()) for kind in kinds if raw[kind].rows]
-        if starts:
-            return min(starts)
-    return 0
+    starts = {kind: int(raw[kind].ints("start_ns").min()) for kind in TIMED if raw[kind].rows}
+    beginnings = [starts[kind] for kind in _BEGINNING if kind in starts]
+    return min(beginnings or [starts[kind] for kind in _AT_ANY_TIME if kind in starts])
 
 
 NO_WORK = Abstention(
     "The trace holds no GPU work: no kernel, copy or memory set.",
     "Record with `ProfilerActivity.CUDA`, and check that the program ran on a GPU meanwhile.",
+)
+MERGED = (
+    "processes of the trace share correlation ids, as in traces that were merged: GPU work may "
+    "stand under the wrong process and device; give the traces of the ranks instead."
 )
 # Times before 2001 are no wall clock: they count from a base that is not known.
 _FIRST_DAY_NS = 10**18
@@ -200,9 +183,7 @@ def _wall_clock(zero: int, header: Header) -> int | None:
 
 
 def _shifted(table: Frame, zero: int) -> Frame:
-    if not table.rows:
-        return table
-    moved = {name: table.ints(name) - zero for name in ("start", "end")}
+    moved = {name: table.ints(name) - zero for name in ("start_ns", "end_ns")}
     return Frame({**table, **moved})
 
 
@@ -229,33 +210,22 @@ def _pids(table: Frame, owner: int, calls: Frame) -> Ints:
     known, _ = distinct(calls.ints("pid"))
     if len(known) <= 1:
         return constant(owner, table.rows)
-    order = np.argsort(calls.ints("correlation"), kind="stable")
-    keys = calls.ints("correlation")[order]
-    wanted = table.ints("correlation")
+    order = np.argsort(calls.ints("correlation_id"), kind="stable")
+    keys = calls.ints("correlation_id")[order]
+    wanted = table.ints("correlation_id")
     place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
     hit = keys[place] == wanted
     return np.where(hit, calls.ints("pid")[order[place]], owner)
 
 
-def _complete(name: str, frame: Frame) -> Frame:
-    """A frame with the columns of its schema, in their order."""
-    return Frame(
-        {column: frame[column] for column in frames.SCHEMAS.get(name, frames.COLLECTIVES).names}
-    )
+def _known_columns(name: str, frame: Frame) -> Frame:
+    """What a frame holds of the columns of its schema."""
+    schema = TRACE_SCHEMAS[name]
+    return frame.select(column for column in schema.names if column in frame)
 
 
 def _values(columns: Iterable[Ints]) -> set[int]:
     return {int(value) for column in columns for value in np.unique(column)}
-
-
-def _names_note(raw: dict[str, Frame]) -> str:
-    lost = sum(int(raw[kind].labels("name").equals([""]).sum()) for kind in (KERNEL, COPY, SET))
-    return f"{lost:,} kernels, copies and memory sets have no name." if lost else ""
-
-
-def _sizes_note(raw: dict[str, Frame]) -> str:
-    unknown = sum(int(np.count_nonzero(raw[kind].ints("bytes") < 0)) for kind in (COPY, SET))
-    return f"{unknown:,} copies and memory sets have no size." if unknown else ""
 
 
 def restored(note: str) -> str:
@@ -263,22 +233,27 @@ def restored(note: str) -> str:
     return NO_WORK if note == NO_WORK else note
 
 
-def _shared_note(pids: set[int]) -> str:
-    return f"the trace holds the GPU work of {len(pids)} processes." if len(pids) > 1 else ""
+def _content_notes(raw: dict[str, Frame], gpu_pids: set[int]) -> list[str]:
+    """What is said of events that are there, and of work that is not."""
+    nameless = sum(int(raw[kind].labels("name").equals([""]).sum()) for kind in _GPU_WORK)
+    unsized = sum(int(np.count_nonzero(raw[kind].ints("bytes") < 0)) for kind in (COPY, SET))
+    notes = {
+        f"{nameless:,} kernels, copies and memory sets have no name.": nameless,
+        f"{unsized:,} copies and memory sets have no size.": unsized,
+        f"the trace holds the GPU work of {len(gpu_pids)} processes.": len(gpu_pids) > 1,
+        MERGED: _is_merged(raw[CALL]),
+        NO_WORK: not gpu_pids,
+    }
+    return [note for note, holds in notes.items() if holds]
 
 
-def _merged_note(calls: Frame) -> str:
-    """What is said where processes share correlation ids: which of them launched is not known."""
+def _is_merged(calls: Frame) -> bool:
+    """Whether processes share correlation ids: which of them launched is not known then."""
     if len(distinct(calls.ints("pid"))[0]) <= 1:
-        return ""
-    pairs = np.unique(np.stack([calls.ints("correlation"), calls.ints("pid")]), axis=1)
+        return False
+    pairs = np.unique(np.stack([calls.ints("correlation_id"), calls.ints("pid")]), axis=1)
     shared = pairs[0][1:] == pairs[0][:-1]
-    if not (shared & (pairs[0][1:] != 0)).any():
-        return ""
-    return (
-        "processes of the trace share correlation ids, as in traces that were merged: GPU work may "
-        "stand under the wrong process and device; give the traces of the ranks instead."
-    )
+    return bool((shared & (pairs[0][1:] != 0)).any())
 
 
 def _damage_notes(tables: TraceTables, pieces: Pieces, damage: Damage, header: Header) -> list[str]:
