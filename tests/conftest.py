@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
+import shutil
+import tempfile
 
 from hypothesis import settings
 
@@ -14,6 +17,10 @@ settings.register_profile("nsightpy", deadline=None)
 settings.load_profile("nsightpy")
 # A fault of nsightpy fails the test that meets it, in child processes, too.
 os.environ[FAULTS] = "raise"
+# What is imported is kept as for users, but not in the cache of who runs the tests.
+if "PYTEST_XDIST_WORKER" not in os.environ:
+    os.environ["NSIGHTPY_CACHE_DIR"] = tempfile.mkdtemp(prefix="nsightpy-tests-")
+    atexit.register(shutil.rmtree, os.environ["NSIGHTPY_CACHE_DIR"], ignore_errors=True)
 
 
 def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
