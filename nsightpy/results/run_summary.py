@@ -8,6 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated, TypeAlias
+
+import msgspec
+
+# What a baseline file may hold as a time in ns: sums of them fit int64.
+Time: TypeAlias = Annotated[int, msgspec.Meta(ge=0, lt=2**61)]
+Count: TypeAlias = Annotated[float, msgspec.Meta(ge=0, lt=2.0**61)]
 
 # The parts of a unit's time, in the order in which they are shown; they add up to the unit.
 PARTS = (
@@ -46,12 +53,12 @@ class WorkSummary:
 
     section: str
     name: str
-    count: float
-    total_ns: int
+    count: Count
+    total_ns: Time
     path: str = ""
     position: float | None = None
     category: str = ""
-    samples: tuple[int, ...] = ()
+    samples: tuple[Time, ...] = ()
     figures: Mapping[str, float] = field(default_factory=dict)
     shapes: tuple[str, ...] = ()
 
@@ -70,10 +77,10 @@ class UnitSummary:
     them in the order in which one unit launched them, on one device, as far as it is kept.
     """
 
-    duration_ns: int
-    parts: tuple[int, ...]
+    duration_ns: Time
+    parts: tuple[Time, ...]
     count: int
-    samples: tuple[tuple[int, ...], ...] = ()
+    samples: tuple[tuple[Time, ...], ...] = ()
     works: tuple[WorkSummary, ...] = ()
     order: tuple[int, ...] = ()
 

@@ -90,8 +90,22 @@ BAD: dict[str, tuple[Callable[[], bytes], str]] = {
     "no runs": (lambda: changed("runs", value=[]), "no runs"),
     "text for a time": (lambda: changed(*STEP_PATH, "duration_ns", value="1"), "Expected `int`"),
     "a part too much": (lambda: changed(*STEP_PATH, "duration_ns", value=101), "add up"),
-    "before time": (lambda: changed(*STEP_PATH, "samples", value=[[-1] * 9]), "times"),
-    "an endless time": (lambda: changed(*STEP_PATH, "parts", value=[10**300]), "times"),
+    "before time": (
+        lambda: changed(*STEP_PATH, "samples", value=[[-1] * 9]),
+        "Expected `int` >= 0",
+    ),
+    "an endless time": (
+        lambda: changed(*STEP_PATH, "parts", value=[10**300]),
+        "Expected `int` <=",
+    ),
+    "a time beyond all": (
+        lambda: changed(*STEP_PATH, "works", 0, "total_ns", value=2**61),
+        "Expected `int` <=",
+    ),
+    "less than none": (
+        lambda: changed(*STEP_PATH, "works", 0, "count", value=-1),
+        "Expected `float` >= 0",
+    ),
     "an endless number": (
         lambda: baseline_bytes(RUNS).replace(b'"count":2.5', b'"count":1e999'),
         "out of range",

@@ -212,7 +212,7 @@ def test_what_is_no_report(bench: Bench) -> None:
     (folder / "raw.qdstrm").write_text("raw")
     (folder / "notes.txt").write_text("notes")
     for name, problem in [
-        ("missing.nsys-rep", "does not exist"),
+        ("missing.nsys-rep", "no such file"),
         ("", "is a folder"),
         ("empty.nsys-rep", "is empty"),
         ("raw.qdstrm", "not imported"),

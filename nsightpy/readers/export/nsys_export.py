@@ -11,13 +11,12 @@ from pathlib import Path
 from nsightpy.errors import ReportError, ToolNotFoundError
 from nsightpy.readers.export.environment import remove_environment
 from nsightpy.readers.export.nsys_run import OPTIONS, run_export
-from nsightpy.readers.tools.file_check import has_suffix, size_of_regular
+from nsightpy.readers.tools.file_check import MAGIC, file_errors, has_suffix, size_of_regular
 from nsightpy.readers.tools.nvidia_tools import Tool, find_tool
 from nsightpy.readers.tools.signals import signals_raise
 from nsightpy.store import cache
 
 REPORT_SUFFIXES = (".nsys-rep", ".qdrep")
-_SQLITE_MAGIC = b"SQLite format 3\x00"
 
 Progress = Callable[[float | None, str], None]
 
@@ -62,13 +61,13 @@ def export_fault(path: Path) -> str | None:
     """What keeps a file from being a usable export; None if nothing does."""
     try:
         with path.open("rb") as file:
-            magic = file.read(len(_SQLITE_MAGIC))
+            magic = file.read(len(MAGIC))
         journal = path.with_name(f"{path.name}-journal")
         if journal.exists() and journal.stat().st_size:
             return f"it was not written to its end ({journal.name} is left)"
     except OSError as error:
         return f"it cannot be read: {error.strerror}"
-    if magic != _SQLITE_MAGIC:
+    if magic != MAGIC:
         return "it is no SQLite file" if magic else "it is empty"
     uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     try:
@@ -81,17 +80,13 @@ def export_fault(path: Path) -> str | None:
 
 def _is_sqlite(report: Path) -> bool:
     """Whether the file is SQLite. Raises ReportError for what is neither SQLite nor a report."""
-    try:
+    with file_errors(report):
         if report.is_dir():
             raise ReportError(report, "is a folder, not a report", "Name the report in it.")
         size_of_regular(report)
         with report.open("rb") as file:
-            magic = file.read(len(_SQLITE_MAGIC))
-    except FileNotFoundError:
-        raise ReportError(report, "does not exist", "Check the path.") from None
-    except OSError as error:
-        raise ReportError(report, f"cannot be read: {error.strerror}") from error
-    if magic == _SQLITE_MAGIC:
+            magic = file.read(len(MAGIC))
+    if magic == MAGIC:
         return True
     if report.suffix.lower() == ".qdstrm":
         problem = "holds raw events that were not imported yet"
@@ -116,10 +111,8 @@ def _fault_beside(report: Path, beside: Path) -> str | None:
 
 
 def _entry_name(report: Path) -> str:
-    try:
+    with file_errors(report):
         return cache.entry_name(report, " ".join(OPTIONS))
-    except OSError as error:
-        raise ReportError(report, f"cannot be read: {error.strerror}") from error
 
 
 def _nsys(report: Path, unused: Path | None) -> Tool:
