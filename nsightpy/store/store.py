@@ -244,8 +244,11 @@ class Store:
 
     def _give_up(self, error: OSError | ReportError) -> None:
         """Go on in memory."""
-        said = error.problem if isinstance(error, ReportError) else error.strerror or str(error)
-        self.problem = f"its columns were not kept: {said}"
+        cause = error.__cause__ or error
+        why = getattr(cause, "strerror", None) or cause
+        self.problem = (
+            f"What was read is not kept for the next question: the cache cannot be written ({why})."
+        )
 
     def _look(self, frame: str) -> None:
         """Take over what the folder holds of a frame: all of it, or nothing.

@@ -23,7 +23,7 @@ from tests.support.stored import files, keep_small, leftovers, stores
 
 SAMPLE = ROOT / "sample_reports" / "training_4rank" / "train_rank0.sqlite"
 TRACE = ROOT / "sample_reports" / "torch_2rank" / "train_rank0.pt.trace.json.gz"
-NOT_KEPT = b"its columns were not kept"
+NOT_KEPT = b"What was read is not kept for the next question"
 COMMANDS = ("kernels", "findings")
 Expected = dict[Path, dict[str, Answer]]
 POSIX = pytest.mark.skipif(os.name != "posix", reason="mounts, links and locks of POSIX")
