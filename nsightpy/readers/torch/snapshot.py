@@ -11,7 +11,7 @@ import numpy as np
 
 from nsightpy import frames
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame, Ints
+from nsightpy.frames import ColumnData, Frame, Ints, Schema
 from nsightpy.readers.torch.snapshot_process import Columns, decode
 
 UNKNOWN = -1
@@ -27,24 +27,22 @@ def read_snapshot(path: Path) -> dict[str, Frame]:
     """
     columns = decode(path)
     _check(path, columns)
-    known = columns.ints("event_time_us")[columns.ints("event_time_us") >= 0]
-    start = int(known.min()) if len(known) else UNKNOWN
-    made = {
-        "allocator_events": _events(columns, start),
-        "memory_segments": _segments(columns),
+    times = columns.ints("event_time_us")
+    start = int(times[times >= 0].min()) if (times >= 0).any() else UNKNOWN
+    return {
+        "allocator_events": _frame(
+            columns, "event", frames.ALLOCATOR_EVENTS, start_ns=_since(times, start)
+        ),
+        "memory_segments": _frame(columns, "segment", frames.MEMORY_SEGMENTS),
         "memory_blocks": _blocks(columns),
         "stack_frames": _stack_frames(columns),
         "snapshot_ranges": _ranges(columns, start),
-    }
-    return {
-        name: Frame({key: made[name][key] for key in frames.SNAPSHOT_SCHEMAS[name].names})
-        for name in made
     }
 
 
 def _check(path: Path, columns: Columns) -> None:
     """Raise ReportError for numbers beyond any device and any clock: sums of them would wrap."""
-    for name in ("event_bytes", "block_bytes", "block_requested", "segment_total_size"):
+    for name in ("event_bytes", "block_bytes", "block_requested_bytes", "segment_bytes"):
         sizes = columns.ints(name)
         if len(sizes) and not 0 <= sizes.min() <= sizes.max() < MOST_BYTES:
             raise ReportError(path, "is no memory snapshot: it holds impossible sizes", _AGAIN)
@@ -53,52 +51,23 @@ def _check(path: Path, columns: Columns) -> None:
             raise ReportError(path, "is no memory snapshot: it holds impossible times", _AGAIN)
 
 
-def _events(columns: Columns, start: int) -> Frame:
-    return Frame(
-        {
-            "start_ns": _since(columns.ints("event_time_us"), start),
-            "device": columns.ints("event_device"),
-            "stream": columns.ints("event_stream"),
-            "address": columns.ints("event_address"),
-            "bytes": columns.ints("event_bytes"),
-            "device_free_bytes": columns.ints("event_device_free"),
-            "action": columns.labels("event_action"),
-            "stack": columns.ints("event_stack"),
-        }
-    )
-
-
-def _segments(columns: Columns) -> Frame:
-    return Frame(
-        {
-            "device": columns.ints("segment_device"),
-            "stream": columns.ints("segment_stream"),
-            "address": columns.ints("segment_address"),
-            "bytes": columns.ints("segment_total_size"),
-            "allocated_bytes": columns.ints("segment_allocated_size"),
-            "active_bytes": columns.ints("segment_active_size"),
-            "requested_bytes": columns.ints("segment_requested_size"),
-            "kind": columns.labels("segment_kind"),
-            "expandable": columns.ints("segment_expandable"),
-        }
-    )
+def _frame(columns: Columns, rows: str, schema: Schema, **computed: ColumnData) -> Frame:
+    """A frame of the decoded columns of some rows, and of those that are computed."""
+    decoded = {
+        column.name: columns.labels(f"{rows}_{column.name}")
+        if column.kind == "label"
+        else columns.ints(f"{rows}_{column.name}")
+        for column in schema.columns
+        if column.name not in computed
+    }
+    return Frame({**decoded, **computed}).select(schema.names)
 
 
 def _blocks(columns: Columns) -> Frame:
     blocks = columns.ints("segment_blocks")
     segment = np.repeat(np.arange(len(blocks), dtype=np.int64), blocks)
-    return Frame(
-        {
-            "device": columns.ints("segment_device")[segment],
-            "stream": columns.ints("segment_stream")[segment],
-            "address": columns.ints("block_address"),
-            "bytes": columns.ints("block_bytes"),
-            "requested_bytes": columns.ints("block_requested"),
-            "state": columns.labels("block_state"),
-            "segment": segment,
-            "stack": columns.ints("block_stack"),
-        }
-    )
+    of_segment = {name: columns.ints(f"segment_{name}")[segment] for name in ("device", "stream")}
+    return _frame(columns, "block", frames.MEMORY_BLOCKS, segment=segment, **of_segment)
 
 
 def _stack_frames(columns: Columns) -> Frame:

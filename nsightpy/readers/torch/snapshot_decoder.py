@@ -198,7 +198,7 @@ def add_events(columns: Columns, device: int, trace: list[dict[str, Any]], stack
     columns.add("event_stream", values(trace, "stream", 0))
     columns.add("event_address", values(trace, "addr", NONE))
     columns.add("event_bytes", values(trace, "size", 0))
-    columns.add("event_device_free", values(trace, "device_free", NONE))
+    columns.add("event_device_free_bytes", values(trace, "device_free", NONE))
     columns.add_texts("event_action", values(trace, "action", ""))
     columns.add("event_stack", stacks.codes(trace))
 
@@ -210,8 +210,9 @@ def add_segments(
     columns.add("segment_device", values(segments, "device", 0))
     columns.add("segment_stream", values(segments, "stream", 0))
     columns.add("segment_address", values(segments, "address", NONE))
-    for name in ("total_size", "allocated_size", "active_size", "requested_size"):
-        columns.add(f"segment_{name}", values(segments, name, NONE))
+    columns.add("segment_bytes", values(segments, "total_size", NONE))
+    for size in ("allocated", "active", "requested"):
+        columns.add(f"segment_{size}_bytes", values(segments, f"{size}_size", NONE))
     columns.add("segment_expandable", values(segments, "is_expandable", 0))
     columns.add_texts("segment_kind", values(segments, "segment_type", ""))
     columns.add("segment_blocks", blocks)
@@ -222,7 +223,7 @@ def add_segments(
             requested, frames = requested_of(block, size)
             columns.add("block_address", (block.get("address", address),))
             columns.add("block_bytes", (size,))
-            columns.add("block_requested", (requested,))
+            columns.add("block_requested_bytes", (requested,))
             columns.add_texts("block_state", (block.get("state", ""),))
             columns.add("block_stack", (stacks.code(frames),))
             address += size
