@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from collections.abc import Iterable
+from operator import itemgetter
 from pathlib import Path
 
 from nsightpy.readers.torch.pieces import texts
@@ -37,21 +38,12 @@ def is_perfetto_trace(path: Path) -> bool:
 def latest_cycles(paths: Iterable[Path]) -> dict[Path, int]:
     """The files without all but the last cycle of each process in each folder, and how many
     earlier ones that left out."""
-    kept: dict[object, Path] = {}
-    count: dict[object, int] = {}
-    for path in paths:
+    cycles: dict[object, list[tuple[int, Path]]] = {}
+    for path in dict.fromkeys(paths):
         match = _CYCLE.fullmatch(path.name)
-        key = (path.parent, match[1]) if match else path
-        known = kept.setdefault(key, path)
-        count[key] = count.get(key, 0) + (known != path)
-        if match and known != path and int(match[2]) > _time_of(known):
-            kept[key] = path
-    return {path: count[key] for key, path in kept.items()}
-
-
-def _time_of(path: Path) -> int:
-    match = _CYCLE.fullmatch(path.name)
-    return int(match[2]) if match else 0
+        process, time = ((path.parent, match[1]), int(match[2])) if match else (path, 0)
+        cycles.setdefault(process, []).append((time, path))
+    return {max(times, key=itemgetter(0))[1]: len(times) - 1 for times in cycles.values()}
 
 
 def _beginning(path: Path) -> bytes:
