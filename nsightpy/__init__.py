@@ -76,7 +76,7 @@ if TYPE_CHECKING:
         utilization_figure as utilization_figure,
     )
     from nsightpy.query.aligned_frame import aligned_frame as aligned_frame
-    from nsightpy.report_sets.ncu_set import open_ncu_reports as open_ncu_reports
+    from nsightpy.report_sets.one_file_sets import open_ncu_reports as open_ncu_reports
     from nsightpy.report_sets.rank_opening import open_ranks as open_ranks
     from nsightpy.report_sets.rank_set import RankSet as RankSet
     from nsightpy.report_sets.report_set import ReportSet as ReportSet
@@ -95,7 +95,7 @@ _MODULES = {
     "RankSet": "nsightpy.report_sets.rank_set",
     "open_ranks": "nsightpy.report_sets.rank_opening",
     "ReportSet": "nsightpy.report_sets.report_set",
-    "open_ncu_reports": "nsightpy.report_sets.ncu_set",
+    "open_ncu_reports": "nsightpy.report_sets.one_file_sets",
     "aligned_frame": "nsightpy.query.aligned_frame",
     **FIGURES,
     **FUNCTIONS,

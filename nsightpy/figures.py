@@ -36,7 +36,7 @@ from nsightpy.render.plots import (
 )
 from nsightpy.render.roofline import plot as roofline_plot
 from nsightpy.render.timeline import plot as timeline_plot
-from nsightpy.report_sets.ncu_set import NcuPaths
+from nsightpy.report_sets.one_file_sets import NcuPaths
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.results.comparison import Comparison
 

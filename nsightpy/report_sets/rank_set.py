@@ -168,7 +168,7 @@ def map_runs(
             if str(report.path) in failures:
                 run._failures[report.path] = failures[str(report.path)]
             elif every[report.path] is not report:
-                report.adopt(every[report.path].facts)
+                vars(report).update(every[report.path].facts)
         run._decide_ranks()
     return [
         [(report, values[report.path]) for report in run.reports if report.path in values]

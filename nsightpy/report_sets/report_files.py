@@ -65,6 +65,16 @@ def find_ncu_reports(given: str | Path) -> list[Path]:
     return in_order(first_hand(files, NCU_SUFFIXES))
 
 
+def find_snapshots(given: str | Path) -> list[Path]:
+    """The memory snapshots behind one path; none where reports of nsys lie beside them."""
+    path = Path(given)
+    files = files_of(given)
+    with file_errors(path):
+        regular = [p for p in files or [path] if is_regular(p)]
+        snapshots = sorted(filter(is_snapshot_file, regular))
+    return [] if files and any(map(is_nsys_name, regular)) else snapshots
+
+
 def files_of(given: str | Path) -> list[Path] | None:
     """What a folder holds, or the files that a glob matches; None for the path of one file."""
     path = Path(given)

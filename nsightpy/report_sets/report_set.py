@@ -144,8 +144,7 @@ class ReportSet(Generic[R]):
                 self._failures[report.path] = outcome
                 log_fault(outcome)
             else:
-                if outcome.facts is not None:
-                    report.adopt(outcome.facts)
+                vars(report).update(outcome.facts)
                 values[report.path] = outcome.value
             if progress is not None and len(reports) > 1:
                 progress(done / len(reports), f"reading reports, {done} of {len(reports)}")

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Iterable
 from functools import cached_property
-from pathlib import Path
 
 import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.tools.file_check import file_errors, has_suffix, is_regular, resolved
 from nsightpy.readers.torch.snapshot import read_snapshot
-from nsightpy.readers.torch.snapshot_process import is_snapshot_file
-from nsightpy.reports.one_file import OneFile, name_ranks
+from nsightpy.reports.one_file import OneFile
 from nsightpy.reports.presentation import DataFrameOf, facts_table
 from nsightpy.units import format_count
-
-# Where reports of nsys lie, snapshots beside them are not what is asked about.
-REPORT_SUFFIXES = (".nsys-rep", ".qdrep", ".sqlite", ".sqlite3", ".db")
 
 NO_HISTORY = (
     "The snapshot holds no history, only what was allocated at the dump; "
@@ -55,13 +47,9 @@ class MemorySnapshot(OneFile):
         return _notes(self.frame("allocator_events"))
 
     @property
-    def facts(self) -> list[str]:
+    def facts(self) -> dict[str, list[str]]:
         """The notes: they are shown after a function was run on the snapshot."""
-        return self.notes
-
-    def adopt(self, facts: list[str]) -> None:
-        """Take over the notes that another process found."""
-        self.notes = facts
+        return {"notes": self.notes}
 
     @cached_property
     def devices(self) -> list[int]:
@@ -97,35 +85,3 @@ def _notes(events: Frame) -> list[str]:
     if not events.rows:
         return [NO_HISTORY]
     return [NO_CLOCK] if (events.ints("start_ns") < 0).any() else []
-
-
-def find_snapshots(given: str | Path) -> list[Path]:
-    """The memory snapshots behind one path: itself, those in a directory, or those of a glob."""
-    path = Path(given)
-    with file_errors(path):
-        if path.is_dir():
-            files = [file for file in path.iterdir() if is_regular(file)]
-        elif glob.has_magic(str(given)) and not path.exists():
-            files = [Path(name) for name in glob.glob(str(given), recursive=True)]  # noqa: PTH207
-        else:
-            return [path] if is_regular(path) and is_snapshot_file(path) else []
-    snapshots = sorted(file for file in files if is_snapshot_file(file))
-    return snapshots if not any(has_suffix(file, REPORT_SUFFIXES) for file in files) else []
-
-
-def open_snapshots(
-    paths: Iterable[str | Path | MemorySnapshot], *, rank_regex: str | None = None
-) -> list[MemorySnapshot]:
-    """Open snapshots, directories and globs, in natural order, each once, with their ranks.
-
-    A rank is evident from the file's name only.
-    """
-    opened: dict[Path, MemorySnapshot] = {}
-    for given in paths:
-        if isinstance(given, MemorySnapshot):
-            opened.setdefault(resolved(given.path), given)
-            continue
-        for path in find_snapshots(given):
-            opened.setdefault(resolved(path), MemorySnapshot(path))
-    name_ranks(opened.values(), rank_regex)
-    return list(opened.values())

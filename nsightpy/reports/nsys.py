@@ -9,20 +9,17 @@ from pathlib import Path
 from typing import TypeAlias
 
 from nsightpy import frames
-from nsightpy.frames import Frame, Ints, constant, distinct
+from nsightpy.frames import GPU_FRAMES, Frame, Ints, constant, distinct
 from nsightpy.readers.export.nsys_export import ExportedReport, sqlite_of
-from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import CALL_COLUMNS, EVENT_CLASS, LAUNCH_COLUMNS
 from nsightpy.readers.nsys import events, host_tables, memory, metrics, mpi_calls, nvtx, streams
 from nsightpy.readers.nsys.capture import Capture, capture
-from nsightpy.readers.nsys.capture_notes import capture_notes
 from nsightpy.readers.nsys.capture_start import CaptureStart
 from nsightpy.readers.nsys.identity import Evidence, evidence
 from nsightpy.readers.nsys.session import (
     Session,
     devices,
     diagnostics,
-    host_pids,
     program_of,
 )
 from nsightpy.readers.nsys.tables import NsysExport
@@ -30,7 +27,6 @@ from nsightpy.readers.nsys.threads import ThreadNames
 from nsightpy.readers.tools.file_check import file_size, has_suffix
 from nsightpy.reports.presentation import facts_table
 from nsightpy.reports.system import SystemReport
-from nsightpy.results import Abstention
 from nsightpy.store.store import COUNTED, FrameSource, Imported
 
 NSYS_SUFFIXES = (".nsys-rep", ".qdrep")
@@ -76,25 +72,6 @@ _READERS: Mapping[str, _Frame] = {
     "devices": _about(devices),
     "diagnostics": _about(diagnostics),
 }
-_GPU_FRAMES = ("kernels", "graph_launches", "memory_operations")
-
-
-@dataclass(frozen=True)
-class _HostProcesses:
-    """The processes of a capture without GPU work and CUDA calls."""
-
-    pids: list[int]
-
-
-@dataclass(frozen=True)
-class _Notes:
-    """Notes on a capture; an abstention is its two parts."""
-
-    said: tuple[tuple[str, ...], ...]
-
-    @property
-    def texts(self) -> list[str]:
-        return [Abstention(*said) if len(said) > 1 else said[0] for said in self.said]
 
 
 class NsysReport(SystemReport):
@@ -134,7 +111,7 @@ class NsysReport(SystemReport):
         """What the export says of its capture."""
         return self.store.facts(
             Capture,
-            lambda: capture(self.export, self.frame("diagnostics"), self.pids),
+            lambda: capture(self.export, self.frame("diagnostics"), self._cuda_pids),
         )
 
     def _read_session(self) -> Session:
@@ -142,12 +119,16 @@ class NsysReport(SystemReport):
         return replace(self.capture.session, programs=programs)
 
     def _read_pids(self) -> list[int]:
-        """The processes with GPU work; without any, with CUDA calls, NVTX events, or MPI calls."""
-        for names in (_GPU_FRAMES, ("api_calls",)):
+        return self._cuda_pids or self.capture.host_pids
+
+    @cached_property
+    def _cuda_pids(self) -> list[int]:
+        """The processes with GPU work; without any, with CUDA calls."""
+        for names in (GPU_FRAMES, ("api_calls",)):
             owners = (distinct(self.frame(name, ("pid",)).ints("pid"))[0] for name in names)
             if pids := {pid for owner in owners for pid in owner.tolist()} - {0}:
                 return sorted(pids)
-        return self.store.facts(_HostProcesses, lambda: _HostProcesses(host_pids(self.export))).pids
+        return []
 
     def _read_evidence(self) -> list[Evidence]:
         recorded = (self.capture.ranks, self.capture.launched)
@@ -156,38 +137,8 @@ class NsysReport(SystemReport):
     def _read_notes(self) -> list[str]:
         # which table says something first is chance
         problem = [self.store.problem] if self.store.problem else []
-        notes = (*self._capture_notes.texts, *problem, *sorted(self.store.notes))
+        notes = (*self.capture.notes, *problem, *sorted(self.store.notes))
         return [*self._exported.notes, *notes]
-
-    @cached_property
-    def _capture_notes(self) -> _Notes:
-        def made() -> _Notes:
-            notes = capture_notes(self.export, self.frame("diagnostics"), lambda: self.pids)
-            return _Notes(
-                tuple(
-                    tuple(note.record().values()) if isinstance(note, Abstention) else (note,)
-                    for note in notes
-                )
-            )
-
-        return self.store.facts(_Notes, made)
-
-    @property
-    def extent(self) -> Extent:
-        """Where and when the GPU work was."""
-        columns = ("start_ns", "end_ns", "pid", "device")
-        work = [self.frame(name, columns) for name in _GPU_FRAMES]
-        return extent_of_frames(work[0].rows, work)
-
-    def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
-        """First start and last end of the host's events, and of the GPU's; None without any."""
-        names = (*(_GPU_FRAMES if gpu else ()), "api_calls", "nvtx_ranges")
-        return bounds_of(self.frame(name, ("start_ns", "end_ns")) for name in names)
-
-    @property
-    def has_memory_usage(self) -> bool:
-        """Whether allocations were recorded."""
-        return self.frame("memory_usage", ("start_ns",)).rows > 0
 
     @property
     def capture_start(self) -> CaptureStart:

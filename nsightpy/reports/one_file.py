@@ -42,12 +42,9 @@ class OneFile:
         return file_size(self.path) * self.reading_factor
 
     @property
-    def facts(self) -> list[str] | None:
+    def facts(self) -> dict[str, list[str]]:
         """The notes, where they are asked for again after a function was run on the report."""
-        return None
-
-    def adopt(self, facts: list[str]) -> None:
-        """Take over the notes that another process found."""
+        return {}
 
 
 def name_ranks(reports: Iterable[OneFile], rank_regex: str | None = None) -> None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 
-from nsightpy.frames import COLLECTIVES, SCHEMAS, Frame, Ints, Labels, elementwise
-from nsightpy.readers.extent import Extent
+from nsightpy.frames import COLLECTIVES, GPU_FRAMES, SCHEMAS, Frame, Labels
+from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.limits import available_memory
 from nsightpy.readers.nsys.capture_start import CaptureStart
@@ -29,6 +28,7 @@ T = TypeVar("T")
 Wanted: TypeAlias = Mapping[str, Sequence[str]]
 Progress: TypeAlias = Callable[[float | None, str], None]
 
+HOST_FRAMES = ("api_calls", "nvtx_ranges", "operators")
 _SCHEMAS = {**SCHEMAS, COLLECTIVES.name: COLLECTIVES}
 # Sizes of grids and blocks are made of their axes.
 _SIZES = {
@@ -40,22 +40,12 @@ LARGE_ROWS = 1 << 20
 PART_ROWS = 1 << 16
 
 # Changes whenever what is imported, or how it is kept, does.
-LAYOUT = "columns 1"
+LAYOUT = "columns 2"
 # Smaller reports are imported again as fast.
 LEAST_BYTES = 256 * 1024
 # Without the cache, memory holds what is this part of it at most.
 _MEMORY_PART = 8
 _STEM = "report"
-
-
-@dataclass(frozen=True)
-class ReportFacts:
-    """The little that is worth knowing about a report without opening it again."""
-
-    pids: list[int]
-    session: Session
-    notes: list[str]
-    evidence: list[Evidence] | None
 
 
 class SystemReport(SystemFrames):
@@ -84,7 +74,8 @@ class SystemReport(SystemFrames):
         self.ranks: dict[int, tuple[int | None, str]] = {}
         self._progress = progress
         self._derived: dict[Hashable, Any] = {}
-        self._adopted_notes: list[str] | None = None
+        # as another process found them
+        self._notes: list[str] | None = None
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({str(self.path)!r})"
@@ -117,19 +108,13 @@ class SystemReport(SystemFrames):
     @property
     def notes(self) -> list[str]:
         """What a reader of any figure of this report must know."""
-        return self._read_notes() if self._adopted_notes is None else list(self._adopted_notes)
+        return self._read_notes() if self._notes is None else list(self._notes)
 
     @property
-    def facts(self) -> ReportFacts:
-        """What this process knows and another one needs that has to do with the same report."""
-        return ReportFacts(self.pids, self.session, self.notes, self.__dict__.get("evidence"))
-
-    def adopt(self, facts: ReportFacts) -> None:
-        """Take over what another process found out; this one then need not open the file."""
-        self.pids, self.session = facts.pids, facts.session
-        self._adopted_notes = facts.notes
-        if facts.evidence is not None:
-            self.evidence = facts.evidence
+    def facts(self) -> dict[str, Any]:
+        """What another process need not open the file for, by attribute."""
+        known = {"evidence": self.evidence} if "evidence" in self.__dict__ else {}
+        return {"pids": self.pids, "session": self.session, "_notes": self.notes, **known}
 
     def rank_of(self, pid: int) -> tuple[int | None, str]:
         """The rank of a process and the evidence for it; None where unknown."""
@@ -189,14 +174,21 @@ class SystemReport(SystemFrames):
         return HostCalls(partial(self._part, "api_calls"))
 
     @property
-    @abstractmethod
     def extent(self) -> Extent:
         """Where and when the GPU work was."""
+        columns = ("start_ns", "end_ns", "pid", "device")
+        work = [self.frame(name, columns) for name in GPU_FRAMES]
+        return extent_of_frames(work[0].rows, work)
+
+    def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
+        """First start and last end of the host's events, and of the GPU's; None without any."""
+        names = (*GPU_FRAMES, *HOST_FRAMES) if gpu else HOST_FRAMES
+        return bounds_of(self.frame(name, ("start_ns", "end_ns")) for name in names)
 
     @property
-    @abstractmethod
     def has_memory_usage(self) -> bool:
         """Whether allocations were recorded."""
+        return self.frame("memory_usage", ("start_ns",)).rows > 0
 
     def frame(self, name: str, columns: Sequence[str] | None = None) -> Frame:
         """A frame, or only the wanted columns of it, in nsightpy's own columnar form.
@@ -223,9 +215,7 @@ class SystemReport(SystemFrames):
         axes = (axis for column in made for axis in _SIZES[column])
         needed = dict.fromkeys((*(column for column in wanted if column not in made), *axes))
         stored = self.store.frame(source, tuple(needed), rows)
-        sizes = {
-            column: elementwise(_product, *map(stored.ints, _SIZES[column])) for column in made
-        }
+        sizes = {column: reduce(np.multiply, map(stored.ints, _SIZES[column])) for column in made}
         return Frame({**stored, **sizes}).select(wanted)
 
     @abstractmethod
@@ -241,10 +231,6 @@ class SystemReport(SystemFrames):
     def _stored_as(self) -> Path:
         """The file that columns are imported from."""
         return self.path
-
-    @abstractmethod
-    def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
-        """First start and last end of the host's events, and of the GPU's; None without any."""
 
     def stretches(self, wanted: Wanted, high_ns: int | None) -> Iterator[dict[str, Frame]]:
         """The wanted columns of some frames, a stretch of time after the other, from first to last.
@@ -295,10 +281,6 @@ class SystemReport(SystemFrames):
         self._derived.clear()
         if "store" in self.__dict__:
             self.store.close()
-
-
-def _product(x: Ints, y: Ints, z: Ints) -> Ints:
-    return x * y * z
 
 
 def _store_folder(path: Path, *, use_cache: bool) -> Path | None:

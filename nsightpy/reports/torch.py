@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 from nsightpy.frames import Frame, Schema, blank
-from nsightpy.readers.extent import Extent, bounds_of, extent_of_frames
 from nsightpy.readers.host_calls import HostCalls
 from nsightpy.readers.nsys.capture_start import TORCH_PROFILER, CaptureStart
 from nsightpy.readers.nsys.identity import (
@@ -26,8 +25,6 @@ from nsightpy.units import counted
 
 DISTRIBUTED_INFO = "distributedInfo"
 PROFILER = "PyTorch profiler"
-GPU_FRAMES = ("kernels", "memory_operations")
-HOST_FRAMES = ("api_calls", "nvtx_ranges", "operators")
 
 
 class TorchTrace(SystemReport):
@@ -143,23 +140,6 @@ class TorchTrace(SystemReport):
     def calls(self) -> HostCalls:
         """The API calls, all of which count as launching: what a trace keeps is at hand."""
         return HostCalls(partial(self._part, "api_calls"), every=True)
-
-    @property
-    def extent(self) -> Extent:
-        """Where and when the GPU work was."""
-        columns = ("start_ns", "end_ns", "pid", "device")
-        gpu_frames = [self.frame(name, columns) for name in GPU_FRAMES]
-        return extent_of_frames(gpu_frames[0].rows, gpu_frames)
-
-    def bounds(self, *, gpu: bool) -> tuple[int, int] | None:
-        """First start and last end of the host's events, and of the GPU's; None without any."""
-        names = (*GPU_FRAMES, *HOST_FRAMES) if gpu else HOST_FRAMES
-        return bounds_of(self.frame(name, ("start_ns", "end_ns")) for name in names)
-
-    @property
-    def has_memory_usage(self) -> bool:
-        """Whether allocations were recorded (profile_memory)."""
-        return self.frame("memory_usage", ("start_ns",)).rows > 0
 
     def _repr_html_(self) -> str:
         facts = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
@@ -13,8 +13,6 @@ from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from nsightpy.errors import NsightpyError, ReportError, unforeseen
 
 LOG = logging.getLogger("nsightpy")
-# Of more reports none stays known beyond its facts: the schema of an export alone is 0.6 MB.
-KEPT = 128
 
 
 class Report(Protocol):
@@ -29,12 +27,8 @@ class Report(Protocol):
         ...
 
     @property
-    def facts(self) -> Any:
-        """The little that is worth knowing about it without opening it again."""
-        ...
-
-    def adopt(self, facts: Any) -> None:
-        """Take over the facts that another process found."""
+    def facts(self) -> dict[str, Any]:
+        """Attributes that another process need not open the file for."""
         ...
 
     def close(self) -> None:
@@ -51,7 +45,7 @@ class Done(Generic[T]):
     """What a function returned for a report, and the facts that another process found."""
 
     value: T
-    facts: Any = None
+    facts: Mapping[str, Any] = field(default_factory=dict)
 
 
 Outcome: TypeAlias = Done[T] | ReportError
@@ -99,27 +93,14 @@ def attempt_elsewhere(
 ) -> Outcome[T]:
     """The same for a worker's own copy of a report, with the facts for the process that asked."""
     report.threads = threads
-    return _attempt_once(function, report)
+    outcome = attempt(partial(_with_facts, function=function), report)
+    return outcome.value if isinstance(outcome, Done) else outcome
 
 
-def _attempt_once(function: Callable[[R], T], report: R) -> Outcome[T]:
-    """The function's outcome for a report that is let go of, with the facts that stay."""
-    try:
-        outcome = attempt(function, report)
-        if not isinstance(outcome, Done):
-            return outcome
-        facts = attempt(_facts, report)
-        return Done(outcome.value, facts.value) if isinstance(facts, Done) else facts
-    finally:
-        report.close()
-
-
-def _facts(report: Report) -> Any:
-    """The facts, asked for by a function of nsightpy: what they raise is a fault of it."""
-    return report.facts
+def _with_facts(report: R, *, function: Callable[[R], T]) -> Done[T]:
+    return Done(function(report), report.facts)
 
 
 def here(function: Callable[[R], T], reports: Sequence[R]) -> Outcomes[R, T]:
     """One report after the other, in this process."""
-    run = attempt if len(reports) <= KEPT else _attempt_once
-    return ((report, run(function, report)) for report in reports)
+    return ((report, attempt(function, report)) for report in reports)

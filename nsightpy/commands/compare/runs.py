@@ -15,7 +15,7 @@ from nsightpy.commands.info.ncu_rows import split_by_tool
 from nsightpy.errors import NsightpyError, ReportError, UsageError
 from nsightpy.query.capture_advice import bearing_on
 from nsightpy.query.request import Common, Request, reading_options
-from nsightpy.report_sets.ncu_set import open_ncu_reports
+from nsightpy.report_sets.one_file_sets import open_ncu_reports
 from nsightpy.report_sets.rank_set import RankSet, map_runs
 from nsightpy.report_sets.report_files import files_of
 from nsightpy.report_sets.report_set import ReportSet

@@ -22,7 +22,7 @@ from nsightpy.query.request import Common, Request, running_options
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
 from nsightpy.query.steady_state import is_steady, steady_notes, steady_states
-from nsightpy.report_sets.ncu_set import NcuPaths
+from nsightpy.report_sets.one_file_sets import NcuPaths
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.reports.system import SystemReport
 from nsightpy.results.rooflines import Roofline

@@ -8,10 +8,15 @@ from typing import TypeAlias, Unpack
 
 from nsightpy.errors import ReportError
 from nsightpy.query.request import Common, reading_options
-from nsightpy.report_sets.ncu_set import open_ncu_reports
+from nsightpy.report_sets.one_file_sets import open_ncu_reports, open_snapshots
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.report_sets.report_files import files_of, find_ncu_reports, is_system_report
-from nsightpy.reports.memory_snapshot import MemorySnapshot, find_snapshots, open_snapshots
+from nsightpy.report_sets.report_files import (
+    files_of,
+    find_ncu_reports,
+    find_snapshots,
+    is_system_report,
+)
+from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.ncu import NcuReport, is_ncu_file
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import Value

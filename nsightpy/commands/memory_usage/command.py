@@ -22,11 +22,12 @@ from nsightpy.query.device_time import memory_events
 from nsightpy.query.request import Common, Request, captures, running_options
 from nsightpy.query.scope import Scope
 from nsightpy.query.signature import command_function
+from nsightpy.report_sets.one_file_sets import open_snapshots
 from nsightpy.report_sets.rank_opening import Paths
 from nsightpy.report_sets.rank_set import RankSet
-from nsightpy.report_sets.report_files import natural
+from nsightpy.report_sets.report_files import find_snapshots, natural
 from nsightpy.report_sets.report_set import FailureHandling, ReportSet
-from nsightpy.reports.memory_snapshot import MemorySnapshot, find_snapshots, open_snapshots
+from nsightpy.reports.memory_snapshot import MemorySnapshot
 from nsightpy.reports.system import SystemReport
 from nsightpy.results import (
     Abstention,

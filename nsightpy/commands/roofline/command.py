@@ -27,7 +27,7 @@ from nsightpy.query.request import Common, reading_options
 from nsightpy.query.scope import numbers
 from nsightpy.query.signature import command_function
 from nsightpy.readers.ceilings import read_ceilings
-from nsightpy.report_sets.ncu_set import NcuPaths, open_ncu_reports
+from nsightpy.report_sets.one_file_sets import NcuPaths, open_ncu_reports
 from nsightpy.report_sets.report_set import ReportSet
 from nsightpy.reports.ncu import NcuReport
 from nsightpy.results import Field

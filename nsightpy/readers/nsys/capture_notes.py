@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -28,13 +28,8 @@ _RELEVANT = re.compile(r"CUDA|CUPTI|NVTX|GPU|NCCL|MPI|lost|dropped|overflow|buff
 _NOT_USED = re.compile(r"Does the process use")
 
 
-def capture_notes(
-    export: NsysExport, diagnostics: Frame, pids: Callable[[], Sequence[int]]
-) -> list[str]:
-    """Notes on one export, most important first; each is one line.
-
-    `pids` finds the active processes; it is asked only when a warning is about some process.
-    """
+def capture_notes(export: NsysExport, diagnostics: Frame, pids: Sequence[int]) -> list[str]:
+    """Notes on one export with these active processes, most important first, each on one line."""
     notes: list[str] = []
     if not any(export.has(table) for table in GPU_TABLES):
         notes.append(NO_WORK)
@@ -54,17 +49,14 @@ def capture_notes(
     return notes + diagnostic_notes(diagnostics, pids)
 
 
-def diagnostic_notes(said: Frame, pids: Callable[[], Sequence[int]]) -> list[str]:
+def diagnostic_notes(said: Frame, pids: Sequence[int]) -> list[str]:
     """The profiler's own warnings and errors that bear on GPU figures, each once, on one line."""
     severity, text, about = said.labels("severity"), said.labels("text"), said.ints("pid")
     lines = [" ".join(value.split()) for value in text.values]
     worth = severity.equals(_WORTH) & text.equals(
         [v for v, line in zip(text.values, lines, strict=True) if _is_relevant(line)]
     )
-    if not worth.any():
-        return []
-    active = [0, *pids()] if about[worth].any() else [0]
-    rows = np.flatnonzero(worth & np.isin(about, active)).tolist()
+    rows = np.flatnonzero(worth & np.isin(about, [0, *pids])).tolist()
     return list(dict.fromkeys(f"nsys {severity[r]}: {_short(lines[text.codes[r]])}" for r in rows))
 
 
