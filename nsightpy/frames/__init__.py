@@ -13,7 +13,6 @@ from nsightpy.frames.frame import (
     constant as constant,
     distinct as distinct,
     distinct_pairs as distinct_pairs,
-    elementwise as elementwise,
     is_constant as is_constant,
     joined as joined,
     sort_key as sort_key,

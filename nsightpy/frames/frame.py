@@ -279,13 +279,6 @@ def taken(column: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
     return np.broadcast_to(column[0], length)
 
 
-def elementwise(function: Callable[..., Ints], *columns: Ints) -> Ints:
-    """A function of columns, row by row; of columns that are constant, a constant."""
-    if all(map(is_constant, columns)):
-        return constant(int(function(*(column[:1] for column in columns))[0]), len(columns[0]))
-    return function(*columns)
-
-
 def distinct(ids: Ints) -> tuple[Ints, NDArray[np.int32]]:
     """The sorted distinct ids and, for each row, the place of its id among them."""
     if len(ids) == 0:

@@ -55,7 +55,7 @@ def _opened(
     """The reports given or found behind paths, each once, with the ranks in their names."""
     reports: dict[Path, F] = {}
     for given in paths:
-        for report in [given] if isinstance(given, kind) else map(kind, find(given)):
+        for report in map(kind, find(given)) if isinstance(given, str | Path) else [given]:
             reports.setdefault(resolved(report.path), report)
     name_ranks(reports.values(), rank_regex)
     return list(reports.values())

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from hypothesis import given, strategies as st
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import Frame, Labels, constant, distinct, elementwise, is_constant, joined
+from nsightpy.frames import Frame, Labels, constant, distinct, is_constant, joined
 from nsightpy.readers import arrow, limits, sqlite
 from nsightpy.readers.arrow import NotIntegersError, columns_of_batches, columns_of_rows
 from nsightpy.readers.nsys.events import kernels
@@ -78,9 +78,6 @@ def test_constants_stay_constant_and_equal_their_rows() -> None:
     frame = Frame({"pid": pid, "tid": tid})
     assert is_constant(frame.take(np.array([2, 0])).ints("pid"))
     assert frame.take(tid == 5).ints("pid").tolist() == [3, 3]
-    assert is_constant(elementwise(lambda one: one << 24, pid))
-    both = elementwise(lambda one, other: (one << 24) | other, pid, tid)
-    assert both.tolist() == [(3 << 24) | thread for thread in (5, 6, 5, 6)]
     values, codes = distinct(pid)
     assert values.tolist() == [3]
     assert codes.tolist() == [0] * 4

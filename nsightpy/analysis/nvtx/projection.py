@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from nsightpy.analysis.launches import NO_LAUNCH, launch_rows, matched
-from nsightpy.frames import Frame, Ints, distinct, elementwise, taken
+from nsightpy.frames import Frame, Ints, distinct, taken
 
 OPERATION_COLUMNS = ("start_ns", "end_ns", "pid", "device", "correlation_id")
 CALL_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "correlation_id", "event_class")
@@ -199,4 +199,4 @@ def extreme(values: Ints, low: Ints, high: Ints, function: np.ufunc) -> Ints:
 
 def thread_key(frame: Frame) -> Ints:
     """Process and thread of each row as one number."""
-    return elementwise(lambda pid, tid: (pid << 24) | tid, frame.ints("pid"), frame.ints("tid"))
+    return (frame.ints("pid") << 24) | frame.ints("tid")

@@ -23,15 +23,7 @@ from nsightpy.readers.nccl.names import (
     call_of,
 )
 from nsightpy.readers.nccl.payload import NO_PAYLOAD, UNKNOWN, BlobLayouts, Payload, json_fields
-from nsightpy.readers.nsys.columns import (
-    NO_END,
-    column,
-    no_bytes,
-    number,
-    process_of,
-    text,
-    thread_of,
-)
+from nsightpy.readers.nsys.columns import NO_END, no_bytes, number, process_of, text, thread_of
 from nsightpy.readers.nsys.nvtx import domain_names, events
 from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.tables import NsysExport
@@ -198,7 +190,7 @@ def nccl_calls(export: NsysExport) -> Calls:
 def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
     """What NVTX has of NCCL; None where no column can name it."""
     table = events(export)
-    if table is None:
+    if table is None or "end" not in table.c:
         return None
     named: list[sa.ColumnElement[bool]] = []
     if "textId" in table.c:
@@ -208,13 +200,13 @@ def _read(export: NsysExport, registered: Mapping[int, str]) -> Frame | None:
     if not named:
         return None
     query = sa.select(
-        number(table, "start_ns", column("start"), 0),
-        number(table, "end_ns", column("end"), 0),
-        number(table, "pid", process_of("globalTid"), 0),
-        number(table, "tid", thread_of("globalTid"), 0),
-        number(table, "text_id", column("textId"), UNNAMED),
-        number(table, "domain", column("domainId"), 0),
-        number(table, "kind", column("eventType"), 0),
+        number(table, "start").label("start_ns"),
+        number(table, "end", NO_END).label("end_ns"),
+        process_of(table).label("pid"),
+        thread_of(table).label("tid"),
+        number(table, "textId", UNNAMED).label("text_id"),
+        number(table, "domainId").label("domain"),
+        number(table, "eventType").label("kind"),
         text(table, "text"),
         text(table, "jsonText"),
         _hexadecimal(table, "binaryData"),
@@ -238,7 +230,7 @@ def _registered(export: NsysExport) -> dict[int, str]:
 
 def _names(export: NsysExport, raw: Frame, registered: Mapping[int, str]) -> Labels:
     """Which call each range names, empty for none; asked once for each text and domain."""
-    texts, domains = raw.labels("text"), export.once(domain_names)
+    texts, domains = raw.labels("text"), domain_names(export)
     ids, id_codes = distinct(raw.ints("text_id"))
     known = [registered.get(identifier, "") for identifier in ids.tolist()]
     said, codes = distinct(texts.codes * np.int64(len(known)) + id_codes)

@@ -5,13 +5,13 @@ Communicator ids need all 64 bits: they are kept as decimal text, never as a flo
 
 from __future__ import annotations
 
-import json
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from nsightpy.readers.nsys.columns import column, number, text
+from nsightpy.readers.nsys.columns import number, text
+from nsightpy.readers.nsys.nvtx import json_object
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
@@ -73,12 +73,7 @@ NO_PAYLOAD = Payload()
 
 def json_fields(payload: str) -> Fields:
     """The fields of a payload exported as JSON; empty when there is none or it is no object."""
-    try:
-        value = json.loads(payload) if payload else {}
-    except (ValueError, RecursionError):
-        return {}
-    if not isinstance(value, dict):
-        return {}
+    value = json_object(payload)
     parts = value.get("data")
     if not isinstance(parts, list):
         return value
@@ -120,7 +115,7 @@ def _entries(export: NsysExport) -> dict[tuple[int, int], tuple[tuple[str, int, 
     if table is None:
         return {}
     names = ("domainId", "schemaId", "type", "offset")
-    query = sa.select(*(number(table, n, column(n), 0) for n in names), text(table, "name"))
+    query = sa.select(*(number(table, n) for n in names), text(table, "name"))
     layouts: dict[tuple[int, int], dict[str, tuple[str, int, int]]] = {}
     torn: set[tuple[int, int]] = set()
     for domain, schema, kind, offset, raw in export.file.rows(query):
@@ -136,7 +131,7 @@ def _enumerations(export: NsysExport) -> dict[tuple[int, int, int], str]:
     if table is None:
         return {}
     names = ("domainId", "schemaId", "value")
-    query = sa.select(*(number(table, n, column(n), 0) for n in names), text(table, "name"))
+    query = sa.select(*(number(table, n) for n in names), text(table, "name"))
     return {
         (int(domain), int(schema), int(value)): _text(raw)
         for domain, schema, value, raw in export.file.rows(query)

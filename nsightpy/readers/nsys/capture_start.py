@@ -42,6 +42,6 @@ def capture_start(export: NsysExport, diagnostics: Frame) -> CaptureStart:
     for start, trigger in _TRIGGERS:
         if any(words.startswith(start) for words in said):
             return CaptureStart(trigger, late)
-        if not said and export.strings.matching(start):
+        if not said and export.strings.starting(start):
             return CaptureStart(trigger)
     return CaptureStart("", late)

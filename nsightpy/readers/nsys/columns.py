@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from nsightpy.frames import Ints, Labels, distinct
 from nsightpy.readers.sql import sa
@@ -14,63 +14,26 @@ NO_END = -(2**63)
 # -2**63 is no SQLite integer literal
 NO_END_SQL = f"({NO_END + 1} - 1)"
 
-Expression: TypeAlias = Callable[["sa.TableClause"], "sa.ColumnElement[Any] | None"]
-
 
 def no_bytes() -> sa.ColumnElement[bytes]:
     """The empty text as SQL; its type says so where a query finds no row."""
     return sa.literal_column("x''", sa.LargeBinary)
 
 
-def column(name: str) -> Expression:
-    """A table's column as an integer; None where the table lacks it."""
-
-    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        return sa.cast(table.c[name], sa.Integer) if name in table.c else None
-
-    return expression
+def number(table: sa.TableClause, name: str, missing: int = 0) -> sa.ColumnElement[Any]:
+    """A column as an integer; `missing` in place of NULL, and where there is no such column."""
+    value = sa.cast(table.c[name], sa.Integer) if name in table.c else literal(missing)
+    return sa.func.coalesce(value, literal(missing))
 
 
-def first_of(*names: str) -> Expression:
-    """The first of these columns that is not NULL, as an integer."""
-
-    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        present = [sa.cast(table.c[name], sa.Integer) for name in names if name in table.c]
-        return sa.func.coalesce(*present) if len(present) > 1 else next(iter(present), None)
-
-    return expression
-
-
-def process_of(global_id: str) -> Expression:
+def process_of(table: sa.TableClause, global_id: str = "globalTid") -> sa.ColumnElement[Any]:
     """The process inside a serialized global id: bits 24 to 47."""
-
-    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        if global_id not in table.c:
-            return None
-        return sa.cast(table.c[global_id], sa.Integer).op(">>")(24).op("&")(0xFFFFFF)
-
-    return expression
+    return number(table, global_id).op(">>")(24).op("&")(0xFFFFFF)
 
 
-def thread_of(*global_ids: str) -> Expression:
-    """The thread inside the first of these global ids that is set: bits 0 to 23."""
-
-    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        present = first_of(*global_ids)(table)
-        return None if present is None else present.op("&")(0xFFFFFF)
-
-    return expression
-
-
-def number(
-    table: sa.TableClause, name: str, expression: Expression, missing: int
-) -> sa.ColumnElement[Any]:
-    """An integer column under its frame's name: NULL means `missing` there, but for an end."""
-    value = expression(table)
-    if value is None:
-        return sa.literal_column(str(missing)).label(name)
-    null = NO_END if name == "end_ns" else missing
-    return sa.func.coalesce(value, literal(null)).label(name)
+def thread_of(table: sa.TableClause, global_id: str = "globalTid") -> sa.ColumnElement[Any]:
+    """The thread inside a serialized global id: bits 0 to 23."""
+    return number(table, global_id).op("&")(0xFFFFFF)
 
 
 def whole_number(value: object) -> int | None:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +11,6 @@ from nsightpy.frames import Frame, Ints
 from nsightpy.readers.limits import GREATEST_TIME, summable
 from nsightpy.readers.nsys.columns import NO_END
 
-_NUMBER = re.compile(r"\b\d[\d,]*\b")
 CHECKED = ("start_ns", "end_ns", "bytes")
 
 
@@ -80,14 +78,3 @@ def _beyond(
     lost = int(np.count_nonzero(kept & ~fine))
     kept &= fine
     return [(lost, f"no possible {what}")] if lost else []
-
-
-def summed_notes(notes: Iterable[str]) -> list[str]:
-    """Notes on parts of a table as notes on all of it: numbers of the same words added up."""
-    sums: dict[str, list[int]] = {}
-    for note in notes:
-        words = _NUMBER.sub("{:,}", note.replace("{", "{{").replace("}", "}}"))
-        counts = [int(number.replace(",", "")) for number in _NUMBER.findall(note)]
-        before = sums.get(words, [0] * len(counts))
-        sums[words] = [a + b for a, b in zip(before, counts, strict=True)]
-    return [words.format(*counts) for words, counts in sums.items()]

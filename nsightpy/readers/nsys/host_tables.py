@@ -72,11 +72,9 @@ def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> F
 def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
     """The frame of CPU samples; empty where callchains were not recorded."""
     wanted = tuple(columns)
-    if not (export.holds_rows(SAMPLES) and export.holds_rows(CALLCHAINS)):
-        return Frame.empty(frames.CPU_SAMPLES, wanted)
-    samples, chains = (export.file.tables[name] for name in (SAMPLES, CALLCHAINS))
-    needed = {"id", "symbol", "module", "stackDepth"}
-    if not needed <= set(chains.c.keys()) or not {"id", "start"} <= set(samples.c.keys()):
+    samples = export.table(SAMPLES, "id", "start")
+    chains = export.table(CALLCHAINS, "id", "symbol", "module", "stackDepth")
+    if samples is None or chains is None:
         return Frame.empty(frames.CPU_SAMPLES, wanted)
     query = (
         sa.select(
@@ -101,8 +99,8 @@ def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:
 def cpu_runs(export: NsysExport, columns: Sequence[str]) -> Frame:
     """The frame of when threads ran on a CPU: from being put on it to leaving it."""
     wanted = tuple(columns)
-    table = export.file.tables[SWITCHES] if export.holds_rows(SWITCHES) else None
-    if table is None or not {"start", "isSchedIn", "globalTid"} <= set(table.c.keys()):
+    table = export.table(SWITCHES, "start", "isSchedIn", "globalTid")
+    if table is None:
         return Frame.empty(frames.CPU_RUNS, wanted)
     columns_of = {"start_ns": "start", "thread": "globalTid", "cpu": "cpu", "begins": "isSchedIn"}
     query = sa.select(*(stored(table, kept, 0).label(name) for name, kept in columns_of.items()))

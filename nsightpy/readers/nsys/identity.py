@@ -7,19 +7,18 @@ environment only the rank keys below are ever read.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias, TypeGuard
+from typing import TypeAlias, TypeGuard
 
 import numpy as np
 
 from nsightpy.errors import UsageError
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.columns import column, number, process_of
-from nsightpy.readers.nsys.nvtx import NVTX, naming_events
+from nsightpy.readers.nsys.mpi_calls import mpi_ranks
+from nsightpy.readers.nsys.nvtx import NVTX, json_object, naming_events
 from nsightpy.readers.nsys.rank_keys import RANK_KEYS, rank_variables
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
@@ -168,18 +167,13 @@ def is_rank(number: object) -> TypeGuard[int]:
 
 
 def _mpi_ranks(export: NsysExport) -> list[Evidence]:
-    table = export.file.tables.get("MPI_RANKS")
-    if table is None or not {"globalTid", "rank"} <= set(table.c.keys()):
-        return []
-    pid = number(table, "pid", process_of("globalTid"), 0)
-    rows = export.file.rows(sa.select(pid, number(table, "rank", column("rank"), 0)))
-    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in sorted(rows) if is_rank(rank)]
+    ranks = sorted(mpi_ranks(export))
+    return [Evidence(rank, "MPI_RANKS", pid) for pid, rank in ranks if is_rank(rank)]
 
 
 def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
     """By what threads are called, and in the largest communicator that each process created."""
-    table = export.file.tables.get(NVTX)
-    if table is None or "text" not in table.c:
+    if export.table(NVTX, "text") is None:
         return []
     texts = _nvtx_texts(export.once(naming_events))
     names = [
@@ -189,7 +183,7 @@ def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
     ]
     best: dict[int, tuple[int, int]] = {}
     for pid, _, payload in texts:
-        fields = _json_object(payload)
+        fields = json_object(payload)
         rank, size = fields.get("Rank"), fields.get("No. of ranks")
         if is_rank(rank) and is_rank(size):
             best[pid] = max(best.get(pid, (0, 0)), (size, rank), key=lambda pair: pair[0])
@@ -200,15 +194,15 @@ def _nvtx_ranks(export: NsysExport) -> list[Evidence]:
 
 def _environment_ranks(export: NsysExport) -> list[Evidence]:
     texts: list[str] = []
-    capture = export.file.tables.get("META_DATA_CAPTURE")
-    if capture is not None and {"name", "value"} <= set(capture.c.keys()):
+    capture = export.table("META_DATA_CAPTURE", "name", "value")
+    if capture is not None:
         wanted = sa.or_(*(capture.c.value.startswith(f"{key}=") for key in RANK_KEYS))
         query = sa.select(capture.c.value).where(
             capture.c.name.endswith("ENVIRONMENT_VARIABLE"), wanted
         )
         texts += [str(row[0]) for row in export.file.rows(query)]
-    system = export.file.tables.get("TARGET_INFO_SYSTEM_ENV")
-    if system is not None and {"name", "value"} <= set(system.c.keys()):
+    system = export.table("TARGET_INFO_SYSTEM_ENV", "name", "value")
+    if system is not None:
         query = sa.select(system.c.value).where(system.c.name == "DeviceEnvironment")
         texts += [str(row[0]) for row in export.file.rows(query)]
     values: dict[str, int] = {}
@@ -220,18 +214,5 @@ def _environment_ranks(export: NsysExport) -> list[Evidence]:
 
 def _nvtx_texts(events: Frame) -> list[tuple[int, str, str]]:
     """(pid, text, payload as JSON) of NVTX events, by process and time."""
-    pid, text, payload = (
-        events.ints("pid").tolist(),
-        events.labels("text"),
-        events.labels("jsonText"),
-    )
     order = np.lexsort((events.ints("start_ns"), events.ints("pid")))
-    return [(pid[row], text[row], payload[row]) for row in order.tolist()]
-
-
-def _json_object(text: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text) if text else {}
-    except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, dict) else {}
+    return list(events.take(order).tuples("pid", "text", "jsonText"))

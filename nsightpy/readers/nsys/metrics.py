@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeAlias
 
-import numpy as np
-
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct
-from nsightpy.readers.nsys.columns import column, number, numbered, stored
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, distinct, distinct_pairs
+from nsightpy.readers.nsys.columns import number, numbered, stored
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
@@ -96,8 +94,8 @@ def _interfaces(export: NsysExport, numbers: Ints) -> tuple[Labels, Labels]:
 
 def _pairs(export: NsysExport, name: str, *columns: str) -> list[tuple[Any, ...]]:
     """Two columns of a small table; nothing where it lacks them."""
-    table = export.file.tables.get(name)
-    if table is None or not set(columns) <= set(table.c.keys()):
+    table = export.table(name, *columns)
+    if table is None:
         return []
     kinds = {"name": sa.Text}
     picked = (sa.cast(table.c[field], kinds.get(field, sa.Integer)) for field in columns)
@@ -106,24 +104,18 @@ def _pairs(export: NsysExport, name: str, *columns: str) -> list[tuple[Any, ...]
 
 def _labels(known: _Named, first: Ints, second: Ints) -> tuple[Labels, Labels]:
     """The name and the unit of each row, by its two numbers; unnamed metrics go by the second."""
-    owners, owner = distinct(first)
-    numbers, place = distinct(second)
-    pairs, codes = distinct(owner.astype(np.int64) * len(numbers) + place)
-    texts = []
-    for pair in pairs.tolist():
-        key = (int(owners[pair // len(numbers)]), int(numbers[pair % len(numbers)]))
-        texts.append(known.get(key, (f"metric {key[1]}", "")))
+    keys, codes = distinct_pairs(first, second)
+    texts = [known.get(key, (f"metric {key[1]}", "")) for key in keys]
     names, units = (tuple(text[part] for text in texts) for part in (0, 1))
     return Labels(codes, names).merged(), Labels(codes, units).merged()
 
 
 def _names(export: NsysExport, name: str, columns: tuple[str, str, str]) -> _Named:
     """Name and unit by two numbers, of a table with these columns for the numbers and the name."""
-    table = export.file.tables.get(name)
-    if table is None or not set(columns) <= set(table.c.keys()):
+    table = export.table(name, *columns)
+    if table is None:
         return {}
     unit = table.c.unit if "unit" in table.c else sa.literal_column("''")
-    keys = [number(table, f"key_{each}", column(each), 0) for each in columns[:2]]
-    query = sa.select(*keys, table.c[columns[2]], unit)
+    query = sa.select(*(number(table, key) for key in columns[:2]), table.c[columns[2]], unit)
     rows = numbered(export.file.rows(query), 2)
     return {(first, second): (str(text or ""), str(u or "")) for first, second, text, u in rows}

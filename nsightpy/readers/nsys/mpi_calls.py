@@ -7,19 +7,13 @@ MPI_* was at hand: those are tested on simulated exports only; MPI as NVTX range
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from nsightpy import frames
 from nsightpy.frames import ColumnData, Frame, Labels, distinct
-from nsightpy.readers.nsys.columns import (
-    Expression,
-    column,
-    number,
-    process_of,
-    text,
-)
+from nsightpy.readers.nsys.columns import number, process_of, text
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN
 from nsightpy.readers.nsys.nvtx import domain_names
 from nsightpy.readers.nsys.table_frames import Source, read
@@ -30,7 +24,7 @@ MPI_DOMAIN = "MPI"
 # What is read of NVTX ranges where they stand for MPI calls.
 MPI_COLUMNS = ("start_ns", "end_ns", "pid", "tid", "name", "domain")
 _KINDS = dict(zip(MPI_TABLES, ("point-to-point", "collective", "wait", "other"), strict=True))
-COMMUNICATORS, RANKS = "MPI_COMMUNICATORS", "MPI_RANKS"
+COMMUNICATORS = "MPI_COMMUNICATORS"
 # What the table of communicators adds to a call, found by these columns of it.
 _ADDED = ("communicator_id", "communicator_size", "communicator_rank")
 _FOUND_BY = ("start_ns", "pid", "communicator")
@@ -43,7 +37,7 @@ def has_mpi(export: NsysExport) -> bool:
 
 def has_mpi_ranges(export: NsysExport) -> bool:
     """Whether NVTX ranges stand for MPI calls (2022 and before)."""
-    return MPI_DOMAIN in export.once(domain_names).values()
+    return MPI_DOMAIN in domain_names(export).values()
 
 
 def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
@@ -77,17 +71,6 @@ def mpi_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame
     return calls.select(wanted)
 
 
-def _or_none(*names: str) -> Expression:
-    """The first of the columns that a table has; NULL means -1."""
-
-    def expression(table: sa.TableClause) -> sa.ColumnElement[Any] | None:
-        name = next((name for name in names if name in table.c), None)
-        stored = None if name is None else column(name)(table)
-        return None if stored is None else sa.func.coalesce(stored, -1)
-
-    return expression
-
-
 class _Communicator(NamedTuple):
     """A communicator as one process knows it, from a moment on."""
 
@@ -99,7 +82,7 @@ class _Communicator(NamedTuple):
 
 def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]:
     """Name, size and own rank of the communicator of each call."""
-    known = export.once(_communicators)
+    known = _communicators(export)
     pids, pid = distinct(calls.ints("pid"))
     handles, handle = distinct(calls.ints("communicator"))
     keys, codes = distinct(pid.astype(np.int64) * max(len(handles), 1) + handle)
@@ -113,17 +96,11 @@ def _communicators_of(export: NsysExport, calls: Frame) -> dict[str, ColumnData]
             latest = np.searchsorted(since, calls.ints("start_ns")[rows], side="right") - 1
             place[rows] = len(communicators) + np.maximum(latest, 0)
             communicators += mine
-    names = Labels(
-        place.astype(np.int32), tuple(communicator.name for communicator in communicators)
-    ).merged()
+    _, names, sizes, ranks = zip(*communicators, strict=True)
     return {
-        "communicator_id": names,
-        "communicator_size": np.asarray(
-            [communicator.size for communicator in communicators], dtype=np.int64
-        )[place],
-        "communicator_rank": np.asarray(
-            [communicator.rank for communicator in communicators], dtype=np.int64
-        )[place],
+        "communicator_id": Labels(place.astype(np.int32), names).merged(),
+        "communicator_size": np.asarray(sizes, dtype=np.int64)[place],
+        "communicator_rank": np.asarray(ranks, dtype=np.int64)[place],
     }
 
 
@@ -137,11 +114,11 @@ def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicat
         return {}
     columns = ("rank", "timestamp", "commHandle", "localRank", "size", "commUid")
     query = sa.select(
-        *(number(table, name, _or_none(name), -1) for name in columns), text(table, "members")
+        *(number(table, name, -1).label(name) for name in columns), text(table, "members")
     )
     raw = Frame(export.file.arrays(query))
     members = raw.labels("members")
-    owners = _processes(export)
+    owners = {rank: pid for pid, rank in mpi_ranks(export)}
     only = next(iter(owners.values())) if len(owners) == 1 else None
     communicators: dict[tuple[int, int], list[_Communicator]] = {}
     for row in np.argsort(raw.ints("timestamp"), kind="stable").tolist():
@@ -156,13 +133,13 @@ def _communicators(export: NsysExport) -> dict[tuple[int, int], list[_Communicat
     return communicators
 
 
-def _processes(export: NsysExport) -> dict[int, int]:
-    """The process of each MPI rank."""
-    table = export.file.tables.get(RANKS)
-    if table is None or not {"globalTid", "rank"} <= set(table.c.keys()):
-        return {}
-    pid = number(table, "pid", process_of("globalTid"), 0)
-    return dict(export.file.rows(sa.select(number(table, "rank", column("rank"), 0), pid)))
+def mpi_ranks(export: NsysExport) -> list[tuple[int, int]]:
+    """The process and the rank of each MPI rank."""
+    table = export.table("MPI_RANKS", "globalTid", "rank")
+    if table is None:
+        return []
+    rows = export.file.rows(sa.select(process_of(table), number(table, "rank")))
+    return [(pid, rank) for pid, rank in rows]
 
 
 def mpi_ranges(ranges: Frame) -> Frame:

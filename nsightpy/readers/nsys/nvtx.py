@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from nsightpy import frames
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct, elementwise
-from nsightpy.readers.nsys.columns import (
-    NO_END,
-    coded,
-    column,
-    number,
-    process_of,
-    stored,
-    text,
-)
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, constant, distinct_pairs
+from nsightpy.readers.nsys.columns import NO_END, coded, number, process_of, stored, text
 from nsightpy.readers.nsys.events import SPAN
 from nsightpy.readers.nsys.strings import UNNAMED
 from nsightpy.readers.nsys.table_frames import (
@@ -49,8 +43,7 @@ _NULL = {"text_id": UNNAMED}
 
 def events(export: NsysExport) -> sa.TableClause | None:
     """The table of NVTX events; None where there is none, or none that says what its events are."""
-    table = export.file.tables.get(NVTX)
-    return table if table is not None and "eventType" in table.c else None
+    return export.table(NVTX, "eventType")
 
 
 def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
@@ -70,8 +63,7 @@ def nvtx_ranges(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     if "name" in wanted:
         made["name"] = note_absent(export, NVTX, "name", _names(export, raw))
     if "domain" in wanted:
-        pid = elementwise(process_part, raw.ints("thread"))
-        made["domain"] = _domains(export, raw.ints("domain_id"), pid)
+        made["domain"] = _domains(export, raw.ints("domain_id"), process_part(raw.ints("thread")))
     if "style" in wanted:
         made["style"] = coded(raw.ints("event_type"), STYLES)
     if COUNTED in wanted:
@@ -113,18 +105,11 @@ def _is_range(table: sa.TableClause) -> sa.ColumnElement[bool]:
 def _thread_columns(raw: Frame) -> dict[str, ColumnData]:
     """Process and thread of the ranges, and the thread on which they end."""
     thread = raw.ints("thread")
-    columns: dict[str, ColumnData] = {
-        "pid": elementwise(process_part, thread),
-        "tid": elementwise(thread_part, thread),
-    }
+    columns: dict[str, ColumnData] = {"pid": process_part(thread), "tid": thread_part(thread)}
     if "end_thread" in raw:
         end = raw.ints("end_thread")
-        columns["end_tid"] = elementwise(_last_thread, end, thread)
+        columns["end_tid"] = thread_part(np.where(end != 0, end, thread))
     return columns
-
-
-def _last_thread(end: Ints, thread: Ints) -> Ints:
-    return thread_part(np.where(end != 0, end, thread))
 
 
 def _names(export: NsysExport, raw: Frame) -> Labels:
@@ -140,16 +125,10 @@ def _names(export: NsysExport, raw: Frame) -> Labels:
 
 
 def _domains(export: NsysExport, domain_id: Ints, pid: Ints) -> Labels:
-    known = export.once(domain_names)
-    owners, owner_codes = distinct(pid)
-    domains, domain_codes = distinct(domain_id)
-    keys, codes = distinct(owner_codes.astype(np.int64) * len(domains) + domain_codes)
-    values = []
-    for key in keys.tolist():
-        owner, domain = int(owners[key // len(domains)]), int(domains[key % len(domains)])
-        fallback = f"domain {domain}" if domain else DEFAULT_DOMAIN
-        values.append(known.get((owner, domain), fallback))
-    return Labels(codes, tuple(values)).merged()
+    known = domain_names(export)
+    keys, codes = distinct_pairs(pid, domain_id)
+    fallbacks = (f"domain {domain}" if domain else DEFAULT_DOMAIN for _, domain in keys)
+    return Labels(codes, tuple(map(known.get, keys, fallbacks))).merged()
 
 
 def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
@@ -157,8 +136,7 @@ def domain_names(export: NsysExport) -> dict[tuple[int, int], str]:
     table = events(export)
     if table is None:
         return {}
-    raw = export.once(naming_events)
-    raw = raw.at(event_type=DOMAIN_CREATE)
+    raw = export.once(naming_events).at(event_type=DOMAIN_CREATE)
     names = _names(export, raw)
     owners = zip(raw.ints("pid").tolist(), raw.ints("domain").tolist(), strict=True)
     return {owner: names[row] for row, owner in enumerate(owners)}
@@ -173,14 +151,23 @@ def naming_events(export: NsysExport) -> Frame:
     kinds = () if events(export) is None else (THREAD_NAME, DOMAIN_CREATE)
     wanted = [table.c.eventType == kind for kind in kinds]
     if {"jsonText", "textId"} <= set(table.c.keys()):
-        wanted += [table.c.textId == i for i in export.strings.matching("ncclCommInit", "CommInit")]
+        wanted += [table.c.textId == i for i in export.strings.starting("ncclCommInit", "CommInit")]
     query = sa.select(
-        number(table, "event_type", column("eventType"), 0),
-        number(table, "pid", process_of("globalTid"), 0),
-        number(table, "start_ns", column("start"), 0),
-        number(table, "domain", column("domainId"), 0),
-        number(table, "text_id", column("textId"), UNNAMED),
+        number(table, "eventType").label("event_type"),
+        process_of(table).label("pid"),
+        number(table, "start").label("start_ns"),
+        number(table, "domainId").label("domain"),
+        number(table, "textId", UNNAMED).label("text_id"),
         text(table, "text"),
         text(table, "jsonText").label("jsonText"),
     ).where(sa.or_(sa.false(), *wanted))
     return Frame(export.file.arrays(query, split=table))
+
+
+def json_object(payload: str) -> dict[str, Any]:
+    """A payload that was exported as JSON; empty where it is none, or no object."""
+    try:
+        value = json.loads(payload) if payload else {}
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}

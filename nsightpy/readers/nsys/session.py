@@ -17,7 +17,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import Frame, Labels
 from nsightpy.readers.limits import clock_reading
-from nsightpy.readers.nsys.columns import column, number, process_of, whole_number
+from nsightpy.readers.nsys.columns import number, process_of, whole_number
 from nsightpy.readers.nsys.nvtx import NVTX
 from nsightpy.readers.nsys.tables import MPI_TABLES, NsysExport
 from nsightpy.readers.sql import sa
@@ -106,8 +106,7 @@ def session(export: NsysExport) -> Session:
 
 def capture_version(diagnostics: Frame) -> str:
     """The version of the nsys that captured, where a profiler message names its folder."""
-    texts = diagnostics.labels("text")
-    for text in (texts[row] for row in range(len(texts))):
+    for text in diagnostics.labels("text"):
         if match := _VERSION_IN_PATH.search(text):
             return match[1]
     return ""
@@ -118,9 +117,8 @@ def host_pids(export: NsysExport) -> list[int]:
     for tables in ((NVTX,), MPI_TABLES):
         pids: set[int] = set()
         for name in filter(export.holds_rows, tables):
-            pid = process_of("globalTid")(export.file.tables[name])
-            if pid is not None:
-                pids |= {int(row[0] or 0) for row in export.file.rows(sa.select(pid).distinct())}
+            pid = process_of(export.file.tables[name])
+            pids |= {int(row[0]) for row in export.file.rows(sa.select(pid).distinct())}
         if pids - {0}:
             return sorted(pids - {0})
     return []
@@ -129,8 +127,8 @@ def host_pids(export: NsysExport) -> list[int]:
 def process_names(export: NsysExport, pids: Iterable[int]) -> dict[int, str]:
     """The executable of each process, where the export knows it."""
     wanted = set(pids)
-    table = export.file.tables.get("PROCESSES")
-    if table is None or not {"pid", "name"} <= set(table.c.keys()):
+    table = export.table("PROCESSES", "pid", "name")
+    if table is None:
         return {}
     query = sa.select(table.c.pid, table.c.name).where(table.c.pid.in_(sorted(wanted)))
     return {pid: str(name or "") for pid, name in export.file.rows(query) if pid in wanted}
@@ -178,13 +176,12 @@ def devices(export: NsysExport) -> Frame:
 
 def diagnostics(export: NsysExport) -> Frame:
     """The diagnostics frame: what the profiler said, in order."""
-    table = export.file.tables.get("DIAGNOSTIC_EVENT")
-    if table is None or "text" not in table.c:
+    table = export.table("DIAGNOSTIC_EVENT", "text")
+    if table is None:
         return Frame.empty(frames.DIAGNOSTICS)
     names = ("timestamp", "severity", "source")
-    selected = [number(table, name, column(name), 0) for name in names]
-    selected.append(number(table, "pid", process_of("globalPid"), 0))
-    rows = export.file.rows(sa.select(*selected, table.c.text))
+    numbers = (number(table, name) for name in names)
+    rows = export.file.rows(sa.select(*numbers, process_of(table, "globalPid"), table.c.text))
     facts = [
         {
             "time_ns": time,
@@ -247,8 +244,8 @@ def _frame(schema: frames.Schema, facts: list[dict[str, Any]]) -> Frame:
 
 def _settings(export: NsysExport, name: str, keys: tuple[str, ...]) -> dict[str, str]:
     """The wanted keys, and no others, of a name and value table."""
-    table = export.file.tables.get(name)
-    if table is None or not {"name", "value"} <= set(table.c.keys()):
+    table = export.table(name, "name", "value")
+    if table is None:
         return {}
     query = sa.select(table.c.name, table.c.value).where(table.c.name.in_(keys))
     return {str(key): str(value) for key, value in export.file.rows(query) if value is not None}

@@ -49,9 +49,6 @@ class Strings:
         table = self._table
         if table is None:
             return {}
-        if self._few is not None:
-            low = tuple(prefix.lower() for prefix in prefixes)
-            return {i: text for i, text in self._few.items() if text.lower().startswith(low)}
         patterns = (prefix.replace("_", r"\_") + "%" for prefix in prefixes)
         begins = (table.c.value.like(pattern, escape="\\") for pattern in patterns)
         query = sa.select(table.c.id, table.c.value).where(sa.or_(sa.false(), *begins))
@@ -62,14 +59,8 @@ class Strings:
         table = self._table
         if table is None:
             return {}
-        if self._few is not None:
-            return {i: text for i, text in self._few.items() if text in texts}
         query = sa.select(table.c.id, table.c.value).where(table.c.value.in_(sorted(texts)))
         return _texts(self._file.rows(query))
-
-    def matching(self, *prefixes: str) -> list[int]:
-        """The ids of the strings that begin with one of these prefixes, ascending."""
-        return sorted(self.starting(*prefixes))
 
     @cached_property
     def _few(self) -> dict[int, str] | None:

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from nsightpy.errors import ReportError
-from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant, elementwise
+from nsightpy.frames import ColumnData, Frame, Ints, Labels, Schema, constant
 from nsightpy.readers.limits import check_places
 from nsightpy.readers.nsys.columns import NO_END, coded, literal, stored, text
 from nsightpy.readers.nsys.countable import CHECKED, countable_rows
@@ -101,7 +101,7 @@ def stored_frame(export: NsysExport, schema: Schema, source: Source, names: Sequ
     query = sa.select(*(made or [literal(0).label("no_column")])).select_from(table)
     raw = Frame(export.file.arrays(query.where(*conditions), table))
     owners = {name: raw.ints(source.ids[name]) for name in names if name in source.ids}
-    parts = {name: elementwise(_PARTS[name], ids) for name, ids in owners.items()}
+    parts = {name: _PARTS[name](ids) for name, ids in owners.items()}
     same = {n: Labels.constant(source.same[n], raw.rows) for n in names if n in source.same}
     return Frame({**raw, **parts, **same})
 

@@ -41,7 +41,6 @@ class NsysExport:
         self.file = SqliteFile(path, threads)
         self.strings = Strings(self.file)
         self._notes: dict[str, dict[str, None]] = {}
-        self._counts: dict[str, int] = {}
         self._moments: list[int] | None = None
         self._found: dict[Callable[[NsysExport], Any], Any] = {}
         if not any(name.startswith(EXPORT_TABLES) for name in self.file.tables):
@@ -62,20 +61,24 @@ class NsysExport:
     def has(self, table: str) -> bool:
         return table in self.file.tables
 
+    def table(self, name: str, *columns: str) -> sa.TableClause | None:
+        """A table that has these columns; None where there is none."""
+        table = self.file.tables.get(name)
+        return None if table is None or set(columns) - set(table.c.keys()) else table
+
     def count(self, table: str) -> int:
         """The number of rows of a table; 0 when it does not exist."""
         if not self.has(table):
             return 0
-        if table not in self._counts:
-            query = sa.select(sa.func.count()).select_from(self.file.tables[table])
-            self._counts[table] = int(self.file.rows(query)[0][0])
-        return self._counts[table]
+        query = sa.select(sa.func.count()).select_from(self.file.tables[table])
+        return int(self.file.rows(query)[0][0])
 
     def holds_rows(self, table: str) -> bool:
         """Whether a table exists and has any row."""
         if not self.has(table):
             return False
-        return self.file.row_bounds(table) is not None or self.count(table) > 0
+        first = sa.select(sa.literal_column("1", sa.Integer)).select_from(self.file.tables[table])
+        return bool(self.file.rows(first.limit(1)))
 
     @contextmanager
     def at(self, moments: Ints) -> Iterator[None]:

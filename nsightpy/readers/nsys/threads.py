@@ -14,13 +14,12 @@ from nsightpy.readers.sql import sa
 
 # Priority and name by process and thread.
 ThreadNames: TypeAlias = dict[tuple[int, int], tuple[int | None, str | None]]
-_TABLE = "ThreadNames"
 
 
 def thread_names(export: NsysExport) -> ThreadNames:
     """Priority and name by process and thread; of a thread that was renamed, the first by name."""
-    table = export.file.tables.get(_TABLE)
-    if table is None or not {"globalTid", "nameId"} <= set(table.c.keys()):
+    table = export.table("ThreadNames", "globalTid", "nameId")
+    if table is None:
         return {}
     priority = table.c.priority if "priority" in table.c else sa.null()
     stored = export.file.rows(sa.select(table.c.globalTid, table.c.nameId, priority))
