@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,8 +17,6 @@ def countable_rows(frame: Frame) -> tuple[NDArray[np.bool_], str]:
     kept = np.ones(frame.rows, dtype=np.bool_)
     reasons = []
     given = {name: frame.ints(name) for name in CHECKED if name in frame}
-    if _all_count(given):
-        return kept, ""
     for name, values in given.items():
         ended = values != NO_END
         possible = (values >= -GREATEST_TIME) & (values <= GREATEST_TIME)
@@ -51,20 +47,6 @@ def countable_rows(frame: Frame) -> tuple[NDArray[np.bool_], str]:
     parts = ", ".join(f"{reason}: {count:,}" for count, reason in reasons)
     lost = frame.rows - int(np.count_nonzero(kept))
     return kept, f"{lost:,} rows of {{table}} cannot be counted ({parts}) and are"
-
-
-def _all_count(given: Mapping[str, Ints]) -> bool:
-    """Whether all rows can be counted for certain, by the least and the greatest values alone."""
-    for name, values in given.items():
-        least = 0 if name == "bytes" else -GREATEST_TIME
-        if len(values) and not (least <= values.min() and values.max() <= GREATEST_TIME):
-            return False
-    sums = [given["bytes"]] if "bytes" in given else []
-    if {"start_ns", "end_ns"} <= given.keys():
-        if (given["end_ns"] < given["start_ns"]).any():
-            return False
-        sums.append(given["end_ns"] - given["start_ns"])
-    return all(summable(values) is None for values in sums)
 
 
 def _beyond(

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from nsightpy import frames
 from nsightpy.frames import Frame
-from nsightpy.readers.nsys.table_frames import Source, Stored, read
+from nsightpy.readers.nsys.table_frames import Source, Stored, read, reader
 from nsightpy.readers.nsys.tables import NsysExport
 
 KERNEL = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -140,14 +140,9 @@ _NODE_COLUMNS: dict[str, Stored] = {
 _NODE_TABLES = ("CUDA_GRAPH_NODE_EVENTS", "CUDA_GRAPH_EVENTS")
 
 
-def kernels(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The kernels frame, or some of its columns."""
-    return read(export, frames.KERNELS, _KERNELS, columns)
-
-
-def graph_launches(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of CUDA graph launches that were traced as a whole."""
-    return read(export, frames.GRAPH_LAUNCHES, _GRAPH_LAUNCHES, columns)
+kernels = reader(frames.KERNELS, _KERNELS)
+graph_launches = reader(frames.GRAPH_LAUNCHES, _GRAPH_LAUNCHES)
+memory_operations = reader(frames.MEMORY_OPERATIONS, _COPIES, _SETS)
 
 
 def graph_nodes(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
@@ -161,12 +156,6 @@ def graph_nodes(export: NsysExport, columns: Sequence[str] | None = None) -> Fra
     return read(export, frames.GRAPH_NODES, source, columns)
 
 
-def memory_operations(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of copies and memory sets."""
-    parts = [read(export, frames.MEMORY_OPERATIONS, source, columns) for source in (_COPIES, _SETS)]
-    return Frame.concatenate(parts)
-
-
 def api_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of CUDA API calls, names without their version suffix."""
     return plain_calls(read(export, frames.API_CALLS, _API_CALLS, columns))
@@ -176,9 +165,7 @@ def plain_calls(frame: Frame) -> Frame:
     """Calls under names without their version suffix."""
     if "name" not in frame:
         return frame
-    names = frame.labels("name")
-    plain = names.renamed(without_version)
-    return Frame({**frame, "name": plain})
+    return Frame({**frame, "name": frame.labels("name").renamed(without_version)})
 
 
 def without_version(name: str) -> str:

@@ -16,7 +16,7 @@ from nsightpy.frames import Frame, Ints
 from nsightpy.readers.nsys.columns import stored
 from nsightpy.readers.nsys.events import OF_THREAD, SPAN, plain_calls
 from nsightpy.readers.nsys.strings import UNNAMED
-from nsightpy.readers.nsys.table_frames import Source, process_part, read, thread_part
+from nsightpy.readers.nsys.table_frames import Source, process_part, reader, thread_part
 from nsightpy.readers.nsys.tables import NsysExport
 from nsightpy.readers.sql import sa
 
@@ -48,25 +48,17 @@ _OS_CALLS = Source(
     names={"name": "nameId"},
     where=lambda t: t.c.eventClass.not_in(_NO_CALLS) if "eventClass" in t.c else None,
 )
-
-
-def os_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of calls into the operating system's libraries."""
-    return read(export, frames.OS_CALLS, _OS_CALLS, columns)
+_LIBRARY_CALLS = (
+    Source(table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": library})
+    for table, library in LIBRARY_TABLES.items()
+)
+os_calls = reader(frames.OS_CALLS, _OS_CALLS)
+_stored_library_calls = reader(frames.LIBRARY_CALLS, *_LIBRARY_CALLS)
 
 
 def library_calls(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of calls of cuBLAS, cuDNN and NvVideo, of OpenACC, OpenMP and system calls."""
-    parts = [
-        read(
-            export,
-            frames.LIBRARY_CALLS,
-            Source(table, SPAN, OF_THREAD, {"name": "nameId"}, same={"library": library}),
-            columns,
-        )
-        for table, library in LIBRARY_TABLES.items()
-    ]
-    return plain_calls(Frame.concatenate(parts))
+    return plain_calls(_stored_library_calls(export, columns))
 
 
 def cpu_samples(export: NsysExport, columns: Sequence[str]) -> Frame:

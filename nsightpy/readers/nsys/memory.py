@@ -8,7 +8,7 @@ from dataclasses import replace
 from nsightpy import frames
 from nsightpy.frames import Frame
 from nsightpy.readers.nsys.events import MEMORY_KINDS, OF_PROCESS, PLACE, SPAN
-from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.table_frames import Source, read, reader
 from nsightpy.readers.nsys.tables import NsysExport
 
 MEMORY_USAGE = "CUDA_GPU_MEMORY_USAGE_EVENTS"
@@ -32,7 +32,9 @@ _USAGE = Source(
 )
 
 
-_FAULTS = (
+# Those of processors first.
+page_faults = reader(
+    frames.PAGE_FAULTS,
     Source(
         "CUDA_UM_CPU_PAGE_FAULT_EVENTS",
         {
@@ -66,10 +68,3 @@ def memory_usage(export: NsysExport, columns: Sequence[str] | None = None) -> Fr
         export.note(f"its table {MEMORY_USAGE} has no column bytes and is left out.")
         source = replace(source, table="")
     return read(export, frames.MEMORY_USAGE, source, columns)
-
-
-def page_faults(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of page faults, those of processors first."""
-    return Frame.concatenate(
-        [read(export, frames.PAGE_FAULTS, source, columns) for source in _FAULTS]
-    )

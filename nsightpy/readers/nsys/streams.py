@@ -13,7 +13,7 @@ import numpy as np
 from nsightpy import frames
 from nsightpy.frames import Frame, Labels
 from nsightpy.readers.nsys.events import OF_PROCESS, PLACE, SPAN
-from nsightpy.readers.nsys.table_frames import Source, read
+from nsightpy.readers.nsys.table_frames import Source, read, reader
 from nsightpy.readers.nsys.tables import NsysExport
 
 SYNCHRONIZATION = "CUPTI_ACTIVITY_KIND_SYNCHRONIZATION"
@@ -42,25 +42,20 @@ _CUDA_EVENTS = Source(
     },
     ids=OF_PROCESS,
 )
+cuda_events = reader(frames.CUDA_EVENTS, _CUDA_EVENTS)
 
 
 def synchronizations(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
     """The frame of synchronizations; a stream or event that a row does not name is -1."""
     wanted = tuple(columns or frames.SYNCHRONIZATIONS.names)
-    needed = [c for c in wanted if c != "kind"]
-    if "kind" in wanted:
-        needed += [c for c in ("stream", "event_id") if c not in wanted]
-    raw = read(export, frames.SYNCHRONIZATIONS, _SYNCHRONIZATIONS, needed)
+    kind_of = ("stream", "event_id") if "kind" in wanted else ()
+    needed = dict.fromkeys((*(name for name in wanted if name != "kind"), *kind_of))
+    raw = read(export, frames.SYNCHRONIZATIONS, _SYNCHRONIZATIONS, tuple(needed))
     every = {**raw}
     for name in {"stream", "event_id"} & set(needed):
         ids = raw.ints(name)  # -1 for the profiler's "invalid"
         every[name] = np.where((ids == _NONE) | (ids < 0), -1, ids)
-    if "kind" in wanted:
-        names = [Frame(every).ints(name) >= 0 for name in ("stream", "event_id")]
-        every["kind"] = Labels((names[0] + 2 * names[1]).astype(np.int32), KINDS)
+    if kind_of:
+        stream, event = (Frame(every).ints(name) >= 0 for name in kind_of)
+        every["kind"] = Labels((stream + 2 * event).astype(np.int32), KINDS)
     return Frame({name: every[name] for name in wanted})
-
-
-def cuda_events(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
-    """The frame of recorded CUDA events."""
-    return read(export, frames.CUDA_EVENTS, _CUDA_EVENTS, columns)

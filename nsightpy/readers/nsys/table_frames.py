@@ -66,6 +66,15 @@ class Source:
         return any(isinstance(each, int) or each in columns for each in several)
 
 
+def reader(schema: Schema, *sources: Source) -> Callable[..., Frame]:
+    """What reads the wanted columns of a frame (None for all), of one table after the other."""
+
+    def read_frame(export: NsysExport, columns: Sequence[str] | None = None) -> Frame:
+        return Frame.concatenate([read(export, schema, source, columns) for source in sources])
+
+    return read_frame
+
+
 def read(
     export: NsysExport, schema: Schema, source: Source, columns: Sequence[str] | None
 ) -> Frame:
