@@ -20,12 +20,9 @@ _MISSING = {"grid": "", "block": "", "memory": ""}
 
 
 class Ranked(Protocol):
-    """What is asked of a report: where it is, its processes, and the rank of each of them."""
+    """What is asked of a report: where it is, and the rank of a process."""
 
     path: Path
-
-    @property
-    def pids(self) -> list[int]: ...
 
     def rank_of(self, pid: int) -> tuple[int | None, str]: ...
 
@@ -40,11 +37,10 @@ def parse_splits(by: str | Iterable[str], known: Collection[str]) -> tuple[str, 
 
 
 def in_processes(splits: tuple[str, ...], reports: Sequence[Ranked]) -> tuple[str, ...]:
-    """The splits, led by process where they would add up equal numbers of several processes."""
+    """The splits, led by process where they would add up equal numbers of several reports."""
     if not set(splits) & set(_OF_PROCESSES) or set(splits) & set(_PROCESSES):
         return splits
-    several = len(reports) > 1 or len(reports[0].pids) > 1
-    return ("process", *splits) if several else splits
+    return ("process", *splits) if len(reports) > 1 else splits
 
 
 def distinct_parts(reports: Collection[str]) -> int:

@@ -155,7 +155,7 @@ def test_the_backward_pass_of_real_captures() -> None:
     for name, total in wanted.items():
         report = NsysReport(NSYS / f"{name}.sqlite")
         kernels = report.frame("kernels", OPERATION_COLUMNS)
-        calls = report.calls.launching(report.calls.only_process(), whole=True)
+        calls = report.calls.launching(whole=True)
         ranges = report.frame("nvtx_ranges", RANGE_COLUMNS)
         backward = ranges.take(ranges.labels("name").equals(["backward pass"]))
         done = launched(kernels, as_launched_by(calls, waiting_threads(calls, backward)))

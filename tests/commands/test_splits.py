@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from tests.support.full_export import PROCESSES, full
 from tests.support.reports import ROOT, ask
 
 SINGLE = ROOT / "sample_reports" / "single_process.sqlite"
@@ -48,17 +47,6 @@ def test_equal_numbers_of_different_reports_stay_apart(
         mine = [row for row in of_both if row["process"].startswith(node)]
         for shown, wanted in zip(mine, alone, strict=True):
             assert [shown[name] for name in figures] == [wanted[name] for name in figures]
-
-
-@pytest.mark.parametrize("command", ["kernels", "memory"])
-@pytest.mark.parametrize("split", ["device", "stream"])
-def test_equal_numbers_of_processes_of_one_report_stay_apart(
-    command: str, split: str, tmp_path: Path
-) -> None:
-    report = full(tmp_path / "a.sqlite").write()
-    found = rows(command, report, "--by", split)
-    assert found == rows(command, report, "--by", f"process,{split}")
-    assert {row["process"] for row in found} == set(map(str, PROCESSES))
 
 
 def test_processes_of_one_report_are_named_by_their_number_alone() -> None:
