@@ -156,7 +156,7 @@ def test_a_part_is_a_part_of_the_whole(tmp_path: Path) -> None:
     for store in (Store(None), Store(tmp_path / "a.columns"), Store(tmp_path / "a.columns")):
         whole = plain(store.frame(report.source("things")))
         for part in (slice(0), slice(3, 9), slice(-4, None), slice(1000)):
-            found = plain(store.frame(report.source("things"), part=part))
+            found = plain(store.frame(report.source("things"), rows=part))
             assert found == {name: values[part] for name, values in whole.items()}
 
 
