@@ -290,10 +290,10 @@ def _store_folder(path: Path, *, use_cache: bool) -> Path | None:
     """
     try:
         size = path.stat().st_size
+        if size < LEAST_BYTES:  # nothing is read of a pipe, which has no size
+            return None
         name = entry_name(path, LAYOUT, kind=COLUMNS, stem=_STEM)
     except OSError:  # who reads it says so
-        return None
-    if size < LEAST_BYTES:
         return None
     if use_cache:
         return cache_folder() / name
