@@ -126,10 +126,6 @@ class Store:
                 self.notes |= dict.fromkeys(self._said.get((name, column), ()))
             return Frame(made)
 
-    def rows(self, source: FrameSource) -> int:
-        """How many rows a frame has."""
-        return self.frame(source, source.telling[:1]).rows
-
     def facts(self, kind: type[T], make: Callable[[], T]) -> T:
         """Facts about the report as a dataclass: made once, kept beside the columns."""
         import msgspec
